@@ -1,0 +1,64 @@
+/**
+ * One schema for file, environment and flags. Order: default < `config.yaml` < environment < flag.
+ * An unknown key is an error. A secret is only ever given by reference.
+ */
+import { z } from 'zod'
+import { Identity, SurfaceKind, TenantId } from './ids.ts'
+import { LIMITS } from './limits.ts'
+
+/** What the `command` surface runs for each doorbell. */
+export const CommandSettings = z.strictObject({
+  /** Program and arguments; no shell. The doorbell arrives as one JSON line on stdin. */
+  argv: z.array(z.string().min(1)).min(1),
+  timeout_ms: z.number().int().min(100).max(600_000).default(LIMITS.command_timeout_ms),
+  /** A file holding `idle` or `busy`; without it a drain is taken as the end of the turn. */
+  status_file: z.string().min(1).optional(),
+})
+export type CommandSettings = z.infer<typeof CommandSettings>
+
+export const PersonaSettings = z.strictObject({
+  surface: SurfaceKind,
+  project: z.string().min(1).optional(),
+  command: CommandSettings.optional(),
+})
+export type PersonaSettings = z.infer<typeof PersonaSettings>
+
+export const Config = z.strictObject({
+  tenant_id: TenantId.default('local'),
+  hub: z
+    .strictObject({
+      host: z.string().min(1).default('127.0.0.1'),
+      port: z.number().int().min(0).max(65_535).default(4888),
+      /** `file:` keeps the queue in the home. */
+      store: z
+        .string()
+        .regex(/^(memory:|file:.*|nats:\/\/.+)$/, 'expected file:, memory: or nats://HOST:PORT')
+        .default('file:'),
+      tls_cert: z.string().min(1).optional(),
+      tls_key: z.string().min(1).optional(),
+      behind_proxy: z.boolean().default(false),
+      /** Where clients find the hub; made from host and port when absent. */
+      url: z.url().optional(),
+    })
+    .prefault({}),
+  daemon: z
+    .strictObject({
+      reconnect_ring: z.enum(['boundary', 'idle']).default('boundary'),
+      reconnect_patience_ms: z.number().int().min(0).default(LIMITS.reconnect_patience_ms),
+      bell_receipt_ms: z.number().int().min(100).default(LIMITS.bell_receipt_ms),
+      redoorbell_max: z.number().int().min(0).max(100).default(LIMITS.redoorbell_max),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') })
+    .prefault({}),
+  clients: z
+    .strictObject({
+      /** Path of the client's program, where it is not the one on PATH. */
+      claude_code: z.string().min(1).optional(),
+    })
+    .prefault({}),
+  personas: z.record(Identity, PersonaSettings).default({}),
+})
+export type Config = z.infer<typeof Config>
+export type ConfigInput = z.input<typeof Config>

@@ -1,0 +1,122 @@
+/**
+ * The two sockets of a persona. Both speak JSON-RPC 2.0, one message a line, UTF-8, at most
+ * `LIMITS.line_bytes_max` bytes a line. `control.sock` is for the operator, `surface.sock` is where
+ * surface shims attach.
+ */
+import { z } from 'zod'
+import { Doorbell } from './doorbell.ts'
+import { DoorbellId, Identity, Json, SessionId, SurfaceKind, TenantId } from './ids.ts'
+import { DaemonErrorClass } from './metrics.ts'
+import { Turn } from './registry.ts'
+
+const RpcId = z.union([z.string(), z.number(), z.null()])
+
+export const RpcRequest = z.object({
+  jsonrpc: z.literal('2.0'),
+  /** Absent in a notification, which gets no answer. */
+  id: RpcId.optional(),
+  method: z.string(),
+  params: z.record(z.string(), Json).optional(),
+})
+export type RpcRequest = z.infer<typeof RpcRequest>
+
+/** JSON-RPC 2.0, section 5.1. */
+export const RPC_ERRORS = {
+  parse_error: -32700,
+  invalid_request: -32600,
+  method_not_found: -32601,
+  invalid_params: -32602,
+  internal_error: -32603,
+  /** Ours, in the range the specification leaves to servers: the method refused. */
+  refused: -32000,
+} as const
+
+export const RpcError = z.object({ code: z.number().int(), message: z.string(), data: Json.optional() })
+export const RpcResponse = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: RpcId,
+  result: Json.optional(),
+  error: RpcError.optional(),
+})
+export type RpcResponse = z.infer<typeof RpcResponse>
+
+export const ControlVerb = z.enum(['status', 'notify_surface', 'resume_surface', 'shutdown'])
+export type ControlVerb = z.infer<typeof ControlVerb>
+
+/** Every verb takes at most the persona it means; another than the socket's own is refused. */
+export const ControlParams = z.strictObject({ identity: Identity.optional() })
+
+export const MachineState = z.enum(['DISCONNECTED', 'RECONCILING', 'CONNECTED', 'EMITTING'])
+export type MachineState = z.infer<typeof MachineState>
+
+export const DaemonStatus = z.object({
+  tenant_id: TenantId,
+  identity: Identity,
+  pid: z.number().int(),
+  uptime_s: z.number(),
+  state: MachineState,
+  connected: z.boolean(),
+  delivery: z.enum(['ok', 'degraded']),
+  last_heartbeat_age_s: z.number().nullable(),
+  last_drain_age_s: z.number().nullable(),
+  pending_count: z.number().int(),
+  last_error_class: DaemonErrorClass.nullable(),
+  surface: z.object({
+    kind: SurfaceKind,
+    attached: z.boolean(),
+    session_id: SessionId.nullable(),
+    turn: Turn,
+  }),
+  doorbells_rung: z.number().int(),
+  restarts: z.number().int(),
+})
+export type DaemonStatus = z.infer<typeof DaemonStatus>
+
+/** Why a manual bell did not leave now. `mid_turn` is deferred, the others are refused. */
+export const NotifyReason = z.enum([
+  'mid_turn',
+  'nothing_pending',
+  'already_rung',
+  'surface_absent',
+  'not_connected',
+])
+export const NotifyResult = z.object({ accepted: z.boolean(), reason: NotifyReason.optional() })
+export type NotifyResult = z.infer<typeof NotifyResult>
+export const ResumeResult = z.object({ accepted: z.boolean() })
+export const ShutdownResult = z.object({ stopping: z.literal(true) })
+
+// --- surface.sock ---------------------------------------------------------------------------
+
+/**
+ * How sure a shim is that a doorbell arrived. Only a drain is a delivery.
+ * - `confirmed`: the doorbell's id was seen inside a turn.
+ * - `sent`: handed over, nothing more is known yet.
+ * - `deferred`: the surface cannot take it now (busy, a draft, a dialog).
+ * - `unavailable`: there is no surface to ring.
+ * - `failed`: the attempt broke.
+ */
+export const Proof = z.enum(['confirmed', 'sent', 'deferred', 'unavailable', 'failed'])
+export type Proof = z.infer<typeof Proof>
+
+export const RingResult = z.object({ accepted: z.boolean(), proof: Proof })
+export type RingResult = z.infer<typeof RingResult>
+
+/** `status` on surface.sock: the answer to a probe and the body of a report are the same object. */
+export const SurfaceStatus = z.object({
+  surface: SurfaceKind,
+  session_id: SessionId.nullable(),
+  /** A push shim keeps its connection open and is rung by `notify_surface`; a pull shim only asks. */
+  delivery: z.enum(['push', 'pull']),
+  turn: Turn,
+  /** Grows by one with every turn that begins. */
+  turn_seq: z.number().int().min(0),
+  seen_doorbell_id: DoorbellId.optional(),
+})
+export type SurfaceStatus = z.infer<typeof SurfaceStatus>
+
+/** A report that sets `take` can carry a doorbell to the agent in this very answer. */
+export const SurfaceReport = SurfaceStatus.extend({ take: z.boolean().optional() })
+export type SurfaceReport = z.infer<typeof SurfaceReport>
+
+export const ReportAnswer = z.object({ doorbell: Doorbell.nullable() })
+export type ReportAnswer = z.infer<typeof ReportAnswer>

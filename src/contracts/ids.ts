@@ -1,0 +1,54 @@
+/**
+ * The words that cross every boundary. All fields are snake_case, on the wire, on disk and in code,
+ * so there is no mapping layer between them.
+ */
+import { z } from 'zod'
+import { LIMITS } from './limits.ts'
+
+const ULID_FORM = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
+
+export const TenantId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'a tenant_id matches [a-z0-9][a-z0-9-]{0,31}')
+export type TenantId = z.infer<typeof TenantId>
+
+/** A persona's name. Also a metric label and a directory name, hence the narrow alphabet. */
+export const Identity = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'an identity matches [a-z0-9][a-z0-9._-]{0,62}')
+export type Identity = z.infer<typeof Identity>
+
+/** Senders that are no persona: a person at the command line, and turnbell itself. */
+export const RESERVED_IDENTITIES = ['operator', 'turnbell'] as const
+
+/** Where a persona's agent can be reached. */
+export const SurfaceKind = z.enum(['claude-code', 'codex', 'opencode', 'tmux', 'command', 'mcp'])
+export type SurfaceKind = z.infer<typeof SurfaceKind>
+
+/** Who holds a registration. */
+export const RegistrationKind = z.enum(['agent', 'daemon', 'observer'])
+export type RegistrationKind = z.infer<typeof RegistrationKind>
+
+/** One run of an agent, named by its client. Opaque to turnbell. */
+export const SessionId = z.string().min(1).max(LIMITS.session_id_length_max)
+export type SessionId = z.infer<typeof SessionId>
+
+export const Ulid = z.string().regex(ULID_FORM, 'an id is a ULID: 26 characters of Crockford base32')
+export const SignalId = Ulid
+export type SignalId = z.infer<typeof SignalId>
+export const DrainId = Ulid
+export type DrainId = z.infer<typeof DrainId>
+export const DoorbellId = Ulid
+export type DoorbellId = z.infer<typeof DoorbellId>
+export const ProjectId = Ulid
+export type ProjectId = z.infer<typeof ProjectId>
+
+/** ISO 8601, UTC, milliseconds: `2026-01-31T23:59:59.999Z`. */
+export const Timestamp = z.iso.datetime({ precision: 3 })
+export type Timestamp = z.infer<typeof Timestamp>
+
+/** The position of a signal in the hub's journal; grows by one with every accepted signal. */
+export type Seq = number
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>

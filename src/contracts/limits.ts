@@ -1,0 +1,108 @@
+/**
+ * Every bound in the system, with its unit in the name, and how the bounds relate.
+ *
+ * Anything that queues, retries or waits has its limit here and nowhere else. A bound that a person
+ * may change is the default of a key in `config.ts`; the rest are part of the protocol.
+ */
+export const LIMITS = {
+  // Words and bodies
+  identity_length_max: 63,
+  tenant_length_max: 32,
+  session_id_length_max: 128,
+  intent_length_max: 64,
+  topic_length_max: 128,
+  idempotency_key_length_max: 128,
+  payload_bytes_max: 65_536,
+  result_bytes_max: 65_536,
+  doorbell_text_length_max: 200,
+  short_id_length: 8,
+
+  // Signals
+  priority_min: 0,
+  priority_default: 3,
+  priority_max: 9,
+  ttl_s_default: 86_400,
+  ttl_s_max: 30 * 86_400,
+  queue_depth_max: 10_000,
+  drain_limit_default: 20,
+  drain_limit_max: 100,
+  inbox_limit_max: 1_000,
+  ack_batch_max: 1_000,
+  deliveries_max: 5,
+  lease_ms: 30 * 60_000,
+  idempotency_window_ms: 24 * 3_600_000,
+  finished_retention_ms: 7 * 86_400_000,
+  /** How often the hub looks for expired signals, lost leases and silent sessions. */
+  sweep_interval_ms: 5_000,
+
+  // Journal
+  segment_bytes_max: 64 * 1024 * 1024,
+  /** A group commit is cut here so that one sync never carries an unbounded write. */
+  commit_bytes_max: 8 * 1024 * 1024,
+  /** Compaction starts when this share of the sealed bytes belongs to signals long finished. */
+  compaction_dead_ratio: 0.5,
+  event_log_events_max: 10_000,
+
+  // Registry
+  heartbeat_interval_ms: 10_000,
+  /** Three missed heartbeats. Must stay above 2 x heartbeat_interval_ms. */
+  registration_expire_ms: 30_000,
+  personas_max: 1_000,
+
+  // WebSocket
+  frame_bytes_max: 256 * 1024,
+  hello_timeout_ms: 5_000,
+  malformed_frames_max: 10,
+  ws_ping_interval_ms: 30_000,
+  ws_silence_max_ms: 60_000,
+  /** A client that does not read this much is closed: it can reconcile, the hub cannot wait. */
+  ws_backlog_bytes_max: 4 * 1024 * 1024,
+  subscriptions_max: 64,
+  metrics_channel_interval_ms: 5_000,
+  critical_check_ms: 2_000,
+  critical_resend_ms: 5_000,
+  critical_tries_max: 3,
+
+  // HTTP
+  body_bytes_max: 1024 * 1024,
+  batch_calls_max: 100,
+  events_page_max: 1_000,
+  close_grace_ms: 30_000,
+  token_ttl_s: 3_600,
+  token_ttl_s_max: 30 * 86_400,
+
+  // Local sockets
+  line_bytes_max: 65_536,
+  socket_path_bytes_max: 104,
+  socket_path_bytes_max_linux: 108,
+  socket_clients_max: 32,
+  /** A shim that does not answer a request within this time is treated as having failed it. */
+  shim_answer_ms: 5_000,
+  /** A pull shim has no open connection; without a report for this long its surface counts as gone. */
+  pull_attachment_ms: 30 * 60_000,
+
+  // Daemon
+  pending_index_max: 1_000,
+  /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */
+  peek_limit_max: 1_000,
+  reconnect_min_ms: 500,
+  reconnect_max_ms: 30_000,
+  /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */
+  link_silence_max_ms: 45_000,
+  reconcile_timeout_ms: 10_000,
+  /** The last look at pending before a bell leaves. Short: a hook may be waiting for the answer. */
+  emit_check_ms: 2_000,
+  bell_receipt_ms: 10_000,
+  redoorbell_max: 3,
+  reconnect_patience_ms: 300_000,
+  metrics_publish_ms: 10_000,
+  shim_restart_min_ms: 1_000,
+  shim_restart_max_ms: 60_000,
+  shim_stable_ms: 60_000,
+  shim_stop_grace_ms: 5_000,
+
+  // Surfaces
+  command_timeout_ms: 30_000,
+  command_output_bytes_max: 65_536,
+  hook_timeout_ms: 2_000,
+} as const

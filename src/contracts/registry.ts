@@ -1,0 +1,51 @@
+/** Personas, and who is currently connected for them. */
+import { z } from 'zod'
+import { Identity, ProjectId, RegistrationKind, SessionId, SurfaceKind, Timestamp } from './ids.ts'
+
+/** `wrapped` and `removed` personas take no signals; adding one again makes it `active`. */
+export const PersonaState = z.enum(['active', 'wrapped', 'removed'])
+export type PersonaState = z.infer<typeof PersonaState>
+
+/** A lasting identity with a queue. What the registry wants to be true, not what happens to run. */
+export const Persona = z.object({
+  identity: Identity,
+  surface: SurfaceKind,
+  state: PersonaState,
+  project_id: ProjectId.optional(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Persona = z.infer<typeof Persona>
+
+export const Project = z.object({ project_id: ProjectId, root: z.string(), created_at: Timestamp })
+export type Project = z.infer<typeof Project>
+
+export const Turn = z.enum(['idle', 'busy', 'unknown'])
+export type Turn = z.infer<typeof Turn>
+
+/** What a daemon knows of its surface; travels with its heartbeat. */
+export const SurfaceFacts = z.object({
+  attached: z.boolean(),
+  session_id: SessionId.nullable(),
+  turn: Turn,
+  turn_seq: z.number().int().min(0),
+})
+export type SurfaceFacts = z.infer<typeof SurfaceFacts>
+
+/** Why a registration ended. `wrap`, `expire` and `preempt` invalidate its session's leases at once. */
+export const LeaveReason = z.enum(['wrap', 'expire', 'preempt', 'close'])
+export type LeaveReason = z.infer<typeof LeaveReason>
+
+/** One row of the runtime registry. Key: identity, surface, kind. The epoch fences older holders. */
+export const Registration = z.object({
+  identity: Identity,
+  surface: SurfaceKind,
+  kind: RegistrationKind,
+  session_id: SessionId,
+  epoch: z.number().int(),
+  connected: z.boolean(),
+  joined_at: Timestamp,
+  last_heartbeat_at: Timestamp,
+  facts: SurfaceFacts.optional(),
+})
+export type Registration = z.infer<typeof Registration>

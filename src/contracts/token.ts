@@ -1,0 +1,32 @@
+/** What a signed token says. Form: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
+import { z } from 'zod'
+import { Identity, RegistrationKind, SessionId, TenantId } from './ids.ts'
+
+export const TokenPayload = z.object({
+  tenant_id: TenantId,
+  identity: Identity,
+  kind: RegistrationKind,
+  session_id: SessionId.optional(),
+  /** Unix time in seconds. */
+  exp: z.number().int(),
+})
+export type TokenPayload = z.infer<typeof TokenPayload>
+
+/**
+ * Who makes a call. The operator holds the home's own token and may do everything; everybody else
+ * acts as one persona and one kind.
+ */
+export interface Caller {
+  tenant_id: string
+  kind: 'operator' | 'agent' | 'daemon' | 'observer'
+  /** The persona; `operator` for the operator. */
+  identity: string
+  session_id?: string
+}
+
+export const TokenRequest = z.strictObject({
+  identity: Identity,
+  kind: RegistrationKind,
+  session_id: SessionId.optional(),
+})
+export const TokenAnswer = z.object({ token: z.string(), expires_in: z.number().int() })

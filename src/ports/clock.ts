@@ -1,0 +1,22 @@
+/** Time and timers. Nothing outside `system/` reads the real clock. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. May step back when the machine's clock is set. */
+  now(): number
+  /** Milliseconds that never step back, from an arbitrary origin; for ages and deadlines. */
+  monotonic(): number
+  /** Calls once after `delay_ms`, never in this turn of the loop. The handle cancels it. */
+  after(delay_ms: number, call: () => void): Timer
+  /** Calls every `interval_ms` until cancelled. */
+  every(interval_ms: number, call: () => void): Timer
+  /** Calls after the I/O of this turn of the loop: what group commit waits for. */
+  soon(call: () => void): void
+}
+
+export interface Timer {
+  cancel(): void
+}
+
+/** The one spelling of a time: ISO 8601, UTC, milliseconds. */
+export function timestamp(clock: Pick<Clock, 'now'>): string {
+  return new Date(clock.now()).toISOString()
+}

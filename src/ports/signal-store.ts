@@ -1,0 +1,135 @@
+/**
+ * Keeps signals and what happened to them. The promises below are the contract: every store runs
+ * `test/suites/signal-store.suite.ts`, which checks them in this order.
+ *
+ * Every method that resolves has made its change durable: it survives a crash of this process and
+ * of the machine. A store that can no longer promise that rejects with `store_unavailable` for good,
+ * and never confirms what it cannot keep.
+ *
+ * Within one store changes take effect in the order the methods were called.
+ */
+import type { DrainId, Identity, Json, Seq, SessionId, SignalId } from '../contracts/ids.ts'
+import type { PendingEntry } from '../contracts/frames.ts'
+import type { Signal, SignalStatus, SignalView } from '../contracts/signal.ts'
+
+export interface Lease {
+  drain_id: DrainId
+  session_id: SessionId
+}
+
+export interface DrainRequest extends Lease {
+  limit: number
+  /** ISO time at which the drain happens. */
+  now: string
+  /** Stop before the sum of payload sizes passes this many bytes; at least one signal is returned. */
+  bytes_max?: number
+  /** Signals addressed to another session are left alone. */
+  only_for_session?: SessionId
+}
+
+export interface Drained {
+  signal: Signal
+  seq: Seq
+  /** This time included: 1 at the first delivery. */
+  deliveries: number
+}
+
+export interface Released {
+  signal_id: SignalId
+  to: Identity
+  /** `pending` again, or `dead` when it came back too often. */
+  status: 'pending' | 'dead'
+}
+
+export type Stage = 'pushed_at' | 'rung_at' | 'seen_at'
+
+export interface SignalQuery {
+  to?: Identity
+  from?: Identity
+  status?: readonly SignalStatus[]
+  in_reply_to?: SignalId
+  /** Newest first from before this position. */
+  before_seq?: Seq
+  limit: number
+}
+
+export interface StoreHealth {
+  writable: boolean
+  /** Why not, for a person. */
+  reason: string | null
+  signals: number
+  pending: number
+  /** The highest seq given out, 0 in an empty store. */
+  last_seq: Seq
+  /** The highest signal id seen, for `Ids.startAfter`. */
+  last_signal_id: SignalId | null
+}
+
+export interface SignalStore {
+  /**
+   * Resolves with the signal's seq only once it survives a crash of this process and of the machine.
+   * Seqs grow by one in call order. A known `idempotency_key` of the same sender, still inside the
+   * window, resolves with the first signal's seq and id and stores nothing.
+   */
+  append(signal: Signal): Promise<{ seq: Seq; signal_id: SignalId; repeated: boolean }>
+  /** All or nothing, in order: a broadcast's signals, or a result together with its reply. */
+  appendAll(signals: readonly Signal[]): Promise<Seq[]>
+
+  /** The waiting signals of a persona: highest priority first, then oldest. Changes nothing. */
+  peek(identity: Identity, limit: number): PendingEntry[]
+  /** How many wait. */
+  pendingCount(identity: Identity): number
+  /** Bodies of the waiting signals in the same order, without a lease: what `peek: true` shows. */
+  look(identity: Identity, limit: number): Promise<Drained[]>
+
+  /**
+   * Highest priority first, then oldest. A returned signal is `acked` under the lease and hidden from
+   * other drains until the lease is confirmed, completed or released. Two drains at the same moment
+   * share no signal.
+   */
+  drain(identity: Identity, request: DrainRequest): Promise<Drained[]>
+  /** The lease's signals are delivered: their ack is final. Unknown or empty leases confirm nothing. */
+  confirm(drain_id: DrainId, now: string): Promise<SignalId[]>
+  /**
+   * The lease's signals go back to `pending`, or to `dead` past `deliveries_max`. A confirm for this
+   * drain_id that arrives later still counts, as long as nobody drained the signal again.
+   */
+  release(drain_id: DrainId): Promise<Released[]>
+  /** Some of a persona's leased signals go back, as with `release`. Others are left alone. */
+  releaseSignals(identity: Identity, signal_ids: readonly SignalId[]): Promise<Released[]>
+  /** Leases that are neither confirmed, completed nor released. */
+  leases(): { drain_id: DrainId; session_id: SessionId; identity: Identity; signal_ids: SignalId[] }[]
+
+  /**
+   * The persona has handled these. Unknown ids (or another persona's) are reported, not refused: an
+   * agent may ack twice after a crash. Completing one that is still pending is allowed; completing it
+   * again changes nothing and reports it in `already`.
+   */
+  complete(
+    identity: Identity,
+    signal_ids: readonly SignalId[],
+    result: Json | undefined,
+    now: string,
+  ): Promise<{ completed: SignalId[]; already: SignalId[]; unknown: SignalId[] }>
+  /** Pending signals whose time is over become `expired`. */
+  expire(now: string): Promise<{ signal_id: SignalId; to: Identity }[]>
+  /** A dead (or finished) signal is pending again with no deliveries. Unknown ids are reported. */
+  replay(
+    signal_ids: readonly SignalId[],
+    expires_at: string,
+  ): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
+  /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it. */
+  mark(signal_ids: readonly SignalId[], stage: Stage, at: string): void
+
+  read(signal_id: SignalId): Promise<SignalView | null>
+  /** Newest first. */
+  query(query: SignalQuery): Promise<SignalView[]>
+  /** Who has how much waiting. */
+  depths(): Map<Identity, number>
+
+  /** Forgets signals finished before `now - finished_retention_ms`. Interrupted anywhere, it loses nothing. */
+  compact(now: string): Promise<{ forgotten: number }>
+  health(): StoreHealth
+  /** Flushes, writes what makes the next open fast, lets go of the store. */
+  close(): Promise<void>
+}

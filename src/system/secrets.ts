@@ -1,0 +1,68 @@
+/** The two secrets of a home, made at first start, mode 0600. */
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import { TurnbellError } from '../contracts/errors.ts'
+import type { Home } from './home.ts'
+
+export interface Secrets {
+  operator_token: string
+  signing_key: string
+}
+
+/** Reads both, making what is missing. Two processes that start together agree on one value. */
+export function ensureSecrets(home: Home): Secrets {
+  return {
+    operator_token: ensureSecret(home.operator_token, () => `tbop_${randomBytes(32).toString('base64url')}`),
+    signing_key: ensureSecret(home.signing_key, () => randomBytes(32).toString('hex')),
+  }
+}
+
+/** Null where the home has none yet. */
+export function readOperatorToken(home: Home): string | null {
+  return readSecret(home.operator_token)
+}
+
+export function readSigningKey(home: Home): string | null {
+  return readSecret(home.signing_key)
+}
+
+function ensureSecret(file: string, make: () => string): string {
+  // Written aside and linked: a link never replaces, so the first one wins and nobody reads half a secret.
+  const existing = readSecret(file)
+  if (existing !== null) return existing
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
+  fs.writeFileSync(draft, `${make()}\n`, { mode: 0o600, flush: true })
+  try {
+    fs.linkSync(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    fs.unlinkSync(draft)
+  }
+  const value = readSecret(file)
+  if (value === null) throw new TurnbellError('home_not_permitted', { detail: `${file} cannot be read` })
+  return value
+}
+
+function readSecret(file: string): string | null {
+  let text: string
+  try {
+    const mode = fs.statSync(file).mode & 0o777
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new TurnbellError('home_not_permitted', {
+        detail: `${file} has mode ${mode.toString(8)}; others could read it`,
+        hint: `chmod 600 ${file}`,
+      })
+    }
+    text = fs.readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  if (text === '')
+    throw new TurnbellError('home_not_permitted', {
+      detail: `${file} is empty`,
+      hint: `Remove ${file}; it is made anew.`,
+    })
+  return text
+}

@@ -1,0 +1,40 @@
+import { defineConfig } from 'vitest/config'
+
+// Three projects: `fast` is part of the check command, `e2e` starts real processes from dist/,
+// `clients` drives real agent CLIs against a local model server.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'fast',
+          include: [
+            'test/unit/**/*.test.ts',
+            'test/contract/**/*.test.ts',
+            'test/property/**/*.test.ts',
+            'test/tidy.test.ts',
+          ],
+          testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})
