@@ -1,0 +1,48 @@
+/** Builds dist/: one bundled file per program, so that a daemon starts fast and stays small. */
+import { build } from 'esbuild'
+import fs from 'node:fs'
+
+const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
+
+fs.rmSync('dist', { recursive: true, force: true })
+
+const shared = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  sourcemap: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },
+  // Bundled CommonJS packages still call require for Node's own modules.
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
+}
+
+const programs = {
+  cli: 'src/cli/main.ts',
+  daemon: 'src/daemon/main.ts',
+  bridge: 'src/transports/bridge/main.ts',
+}
+const shims = { command: 'adapters/command/main.ts', 'claude-code': 'adapters/claude-code/main.ts' }
+
+await Promise.all([
+  build({
+    ...shared,
+    entryPoints: { turnbell: 'src/bin.ts' },
+    outdir: 'dist',
+    banner: {},
+    external: ['./*.js'],
+  }),
+  // The hub is started once a machine, so it may load its packages from node_modules.
+  build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: 'dist', packages: 'external' }),
+  build({ ...shared, entryPoints: programs, outdir: 'dist' }),
+  ...Object.entries(shims).map(([kind, entry]) =>
+    build({ ...shared, entryPoints: { shim: entry }, outdir: `dist/adapters/${kind}` }),
+  ),
+])
+
+fs.chmodSync('dist/turnbell.js', 0o755)
+fs.cpSync('adapters/claude-code/plugin', 'dist/adapters/claude-code', { recursive: true })

@@ -1,0 +1,51 @@
+/**
+ * `npm run check`: everything that must hold at every commit, in under a minute. The static checks
+ * run beside the tests, two at a time; what a failed one printed comes at the end.
+ */
+import { spawn } from 'node:child_process'
+
+const STEPS = [
+  [
+    'lint',
+    'eslint',
+    '.',
+    '--max-warnings',
+    '0',
+    '--cache',
+    '--cache-location',
+    'node_modules/.cache/eslint/',
+  ],
+  ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'dot'],
+  ['types', 'tsc', '-p', '.'],
+  ['format', 'prettier', '--check', '--log-level', 'warn', '--cache', '.'],
+  ['boundaries', 'depcruise', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
+  ['dead code', 'knip', '--no-progress'],
+]
+
+const queue = [...STEPS]
+const failed = []
+
+async function worker() {
+  for (let step = queue.shift(); step; step = queue.shift()) {
+    const [name, command, ...args] = step
+    const started = performance.now()
+    const { code, output } = await run(command, args)
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    console.log(`${code === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(10)} ${seconds.padStart(5)} s`)
+    if (code !== 0) failed.push({ name, output })
+  }
+}
+
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(`node_modules/.bin/${command}`, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    child.stderr.on('data', (chunk) => (output += chunk))
+    child.on('close', (code) => resolve({ code: code ?? 1, output }))
+  })
+}
+
+await Promise.all([worker(), worker()])
+for (const { name, output } of failed) console.log(`\n--- ${name}\n${output.trim()}`)
+process.exitCode = failed.length === 0 ? 0 : 1

@@ -1,0 +1,87 @@
+/**
+ * `npm test`: everything a release needs, on a fresh machine. Installs what the tests stand on
+ * (Debian packages when it is root, agent clients from npm), builds, checks, packs, and runs every
+ * test. Ends with the plain line `N passed, N failed`.
+ */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+const root = path.resolve(import.meta.dirname, '..')
+process.chdir(root)
+const quick = process.argv.includes('--no-clients')
+
+/** Programs from outside npm, the Debian package that brings each, and which tests need it. */
+const PROGRAMS = [
+  { program: 'tmux', debian: 'tmux', needed_for: 'real clients in a terminal' },
+  { program: 'unshare', debian: 'util-linux', needed_for: 'real clients without a network' },
+  { program: 'ip', debian: 'iproute2', needed_for: 'real clients without a network' },
+  { program: 'promtool', debian: 'prometheus', needed_for: 'the metrics check' },
+  { program: 'systemd-analyze', debian: 'systemd', needed_for: 'the unit check' },
+  { program: 'plistutil', debian: 'libplist-utils', needed_for: 'the LaunchAgent check' },
+]
+
+let passed = 0
+let failed = 0
+const leftOut = []
+
+installPrograms()
+step('build', 'node', ['build.mjs'])
+step('check', 'node', ['scripts/check.mjs'])
+step('package', 'node', ['scripts/check-package.mjs'])
+if (!quick) step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])
+tests('fast')
+tests('e2e')
+if (quick) leftOut.push('real clients: --no-clients was given')
+else tests('clients')
+
+for (const what of leftOut) console.log(`LEFT OUT  ${what}`)
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed === 0 ? 0 : 1
+
+function installPrograms() {
+  const missing = () => PROGRAMS.filter(({ program }) => !onPath(program))
+  const wanted = missing()
+  if (wanted.length > 0 && process.getuid?.() === 0 && onPath('apt-get')) {
+    const packages = [...new Set(wanted.map(({ debian }) => debian))]
+    console.log(`installing ${packages.join(', ')}`)
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+    spawnSync('apt-get', ['update', '-qq'], { stdio: 'inherit', env })
+    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env,
+    })
+  }
+  for (const { program, debian, needed_for } of missing()) {
+    leftOut.push(`${needed_for}: ${program} is missing (Debian package ${debian})`)
+    failed += 1
+  }
+}
+
+function onPath(program) {
+  return (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .some((directory) => fs.existsSync(path.join(directory, program)))
+}
+
+function step(name, command, args) {
+  console.log(`\n== ${name}`)
+  const { status } = spawnSync(command, args, { stdio: 'inherit' })
+  if (status === 0) passed += 1
+  else failed += 1
+}
+
+function tests(project) {
+  console.log(`\n== tests: ${project}`)
+  const report = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-')), 'report.json')
+  const { status } = spawnSync(
+    'node_modules/.bin/vitest',
+    ['run', '--project', project, '--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+    { stdio: 'inherit' },
+  )
+  const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
+  passed += counts?.numPassedTests ?? 0
+  // A suite that could not even be loaded has no failed test of its own, so the exit status counts too.
+  failed += Math.max(counts?.numFailedTests ?? 0, status === 0 ? 0 : 1)
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/**
+ * The one command. Hub, daemon and bridge are bundles of their own, so that each loads only what it
+ * needs: a daemon runs all day for every persona, and starts must be quick.
+ */
+const [command, ...rest] = process.argv.slice(2)
+
+interface Program {
+  main(argv: string[]): Promise<void>
+}
+
+// Each bundle lies beside this file; the names are made so that the bundler leaves the imports alone.
+const BUNDLES: Record<string, string> = { hub: './hub.js', daemon: './daemon.js', mcp: './bridge.js' }
+const bundle = command === undefined ? undefined : BUNDLES[command]
+const wantsHelp = rest.includes('--help') || rest.includes('-h')
+
+const program = (await import(bundle !== undefined && !wantsHelp ? bundle : './cli.js')) as Program
+await program.main(bundle !== undefined && !wantsHelp ? rest : process.argv.slice(2))
