@@ -1,0 +1,61 @@
+/** Bodies of the hub's HTTP routes that are no action of a facade. */
+import { z } from 'zod'
+import { HubEvent } from './events.ts'
+import { Problem } from './errors.ts'
+import { Json, RegistrationKind } from './ids.ts'
+import { LIMITS } from './limits.ts'
+
+export const Health = z.object({
+  status: z.enum(['ok', 'starting', 'stopping', 'degraded']),
+  version: z.string(),
+  uptime_s: z.number(),
+  tool_count: z.number().int(),
+  connected: z.record(RegistrationKind, z.number().int()),
+})
+export type Health = z.infer<typeof Health>
+
+export const Readiness = z.object({ ready: z.boolean(), reason: z.string().nullable() })
+
+const Params = z.record(z.string(), Json)
+const Name = z.string().min(1).max(128)
+
+/** `{tool, action, params}`, or an old direct name: `{tool: "sentinel_createIssue", params}`. */
+export const CallRequest = z.strictObject({
+  tool: Name,
+  action: Name.optional(),
+  params: Params.optional(),
+})
+export const CallAnswer = z.object({ result: Json })
+
+/** What a caller may say about where its calls come from. Never a permission. */
+export const CallerContext = z.object({
+  agent_id: z.string().min(1).max(128).optional(),
+  run_id: z.string().min(1).max(128).nullish(),
+  parent_call_id: z.string().min(1).max(128).nullish(),
+  scope: z.string().min(1).max(1024).nullish(),
+})
+export type CallerContext = z.infer<typeof CallerContext>
+
+export const BatchRequest = z.strictObject({
+  calls: z
+    .array(z.strictObject({ facade: Name, action: Name, params: Params.optional() }))
+    .min(1)
+    .max(LIMITS.batch_calls_max),
+  context: CallerContext.optional(),
+})
+/** In the order of the calls; each stands alone. */
+export const BatchAnswer = z.object({
+  results: z.array(z.union([z.strictObject({ result: Json }), z.strictObject({ error: Problem })])),
+})
+
+export const EventsQuery = z.strictObject({
+  /** A seq, or an ISO time. */
+  since: z.string().max(64).optional(),
+  agent_id: z.string().max(128).optional(),
+  /** An exact type, or a prefix that ends with `.`. */
+  type: z.string().max(64).optional(),
+  limit: z.coerce.number().int().min(1).max(LIMITS.events_page_max).default(LIMITS.events_page_max),
+  /** Taken from the query by clients that cannot send headers. */
+  token: z.string().optional(),
+})
+export const EventsPage = z.object({ events: z.array(HubEvent), next: z.number().int() })
