@@ -1,0 +1,104 @@
+/** House facts: what is declared in one place is documented and exercised in the others. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ControlVerb, MachineState } from '../src/contracts/control.ts'
+import { SignalStatus } from '../src/contracts/signal.ts'
+import { ERRORS } from '../src/contracts/errors.ts'
+import { LIMITS } from '../src/contracts/limits.ts'
+import { DAEMON_METRICS, DaemonErrorClass } from '../src/contracts/metrics.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+const read = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8')
+
+function sources(...directories: string[]): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const directory of directories) {
+    for (const name of fs.readdirSync(path.join(ROOT, directory), { recursive: true, encoding: 'utf8' })) {
+      if (/\.(ts|mjs|json|md|service|plist|xml)$/.test(name))
+        found.set(path.join(directory, name), read(path.join(directory, name)))
+    }
+  }
+  return found
+}
+
+const product = sources('src', 'adapters')
+const tests = sources('test')
+const everything = (files: Map<string, string>, except = '') =>
+  [...files]
+    .filter(([name]) => name !== except)
+    .map(([, text]) => text)
+    .join('\n')
+
+describe('the error catalogue', () => {
+  const used = everything(product, 'src/contracts/errors.ts')
+  const provoked = everything(tests, 'test/tidy.test.ts')
+
+  test.each(Object.keys(ERRORS))('%s is thrown somewhere in the product', (code) => {
+    expect(used).toContain(`'${code}'`)
+  })
+  test.each(Object.keys(ERRORS))('%s is provoked by a test', (code) => {
+    expect(provoked).toContain(code)
+  })
+})
+
+describe('limits', () => {
+  const used = everything(product, 'src/contracts/limits.ts')
+
+  test.each(Object.keys(LIMITS))('%s is used', (name) => {
+    expect(used).toContain(`LIMITS.${name}`)
+  })
+  test('bounds keep their order', () => {
+    expect(LIMITS.registration_expire_ms).toBeGreaterThan(2 * LIMITS.heartbeat_interval_ms)
+    expect(LIMITS.link_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
+    expect(LIMITS.ws_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
+    expect(LIMITS.bell_receipt_ms).toBeLessThan(LIMITS.reconnect_patience_ms)
+    expect(LIMITS.payload_bytes_max).toBeLessThan(LIMITS.body_bytes_max)
+  })
+})
+
+describe('the readme', () => {
+  const readme = read('README.md')
+
+  test.each(ControlVerb.options)('lists the control verb %s', (verb) =>
+    expect(readme).toContain(`\`${verb}\``),
+  )
+  test.each(MachineState.options)('lists the state %s', (state) => expect(readme).toContain(`\`${state}\``))
+  test.each(SignalStatus.options)('lists the status %s', (status) =>
+    expect(readme).toContain(`\`${status}\``),
+  )
+  test.each(Object.keys(DAEMON_METRICS))('lists the metric %s', (metric) =>
+    expect(readme).toContain(`\`${metric}`),
+  )
+  test('states the number of series at fifty personas', () => {
+    const plain = Object.values(DAEMON_METRICS).filter(
+      (metric) => !metric.labels.includes('error_class' as never),
+    ).length
+    const byClass = Object.keys(DAEMON_METRICS).length - plain
+    const series = 50 * (plain + byClass * DaemonErrorClass.options.length)
+    expect(series).toBe(1200)
+    expect(readme).toContain('1,200')
+  })
+})
+
+describe('the house', () => {
+  test('every port with promises has a suite', () => {
+    for (const port of ['signal-store', 'record-store', 'event-log', 'surface']) {
+      expect(fs.existsSync(path.join(ROOT, `test/suites/${port}.suite.ts`)), port).toBe(true)
+    }
+  })
+
+  test('no file holds a registry address, and no test sleeps', () => {
+    const lock = read('package-lock.json')
+    expect(lock).not.toMatch(/"resolved"/)
+    for (const [name, text] of tests) {
+      if (name === 'test/tidy.test.ts') continue
+      expect(text, name).not.toMatch(/await (sleep|delay)\(|setTimeout\((resolve|ok|r|done),/)
+    }
+  })
+
+  test('no file has found room for a second subject', () => {
+    const long = [...product].filter(([name, text]) => name.endsWith('.ts') && text.split('\n').length > 400)
+    expect(long.map(([name]) => name)).toEqual([])
+  })
+})
