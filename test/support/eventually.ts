@@ -1,0 +1,35 @@
+/** Waiting for a condition, never for a time. */
+import { setInterval as ticks } from 'node:timers/promises'
+
+const POLL_MS = 20
+
+/**
+ * Resolves with the first value that is neither false, null nor undefined. Fails after `within_ms`,
+ * naming what was awaited and what was last seen. A throwing probe counts as "not yet".
+ */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  within_ms = 15_000,
+): Promise<Exclude<T, false | null | undefined>> {
+  const deadline = performance.now() + within_ms
+  let last: unknown
+  const attempt = async () => {
+    try {
+      return (last = await probe())
+    } catch (error) {
+      last = error
+      return undefined
+    }
+  }
+  const met = (value: unknown) => value !== false && value !== null && value !== undefined
+  const first = await attempt()
+  if (met(first)) return first as Exclude<T, false | null | undefined>
+  for await (const _ of ticks(POLL_MS)) {
+    const value = await attempt()
+    if (met(value)) return value as Exclude<T, false | null | undefined>
+    if (performance.now() > deadline) break
+  }
+  const seen = last instanceof Error ? last.message : JSON.stringify(last)
+  throw new Error(`${what}: not within ${within_ms} ms; last seen: ${seen}`)
+}
