@@ -158,6 +158,13 @@ export const ERRORS = {
     retry: 'never',
     hint: 'Use the operator token of this home.',
   },
+  facade_forbidden: {
+    title: 'The facade lies outside what this caller was given',
+    error_class: 'auth',
+    status: 403,
+    retry: 'never',
+    hint: 'Use one of the facades that the detail names.',
+  },
   subagent_forbidden: {
     title: "A subagent may not take the main agent's signals",
     error_class: 'auth',

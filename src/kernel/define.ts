@@ -29,6 +29,12 @@ export interface CallContext extends Modules {
 
 type AnySchema = z.ZodType
 
+/** An old name whose parameters were called otherwise; `params` turns them into today's. */
+export interface Alias {
+  name: string
+  params(old: Record<string, unknown>): Record<string, unknown>
+}
+
 export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = AnySchema> {
   summary: string
   /** True when a call can change anything; false makes it a GET route and a read-only tool. */
@@ -37,11 +43,11 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */
   own_tool?: { description: string; meta?: Record<string, unknown> }
   /** Old names that resolve here for ever. Never listed. */
-  aliases?: readonly string[]
+  aliases?: readonly (string | Alias)[]
   input: I
   output: O
   errors: readonly ErrorCode[]
-  /** Kinds that may call it. The operator always may. */
+  /** Kinds that may call it; empty means only the operator. The operator always may. */
   allow: readonly ('agent' | 'daemon' | 'observer')[]
   examples?: readonly z.input<I>[]
   handle(input: z.output<I>, context: CallContext): Promise<z.input<O>> | z.input<O>

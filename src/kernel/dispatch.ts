@@ -4,10 +4,10 @@
  * There is one path for every transport. It knows no facade, and it never throws: what went wrong
  * comes back as the problem that every transport can send as it stands.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { describeParams } from './describe.ts'
 import { permit } from './policy.ts'
-import { createRegistry, type Registry } from './registry.ts'
+import { createRegistry, type Found, type Registry } from './registry.ts'
 import type { CallContext, DispatchContext, Facade } from './define.ts'
 import { toProblem, TurnbellError, type Problem } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
@@ -81,7 +81,8 @@ async function dispatch(
   options: KernelOptions,
   request: DispatchRequest,
 ): Promise<DispatchOutcome> {
-  const { clock, caller } = { clock: options.clock, caller: request.caller }
+  const { clock } = options
+  const { caller } = request
   const started = clock.monotonic()
   const context = fullContext(request.context)
   const name = { facade: request.facade, action: request.action ?? '' }
@@ -115,7 +116,7 @@ async function dispatch(
     name.action = found.name
     tell('dispatch', { timestamp: timestamp(clock) })
     permit(caller, found.facade, found.action, request.allowed_facades)
-    const input = parseInput(found.action.input, request.params)
+    const input = parseInput(found, request.params)
     const callContext: CallContext = { ...options.modules, caller, context, answered: request.answered }
     const output: unknown = await found.action.handle(input, callContext)
     const result = parseOutput(found.action.output, output)
@@ -143,13 +144,19 @@ export function fullContext(told: CallerContext | undefined): DispatchContext {
   }
 }
 
-function parseInput(schema: z.ZodType, params: unknown): unknown {
-  const parsed = schema.safeParse(params ?? {})
+function parseInput({ action, adapt }: Found, told: unknown): unknown {
+  const given = told ?? {}
+  const params = adapt !== undefined && isObject(given) ? adapt(given) : given
+  const parsed = action.input.safeParse(params)
   if (parsed.success) return parsed.data
   throw new TurnbellError('params_invalid', {
-    detail: describeParams(schema, params ?? {}, parsed.error),
+    detail: describeParams(action.input, params, parsed.error),
     cause: parsed.error,
   })
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** An output that breaks its own schema is a bug of ours, never the caller's. */

@@ -1,0 +1,71 @@
+/** What is wrong with a call's parameters, as a sentence that names field, found and allowed. */
+import { z } from 'zod'
+import { nearest } from './names.ts'
+
+type Issue = z.core.$ZodIssue
+
+const ISSUES_MAX = 5
+const FOUND_LENGTH_MAX = 60
+
+/** `to: expected an identity matching …, found "Bob"; unknown field "prio" (did you mean priority?)`. */
+export function describeParams(schema: z.ZodType, params: unknown, error: z.ZodError): string {
+  const said = error.issues.slice(0, ISSUES_MAX).map((issue) => sentence(schema, params, issue))
+  const more = error.issues.length - said.length
+  return said.join('; ') + (more > 0 ? `; and ${more} more` : '')
+}
+
+function sentence(schema: z.ZodType, params: unknown, issue: Issue): string {
+  const field = issue.path.map(String).join('.') || 'params'
+  if (issue.code === 'unrecognized_keys') return unknownKeys(schema, issue)
+  return `${field}: expected ${expectation(issue)}, found ${found(params, issue.path)}`
+}
+
+function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): string {
+  const keys = issue.keys.slice(0, ISSUES_MAX).map((key) => shortened(key))
+  // Only the top level knows its fields here; deeper objects name theirs through the JSON Schema.
+  const fields = issue.path.length === 0 && schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const meant = keys.length === 1 && issue.keys[0] !== undefined ? nearest(issue.keys[0], fields) : null
+  const where = issue.path.length === 0 ? '' : ` in ${issue.path.map(String).join('.')}`
+  const allowed = fields.length === 0 ? '' : `; allowed: ${fields.join(', ')}`
+  const guess = meant === null ? '' : ` (did you mean ${meant}?)`
+  return `unknown field ${keys.join(', ')}${where}${guess}${allowed}`
+}
+
+function expectation(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.expected
+    case 'invalid_value':
+      return `one of ${issue.values.map(String).join(', ')}`
+    case 'too_small':
+      return `${issue.origin} of at least ${issue.minimum}${unit(issue.origin)}`
+    case 'too_big':
+      return `${issue.origin} of at most ${issue.maximum}${unit(issue.origin)}`
+    case 'invalid_format':
+      // Our own patterns carry a sentence; zod's begin with "Invalid".
+      return issue.message.startsWith('Invalid') ? issue.format : issue.message
+    case 'invalid_union':
+      return 'one of the allowed forms'
+    default:
+      return issue.message
+  }
+}
+
+function unit(origin: string): string {
+  if (origin === 'string') return ' characters'
+  return origin === 'array' ? ' entries' : ''
+}
+
+function found(params: unknown, path: readonly PropertyKey[]): string {
+  let value: unknown = params
+  for (const key of path) {
+    value =
+      value !== null && typeof value === 'object' ? (value as Record<PropertyKey, unknown>)[key] : undefined
+  }
+  return value === undefined ? 'nothing' : shortened(value)
+}
+
+function shortened(value: unknown): string {
+  const text = JSON.stringify(value) ?? typeof value
+  return text.length > FOUND_LENGTH_MAX ? `${text.slice(0, FOUND_LENGTH_MAX)}…` : text
+}

@@ -1,0 +1,117 @@
+/**
+ * Everything this turnbell can do, by every name it was ever called.
+ *
+ * One table resolves them all: `<facade>_<action>` in snake and camel case, old names, and the pair of
+ * facade and action. Two declarations that claim one name are a mistake of ours and refuse to start.
+ */
+import type { Action, Facade } from './define.ts'
+import { nearest, snake } from './names.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+
+export interface Found {
+  facade: Facade
+  /** The action's name in its facade. */
+  name: string
+  action: Action
+  /** How a call under this name must be rewritten; undefined for today's names. */
+  adapt?: (old: Record<string, unknown>) => Record<string, unknown>
+}
+
+export interface Registry {
+  facades: readonly Facade[]
+  /** Every action once, in the order of the declarations. */
+  actions: readonly Found[]
+  /**
+   * A facade and its action, or one direct name. Throws `facade_unknown` or `action_unknown`, naming what
+   * there is and what was probably meant.
+   */
+  resolve(facade: string, action?: string): Found
+}
+
+const NAME_FORM = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
+
+export function createRegistry(facades: readonly Facade[]): Registry {
+  const byFacade = new Map<string, Facade>()
+  const byName = new Map<string, Found>()
+  const claim = (name: string, found: Found) => {
+    const holder = byName.get(name)
+    if (holder !== undefined) {
+      throw new Error(
+        `the name ${name} is claimed by ${holder.facade.name}.${holder.name} and by ${found.facade.name}.${found.name}`,
+      )
+    }
+    byName.set(name, found)
+  }
+
+  const actions: Found[] = []
+  for (const facade of facades) {
+    requireForm(facade.name)
+    if (byFacade.has(facade.name)) throw new Error(`two facades are called ${facade.name}`)
+    byFacade.set(facade.name, facade)
+    for (const [name, action] of Object.entries(facade.actions)) {
+      requireForm(name)
+      const found: Found = { facade, name, action }
+      actions.push(found)
+      claim(`${facade.name}_${name}`, found)
+    }
+  }
+  // After all of today's names, so that the message names the alias as the one that came too late.
+  for (const found of actions) {
+    for (const alias of found.action.aliases ?? []) {
+      if (typeof alias === 'string') claim(snake(alias), found)
+      else claim(snake(alias.name), { ...found, adapt: alias.params })
+    }
+  }
+
+  return {
+    facades,
+    actions,
+    resolve(facade, action) {
+      const found = byName.get(snake(action === undefined ? facade : `${facade}_${action}`))
+      if (found !== undefined) return found
+      throw unknownName(byFacade, byName, facade, action)
+    },
+  }
+}
+
+function unknownName(
+  byFacade: ReadonlyMap<string, Facade>,
+  byName: ReadonlyMap<string, Found>,
+  facade: string,
+  action: string | undefined,
+): TurnbellError {
+  const known = byFacade.get(snake(facade))
+  if (known === undefined) {
+    // Without an action the whole direct name was asked for, and a typo may sit in either half.
+    const names = action === undefined ? [...byFacade.keys(), ...todaysNames(byName)] : byFacade.keys()
+    const meant = nearest(facade, names)
+    return new TurnbellError('facade_unknown', {
+      detail: `There is no facade ${quote(facade)}. There are: ${[...byFacade.keys()].join(', ')}.`,
+      ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+    })
+  }
+  const names = Object.keys(known.actions)
+  if (action === undefined) {
+    return new TurnbellError('action_unknown', {
+      detail: `${known.name} needs an action: ${names.join(', ')}.`,
+      hint: 'Name one of them as `action`.',
+    })
+  }
+  const meant = nearest(action, names)
+  return new TurnbellError('action_unknown', {
+    detail: `${known.name} has no action ${quote(action)}. It has: ${names.join(', ')}.`,
+    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+  })
+}
+
+function* todaysNames(byName: ReadonlyMap<string, Found>): Iterable<string> {
+  for (const [name, found] of byName) if (name === `${found.facade.name}_${found.name}`) yield name
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name)
+}
+
+function requireForm(name: string): void {
+  if (!NAME_FORM.test(name)) throw new Error(`${name} is no name for a facade or an action: lower_case words`)
+}
