@@ -1,0 +1,41 @@
+/** Where the hub of a home can be called. */
+import fs from 'node:fs'
+import { z } from 'zod'
+import { Timestamp } from '../contracts/ids.ts'
+import type { Config } from '../contracts/config.ts'
+import type { Home } from './home.ts'
+import { processAlive } from './processes.ts'
+
+/** What a hub writes into `hub/hub.pid` once it is ready; with port 0 it is the only way to know the port. */
+export const HubPid = z.object({ pid: z.number().int().positive(), url: z.url(), started_at: Timestamp })
+export type HubPid = z.infer<typeof HubPid>
+
+/** The running hub of this home; null where none runs, also when a killed one left its file behind. */
+export function runningHub(home: Home): HubPid | null {
+  let value: unknown
+  try {
+    value = JSON.parse(fs.readFileSync(home.hub_pid, 'utf8'))
+  } catch {
+    return null
+  }
+  const parsed = HubPid.safeParse(value)
+  return parsed.success && processAlive(parsed.data.pid) ? parsed.data : null
+}
+
+/**
+ * The address to call, without a slash at the end: the flag, else `hub.url` of the configuration, else
+ * the hub that runs in this home, else where it would listen. Ask again before every connect: a
+ * restarted hub may have another port.
+ */
+export function findHub(home: Home, config: Config, flag?: string): string {
+  const url = flag ?? config.hub.url ?? runningHub(home)?.url ?? configuredUrl(config)
+  return url.replace(/\/+$/, '')
+}
+
+function configuredUrl(config: Config): string {
+  const { host, port, tls_cert } = config.hub
+  // A wildcard address is for listening; on this machine the hub answers under the loopback one.
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const authority = reachable.includes(':') ? `[${reachable}]` : reachable
+  return `${tls_cert === undefined ? 'http' : 'https'}://${authority}:${port}`
+}

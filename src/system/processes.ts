@@ -1,0 +1,37 @@
+/** Asks the system about processes that are not our children. */
+import fs from 'node:fs'
+
+/** True also for a process of another user, which may not be signalled but is there. */
+export function processAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * The pid a pid file names, written as a bare number or as JSON with a `pid`. Null where there is no
+ * file, or one that says nothing sensible: a writer that died half way leaves such a file.
+ */
+export function readPidFile(file: string): number | null {
+  let text: string
+  try {
+    text = fs.readFileSync(file, 'utf8').trim()
+  } catch {
+    return null
+  }
+  const pid = /^\d+$/.test(text) ? Number(text) : pidInside(text)
+  return Number.isSafeInteger(pid) && pid > 0 ? pid : null
+}
+
+function pidInside(text: string): number {
+  try {
+    const value: unknown = JSON.parse(text)
+    const pid = value !== null && typeof value === 'object' ? (value as { pid?: unknown }).pid : undefined
+    return typeof pid === 'number' ? pid : Number.NaN
+  } catch {
+    return Number.NaN
+  }
+}
