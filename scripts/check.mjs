@@ -19,6 +19,7 @@ const STEPS = [
   ['types', 'tsc', '-p', '.'],
   ['format', 'prettier', '--check', '--log-level', 'warn', '--cache', '.'],
   ['boundaries', 'depcruise', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
+  ['generated', process.execPath, 'scripts/generate.mjs', '--check'],
   ['dead code', 'knip', '--no-progress'],
 ]
 
@@ -38,7 +39,9 @@ async function worker() {
 
 function run(command, args) {
   return new Promise((resolve) => {
-    const child = spawn(`node_modules/.bin/${command}`, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command === process.execPath ? command : `node_modules/.bin/${command}`, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
     child.stderr.on('data', (chunk) => (output += chunk))

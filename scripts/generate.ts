@@ -1,0 +1,58 @@
+/**
+ * Writes what is derived from the declarations: the published JSON Schemas. `--check` compares
+ * instead of writing and fails on a difference.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+import { Config } from '../src/contracts/config.ts'
+import {
+  DaemonStatus,
+  NotifyResult,
+  ReportAnswer,
+  ResumeResult,
+  RingResult,
+  ShutdownResult,
+  SurfaceReport,
+} from '../src/contracts/control.ts'
+import { Doorbell } from '../src/contracts/doorbell.ts'
+import { Problem } from '../src/contracts/errors.ts'
+import { ClientFrame, HubFrame } from '../src/contracts/frames.ts'
+import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/signal.ts'
+
+const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
+  config: { schema: Config, io: 'input' },
+  'daemon-status': { schema: DaemonStatus, io: 'output' },
+  'notify-result': { schema: NotifyResult, io: 'output' },
+  'resume-result': { schema: ResumeResult, io: 'output' },
+  'shutdown-result': { schema: ShutdownResult, io: 'output' },
+  doorbell: { schema: Doorbell, io: 'output' },
+  'ring-result': { schema: RingResult, io: 'output' },
+  'surface-report': { schema: SurfaceReport, io: 'input' },
+  'report-answer': { schema: ReportAnswer, io: 'output' },
+  problem: { schema: Problem, io: 'output' },
+  'client-frame': { schema: ClientFrame, io: 'input' },
+  'hub-frame': { schema: HubFrame, io: 'output' },
+  'send-input': { schema: SendInput, io: 'input' },
+  receipt: { schema: Receipt, io: 'output' },
+  'drain-result': { schema: DrainResult, io: 'output' },
+  'signal-view': { schema: SignalView, io: 'output' },
+}
+
+const directory = path.resolve('docs/schemas')
+const check = process.argv.includes('--check')
+const stale: string[] = []
+
+fs.mkdirSync(directory, { recursive: true })
+for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
+  const file = path.join(directory, `${name}.schema.json`)
+  const text = `${JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' }), null, 2)}\n`
+  const current = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
+  if (current === text) continue
+  if (check) stale.push(path.relative('.', file))
+  else fs.writeFileSync(file, text)
+}
+if (stale.length > 0) {
+  process.stderr.write(`out of date, run \`npm run generate\`: ${stale.join(', ')}\n`)
+  process.exitCode = 1
+}
