@@ -49,3 +49,9 @@ export const Registration = z.object({
   facts: SurfaceFacts.optional(),
 })
 export type Registration = z.infer<typeof Registration>
+
+/** A persona as lists show it: with what waits for it and who is there for it now. */
+export const PersonaOverview = Persona.extend({
+  pending_count: z.number().int(),
+  registrations: z.array(Registration),
+})

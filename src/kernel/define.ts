@@ -32,7 +32,7 @@ type AnySchema = z.ZodType
 /** An old name whose parameters were called otherwise; `params` turns them into today's. */
 export interface Alias {
   name: string
-  params(old: Record<string, unknown>): Record<string, unknown>
+  params: (old: Record<string, unknown>) => Record<string, unknown>
 }
 
 export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = AnySchema> {
@@ -67,7 +67,7 @@ export interface Facade {
 
 /** Only gives the literal its types. */
 export function defineAction<I extends AnySchema, O extends AnySchema>(action: Action<I, O>): Action {
-  return action as unknown as Action
+  return action
 }
 
 export function defineFacade(facade: Facade): Facade {

@@ -4,7 +4,7 @@
  * One table resolves them all: `<facade>_<action>` in snake and camel case, old names, and the pair of
  * facade and action. Two declarations that claim one name are a mistake of ours and refuse to start.
  */
-import type { Action, Facade } from './define.ts'
+import type { Action, Alias, Facade } from './define.ts'
 import { nearest, snake } from './names.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 
@@ -14,7 +14,7 @@ export interface Found {
   name: string
   action: Action
   /** How a call under this name must be rewritten; undefined for today's names. */
-  adapt?: (old: Record<string, unknown>) => Record<string, unknown>
+  adapt?: Alias['params']
 }
 
 export interface Registry {

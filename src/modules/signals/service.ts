@@ -24,6 +24,8 @@ export interface BroadcastResult {
 }
 
 export interface InboxQuery {
+  /** Whose inbox. The operator may name any persona, or none for all; everybody else only itself. */
+  to?: Identity | undefined
   status?: SignalStatus[] | undefined
   from?: Identity | undefined
   before_seq?: number | undefined

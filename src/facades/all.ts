@@ -1,0 +1,7 @@
+/** What turnbell can do. One line per facade, in the order in which they are shown. */
+import type { Facade } from '../kernel/define.ts'
+import { personas } from './personas.ts'
+import { projects } from './projects.ts'
+import { signals } from './signals.ts'
+
+export const FACADES: readonly Facade[] = [signals, personas, projects]

@@ -1,0 +1,161 @@
+/** Durable messages between personas: the reason for everything else. */
+import { z } from 'zod'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { Identity, Json, SignalId, Ulid } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView } from '../contracts/signal.ts'
+
+const SignalIds = z.array(SignalId).min(1).max(LIMITS.ack_batch_max)
+const INBOX_LIMIT_DEFAULT = 20
+
+export const signals = defineFacade({
+  name: 'signals',
+  summary: 'Send signals to personas, look at your own, say that they are handled.',
+  compact: 'Durable messages between personas.',
+  facet: 'core',
+  micro: false,
+  actions: {
+    pending: defineAction({
+      summary: 'Take the signals that wait for you.',
+      own_tool: {
+        description:
+          'Take the signals that wait for you, highest priority first. Call it once when a doorbell says that signals wait, ' +
+          'or at the start of a task when you have not looked for a while. Taking them is the receipt: ' +
+          'they will not be shown again unless this session is lost. If `remaining` is above 0, call again.',
+        meta: { 'anthropic/alwaysLoad': true },
+      },
+      mutates: true,
+      aliases: ['prism_signals_pending'],
+      input: DrainInput,
+      output: DrainResult,
+      errors: ['kind_forbidden', 'persona_wrapped', 'store_unavailable'],
+      allow: ['agent'],
+      examples: [{}, { limit: 5, peek: true }],
+      handle: (input, { signals, caller, answered }) => signals.drain(caller, input, answered),
+    }),
+
+    send: defineAction({
+      summary:
+        'Send one durable signal to a persona: {to, intent, payload?, priority? 0-9, reply_to?, ttl_s?}.',
+      mutates: true,
+      aliases: ['prism_signal', 'coord_send'],
+      input: SendInput,
+      output: Receipt,
+      errors: [
+        'kind_forbidden',
+        'target_unknown',
+        'target_wrapped',
+        'target_stale',
+        'target_not_routable',
+        'payload_too_large',
+        'queue_full',
+        'store_unavailable',
+      ],
+      allow: ['agent'],
+      examples: [
+        { to: 'bob', intent: 'review.request', payload: { branch: 'fix-login' }, reply_to: 'alice' },
+      ],
+      handle: (input, { signals, caller }) => signals.send(caller, input),
+    }),
+
+    broadcast: defineAction({
+      summary: 'The same signal to several personas, or to all: {to?: [], intent, payload?}.',
+      mutates: true,
+      input: SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
+        to: z.array(Identity).min(1).max(LIMITS.personas_max).optional(),
+      }),
+      output: z.object({
+        broadcast_id: Ulid,
+        receipts: z.array(Receipt),
+        refused: z.array(z.object({ to: Identity, code: z.string(), detail: z.string() })),
+      }),
+      errors: ['kind_forbidden', 'payload_too_large', 'store_unavailable'],
+      allow: ['agent'],
+      examples: [{ intent: 'status.changed', payload: 'main is green again', priority: 0 }],
+      handle: (input, { signals, caller }) => signals.broadcast(caller, input),
+    }),
+
+    inbox: defineAction({
+      summary:
+        'Your signals of any status, newest first, without taking them: {status?: [], from?, before_seq?, limit?}.',
+      mutates: false,
+      aliases: [{ name: 'coord_inbox', params: inboxParams }],
+      input: z.strictObject({
+        /** The operator may name any persona; everybody else only itself. */
+        to: Identity.optional(),
+        status: z.array(SignalStatus).min(1).optional(),
+        from: Identity.optional(),
+        before_seq: z.number().int().min(1).optional(),
+        limit: z.number().int().min(1).max(LIMITS.inbox_limit_max).default(INBOX_LIMIT_DEFAULT),
+      }),
+      output: z.object({ signals: z.array(SignalView) }),
+      errors: ['identity_mismatch', 'store_unavailable'],
+      allow: ['agent', 'observer'],
+      examples: [{ status: ['acked'] }],
+      handle: async (input, { signals, caller }) => ({ signals: await signals.inbox(caller, input) }),
+    }),
+
+    ack: defineAction({
+      summary: 'Say that drained signals are handled: {signal_ids, result?}. The result goes to reply_to.',
+      mutates: true,
+      idempotent: true,
+      aliases: [{ name: 'coord_ack', params: ackParams }],
+      input: z.strictObject({ signal_ids: SignalIds, result: Json.optional() }),
+      output: z.object({
+        completed: z.array(SignalId),
+        already: z.array(SignalId),
+        unknown: z.array(SignalId),
+      }),
+      errors: ['kind_forbidden', 'payload_too_large', 'store_unavailable'],
+      allow: ['agent'],
+      examples: [{ signal_ids: ['01JZ0000000000000000000000'], result: 'merged' }],
+      handle: (input, { signals, caller }) => signals.ack(caller, input),
+    }),
+
+    release: defineAction({
+      summary: 'Give drained signals back unhandled; they wait again: {signal_ids}.',
+      mutates: true,
+      idempotent: true,
+      input: z.strictObject({ signal_ids: SignalIds }),
+      output: z.object({ released: z.array(SignalId), unknown: z.array(SignalId) }),
+      errors: ['kind_forbidden', 'store_unavailable'],
+      allow: ['agent'],
+      handle: (input, { signals, caller }) => signals.release(caller, input),
+    }),
+
+    replay: defineAction({
+      summary: 'Put dead or finished signals back in the queue: {signal_ids}.',
+      mutates: true,
+      idempotent: true,
+      input: z.strictObject({ signal_ids: SignalIds }),
+      output: z.object({ replayed: z.array(SignalId), unknown: z.array(SignalId) }),
+      errors: ['kind_forbidden', 'store_unavailable'],
+      allow: ['agent'],
+      handle: (input, { signals, caller }) => signals.replay(caller, input),
+    }),
+
+    read: defineAction({
+      summary: 'One signal with its stages as times: {signal_id}.',
+      mutates: false,
+      input: z.strictObject({ signal_id: SignalId }),
+      output: SignalView,
+      errors: ['signal_unknown', 'store_unavailable'],
+      allow: ['agent', 'observer'],
+      handle: ({ signal_id }, { signals, caller }) => signals.read(caller, signal_id),
+    }),
+  },
+})
+
+// The coordinator's old tools named the agent in a parameter and one message by `message_id`.
+
+function inboxParams({ agent_id, status, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  return {
+    ...rest,
+    ...(agent_id === undefined ? {} : { to: agent_id }),
+    ...(status === undefined ? {} : { status: Array.isArray(status) ? (status as unknown[]) : [status] }),
+  }
+}
+
+function ackParams({ agent_id: _, message_id, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  return { ...rest, ...(message_id === undefined ? {} : { signal_ids: [message_id] }) }
+}
