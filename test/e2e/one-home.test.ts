@@ -1,0 +1,157 @@
+/** One hub and one daemon per persona in a home, however they are started and ended. */
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { hubHttp } from '../support/hub-http.ts'
+import { end, type Running, start, startDaemon, startHub, temporaryHome } from '../support/processes.ts'
+
+const running: Running[] = []
+const keep = <T extends Running>(process_: T): T => {
+  running.push(process_)
+  return process_
+}
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((process_) => end(process_)))
+})
+
+describe('a hub', () => {
+  test('says that it is ready, answers 200, and leaves nothing behind after SIGTERM', async () => {
+    const home = temporaryHome()
+    const hub = keep(await startHub(home))
+    const ready = await fetch(`${hub.url}/ready`)
+    expect(ready.status).toBe(200)
+
+    expect(await end(hub, 'SIGTERM')).toBe(0)
+    expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
+    expect(fs.readdirSync(path.join(home, 'hub')).filter((name) => name.startsWith('lock'))).toEqual([])
+  })
+
+  test('refuses a second one on the same home with exit 75 and names the first', async () => {
+    const home = temporaryHome()
+    const first = keep(await startHub(home))
+    const second = keep(start(['hub', '--home', home, '--port', '0']))
+    expect(await second.exited).toBe(75)
+    expect(second.output()).toContain(String(first.child.pid))
+  })
+
+  test('lets exactly one of two that start together win', async () => {
+    const home = temporaryHome()
+    const [one, two] = [0, 1].map(() => keep(start(['hub', '--home', home, '--port', '0']))) as [
+      Running,
+      Running,
+    ]
+    const loser = await Promise.race([
+      one.exited.then((how) => ({ how, winner: two })),
+      two.exited.then((how) => ({ how, winner: one })),
+    ])
+    expect(loser.how).toBe(75)
+    expect(loser.winner.child.exitCode).toBe(null)
+  })
+
+  test('starts at once on the home of one that was killed', async () => {
+    const home = temporaryHome()
+    await end(keep(await startHub(home)), 'SIGKILL')
+    const next = keep(await startHub(home))
+    expect((await fetch(`${next.url}/ready`)).status).toBe(200)
+  })
+
+  test('makes its home and secrets private', async () => {
+    const home = path.join(temporaryHome(), 'fresh')
+    keep(await startHub(home))
+    expect(fs.statSync(home).mode & 0o777).toBe(0o700)
+    for (const secret of ['operator.token', 'signing.key']) {
+      expect(fs.statSync(path.join(home, 'secrets', secret)).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  test('refuses a home that others can reach into', async () => {
+    const home = temporaryHome()
+    fs.chmodSync(home, 0o755)
+    const hub = keep(start(['hub', '--home', home, '--port', '0']))
+    expect(await hub.exited).toBe(77)
+    expect(hub.output()).toContain('chmod 700')
+  })
+
+  test('says which key of the configuration is wrong and exits 78', async () => {
+    const home = temporaryHome()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'hub:\n  prot: 4888\n')
+    const hub = keep(start(['hub', '--home', home, '--port', '0']))
+    expect(await hub.exited).toBe(78)
+    expect(hub.output()).toContain('prot')
+    expect(hub.output()).toContain('config.yaml')
+  })
+
+  test('says that a port is taken', async () => {
+    const taken = net.createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as net.AddressInfo
+    const hub = keep(start(['hub', '--home', temporaryHome(), '--port', String(port)]))
+    expect(await hub.exited).toBe(1)
+    expect(hub.output()).toContain(String(port))
+    taken.close()
+  })
+})
+
+describe('a daemon', () => {
+  test('is one per persona: the second exits 75 and says who holds it', async () => {
+    const home = temporaryHome()
+    keep(await startHub(home))
+    const first = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    const second = keep(start(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp']))
+    expect(await second.exited).toBe(75)
+    expect(second.output()).toContain(String(first.child.pid))
+  })
+
+  test('leaves two personas alone with each other', async () => {
+    const home = temporaryHome()
+    keep(await startHub(home))
+    const ada = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    const bob = keep(await startDaemon(home, 'bob', ['--surface', 'mcp']))
+    expect(ada.child.pid).not.toBe(bob.child.pid)
+    expect(ada.control_socket).not.toBe(bob.control_socket)
+    await end(ada, 'SIGKILL')
+    expect(bob.child.exitCode).toBe(null)
+  })
+
+  test('starts at once after its predecessor was killed', async () => {
+    const home = temporaryHome()
+    await end(keep(await startDaemon(home, 'ada', ['--surface', 'mcp'])), 'SIGKILL')
+    const next = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    expect(next.child.exitCode).toBe(null)
+  })
+
+  test('keeps its sockets and their directory to the owner, and takes them away at the end', async () => {
+    const home = temporaryHome()
+    const daemon = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    const directory = path.dirname(daemon.control_socket)
+    expect(fs.statSync(directory).mode & 0o777).toBe(0o700)
+    for (const name of ['control.sock', 'surface.sock']) {
+      expect(fs.statSync(path.join(directory, name)).mode & 0o777).toBe(0o600)
+    }
+    expect(await end(daemon, 'SIGTERM')).toBe(0)
+    expect(fs.readdirSync(directory).filter((name) => /sock|pid|lock/.test(name))).toEqual([])
+  })
+
+  test('moves both sockets when the path would be too long, and says where', async () => {
+    const home = path.join(temporaryHome(), 'x'.repeat(90))
+    const daemon = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    expect(Buffer.byteLength(daemon.control_socket)).toBeLessThan(104)
+    expect(fs.statSync(path.dirname(daemon.control_socket)).mode & 0o777).toBe(0o700)
+    await end(daemon, 'SIGTERM')
+  })
+
+  test('without a persona is a configuration error', async () => {
+    const daemon = keep(start(['daemon', '--home', temporaryHome()]))
+    expect(await daemon.exited).toBe(78)
+  })
+
+  test('runs, disconnected, while no hub is there', async () => {
+    const home = temporaryHome()
+    const daemon = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    expect(daemon.child.exitCode).toBe(null)
+    keep(await startHub(home))
+    const http = hubHttp(home)
+    expect((await fetch(`${http.url()}/health`)).status).toBe(200)
+  })
+})
