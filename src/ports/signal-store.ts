@@ -23,8 +23,8 @@ export interface DrainRequest extends Lease {
   now: string
   /** Stop before the sum of payload sizes passes this many bytes; at least one signal is returned. */
   bytes_max?: number
-  /** Signals addressed to another session are left alone. */
-  only_for_session?: SessionId
+  /** Signals addressed (`to_session`) to one of these are left alone: other sessions that are still there. */
+  except_sessions?: readonly SessionId[]
 }
 
 export interface Drained {
@@ -74,11 +74,16 @@ export interface SignalStore {
   append(signal: Signal): Promise<{ seq: Seq; signal_id: SignalId; repeated: boolean }>
   /** All or nothing, in order: a broadcast's signals, or a result together with its reply. */
   appendAll(signals: readonly Signal[]): Promise<Seq[]>
+  /** What `append` would answer as repeated: the durable signal behind a sender's key, inside the window. */
+  recall(from: Identity, idempotency_key: string): { seq: Seq; signal_id: SignalId } | null
 
-  /** The waiting signals of a persona: highest priority first, then oldest. Changes nothing. */
-  peek(identity: Identity, limit: number): PendingEntry[]
-  /** How many wait. */
-  pendingCount(identity: Identity): number
+  /**
+   * The waiting signals of a persona: highest priority first, then oldest. Changes nothing. Those
+   * addressed to one of `except_sessions` are left out.
+   */
+  peek(identity: Identity, limit: number, except_sessions?: readonly SessionId[]): PendingEntry[]
+  /** How many wait, under the same exception. */
+  pendingCount(identity: Identity, except_sessions?: readonly SessionId[]): number
   /** Bodies of the waiting signals in the same order, without a lease: what `peek: true` shows. */
   look(identity: Identity, limit: number): Promise<Drained[]>
 
