@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ControlVerb, MachineState } from '../src/contracts/control.ts'
 import { SignalStatus } from '../src/contracts/signal.ts'
-import { ERRORS } from '../src/contracts/errors.ts'
+import { ERRORS } from '../src/contracts/error-catalogue.ts'
 import { LIMITS } from '../src/contracts/limits.ts'
 import { DAEMON_METRICS, DaemonErrorClass } from '../src/contracts/metrics.ts'
 
@@ -31,7 +31,7 @@ const everything = (files: Map<string, string>, except = '') =>
     .join('\n')
 
 describe('the error catalogue', () => {
-  const used = everything(product, 'src/contracts/errors.ts')
+  const used = everything(product, 'src/contracts/error-catalogue.ts')
   const provoked = everything(tests, 'test/tidy.test.ts')
 
   test.each(Object.keys(ERRORS))('%s is thrown somewhere in the product', (code) => {
