@@ -85,7 +85,7 @@ export interface SignalStore {
   /** How many wait, under the same exception. */
   pendingCount(identity: Identity, except_sessions?: readonly SessionId[]): number
   /** Bodies of the waiting signals in the same order, without a lease: what `peek: true` shows. */
-  look(identity: Identity, limit: number): Promise<Drained[]>
+  look(identity: Identity, limit: number, except_sessions?: readonly SessionId[]): Promise<Drained[]>
 
   /**
    * Highest priority first, then oldest. A returned signal is `acked` under the lease and hidden from
