@@ -76,10 +76,20 @@ export const LIMITS = {
   socket_path_bytes_max: 104,
   socket_path_bytes_max_linux: 108,
   socket_clients_max: 32,
+  /** Requests of one connection that may wait for their answers. */
+  rpc_in_flight_max: 64,
+  /** A local peer that asks and does not read its answers is cut off here. */
+  rpc_backlog_bytes_max: 1024 * 1024,
+  /** How long a closed connection waits for the other side to read the last answer. */
+  rpc_close_grace_ms: 1_000,
   /** A shim that does not answer a request within this time is treated as having failed it. */
   shim_answer_ms: 5_000,
   /** A pull shim has no open connection; without a report for this long its surface counts as gone. */
   pull_attachment_ms: 30 * 60_000,
+  /** A report with `take` is answered by then, with or without a bell. Below hook_timeout_ms: a hook waits for it. */
+  take_answer_ms: 1_000,
+  /** A surface that has not attached this long after the daemon's start counts as absent. */
+  surface_attach_grace_ms: 5_000,
 
   // Daemon
   pending_index_max: 1_000,

@@ -1,8 +1,13 @@
 /** Owner-only Unix sockets: Node makes them 0755, so the umask is narrowed around `listen`. */
+import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import net from 'node:net'
-import { TurnbellError } from '../contracts/errors.ts'
+import { RPC_ERRORS } from '../contracts/control.ts'
+import { toProblem, TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { LocalSockets, RpcHandlers, RpcPeer } from '../ports/rpc.ts'
 import { ensurePrivateDirectory } from './home.ts'
+import { createRpcPeer } from './rpc-peer.ts'
 
 /**
  * Listens on a path inside a private directory, mode 0600. The caller must hold the lock of that
@@ -14,6 +19,7 @@ export async function listenPrivately(server: net.Server, directory: string, soc
   const named_pipe = socket.startsWith('\\\\')
   if (!named_pipe) {
     ensurePrivateDirectory(directory)
+    checkLength(socket)
     fs.rmSync(socket, { force: true })
   }
   await new Promise<void>((resolve, reject) => {
@@ -37,4 +43,73 @@ export async function listenPrivately(server: net.Server, directory: string, soc
 /** Takes the socket file away; that it is gone already is fine. */
 export function removeSocket(socket: string): void {
   if (!socket.startsWith('\\\\')) fs.rmSync(socket, { force: true })
+}
+
+/** The real local sockets. */
+export const localSockets: LocalSockets = {
+  async listen({ directory, path }, onPeer) {
+    const peers = new Set<RpcPeer>()
+    const server = net.createServer((socket) => {
+      if (peers.size >= LIMITS.socket_clients_max) return turnAway(socket)
+      const peer = createRpcPeer(socket, onPeer)
+      peers.add(peer)
+      socket.on('close', () => peers.delete(peer))
+    })
+    await listenPrivately(server, directory, path)
+    return {
+      async close() {
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+        for (const peer of peers) peer.close()
+        removeSocket(path)
+        await closed
+      },
+    }
+  },
+}
+
+/**
+ * Connects to a socket of ours. Resolves with a peer that may be asked at once.
+ *
+ * @throws `daemon_unreachable` when nobody listens.
+ */
+export function connectLocally(path: string, handlers: Partial<RpcHandlers> = {}): Promise<RpcPeer> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(path)
+    const failed = (cause: Error) => {
+      reject(new TurnbellError('daemon_unreachable', { detail: `${path}: ${cause.message}`, cause }))
+    }
+    socket.once('error', failed)
+    socket.once('connect', () => {
+      socket.off('error', failed)
+      resolve(
+        createRpcPeer(socket, () => ({
+          onRequest(method) {
+            throw new TurnbellError('unknown_verb', { detail: `${method} is not answered here` })
+          },
+          onClose() {},
+          ...handlers,
+        })),
+      )
+    })
+  })
+}
+
+function turnAway(socket: net.Socket): void {
+  const detail = `${LIMITS.socket_clients_max} programs are connected to this socket`
+  const data = toProblem(new TurnbellError('limit_reached', { detail }), randomUUID())
+  const error = { code: RPC_ERRORS.refused, message: data.title, data }
+  socket.on('error', () => {})
+  socket.end(`${JSON.stringify({ jsonrpc: '2.0', id: null, error })}\n`, () => socket.destroy())
+}
+
+function checkLength(socket: string): void {
+  // The bound counts the terminating zero; Node would cut a longer path silently and bind another file.
+  const max =
+    process.platform === 'darwin' ? LIMITS.socket_path_bytes_max : LIMITS.socket_path_bytes_max_linux
+  if (Buffer.byteLength(socket) + 1 > max) {
+    throw new TurnbellError('bind_failed', {
+      detail: `${socket} is longer than the ${max} bytes a socket path may have`,
+      hint: 'Use a home with a shorter path: --home DIR or TURNBELL_HOME.',
+    })
+  }
 }

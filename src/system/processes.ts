@@ -35,3 +35,22 @@ function pidInside(text: string): number {
     return Number.NaN
   }
 }
+
+/**
+ * When a process started, as an opaque text that tells it from a later process with the same pid. Null
+ * where the system has no /proc or the process is gone. Source: proc_pid_stat(5), field 22; the boot id
+ * is part of it because ticks are counted from boot.
+ */
+export function processStartTime(pid: number): string | null {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    // A zombie has its number still but is no holder of anything.
+    if (fields[0] === 'Z') return null
+    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return fields[19] === undefined ? null : `${boot}:${fields[19]}`
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * One owner for something on this machine: a hub's home, a persona's daemon.
+ *
+ * proper-lockfile alone has two gaps: a holder killed with -9 blocks the next one until the lock grows
+ * stale, and a holder that was merely stopped for a while (a suspended laptop, SIGSTOP) loses it. So an
+ * owner file beside the lock says which process holds it, and that process is asked for: one that is
+ * dead has lost the lock at once, one that lives keeps it however old the lock looks.
+ */
+import fs from 'node:fs'
+import lockfile from 'proper-lockfile'
+import { TurnbellError } from '../contracts/errors.ts'
+import { processAlive, processStartTime } from './processes.ts'
+
+export interface DirectoryLock {
+  /** Lets go and takes the owner file away. Calling it twice is fine. */
+  release(): Promise<void>
+}
+
+export interface DirectoryLockOptions {
+  /** The lock's own path, made as a directory; its parent must exist. */
+  lock: string
+  /** For the message of the second one: `a hub`, `the daemon of ada`. */
+  what: string
+  /** Somebody took the lock from a living holder (or removed it by hand): stop. */
+  onLost: (error: Error) => void
+}
+
+interface Owner {
+  pid: number
+  /** What the system says of when that process started; null where it says nothing. */
+  started: string | null
+}
+
+/** Long enough that a holder whose loop blocks for seconds is not taken for gone by a plain look at the lock. */
+const STALE_MS = 15_000
+/** The guard is held for a few milliseconds; one older than this belongs to a process that died holding it. */
+const GUARD_STALE_MS = 2_000
+const GUARD_TRIES = { retries: 60, factor: 1, minTimeout: 50, maxTimeout: 50 }
+
+/**
+ * Takes the lock or throws `already_running`, whose detail names the holder's pid.
+ *
+ * Everybody looks, decides and takes under a second, short-lived lock. Without it two starters could
+ * both find a dead owner, and the slower one would remove the lock the faster one has just taken.
+ */
+export async function lockDirectory(options: DirectoryLockOptions): Promise<DirectoryLock> {
+  const letGoOfGuard = await lockfile.lock(options.lock, {
+    lockfilePath: `${options.lock}.guard`,
+    realpath: false,
+    stale: GUARD_STALE_MS,
+    retries: GUARD_TRIES,
+  })
+  try {
+    return await take(options)
+  } finally {
+    await letGoOfGuard()
+  }
+}
+
+/** The pid of the living holder, or null. For messages and `doctor`; only taking the lock is proof. */
+export function lockHolder(lock: string): number | null {
+  const owner = readOwner(lock)
+  return owner !== null && holds(lock, owner) ? owner.pid : null
+}
+
+async function take({ lock, what, onLost }: DirectoryLockOptions): Promise<DirectoryLock> {
+  const owner = readOwner(lock)
+  if (owner !== null && holds(lock, owner)) {
+    throw new TurnbellError('already_running', {
+      detail: `${what} runs already: pid ${owner.pid} holds ${lock}`,
+    })
+  }
+  // What is left is a dead one's. No owner file beside a lock: its holder died between the two.
+  fs.rmSync(lock, { recursive: true, force: true })
+  let held = true
+  let release: () => Promise<void>
+  try {
+    release = await lockfile.lock(lock, {
+      lockfilePath: lock,
+      realpath: false,
+      stale: STALE_MS,
+      onCompromised: (error) => {
+        held = false
+        onLost(error)
+      },
+    })
+  } catch (cause) {
+    throw new TurnbellError('already_running', { detail: `${what} runs already and holds ${lock}`, cause })
+  }
+  writeOwner(lock)
+  return {
+    async release() {
+      if (!held) return
+      held = false
+      fs.rmSync(ownerFile(lock), { force: true })
+      await release()
+    },
+  }
+}
+
+/** Whether the process that wrote the owner file still holds the lock. */
+function holds(lock: string, owner: Owner): boolean {
+  const stat = fs.statSync(lock, { throwIfNoEntry: false })
+  if (stat === undefined || !processAlive(owner.pid)) return false
+  if (owner.started !== null) return processStartTime(owner.pid) === owner.started
+  // Without start times a pid may have been given to another process: then the lock is not kept fresh.
+  return stat.mtimeMs > Date.now() - STALE_MS
+}
+
+function ownerFile(lock: string): string {
+  return `${lock}.owner`
+}
+
+function writeOwner(lock: string): void {
+  const owner: Owner = { pid: process.pid, started: processStartTime(process.pid) }
+  const file = ownerFile(lock)
+  fs.writeFileSync(`${file}.new`, `${JSON.stringify(owner)}\n`, { mode: 0o600 })
+  fs.renameSync(`${file}.new`, file)
+}
+
+function readOwner(lock: string): Owner | null {
+  try {
+    const value = JSON.parse(fs.readFileSync(ownerFile(lock), 'utf8')) as Partial<Owner>
+    if (typeof value.pid !== 'number') return null
+    return { pid: value.pid, started: typeof value.started === 'string' ? value.started : null }
+  } catch {
+    return null
+  }
+}

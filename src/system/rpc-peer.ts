@@ -1,0 +1,201 @@
+/**
+ * JSON-RPC 2.0 over a byte stream, one message a line (https://www.jsonrpc.org/specification). Both
+ * sides may ask. Used by the daemon on its two sockets, by the command line and by the shims.
+ *
+ * Whatever arrives is answered or dropped, never thrown: the other end of a local socket is a program
+ * somebody else may have written.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { RPC_ERRORS, RpcRequest, RpcResponse } from '../contracts/control.ts'
+import { fromProblem, Problem, toProblem, TurnbellError, type ErrorCode } from '../contracts/errors.ts'
+import type { Json } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { RpcHandlers, RpcPeer } from '../ports/rpc.ts'
+import { systemClock } from './clock.ts'
+
+const NEWLINE = 0x0a
+
+/** What a refusal's code is in JSON-RPC's own numbers; all others are `refused`. */
+const NUMBERS: Partial<Record<ErrorCode, number>> = {
+  unknown_verb: RPC_ERRORS.method_not_found,
+  params_invalid: RPC_ERRORS.invalid_params,
+  frame_invalid: RPC_ERRORS.invalid_request,
+  line_too_long: RPC_ERRORS.invalid_request,
+  internal: RPC_ERRORS.internal_error,
+}
+
+interface Waiting {
+  resolve: (result: Json) => void
+  reject: (error: TurnbellError) => void
+  timer: Timer
+}
+
+/** Takes the stream over. `handlersFor` is given the peer it is to answer for, and may ask it at once. */
+export function createRpcPeer(
+  stream: Duplex,
+  handlersFor: (peer: RpcPeer) => RpcHandlers,
+  clock: Pick<Clock, 'after'> = systemClock,
+): RpcPeer {
+  const waiting = new Map<number, Waiting>()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let partial: Buffer[] = []
+  let partial_bytes = 0
+  let next_id = 1
+  let answering = 0
+  let state: 'open' | 'closing' | 'closed' = 'open'
+
+  function send(message: object): void {
+    if (state === 'closed') return
+    stream.write(`${JSON.stringify(message)}\n`)
+    // A peer that asks and never reads would make us keep its answers for ever.
+    if (stream.writableLength > LIMITS.rpc_backlog_bytes_max) stream.destroy()
+  }
+
+  function refuse(id: string | number | null, error: unknown, number?: number): void {
+    const instance = randomUUID()
+    const problem = toProblem(error, instance)
+    if (problem.code === 'internal') handlers.onBug?.(error, instance)
+    const code = number ?? NUMBERS[problem.code as ErrorCode] ?? RPC_ERRORS.refused
+    send({
+      jsonrpc: '2.0',
+      id,
+      error: { code, message: `${problem.title}: ${problem.detail}`, data: problem },
+    })
+  }
+
+  function onData(chunk: Buffer): void {
+    let start = 0
+    while (state === 'open') {
+      const end = chunk.indexOf(NEWLINE, start)
+      const part = chunk.subarray(start, end === -1 ? undefined : end)
+      if (partial_bytes + part.length > LIMITS.line_bytes_max) {
+        partial = []
+        refuse(
+          null,
+          new TurnbellError('line_too_long', {
+            detail: `a line is longer than ${LIMITS.line_bytes_max} bytes`,
+          }),
+        )
+        close()
+        return
+      }
+      if (end === -1) {
+        if (part.length > 0) partial.push(part)
+        partial_bytes += part.length
+        return
+      }
+      const line = partial.length === 0 ? part : Buffer.concat([...partial, part])
+      partial = []
+      partial_bytes = 0
+      start = end + 1
+      onLine(line)
+    }
+  }
+
+  function onLine(line: Buffer): void {
+    let value: unknown
+    try {
+      const text = decoder.decode(line).trim()
+      if (text === '') return
+      value = JSON.parse(text)
+    } catch {
+      const error = new TurnbellError('frame_invalid', { detail: 'the line is not JSON in UTF-8' })
+      refuse(null, error, RPC_ERRORS.parse_error)
+      return
+    }
+    const request = RpcRequest.safeParse(value)
+    if (request.success) return onRequest(request.data)
+    const response = RpcResponse.safeParse(value)
+    if (response.success) return onResponse(response.data)
+    refuse(idOf(value), new TurnbellError('frame_invalid', { detail: 'the line is no JSON-RPC 2.0 message' }))
+  }
+
+  function onRequest({ id, method, params }: RpcRequest): void {
+    if (answering >= LIMITS.rpc_in_flight_max) {
+      if (id === undefined) return
+      const detail = `${LIMITS.rpc_in_flight_max} requests of this connection wait for their answers`
+      return refuse(id, new TurnbellError('limit_reached', { detail }))
+    }
+    answering += 1
+    const run = async (): Promise<void> => {
+      try {
+        const result = await handlers.onRequest(method, params ?? {})
+        if (id !== undefined) send({ jsonrpc: '2.0', id, result: result ?? null })
+      } catch (error) {
+        if (id !== undefined) refuse(id, error)
+      } finally {
+        answering -= 1
+      }
+    }
+    // Runs at once up to the handler's first wait, so requests reach it in the order of arrival.
+    void run()
+  }
+
+  function onResponse({ id, result, error }: RpcResponse): void {
+    const entry = typeof id === 'number' ? waiting.get(id) : undefined
+    // An answer to nothing, or one that came after its time-out.
+    if (entry === undefined) return
+    waiting.delete(id as number)
+    entry.timer.cancel()
+    if (error === undefined) return entry.resolve(result ?? null)
+    const problem = Problem.safeParse(error.data)
+    entry.reject(
+      problem.success ? fromProblem(problem.data) : new TurnbellError('internal', { detail: error.message }),
+    )
+  }
+
+  function end(): void {
+    if (state === 'closed') return
+    const unasked = state === 'open'
+    state = 'closed'
+    for (const { timer, reject } of waiting.values()) {
+      timer.cancel()
+      reject(new TurnbellError('daemon_unreachable', { detail: 'the connection ended before the answer' }))
+    }
+    waiting.clear()
+    if (unasked) handlers.onClose()
+  }
+
+  function close(): void {
+    if (state !== 'open') return
+    state = 'closing'
+    stream.end()
+    // Destroyed at once, the last answer could be lost on its way; a peer that stays is cut off.
+    clock.after(LIMITS.rpc_close_grace_ms, () => stream.destroy())
+  }
+
+  const peer: RpcPeer = {
+    request(method, params, timeout_ms) {
+      return new Promise((resolve, reject) => {
+        if (state !== 'open') {
+          reject(new TurnbellError('daemon_unreachable', { detail: 'the connection is closed' }))
+          return
+        }
+        const id = next_id++
+        const timer = clock.after(timeout_ms, () => {
+          waiting.delete(id)
+          reject(new TurnbellError('timed_out', { detail: `${method} had no answer in ${timeout_ms} ms` }))
+        })
+        waiting.set(id, { resolve, reject, timer })
+        send({ jsonrpc: '2.0', id, method, params })
+      })
+    },
+    close,
+  }
+  const handlers = handlersFor(peer)
+  stream.on('data', onData)
+  // Node reports the reason with `error` and always the end with `close`.
+  stream.on('error', () => {})
+  stream.on('end', () => stream.end())
+  stream.on('close', end)
+  return peer
+}
+
+/** The id of a message that is otherwise wrong, so that its sender can find the error. */
+function idOf(value: unknown): string | number | null {
+  if (typeof value !== 'object' || value === null) return null
+  const { id } = value as { id?: unknown }
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
