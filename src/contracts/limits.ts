@@ -111,8 +111,44 @@ export const LIMITS = {
   shim_stable_ms: 60_000,
   shim_stop_grace_ms: 5_000,
 
+  // Command line
+  /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
+  hub_answer_ms: 30_000,
+  control_answer_ms: 5_000,
+  /** How long a command waits for a daemon that was told to stop. Above shim_stop_grace_ms. */
+  daemon_stop_ms: 15_000,
+  /** How long `up` waits for a process it started to become ready. Recovery of a large journal fits. */
+  process_start_ms: 30_000,
+  process_restart_min_ms: 1_000,
+  process_restart_max_ms: 60_000,
+  process_stable_ms: 60_000,
+
   // Surfaces
   command_timeout_ms: 30_000,
   command_output_bytes_max: 65_536,
   hook_timeout_ms: 2_000,
+  /** A ring is answered after this long even if the command still runs. Below shim_answer_ms. */
+  command_answer_ms: 1_000,
+  /** A shim whose daemon went away tries again after this long, growing to the maximum. */
+  shim_reconnect_min_ms: 100,
+  shim_reconnect_max_ms: 2_000,
+  /** How long a shim waits for the answer to a report with `take`. Above take_answer_ms. */
+  shim_take_ms: 2_500,
+  /** Claude Code tells of no interrupt: a session at its prompt for this long without a Stop is idle. */
+  claude_settle_ms: 1_500,
+  /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
+  claude_registry_lag_ms: 500,
+
+  // Bridge
+  /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */
+  bridge_wait_ms: 6_000,
+  bridge_retry_min_ms: 50,
+  bridge_retry_max_ms: 500,
+  /** A hub that has been away for this long within one call is started, where that is allowed. */
+  bridge_autostart_after_ms: 1_500,
+  bridge_answer_ms: 60_000,
+  /** A token is renewed when this share of its life is over. */
+  token_renew_ratio: 0.8,
+  /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */
+  bridge_confirms_max: 256,
 } as const

@@ -1,0 +1,85 @@
+/**
+ * What every command is handed: the outside world, read once in `main.ts`, and from it the home, the
+ * configuration and the clients. Commands are functions `registerX(program, cli)`, one file each.
+ */
+import { type Command, InvalidArgumentError } from 'commander'
+import type { createColors } from 'picocolors'
+import type { Config } from '../contracts/config.ts'
+import { describeIssues } from '../contracts/errors.ts'
+import { Identity } from '../contracts/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids, Random } from '../ports/random.ts'
+import { loadConfig } from '../system/config.ts'
+import { findHub } from '../system/hub-address.ts'
+import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
+import { readOperatorToken } from '../system/secrets.ts'
+import { createHubClient, type HubClient } from './hub-client.ts'
+import type { Output } from './output.ts'
+import type { ProgramRunner } from './run-program.ts'
+
+export interface Cli {
+  env: NodeJS.ProcessEnv
+  cwd: string
+  platform: NodeJS.Platform
+  stdin: NodeJS.ReadableStream
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
+  stderr: NodeJS.WritableStream & { isTTY?: boolean }
+  colors: ReturnType<typeof createColors>
+  clock: Clock
+  random: Random
+  ids: Ids
+  fetch: typeof fetch
+  /** How turnbell itself is started: this node and dist/turnbell.js, both absolute. */
+  node: string
+  program: string
+  /** Where the unit and task templates lie. */
+  templates: string
+  /** Runs another program to its end (systemctl, launchctl, schtasks). */
+  runProgram: ProgramRunner
+  output(json: boolean): Output
+  /** What the process exits with when the command itself throws nothing. */
+  exitWith(code: number): void
+}
+
+/** One invocation of a command: its home and the ways out of it, made when they are first asked for. */
+export interface Invocation {
+  cli: Cli
+  json: boolean
+  out: Output
+  home: Home
+  config(): Config
+  paths(identity: string): PersonaPaths
+  /** As the operator of this home. */
+  hub(): HubClient
+}
+
+export function invocationOf(cli: Cli, command: Command): Invocation {
+  const { home: flag, json = false } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
+  const home = resolveHome(cli.env, flag)
+  let config: Config | null = null
+  const readConfig = () => (config ??= loadConfig(home.config, cli.env))
+  return {
+    cli,
+    json,
+    out: cli.output(json),
+    home,
+    config: readConfig,
+    paths: (identity) => personaPaths(home, readConfig().tenant_id, identity, cli.env, cli.platform),
+    hub: () => createHubClient(cli.fetch, findHub(home, readConfig()), readOperatorToken(home)),
+  }
+}
+
+/** `--persona` and its like: a word that may be a persona's name, or a usage error. */
+export function parseIdentity(text: string): string {
+  const parsed = Identity.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError(describeIssues(parsed.error, 'the name'))
+}
+
+export function parseWhole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }
+}

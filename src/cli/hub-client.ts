@@ -1,0 +1,129 @@
+/** The hub as a command sees it: calls over HTTP, refusals as `TurnbellError`. */
+import type { z } from 'zod'
+import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
+import { CallAnswer, EventsPage, Health } from '../contracts/http.ts'
+import type { RegistrationKind } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { TokenAnswer } from '../contracts/token.ts'
+
+export interface HubClient {
+  url: string
+  /** Any action of the kernel. Refusals come as the error they were at the hub. */
+  call(facade: string, action: string, params?: unknown): Promise<unknown>
+  /** As `call`, with an answer held to the form it must have. */
+  ask<T extends z.ZodType>(facade: string, action: string, params: unknown, answer: T): Promise<z.output<T>>
+  /** The same hub, called as a persona. */
+  as(identity: string, kind: RegistrationKind, session_id?: string): Promise<HubClient>
+  health(): Promise<Health>
+  /** Whether `/ready` says 200. A hub that cannot be reached is not ready. */
+  ready(): Promise<boolean>
+  events(query: { since?: number; type?: string; limit?: number }): Promise<z.output<typeof EventsPage>>
+}
+
+/**
+ * @throws `hub_unreachable` when nobody answers, or somebody who is no hub; `timed_out` when the answer
+ * takes longer than `LIMITS.hub_answer_ms`; whatever the hub refuses with otherwise.
+ */
+export function createHubClient(fetcher: typeof fetch, url: string, token: string | null): HubClient {
+  const request = (path: string, body?: unknown) => exchange(fetcher, url, token, path, body)
+  const client: HubClient = {
+    url,
+    call: async (facade, action, params = {}) =>
+      parse(url, CallAnswer, await request('/call', { tool: facade, action, params })).result,
+    ask: async (facade, action, params, answer) =>
+      parse(url, answer, await client.call(facade, action, params)),
+    as: async (identity, kind, session_id) => {
+      const asked = { identity, kind, ...(session_id === undefined ? {} : { session_id }) }
+      const answer = parse(url, TokenAnswer, await request('/auth/token', asked))
+      return createHubClient(fetcher, url, answer.token)
+    },
+    health: async () => parse(url, Health, await request('/health')),
+    ready: async () => {
+      try {
+        await request('/ready')
+        return true
+      } catch (error) {
+        if (error instanceof TurnbellError) return false
+        throw error
+      }
+    },
+    events: async (query) => {
+      const parameters = new URLSearchParams()
+      for (const [name, value] of Object.entries(query)) parameters.set(name, String(value))
+      return parse(url, EventsPage, await request(`/events?${parameters}`))
+    },
+  }
+  return client
+}
+
+async function exchange(
+  fetcher: typeof fetch,
+  url: string,
+  token: string | null,
+  path: string,
+  body: unknown,
+): Promise<unknown> {
+  let response: Response
+  let text: string
+  try {
+    response = await fetcher(url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        accept: 'application/json',
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(LIMITS.hub_answer_ms),
+    })
+    text = await response.text()
+  } catch (cause) {
+    throw unreachable(url, cause)
+  }
+  const value = parseJson(text)
+  if (response.ok && value !== undefined) return value
+  const problem = Problem.safeParse(value)
+  if (problem.success) throw fromProblem(problem.data)
+  throw new TurnbellError('hub_unreachable', {
+    detail: `${url} answers, but not as a turnbell hub (HTTP ${response.status})`,
+    hint: 'Another program may hold the port: set hub.port or hub.url in the configuration.',
+  })
+}
+
+function unreachable(url: string, cause: unknown): TurnbellError {
+  if (cause instanceof Error && cause.name === 'TimeoutError') {
+    return new TurnbellError('timed_out', {
+      detail: `${url} did not answer within ${LIMITS.hub_answer_ms} ms`,
+      cause,
+    })
+  }
+  return new TurnbellError('hub_unreachable', { detail: `${url}: ${reasonOf(cause)}`, cause })
+}
+
+/** `fetch failed` says nothing; the reason is one or two causes below. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = (error as NodeJS.ErrnoException).code
+  if (error.cause !== undefined) return reasonOf(error.cause)
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  return code === 'ECONNREFUSED' ? 'nobody listens there' : error.message || (code ?? error.name)
+}
+
+function parse<T extends z.ZodType>(url: string, schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw new TurnbellError('hub_unreachable', {
+    detail: `${url} answers, but not as this version of turnbell expects`,
+    hint: 'Restart the hub with the installed version of turnbell.',
+    cause: parsed.error,
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
