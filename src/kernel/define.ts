@@ -40,6 +40,8 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   /** True when a call can change anything; false makes it a GET route and a read-only tool. */
   mutates: boolean
   idempotent?: boolean
+  /** True when a call can take away what nobody can bring back. */
+  destructive?: boolean
   /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */
   own_tool?: { description: string; meta?: Record<string, unknown> }
   /** Old names that resolve here for ever. Never listed. */

@@ -147,12 +147,25 @@ export function fullContext(told: CallerContext | undefined): DispatchContext {
 function parseInput({ action, adapt }: Found, told: unknown): unknown {
   const given = told ?? {}
   const params = adapt !== undefined && isObject(given) ? adapt(given) : given
-  const parsed = action.input.safeParse(params)
+  const parsed = safeParse(action.input, params)
   if (parsed.success) return parsed.data
   throw new TurnbellError('params_invalid', {
     detail: describeParams(action.input, params, parsed.error),
     cause: parsed.error,
   })
+}
+
+/** A value nested thousands of levels deep overflows the stack of any recursive reader; the caller sent it. */
+function safeParse(schema: z.ZodType, params: unknown): z.ZodSafeParseResult<unknown> {
+  try {
+    return schema.safeParse(params)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new TurnbellError('params_invalid', {
+      detail: 'params: nested too deeply to be read',
+      cause: error,
+    })
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

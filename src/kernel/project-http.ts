@@ -1,0 +1,220 @@
+/** The kernel as HTTP routes, and as the OpenAPI document that describes them. */
+import type { z } from 'zod'
+import type { Action } from './define.ts'
+import { jsonSchema, type JsonSchema } from './schema.ts'
+import type { Found, Registry } from './registry.ts'
+import { ERRORS, Problem, type ErrorCode } from '../contracts/errors.ts'
+
+export interface HttpRoute {
+  method: 'GET' | 'POST'
+  /** `/api/signals/send`. */
+  url: string
+  facade: string
+  action: string
+  /** For GET: the parameters as the query told them, in the types the schema wants. */
+  fromQuery(query: Record<string, unknown>): Record<string, unknown>
+}
+
+/** POST for every action, GET too where the action does not mutate. */
+export function projectHttp(registry: Registry): HttpRoute[] {
+  return registry.actions.flatMap((found) => {
+    const route = { url: routeOf(found), facade: found.facade.name, action: found.name }
+    const fromQuery = queryReader(found.action)
+    const post: HttpRoute = { ...route, method: 'POST', fromQuery }
+    return found.action.mutates ? [post] : [post, { ...post, method: 'GET' }]
+  })
+}
+
+/** What a bootstrapping client needs to know: `GET /facades`. */
+export function describeFacades(registry: Registry): object[] {
+  return registry.facades.map((facade) => ({
+    name: facade.name,
+    summary: facade.summary,
+    facet: facade.facet,
+    actions: Object.entries(facade.actions).map(([name, action]) => ({
+      name,
+      summary: action.summary,
+      mutates: action.mutates,
+      allow: action.allow,
+    })),
+  }))
+}
+
+/** Every action with its schemas: `GET /tools`. `/call` works for each of them. */
+export function describeTools(registry: Registry): object[] {
+  return registry.actions.map(({ facade, name, action }) => ({
+    name: `${facade.name}_${name}`,
+    tool: facade.name,
+    action: name,
+    facet: facade.facet,
+    summary: action.summary,
+    mutates: action.mutates,
+    input_schema: jsonSchema(action.input, 'input'),
+    output_schema: jsonSchema(action.output, 'output'),
+  }))
+}
+
+/** A route that is no action of a facade, as the transport serves it. */
+export interface FixedRoute {
+  method: 'get' | 'post'
+  path: string
+  summary: string
+  /** Answered without a token. */
+  open?: boolean
+  query?: z.ZodType
+  body?: z.ZodType
+  /** JSON, or the media type of something else. */
+  answer: z.ZodType | string
+  errors: readonly ErrorCode[]
+}
+
+const ALWAYS: readonly ErrorCode[] = [
+  'token_missing',
+  'token_invalid',
+  'token_expired',
+  'origin_forbidden',
+  'rate_limited',
+]
+
+/** OpenAPI 3.1: its schemas are JSON Schema 2020-12, so zod's are taken as they are. */
+export function projectOpenApi(registry: Registry, version: string, fixed: readonly FixedRoute[]): object {
+  const paths: Record<string, Record<string, unknown>> = {}
+  const add = (path: string, method: string, operation: object) => {
+    paths[path] = { ...paths[path], [method]: operation }
+  }
+  for (const route of fixed) add(route.path.replace(/:(\w+)/g, '{$1}'), route.method, fixedOperation(route))
+  for (const found of registry.actions) {
+    add(routeOf(found), 'post', actionOperation(found, 'post'))
+    if (!found.action.mutates) add(routeOf(found), 'get', actionOperation(found, 'get'))
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'turnbell hub',
+      version,
+      description: 'Durable signals for teams of coding agents.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: registry.facades.map((facade) => ({ name: facade.name, description: facade.summary })),
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      schemas: { Problem: jsonSchema(Problem, 'output') },
+    },
+  }
+}
+
+function routeOf({ facade, name }: Found): string {
+  return `/api/${facade.name}/${name}`
+}
+
+function actionOperation({ facade, name, action }: Found, method: 'get' | 'post'): object {
+  const input = jsonSchema(action.input, 'input')
+  return {
+    operationId: `${facade.name}_${name}${method === 'get' ? '_get' : ''}`,
+    tags: [facade.name],
+    summary: action.summary,
+    ...(method === 'get'
+      ? { parameters: queryParameters(input) }
+      : { requestBody: jsonBody(input, action.examples?.[0]) }),
+    responses: {
+      200: {
+        description: 'Done.',
+        content: { 'application/json': { schema: jsonSchema(action.output, 'output') } },
+      },
+      ...problems(['params_invalid', ...action.errors, ...ALWAYS]),
+    },
+  }
+}
+
+function fixedOperation(route: FixedRoute): object {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const parameters = [
+    ...inPath,
+    ...(route.query === undefined ? [] : queryParameters(jsonSchema(route.query, 'input'))),
+  ]
+  const content =
+    typeof route.answer === 'string'
+      ? { [route.answer]: { schema: { type: 'string' } } }
+      : { 'application/json': { schema: jsonSchema(route.answer, 'output') } }
+  return {
+    operationId: `${route.method}${route.path.replace(/[^A-Za-z]+/g, '_')}`.replace(/_$/, ''),
+    summary: route.summary,
+    ...(route.open === true ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: jsonBody(jsonSchema(route.body, 'input'), undefined) }),
+    responses: {
+      200: { description: 'Done.', content },
+      ...problems(route.open === true ? route.errors : [...route.errors, ...ALWAYS]),
+    },
+  }
+}
+
+function jsonBody(schema: JsonSchema, example: unknown): object {
+  return {
+    required: true,
+    content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+  }
+}
+
+function queryParameters(schema: JsonSchema): object[] {
+  const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
+  return Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>).map(
+    ([name, property]) => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      schema: property,
+    }),
+  )
+}
+
+/** One response per status, naming the codes that share it. */
+function problems(codes: readonly ErrorCode[]): Record<string, object> {
+  const byStatus = new Map<number, Set<string>>()
+  for (const code of codes) {
+    const status = ERRORS[code].status
+    byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code))
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, named]) => [
+      String(status),
+      {
+        description: `Refused: ${[...named].join(', ')}.`,
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    ]),
+  )
+}
+
+/**
+ * A query knows only text. The declared types say what was meant; what does not fit stays text, so that
+ * the strict schema names it to the caller.
+ */
+function queryReader(action: Action): HttpRoute['fromQuery'] {
+  const properties = (jsonSchema(action.input, 'input')['properties'] ?? {}) as Record<string, JsonSchema>
+  return (query) =>
+    Object.fromEntries(
+      Object.entries(query).map(([name, value]) => [name, typed(properties[name]?.['type'], value)]),
+    )
+}
+
+function typed(type: unknown, value: unknown): unknown {
+  if (type === 'array') {
+    if (Array.isArray(value)) return value
+    return typeof value === 'string' ? value.split(',') : value
+  }
+  if (typeof value !== 'string') return value
+  if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(value)) return Number(value)
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
+  return value
+}
