@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import type { Action } from './define.ts'
 import { jsonSchema, type JsonSchema } from './schema.ts'
 import type { Found, Registry } from './registry.ts'
-import { ERRORS, Problem, type ErrorCode } from '../contracts/errors.ts'
+import { ERRORS, type ErrorCode } from '../contracts/error-catalogue.ts'
+import { Problem } from '../contracts/errors.ts'
 
 export interface HttpRoute {
   method: 'GET' | 'POST'
