@@ -34,6 +34,8 @@ export const LIMITS = {
   finished_retention_ms: 7 * 86_400_000,
   /** How often the hub looks for expired signals, lost leases and silent sessions. */
   sweep_interval_ms: 5_000,
+  /** How often long finished signals are forgotten. */
+  compaction_interval_ms: 3_600_000,
 
   // Journal
   segment_bytes_max: 64 * 1024 * 1024,
@@ -58,6 +60,12 @@ export const LIMITS = {
   /** A client that does not read this much is closed: it can reconcile, the hub cannot wait. */
   ws_backlog_bytes_max: 4 * 1024 * 1024,
   subscriptions_max: 64,
+  /** Links that have not said hello yet; more are turned away at the door. */
+  unproven_links_max: 1_024,
+  /** Calls of one link that are not answered yet. */
+  calls_underway_max: 1_024,
+  /** Critical events that one link has not acknowledged yet; older ones are dropped. */
+  critical_unacked_max: 1_000,
   metrics_channel_interval_ms: 5_000,
   critical_check_ms: 2_000,
   critical_resend_ms: 5_000,

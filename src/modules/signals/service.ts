@@ -1,4 +1,13 @@
-/** The signals module as the rest of the hub sees it: one facade over send, drain, ack and the sweep. */
+/** The signals module as the rest of the hub sees it: one face over send, drain, ack and the sweep. */
+import { ack } from './ack.ts'
+import { broadcast } from './broadcast.ts'
+import { drain, otherSessions } from './drain.ts'
+import { createLeases } from './leases.ts'
+import { inbox, read } from './look.ts'
+import type { SignalNeeds, SignalParts } from './needs.ts'
+import { release, replay } from './put-back.ts'
+import { createSender } from './send.ts'
+import { createSweeper } from './sweep.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Identity, Json, SessionId, SignalId } from '../../contracts/ids.ts'
 import type {
@@ -10,6 +19,7 @@ import type {
   SignalView,
 } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
+import { timestamp } from '../../ports/clock.ts'
 
 export interface BroadcastInput extends Omit<SendInput, 'to' | 'to_session' | 'require_live'> {
   /** Personas; all active ones but the sender when absent. */
@@ -38,8 +48,17 @@ export interface SignalService {
   broadcast(caller: Caller, input: BroadcastInput): Promise<BroadcastResult>
   /** Only an agent drains, and only its own queue. `answered` decides what becomes of the lease. */
   drain(caller: Caller, input: DrainInput, answered: Promise<'written' | 'broken'>): Promise<DrainResult>
-  /** Changes nothing; for daemons. */
-  peek(identity: Identity, limit: number): { signals: PendingEntry[]; total: number; as_of_seq: number }
+  /**
+   * Changes nothing; for daemons. What is addressed to another live session than `session_id` is left
+   * out: a bell for it would wake an agent that cannot drain it.
+   */
+  peek(
+    identity: Identity,
+    limit: number,
+    session_id?: SessionId | null,
+  ): { signals: PendingEntry[]; total: number; as_of_seq: number }
+  /** How many a daemon with this surface session has to ring for. */
+  pendingCount(identity: Identity, session_id?: SessionId | null): number
   inbox(caller: Caller, query: InboxQuery): Promise<SignalView[]>
   ack(
     caller: Caller,
@@ -67,7 +86,63 @@ export interface SignalService {
   sessionLost(identity: Identity, session_id: SessionId): Promise<void>
   /** A sign of life of the session: its leases live on. */
   sessionSeen(identity: Identity, session_id: SessionId): void
-  doorbellReported(identity: Identity, signal_id: SignalId, stage: 'requested' | 'accepted' | 'seen'): void
+  /** For people to see; it changes no signal. One that is not the persona's is left alone. */
+  doorbellReported(
+    identity: Identity,
+    bell: { signal_id: SignalId; doorbell_id: string; stage: 'requested' | 'accepted' | 'seen' },
+  ): Promise<void>
   /** Expiry, leases without a sign of life, compaction. Called on a timer. */
   sweep(): Promise<void>
+}
+
+export interface SignalModule extends SignalService {
+  /** Before anything else: takes back what a former run left leased. */
+  start(): Promise<{ released: number }>
+}
+
+export function createSignals(needs: SignalNeeds): SignalModule {
+  const { store } = needs
+  const leases = createLeases(needs)
+  const parts: SignalParts = {
+    ...needs,
+    sessions: (identity) => [
+      ...new Set([...needs.routes.sessions(identity), ...leases.recentSessions(identity)]),
+    ],
+  }
+  const sender = createSender(parts)
+  const sweeper = createSweeper(needs, leases)
+  const except = (identity: Identity, session_id: SessionId | null | undefined) =>
+    session_id === undefined ? [] : otherSessions(parts, identity, session_id)
+
+  return {
+    start: () => leases.start(),
+    send: (caller, input) => sender.send(caller, input),
+    broadcast: (caller, input) => broadcast(parts, sender, caller, input),
+    drain: (caller, input, answered) => drain(parts, leases, caller, input, answered),
+    peek(identity, limit, session_id) {
+      const left_out = except(identity, session_id)
+      return {
+        signals: store.peek(identity, limit, left_out),
+        total: store.pendingCount(identity, left_out),
+        as_of_seq: store.health().last_seq,
+      }
+    },
+    pendingCount: (identity, session_id) => store.pendingCount(identity, except(identity, session_id)),
+    inbox: (caller, query) => inbox(parts, caller, query),
+    ack: (caller, input) => ack(parts, sender, caller, input),
+    release: (caller, input) => release(parts, leases, caller, input.signal_ids),
+    replay: (caller, input) => replay(parts, caller, input.signal_ids),
+    read: (caller, signal_id) => read(parts, caller, signal_id),
+    turnReported: (identity, session_id, turn, turn_seq) =>
+      leases.turnReported(identity, session_id, turn, turn_seq),
+    sessionLost: (identity, session_id) => leases.lost(identity, session_id),
+    sessionSeen: (identity, session_id) => leases.seen(identity, session_id),
+    async doorbellReported(identity, { signal_id, doorbell_id, stage }) {
+      const signal = await store.read(signal_id)
+      if (signal?.to !== identity) return
+      store.mark([signal_id], stage === 'seen' ? 'seen_at' : 'rung_at', timestamp(needs.clock))
+      needs.events.rung({ to: identity, signal_id, doorbell_id, stage })
+    },
+    sweep: () => sweeper.sweep(),
+  }
 }

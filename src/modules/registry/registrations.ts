@@ -1,0 +1,236 @@
+/**
+ * Who is there now: the runtime registry, in memory, rebuilt by whoever joins after a restart.
+ *
+ * One row per (identity, surface, kind). Every join takes a new epoch, and a holder whose epoch is not
+ * the row's has lost it: whatever it still says is ignored. Rows of daemons and rows of agents never
+ * touch each other, with one exception: an agent that holds no link of its own is known through what
+ * its daemon reports of the surface, and that makes, refreshes and ends a row for it.
+ */
+import type { Identity, SessionId, SurfaceKind } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { LeaveReason, Registration, SurfaceFacts } from '../../contracts/registry.ts'
+import { timestamp, type Clock } from '../../ports/clock.ts'
+
+/** Why a holder loses its row. `refresh`: the same session came again on another link. */
+export type LossReason = 'preempt' | 'refresh' | 'expire' | 'wrap' | 'remove'
+
+/** The link behind a row. Told after the row is gone, so whatever it does finds the registry settled. */
+export interface Holder {
+  lose(why: LossReason): void
+}
+
+export interface RegistryEvents {
+  joined(row: Registration): void
+  left(row: Registration, reason: LeaveReason): void
+}
+
+export interface JoinRequest {
+  identity: Identity
+  surface: SurfaceKind
+  kind: 'agent' | 'daemon'
+  session_id: SessionId
+  holder: Holder
+}
+
+/** What a holder shows to speak for its row. */
+export type Ticket = Pick<Registration, 'identity' | 'surface' | 'kind' | 'epoch'>
+
+/** What is remembered of a persona whose rows are gone: why nobody can be rung for it. */
+export interface LastSeen {
+  surface: SurfaceKind
+  last_heartbeat_at: string
+  /** Null for a persona that only ever had agents. */
+  daemon_left: LeaveReason | null
+  expired: boolean
+}
+
+export interface Registrations {
+  join(request: JoinRequest): Ticket
+  /** False for a ticket that lost its row. */
+  heartbeat(ticket: Ticket, facts?: SurfaceFacts): boolean
+  /** The link closed. A ticket that lost its row changes nothing. */
+  close(ticket: Ticket): void
+  /** Every row of the persona leaves with reason `wrap`; the holders hear which of the two it was. */
+  end(identity: Identity, why: 'wrap' | 'remove'): void
+  /** Rows without a sign of life leave with reason `expire`. */
+  sweep(): void
+  rows(identity?: Identity): Registration[]
+  /** Heard of within `registration_expire_ms`; a row may be found before the sweep finds it. */
+  isFresh(row: Registration): boolean
+  /** Does the agent hold a link of its own, or is it known through its daemon. */
+  hasLink(row: Registration): boolean
+  lastSeen(identity: Identity): LastSeen | null
+}
+
+interface Row {
+  registration: Registration
+  heard_at: number
+  /** Null for an agent that is known only through its daemon. */
+  holder: Holder | null
+}
+
+export function createRegistrations(needs: { clock: Clock; events: RegistryEvents }): Registrations {
+  const { clock, events } = needs
+  const personas = new Map<Identity, Map<string, Row>>()
+  const history = new Map<Identity, LastSeen>()
+  let last_epoch = 0
+
+  const keyOf = (row: Pick<Registration, 'surface' | 'kind'>) => `${row.kind} ${row.surface}`
+  const find = (at: Pick<Registration, 'identity' | 'surface' | 'kind'>) =>
+    personas.get(at.identity)?.get(keyOf(at))
+  const held = (ticket: Ticket) => {
+    const row = find(ticket)
+    return row?.registration.epoch === ticket.epoch ? row : undefined
+  }
+  const all = () => [...personas.values()].flatMap((rows) => [...rows.values()])
+
+  const put = (
+    at: Omit<JoinRequest, 'holder'>,
+    holder: Holder | null,
+    facts: SurfaceFacts | undefined,
+    joined_at?: string,
+  ): Registration => {
+    const now = timestamp(clock)
+    // Grows with every join, also across restarts, as long as the clock does not step far back.
+    last_epoch = Math.max(last_epoch + 1, clock.now())
+    const registration: Registration = {
+      identity: at.identity,
+      surface: at.surface,
+      kind: at.kind,
+      session_id: at.session_id,
+      epoch: last_epoch,
+      connected: true,
+      joined_at: joined_at ?? now,
+      last_heartbeat_at: now,
+      ...(facts === undefined ? {} : { facts }),
+    }
+    let rows = personas.get(at.identity)
+    if (!rows) personas.set(at.identity, (rows = new Map<string, Row>()))
+    rows.set(keyOf(at), { registration, heard_at: clock.monotonic(), holder })
+    return registration
+  }
+
+  const remember = ({ registration }: Row, reason: LeaveReason) => {
+    const before = history.get(registration.identity)
+    history.delete(registration.identity)
+    history.set(registration.identity, {
+      surface: registration.surface,
+      last_heartbeat_at: registration.last_heartbeat_at,
+      daemon_left: registration.kind === 'daemon' ? reason : (before?.daemon_left ?? null),
+      expired: reason === 'expire',
+    })
+    if (history.size > LIMITS.personas_max) {
+      const [oldest] = history.keys()
+      if (oldest !== undefined) history.delete(oldest)
+    }
+  }
+
+  /** Takes the row away and tells everybody; the holder last, because it may close its link at once. */
+  const leave = (row: Row, reason: LeaveReason, loss: LossReason | null) => {
+    const { registration } = row
+    const rows = personas.get(registration.identity)
+    rows?.delete(keyOf(registration))
+    if (rows?.size === 0) personas.delete(registration.identity)
+    remember(row, reason)
+    // The agent behind it may live on; only nobody can be rung for it until a daemon is back.
+    if (registration.kind === 'daemon') disconnectAgentOf(registration)
+    registration.connected = false
+    events.left(registration, reason)
+    if (loss !== null) row.holder?.lose(loss)
+  }
+
+  const disconnectAgentOf = ({ identity, surface }: Registration) => {
+    const agent = find({ identity, surface, kind: 'agent' })
+    if (agent?.holder === null) agent.registration.connected = false
+  }
+
+  /** What a daemon says of its surface. An agent with a link of its own speaks for itself. */
+  const learnAgent = (daemon: Registration, facts: SurfaceFacts) => {
+    const { identity, surface } = daemon
+    const agent = find({ identity, surface, kind: 'agent' })
+    if (agent && agent.holder !== null) return
+    const { session_id } = facts
+    if (!facts.attached || session_id === null) {
+      if (agent) leave(agent, 'close', null)
+      return
+    }
+    if (agent?.registration.session_id === session_id) {
+      refresh(agent, facts)
+      agent.registration.connected = true
+      return
+    }
+    if (agent) leave(agent, 'preempt', null)
+    events.joined(put({ identity, surface, kind: 'agent', session_id }, null, facts))
+  }
+
+  const refresh = (row: Row, facts: SurfaceFacts | undefined) => {
+    row.heard_at = clock.monotonic()
+    row.registration.last_heartbeat_at = timestamp(clock)
+    if (facts !== undefined) row.registration.facts = facts
+  }
+
+  const isSilent = (row: Row) => {
+    // Its daemon is away: the surface may be fine, and its session with all it has drained.
+    const known_through_absent_daemon = row.holder === null && !row.registration.connected
+    const bound = known_through_absent_daemon ? LIMITS.lease_ms : LIMITS.registration_expire_ms
+    return clock.monotonic() - row.heard_at > bound
+  }
+
+  return {
+    join(request) {
+      const before = find(request)
+      if (before === undefined) {
+        const registration = put(request, request.holder, undefined)
+        events.joined(registration)
+        return registration
+      }
+      if (before.registration.session_id !== request.session_id) {
+        leave(before, 'preempt', 'preempt')
+        const registration = put(request, request.holder, undefined)
+        events.joined(registration)
+        return registration
+      }
+      const { facts, joined_at } = before.registration
+      const registration = put(request, request.holder, facts, joined_at)
+      events.joined(registration)
+      before.holder?.lose('refresh')
+      return registration
+    },
+
+    heartbeat(ticket, facts) {
+      const row = held(ticket)
+      if (row === undefined) return false
+      refresh(row, facts)
+      if (facts !== undefined && row.registration.kind === 'daemon') learnAgent(row.registration, facts)
+      return true
+    },
+
+    close(ticket) {
+      const row = held(ticket)
+      if (row) leave(row, 'close', null)
+    },
+
+    end(identity, why) {
+      for (const row of [...(personas.get(identity)?.values() ?? [])]) leave(row, 'wrap', why)
+      history.delete(identity)
+    },
+
+    sweep() {
+      for (const row of all()) {
+        // An earlier step of this sweep may have ended it.
+        if (find(row.registration) === row && isSilent(row)) leave(row, 'expire', 'expire')
+      }
+    },
+
+    rows: (identity) =>
+      (identity === undefined ? all() : [...(personas.get(identity)?.values() ?? [])]).map((row) => ({
+        ...row.registration,
+      })),
+    isFresh(registration) {
+      const row = held(registration)
+      return row !== undefined && registration.connected && !isSilent(row)
+    },
+    hasLink: (registration) => held(registration)?.holder != null,
+    lastSeen: (identity) => history.get(identity) ?? null,
+  }
+}

@@ -1,0 +1,49 @@
+/** Can somebody be rung for this persona now, and if not, why not. Asked at every send. */
+import type { Registrations } from './registrations.ts'
+import type { Identity, SessionId } from '../../contracts/ids.ts'
+import type { Registration } from '../../contracts/registry.ts'
+import type { Route } from '../../contracts/signal.ts'
+import type { RouteResolver } from '../signals/needs.ts'
+
+export function createRouteResolver(registrations: Registrations): RouteResolver {
+  const resolve = (identity: Identity): Route => {
+    const rows = registrations.rows(identity)
+    const daemons = rows.filter((row) => row.kind === 'daemon')
+    const agents = rows.filter((row) => row.kind === 'agent' && registrations.hasLink(row))
+    const fresh = (row: Registration) => registrations.isFresh(row)
+    if (daemons.some((row) => fresh(row) && row.facts?.attached === true)) return live
+    if (agents.some(fresh)) return live
+    if (daemons.some(fresh)) return { live: false, reason: 'surface_absent' }
+    if (daemons.length > 0 || agents.length > 0) return { live: false, reason: 'stale' }
+
+    const past = registrations.lastSeen(identity)
+    if (past === null) return { live: false, reason: 'no_binding' }
+    if (past.expired) return { live: false, reason: 'stale' }
+    return { live: false, reason: past.daemon_left === null ? 'no_binding' : 'daemon_down' }
+  }
+
+  const describe = (identity: Identity): string => {
+    const rows = registrations.rows(identity)
+    if (rows.length > 0) {
+      return rows
+        .map(
+          (row) =>
+            `${row.kind} on ${row.surface}, last heard of at ${row.last_heartbeat_at}, surface ${row.facts?.attached === true ? 'attached' : 'not attached'}`,
+        )
+        .join('; ')
+    }
+    const past = registrations.lastSeen(identity)
+    if (past === null) return 'nobody has joined for it since the hub started'
+    return `nobody is joined for it; it was last heard of on ${past.surface} at ${past.last_heartbeat_at}`
+  }
+
+  const sessions = (identity: Identity): SessionId[] =>
+    registrations
+      .rows(identity)
+      .filter((row) => row.kind === 'agent')
+      .map((row) => row.session_id)
+
+  return { resolve, describe, sessions }
+}
+
+const live: Route = { live: true, reason: null }

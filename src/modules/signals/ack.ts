@@ -1,0 +1,129 @@
+/**
+ * The recipient says that signals are handled. Where the sender waits for an answer, the persona in
+ * `reply_to` gets it as a signal of its own.
+ *
+ * The reply is stored before the completion, under a key made from the signal. A crash between the two
+ * leaves the signal leased: it comes back, is acked again, and the key keeps the reply from being sent twice.
+ */
+import { checkPayload, type Sender } from './send.ts'
+import { ensureOwnPersona, requireSpeaker, sessionOf } from './callers.ts'
+import { groupBy } from './leases.ts'
+import type { SignalParts } from './needs.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity, Json, SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { SignalView } from '../../contracts/signal.ts'
+import type { Caller } from '../../contracts/token.ts'
+import { timestamp } from '../../ports/clock.ts'
+
+export interface AckInput {
+  signal_ids: SignalId[]
+  result?: Json | undefined
+}
+
+export interface AckOutcome {
+  completed: SignalId[]
+  already: SignalId[]
+  unknown: SignalId[]
+}
+
+export async function ack(
+  needs: SignalParts,
+  sender: Sender,
+  caller: Caller,
+  input: AckInput,
+): Promise<AckOutcome> {
+  requireSpeaker(caller, 'ack')
+  const joining = ensureOwnPersona(needs, caller)
+  if (joining !== null) await joining
+  if (input.result !== undefined) checkPayload(input.result)
+
+  const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
+  await reply(needs, sender, caller, known, input.result)
+
+  const outcome: AckOutcome = { completed: [], already: [], unknown }
+  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+    const ids = signals.map((signal) => signal.signal_id)
+    const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
+    outcome.completed.push(...done.completed)
+    outcome.already.push(...done.already)
+    outcome.unknown.push(...done.unknown)
+    if (done.completed.length === 0) continue
+    const waited = signals.filter((signal) => signal.status === 'pending').map((signal) => signal.signal_id)
+    needs.events.completed({
+      to,
+      signal_ids: done.completed,
+      waited: done.completed.filter((id) => waited.includes(id)),
+      session_id: sessionOf(caller),
+      pending_count: needs.store.pendingCount(to),
+    })
+  }
+  return outcome
+}
+
+/** The operator may act on every queue, an agent on its own; what is another's is as unknown as what is not there. */
+export async function ownSignals(
+  needs: SignalParts,
+  caller: Caller,
+  signal_ids: readonly SignalId[],
+  mine: (signal: SignalView) => boolean = (signal) => signal.to === caller.identity,
+): Promise<{ known: SignalView[]; unknown: SignalId[] }> {
+  const ids = [...new Set(signal_ids)]
+  const views = await Promise.all(ids.map((id) => needs.store.read(id)))
+  const known = views.filter(
+    (view): view is SignalView => view !== null && (caller.kind === 'operator' || mine(view)),
+  )
+  const found = new Set(known.map((view) => view.signal_id))
+  return { known, unknown: ids.filter((id) => !found.has(id)) }
+}
+
+async function reply(
+  needs: SignalParts,
+  sender: Sender,
+  caller: Caller,
+  signals: readonly SignalView[],
+  result: Json | undefined,
+): Promise<void> {
+  const waiting = signals.filter((signal) => signal.reply_to !== undefined && signal.status !== 'completed')
+  const deliverable: { signal: SignalView; reply_to: Identity }[] = []
+  // Every refusal before the first append: either all replies of this ack are stored, or it is refused whole.
+  for (const signal of waiting) {
+    const reply_to = signal.reply_to as Identity
+    try {
+      sender.check(reply_to, { require_live: false })
+      deliverable.push({ signal, reply_to })
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+      if (error.code === 'queue_full') throw error
+      needs.events.replyRefused({ signal_id: signal.signal_id, reply_to, code: error.code })
+    }
+  }
+  const from =
+    caller.kind === 'operator'
+      ? ({ from: 'operator', origin: 'human' } as const)
+      : ({ from: caller.identity, origin: 'agent' } as const)
+  await Promise.all(
+    deliverable.map(async ({ signal, reply_to }) => {
+      const settled = sender.reserve(reply_to)
+      const answer = sender.compose(
+        reply_to,
+        {
+          intent: 'reply',
+          payload: result ?? null,
+          priority: signal.priority,
+          in_reply_to: signal.signal_id,
+          ttl_s: LIMITS.ttl_s_default,
+          idempotency_key: `reply:${signal.signal_id}`,
+          ...(signal.topic === undefined ? {} : { topic: signal.topic }),
+        },
+        from,
+      )
+      try {
+        const { seq, repeated } = await needs.store.append(answer)
+        if (!repeated) sender.announce(answer, seq)
+      } finally {
+        settled()
+      }
+    }),
+  )
+}

@@ -1,0 +1,101 @@
+/** One message to many, expanded into one durable signal each at the time it is written. */
+import { ensureOwnPersona, requireSpeaker, senderOf } from './callers.ts'
+import type { SignalParts } from './needs.ts'
+import { checkPayload, type Sender } from './send.ts'
+import type { BroadcastInput, BroadcastResult } from './service.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity } from '../../contracts/ids.ts'
+import type { Receipt, Route, Signal } from '../../contracts/signal.ts'
+import type { Caller } from '../../contracts/token.ts'
+
+interface Accepted {
+  signal: Signal
+  route: Route
+}
+
+/** Recipients that refuse are reported, the others get theirs: all of those, or none. */
+export async function broadcast(
+  needs: SignalParts,
+  sender: Sender,
+  caller: Caller,
+  input: BroadcastInput,
+): Promise<BroadcastResult> {
+  requireSpeaker(caller, 'broadcast')
+  const joining = ensureOwnPersona(needs, caller)
+  if (joining !== null) await joining
+  const from = senderOf(caller, input.from)
+  checkPayload(input.payload)
+
+  const broadcast_id = needs.ids.next()
+  const refused: BroadcastResult['refused'] = []
+  const accepted: Accepted[] = []
+  for (const to of new Set(input.to ?? everybodyBut(needs, from.from))) {
+    try {
+      const route = sender.check(to, { require_live: false })
+      const key = input.idempotency_key
+      const draft = {
+        ...input,
+        broadcast_id,
+        ...(key === undefined ? {} : { idempotency_key: `${key}>${to}` }),
+      }
+      accepted.push({ signal: sender.compose(to, draft, from), route })
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+      refused.push({ to, code: error.code, detail: error.detail })
+    }
+  }
+  const receipts =
+    input.idempotency_key === undefined
+      ? await storeTogether(needs, sender, accepted)
+      : await storeOnce(needs, sender, accepted)
+  return { broadcast_id: await firstBroadcastId(needs, receipts, broadcast_id), receipts, refused }
+}
+
+function everybodyBut(needs: SignalParts, sender: Identity): Identity[] {
+  return needs.personas
+    .list()
+    .filter((persona) => persona.state === 'active' && persona.identity !== sender)
+    .map((persona) => persona.identity)
+}
+
+async function storeTogether(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
+  if (accepted.length === 0) return []
+  const settled = accepted.map(({ signal }) => sender.reserve(signal.to))
+  try {
+    const seqs = await needs.store.appendAll(accepted.map(({ signal }) => signal))
+    return accepted.map(({ signal, route }, index) => {
+      const seq = seqs[index] as number
+      sender.announce(signal, seq)
+      return { signal_id: signal.signal_id, durable: true, seq, status: 'pending', route }
+    })
+  } finally {
+    for (const done of settled) done()
+  }
+}
+
+/**
+ * With a key each signal stands alone: a crash in the middle may leave some stored, and the repeated
+ * broadcast then stores exactly the others.
+ */
+async function storeOnce(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
+  return Promise.all(
+    accepted.map(async ({ signal, route }): Promise<Receipt> => {
+      const settled = sender.reserve(signal.to)
+      try {
+        const { seq, signal_id, repeated } = await needs.store.append(signal)
+        if (repeated) needs.events.repeated({ signal_id, to: signal.to, from: signal.from })
+        else sender.announce(signal, seq)
+        return { signal_id, durable: true, seq, status: 'pending', route }
+      } finally {
+        settled()
+      }
+    }),
+  )
+}
+
+/** A repeated broadcast answers with the id of the first. */
+async function firstBroadcastId(needs: SignalParts, receipts: Receipt[], made: string): Promise<string> {
+  const [first] = receipts
+  if (first === undefined) return made
+  return (await needs.store.read(first.signal_id))?.broadcast_id ?? made
+}

@@ -1,0 +1,73 @@
+/**
+ * Makes text that imitates a client's own markup harmless before a model reads it.
+ *
+ * Clients wrap what they say themselves in tags (`<system-reminder>`, `<channel …>`, …). A sender that
+ * writes such a tag into a payload would speak with the client's voice. The opening bracket is replaced
+ * by a look-alike that no client parses, so the reader still sees what was sent, and that it was meddled with.
+ * Stored bytes are untouched.
+ */
+import type { Json } from '../../contracts/ids.ts'
+
+/** Tags that Claude Code, Codex and opencode are known to put around their own words. */
+const CLIENT_TAGS = [
+  'system-reminder',
+  'system_reminder',
+  'system-message',
+  'system-notification',
+  'system',
+  'task-notification',
+  'task_notification',
+  'channel',
+  'hook_prompt',
+  'hook-prompt',
+  '[a-z-]*-hook',
+  'hook',
+  'event',
+  'command-name',
+  'command-message',
+  'command-args',
+  'local-command-stdout',
+  'local-command-stderr',
+  'local-command-caveat',
+  'bash-input',
+  'bash-stdout',
+  'bash-stderr',
+  'user-prompt-submit-hook',
+  'user_instructions',
+  'user_action',
+  'environment_context',
+  'permissions instructions',
+  'turn_aborted',
+  'subagent_notification',
+  'teammate-message',
+  'cross-session-message',
+  'inter-agent-message',
+  'new-diagnostics',
+  'tool_use_error',
+  'function_calls',
+  'function_results',
+  'antml:[a-z_]+',
+  'invoke',
+  'human',
+  'assistant',
+]
+const CLIENT_TAG = new RegExp(`<(?=\\s*/?\\s*(?:${CLIENT_TAGS.join('|')})(?![\\w]))`, 'gi')
+
+/** Lines that clients put before what a hook or the system said. */
+const CLIENT_LINE =
+  /^([ \t]*)((?:\[SYSTEM NOTIFICATION|[A-Za-z]*(?:Stop|UserPromptSubmit|PreToolUse|PostToolUse|SessionStart|Notification) hook (?:feedback|blocking error|additional context|success|error)))/gim
+const SPECIAL_TOKEN = /<(?=\|[a-z_]+\|>)/gi
+
+export function defangText(text: string): string {
+  // Nearly every text is free of all of it; two cheap looks save three passes.
+  const marked = text.includes('<') ? text.replace(CLIENT_TAG, '‹').replace(SPECIAL_TOKEN, '‹') : text
+  return /hook|notification/i.test(marked) ? marked.replace(CLIENT_LINE, '$1‹quoted› $2') : marked
+}
+
+/** The same for every string inside a payload, keys included. */
+export function defang(value: Json): Json {
+  if (typeof value === 'string') return defangText(value)
+  if (Array.isArray(value)) return value.map(defang)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [defangText(key), defang(inner)]))
+}

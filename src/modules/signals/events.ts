@@ -1,0 +1,45 @@
+/** What the signals module tells the rest of the hub, always after the store has made it durable. */
+import type { PendingEntry } from '../../contracts/frames.ts'
+import type { DrainId, Identity, SessionId, SignalId } from '../../contracts/ids.ts'
+
+/** Why drained signals went back to pending. */
+export type ReleaseCause = 'answer_broken' | 'hub_restarted' | 'session_lost' | 'lease_timed_out' | 'asked'
+
+export interface SignalEvents {
+  /** A signal waits that did not wait before: accepted, or replayed. */
+  pushed(push: PendingEntry & { to: Identity; pending_count: number }): void
+  /** The same key came again: nothing was stored and nobody is told. */
+  repeated(signal: { signal_id: SignalId; to: Identity; from: Identity }): void
+  drained(drain: {
+    to: Identity
+    signal_ids: SignalId[]
+    session_id: SessionId
+    drain_id: DrainId
+    pending_count: number
+  }): void
+  confirmed(confirm: { to: Identity; drain_id: DrainId; signal_ids: SignalId[] }): void
+  released(release: {
+    to: Identity
+    signal_ids: SignalId[]
+    cause: ReleaseCause
+    pending_count: number
+  }): void
+  /** `waited` names those that were still pending: they left the queue without a drain. */
+  completed(completion: {
+    to: Identity
+    signal_ids: SignalId[]
+    waited: SignalId[]
+    session_id: SessionId
+    pending_count: number
+  }): void
+  expired(expiry: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
+  dead(death: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
+  /** The result is kept with the signal, but the persona that should hear of it takes no signals. */
+  replyRefused(refusal: { signal_id: SignalId; reply_to: Identity; code: string }): void
+  rung(bell: {
+    to: Identity
+    signal_id: SignalId
+    doorbell_id: string
+    stage: 'requested' | 'accepted' | 'seen'
+  }): void
+}

@@ -1,0 +1,250 @@
+/**
+ * Drained is not yet read. A drain's ack stays tentative, as a lease, until something shows that the
+ * agent really has the signals; if the session is lost before that, they go back to pending.
+ *
+ * What finishes a lease: the session's next turn boundary, a confirm with its drain_id, the session's
+ * next drain once the former answer was completely written. What takes it back: an answer that broke,
+ * a restart of the hub, the loss of the session, `lease_ms` without a sign of life from it.
+ *
+ * The store keeps the leases; what is kept here is only what decides about them, and dies with the hub.
+ */
+import type { ReleaseCause } from './events.ts'
+import type { SignalNeeds } from './needs.ts'
+import type { DrainId, Identity, SessionId, SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Turn } from '../../contracts/registry.ts'
+import { timestamp } from '../../ports/clock.ts'
+import type { Released } from '../../ports/signal-store.ts'
+
+export interface Lease {
+  drain_id: DrainId
+  identity: Identity
+  session_id: SessionId
+  /** A turn after this one, or this one once it is idle, confirms. Null until a turn is known. */
+  boundary_turn: number | null
+  /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
+  written: boolean
+}
+
+export interface Leases {
+  /** Takes back what a former run left. */
+  start(): Promise<{ released: number }>
+  /** Call before the store drains, so that a session lost meanwhile takes the lease back in order. */
+  open(drain_id: DrainId, identity: Identity, session_id: SessionId): Lease
+  /** Nothing was drained under it. */
+  forget(lease: Lease): void
+  settle(lease: Lease, answered: Promise<'written' | 'broken'>): void
+  /** Only the persona's own; confirming twice, or what is unknown, changes nothing. */
+  confirm(identity: Identity, drain_id: DrainId): Promise<void>
+  /** The session drains again: what it was completely given before, it has. */
+  confirmWritten(identity: Identity, session_id: SessionId): Promise<void>
+  turnReported(identity: Identity, session_id: SessionId, turn: Turn, turn_seq: number): Promise<void>
+  seen(identity: Identity, session_id: SessionId): void
+  lost(identity: Identity, session_id: SessionId): Promise<void>
+  /** Sessions heard of within `lease_ms` and not lost since. */
+  recentSessions(identity: Identity): SessionId[]
+  sweep(): Promise<void>
+  /** Tells what went back, and what came back too often. */
+  tellReleased(released: readonly Released[], cause: ReleaseCause): void
+}
+
+interface Session {
+  identity: Identity
+  session_id: SessionId
+  seen_at: number
+  /** As last reported; null before the first report. */
+  turn: { turn: Turn; turn_seq: number } | null
+  leases: Set<Lease>
+}
+
+/** How many finished leases are remembered, so that a late confirm still finds its owner. */
+const REMEMBERED = 10_000
+
+export function createLeases(needs: SignalNeeds): Leases {
+  const { store, clock, events, log } = needs
+  const personas = new Map<Identity, Map<SessionId, Session>>()
+  /** Whose drain_id it is; oldest first. A confirm for another persona's must not count. */
+  const owners = new Map<DrainId, { identity: Identity; lease: Lease | null }>()
+
+  const sessionOf = (identity: Identity, session_id: SessionId): Session => {
+    const sessions = getOrMake(personas, identity, () => new Map<SessionId, Session>())
+    return getOrMake(sessions, session_id, () => ({
+      identity,
+      session_id,
+      seen_at: clock.monotonic(),
+      turn: null,
+      leases: new Set<Lease>(),
+    }))
+  }
+  const knownSession = (identity: Identity, session_id: SessionId) => personas.get(identity)?.get(session_id)
+  const drop = (session: Session) => {
+    const sessions = personas.get(session.identity)
+    sessions?.delete(session.session_id)
+    if (sessions?.size === 0) personas.delete(session.identity)
+  }
+  const own = (drain_id: DrainId, identity: Identity, lease: Lease | null) => {
+    owners.set(drain_id, { identity, lease })
+    if (owners.size <= REMEMBERED) return
+    for (const [oldest, { lease: held }] of owners) {
+      if (owners.size <= REMEMBERED) break
+      // A lease that still stands is remembered whatever the bound says.
+      if (held === null) owners.delete(oldest)
+    }
+  }
+  const forget = (lease: Lease) => {
+    knownSession(lease.identity, lease.session_id)?.leases.delete(lease)
+    const owner = owners.get(lease.drain_id)
+    if (owner) owner.lease = null
+  }
+
+  const tellReleased: Leases['tellReleased'] = (released, cause) => {
+    for (const [to, signals] of groupBy(released, (signal) => signal.to)) {
+      const ids = (status: Released['status']) =>
+        signals.filter((signal) => signal.status === status).map((signal) => signal.signal_id)
+      const pending_count = store.pendingCount(to)
+      const [back, dead] = [ids('pending'), ids('dead')]
+      if (back.length > 0) events.released({ to, signal_ids: back, cause, pending_count })
+      if (dead.length > 0) events.dead({ to, signal_ids: dead, pending_count })
+    }
+  }
+
+  const confirmLease = async (identity: Identity, drain_id: DrainId, lease: Lease | null) => {
+    const confirmed = store.confirm(drain_id, timestamp(clock))
+    if (lease !== null) forget(lease)
+    let signal_ids: SignalId[]
+    try {
+      signal_ids = await confirmed
+    } catch (error) {
+      // Not confirmed after all: the lease stands, and the store says why it takes no writes.
+      if (lease !== null) sessionOf(identity, lease.session_id).leases.add(lease)
+      throw error
+    }
+    if (signal_ids.length > 0) events.confirmed({ to: identity, drain_id, signal_ids })
+  }
+
+  const releaseLease = async (lease: Lease, cause: ReleaseCause) => {
+    forget(lease)
+    tellReleased(await store.release(lease.drain_id), cause)
+  }
+
+  return {
+    tellReleased,
+    forget,
+
+    async start() {
+      const left = store.leases()
+      for (const { drain_id, identity } of left) own(drain_id, identity, null)
+      const released = await Promise.all(left.map(({ drain_id }) => store.release(drain_id)))
+      tellReleased(released.flat(), 'hub_restarted')
+      return { released: released.flat().length }
+    },
+
+    open(drain_id, identity, session_id) {
+      const session = sessionOf(identity, session_id)
+      session.seen_at = clock.monotonic()
+      const lease: Lease = {
+        drain_id,
+        identity,
+        session_id,
+        boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
+        written: false,
+      }
+      session.leases.add(lease)
+      own(drain_id, identity, lease)
+      return lease
+    },
+
+    settle(lease, answered) {
+      answered
+        .then(async (how) => {
+          if (how === 'written') lease.written = true
+          else if (owners.get(lease.drain_id)?.lease === lease) await releaseLease(lease, 'answer_broken')
+        })
+        .catch((err: unknown) =>
+          log.error({ err, drain_id: lease.drain_id }, 'a lease could not be settled; its time will run out'),
+        )
+    },
+
+    async confirm(identity, drain_id) {
+      const owner = owners.get(drain_id)
+      if (owner?.identity !== identity) return
+      await confirmLease(identity, drain_id, owner.lease)
+    },
+
+    async confirmWritten(identity, session_id) {
+      const session = knownSession(identity, session_id)
+      const written = [...(session?.leases ?? [])].filter((lease) => lease.written)
+      await Promise.all(written.map((lease) => confirmLease(identity, lease.drain_id, lease)))
+    },
+
+    async turnReported(identity, session_id, turn, turn_seq) {
+      const session = sessionOf(identity, session_id)
+      session.seen_at = clock.monotonic()
+      // A counter that went back was started anew: what it said before means nothing now.
+      const restarted = session.turn !== null && turn_seq < session.turn.turn_seq
+      session.turn = { turn, turn_seq }
+      const finished: Lease[] = []
+      for (const lease of session.leases) {
+        if (lease.boundary_turn === null || restarted || !lease.written) {
+          lease.boundary_turn = boundaryAfter(turn, turn_seq)
+        } else if (turn_seq > lease.boundary_turn || (turn_seq === lease.boundary_turn && turn === 'idle')) {
+          finished.push(lease)
+        }
+      }
+      await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))
+    },
+
+    seen(identity, session_id) {
+      sessionOf(identity, session_id).seen_at = clock.monotonic()
+    },
+
+    async lost(identity, session_id) {
+      const session = knownSession(identity, session_id)
+      if (!session) return
+      const leases = [...session.leases]
+      drop(session)
+      await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))
+    },
+
+    recentSessions: (identity) => [...(personas.get(identity)?.keys() ?? [])],
+
+    async sweep() {
+      const silent_since = clock.monotonic() - LIMITS.lease_ms
+      const standing = new Set(store.leases().map(({ drain_id }) => drain_id))
+      const overdue: Lease[] = []
+      for (const sessions of [...personas.values()]) {
+        for (const session of [...sessions.values()]) {
+          const silent = session.seen_at <= silent_since
+          for (const lease of [...session.leases]) {
+            if (silent) overdue.push(lease)
+            // Its signals were all completed or released one by one.
+            else if (lease.written && !standing.has(lease.drain_id)) forget(lease)
+          }
+          if (silent) drop(session)
+        }
+      }
+      await Promise.all(overdue.map((lease) => releaseLease(lease, 'lease_timed_out')))
+    },
+  }
+}
+
+/**
+ * The turn whose end (or whose successor) shows that the answer was read. While idle the agent may
+ * already stand in a turn that was not reported yet, so the next one is taken.
+ */
+function boundaryAfter(turn: Turn, turn_seq: number): number {
+  return turn === 'busy' ? turn_seq : turn_seq + 1
+}
+
+function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key)
+  if (value === undefined) map.set(key, (value = make()))
+  return value
+}
+
+/** Keeps the order of first appearance. */
+export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) getOrMake(groups, keyOf(item), () => [] as T[]).push(item)
+  return groups
+}

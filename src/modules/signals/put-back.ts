@@ -1,0 +1,80 @@
+/** Signals go back to pending because somebody asks: `release` what is leased, `replay` what is dead or finished. */
+import { ownSignals } from './ack.ts'
+import { requireSpeaker } from './callers.ts'
+import { groupBy, type Leases } from './leases.ts'
+import type { SignalParts } from './needs.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { SignalView } from '../../contracts/signal.ts'
+import type { Caller } from '../../contracts/token.ts'
+
+export async function release(
+  needs: SignalParts,
+  leases: Leases,
+  caller: Caller,
+  signal_ids: SignalId[],
+): Promise<{ released: SignalId[]; unknown: SignalId[] }> {
+  requireSpeaker(caller, 'release')
+  const { known } = await ownSignals(needs, caller, signal_ids)
+  const released: SignalId[] = []
+  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+    const back = await needs.store.releaseSignals(
+      to,
+      signals.map((signal) => signal.signal_id),
+    )
+    leases.tellReleased(back, 'asked')
+    released.push(...back.map((signal) => signal.signal_id))
+  }
+  return { released, unknown: missing(signal_ids, released) }
+}
+
+export async function replay(
+  needs: SignalParts,
+  caller: Caller,
+  signal_ids: SignalId[],
+): Promise<{ replayed: SignalId[]; unknown: SignalId[] }> {
+  requireSpeaker(caller, 'replay')
+  const { known } = await ownSignals(
+    needs,
+    caller,
+    signal_ids,
+    (signal) => signal.to === caller.identity || signal.from === caller.identity,
+  )
+  checkRoom(needs, known)
+  const outcomes = await Promise.all(
+    known.map((signal) => needs.store.replay([signal.signal_id], sameTimeAgain(needs, signal))),
+  )
+  const replayed = outcomes.flatMap((outcome) => outcome.replayed)
+  for (const { signal_id, seq, to, from, intent, priority } of known) {
+    if (!replayed.includes(signal_id)) continue
+    const pending_count = needs.store.pendingCount(to)
+    needs.events.pushed({ signal_id, seq, to, from, intent, priority, pending_count })
+  }
+  return { replayed, unknown: missing(signal_ids, replayed) }
+}
+
+/** The signal gets as long as it had at first, counted from now. */
+function sameTimeAgain(needs: SignalParts, signal: SignalView): string {
+  const ttl_ms = Date.parse(signal.expires_at) - Date.parse(signal.stages.created_at)
+  return new Date(needs.clock.now() + Math.max(ttl_ms, 1000)).toISOString()
+}
+
+function checkRoom(needs: SignalParts, signals: readonly SignalView[]): void {
+  for (const [to, more] of groupBy(signals, (signal) => signal.to)) {
+    const persona = needs.personas.get(to)
+    if (persona !== null && persona.state !== 'active') {
+      throw new TurnbellError('target_wrapped', { detail: `${to} is ${persona.state}.` })
+    }
+    if (needs.store.pendingCount(to) + more.length > LIMITS.queue_depth_max) {
+      throw new TurnbellError('queue_full', {
+        detail: `${to} would have more than ${LIMITS.queue_depth_max} signals waiting.`,
+      })
+    }
+  }
+}
+
+function missing(asked: readonly SignalId[], done: readonly SignalId[]): SignalId[] {
+  const found = new Set(done)
+  return [...new Set(asked)].filter((id) => !found.has(id))
+}

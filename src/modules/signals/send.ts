@@ -1,0 +1,125 @@
+/**
+ * Accepts signals. Everything that can refuse a send is looked at before the store is asked, so a
+ * refusal leaves nothing behind; the receipt and the push leave only after the bytes are on disk.
+ */
+import { ensureOwnPersona, requireSpeaker, senderOf } from './callers.ts'
+import type { SignalParts } from './needs.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity, Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Receipt, Route, SendInput, Signal } from '../../contracts/signal.ts'
+import type { Caller } from '../../contracts/token.ts'
+
+/** What every kind of send shares: who it is from, and what it says. */
+export interface Draft extends Omit<SendInput, 'to' | 'require_live'> {
+  broadcast_id?: string
+}
+
+export interface Sender {
+  send(caller: Caller, input: SendInput): Promise<Receipt>
+  /** Throws what refuses this recipient; answers its route otherwise. */
+  check(to: Identity, options: { require_live: boolean; to_session?: string | undefined }): Route
+  compose(to: Identity, draft: Draft, sender: { from: Identity; origin: Signal['origin'] }): Signal
+  announce(signal: Signal, seq: number): void
+  /** Counts sends between their check and their append, so that a burst cannot pass the queue's bound. */
+  reserve(to: Identity): () => void
+}
+
+export function createSender(needs: SignalParts): Sender {
+  const { store, clock, ids, events, routes } = needs
+  const underway = new Map<Identity, number>()
+
+  const reserve = (to: Identity) => {
+    underway.set(to, (underway.get(to) ?? 0) + 1)
+    return () => {
+      const left = (underway.get(to) ?? 1) - 1
+      if (left === 0) underway.delete(to)
+      else underway.set(to, left)
+    }
+  }
+
+  const check: Sender['check'] = (to, { require_live, to_session }) => {
+    const persona = needs.personas.get(to)
+    if (persona === null) {
+      throw new TurnbellError('target_unknown', { detail: `No persona is called ${to}.` })
+    }
+    if (persona.state !== 'active') {
+      throw new TurnbellError('target_wrapped', { detail: `${to} is ${persona.state}.` })
+    }
+    if (to_session !== undefined && !needs.sessions(to).includes(to_session)) {
+      throw new TurnbellError('target_stale', {
+        detail: `${to} has no live session ${to_session}: ${routes.describe(to)}`,
+      })
+    }
+    const route = routes.resolve(to)
+    if (require_live && !route.live) {
+      throw new TurnbellError('target_not_routable', {
+        detail: `${to} has no live route (${route.reason ?? 'unknown'}): ${routes.describe(to)}`,
+      })
+    }
+    if (store.pendingCount(to) + (underway.get(to) ?? 0) >= LIMITS.queue_depth_max) {
+      throw new TurnbellError('queue_full', {
+        detail: `${to} has ${LIMITS.queue_depth_max} signals waiting, which is the most it may have.`,
+      })
+    }
+    return route
+  }
+
+  const compose: Sender['compose'] = (to, draft, sender) => {
+    const now = clock.now()
+    return {
+      signal_id: ids.next(),
+      to,
+      ...sender,
+      intent: draft.intent,
+      ...(draft.topic === undefined ? {} : { topic: draft.topic }),
+      payload: draft.payload,
+      priority: draft.priority,
+      ...(draft.reply_to === undefined ? {} : { reply_to: draft.reply_to }),
+      ...(draft.in_reply_to === undefined ? {} : { in_reply_to: draft.in_reply_to }),
+      ...(draft.to_session === undefined ? {} : { to_session: draft.to_session }),
+      ...(draft.broadcast_id === undefined ? {} : { broadcast_id: draft.broadcast_id }),
+      ...(draft.idempotency_key === undefined ? {} : { idempotency_key: draft.idempotency_key }),
+      created_at: new Date(now).toISOString(),
+      expires_at: new Date(now + draft.ttl_s * 1000).toISOString(),
+    }
+  }
+
+  const announce: Sender['announce'] = (signal, seq) => {
+    const { signal_id, to, from, intent, priority } = signal
+    events.pushed({ signal_id, seq, to, from, intent, priority, pending_count: store.pendingCount(to) })
+  }
+
+  const send = async (caller: Caller, input: SendInput): Promise<Receipt> => {
+    requireSpeaker(caller, 'send')
+    const joining = ensureOwnPersona(needs, caller)
+    if (joining !== null) await joining
+    const sender = senderOf(caller, input.from)
+    checkPayload(input.payload)
+    // A key that is known answers with its first receipt, whatever has become of the persona since.
+    const first =
+      input.idempotency_key === undefined ? null : store.recall(sender.from, input.idempotency_key)
+    const route = first === null ? check(input.to, input) : routes.resolve(input.to)
+    const signal = compose(input.to, input, sender)
+    const settled = reserve(input.to)
+    try {
+      const { seq, signal_id, repeated } = await store.append(signal)
+      if (repeated) events.repeated({ signal_id, to: signal.to, from: signal.from })
+      else announce(signal, seq)
+      return { signal_id, durable: true, seq, status: 'pending', route }
+    } finally {
+      settled()
+    }
+  }
+
+  return { send, check, compose, announce, reserve }
+}
+
+/** Measured as it is stored: the UTF-8 bytes of its JSON. */
+export function checkPayload(payload: Json): void {
+  const bytes = Buffer.byteLength(JSON.stringify(payload))
+  if (bytes <= LIMITS.payload_bytes_max) return
+  throw new TurnbellError('payload_too_large', {
+    detail: `The payload has ${bytes} bytes; a signal carries at most ${LIMITS.payload_bytes_max}.`,
+  })
+}

@@ -1,0 +1,37 @@
+/** What time does to signals: expiry, leases without a sign of life, and forgetting what is long finished. */
+import { groupBy, type Leases } from './leases.ts'
+import type { SignalNeeds } from './needs.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { timestamp } from '../../ports/clock.ts'
+
+export interface Sweeper {
+  /** One sweep at a time: a call while one runs joins it. */
+  sweep(): Promise<void>
+}
+
+export function createSweeper(needs: SignalNeeds, leases: Leases): Sweeper {
+  const { store, clock, events } = needs
+  let running: Promise<void> | null = null
+  let compacted_at = clock.monotonic()
+
+  const once = async () => {
+    const now = timestamp(clock)
+    const expired = await store.expire(now)
+    for (const [to, signals] of groupBy(expired, (signal) => signal.to)) {
+      const signal_ids = signals.map((signal) => signal.signal_id)
+      events.expired({ to, signal_ids, pending_count: store.pendingCount(to) })
+    }
+    await leases.sweep()
+    if (clock.monotonic() - compacted_at < LIMITS.compaction_interval_ms) return
+    compacted_at = clock.monotonic()
+    const { forgotten } = await store.compact(now)
+    if (forgotten > 0) needs.log.info({ forgotten }, 'signals finished long ago were forgotten')
+  }
+
+  return {
+    sweep() {
+      running ??= once().finally(() => (running = null))
+      return running
+    },
+  }
+}
