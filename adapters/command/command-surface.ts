@@ -1,0 +1,194 @@
+/**
+ * The `command` surface: runs a configured program for each doorbell.
+ *
+ * Where the turn stands:
+ * - With a status file, the file says it: it holds `idle` or `busy`, and whoever owns the agent keeps
+ *   it. The program only passes the doorbell on; its run is no turn. Anything else in the file, or no
+ *   file, is `unknown`, and nothing is rung then.
+ * - Without one, the program's run is the turn: it begins busy and is idle once the program has ended.
+ *   That is all a shim can see, and it is enough: a program that drains does so before it ends, and a
+ *   program that does not leaves its signals waiting, so the daemon rings again at this boundary.
+ *
+ * A run that ends well ends the turn, which makes what it drained final. A run that fails, or is cut
+ * off, may have died with signals in its hands: the surface then goes on under a new session id, so
+ * the hub takes back what the old session drained and had not confirmed. The program finds the id in
+ * TURNBELL_SESSION_ID and drains under it.
+ */
+import { z } from 'zod'
+import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import type { CommandSettings } from '../../src/contracts/config.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { Identity } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
+import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { Ids } from '../../src/ports/random.ts'
+import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+
+export interface ProgramExit {
+  /** Null when an os signal ended it, or when it could not be started. */
+  code: number | null
+  reason: string
+  /** The beginning of what it wrote, for the log. */
+  output: string
+}
+
+export interface Program {
+  /** Undefined when it could not be started; `exited` then says why. */
+  pid: number | undefined
+  /** Tells this process from a later one with the same pid; null where the system cannot say. */
+  started: string | null
+  exited: Promise<ProgramExit>
+  /** Kills it and everything it started. */
+  kill(): void
+}
+
+export interface CommandDeps {
+  identity: Identity
+  settings: CommandSettings
+  /** Starts argv without a shell, in a process group of its own, with one line on stdin. */
+  start(argv: readonly string[], line: string, env: Record<string, string>): Program
+  /** A program that an earlier shim started and left behind. */
+  alive(pid: number, started: string | null): boolean
+  killGroup(pid: number): void
+  /** Remembers the running program across a kill -9 of this shim. */
+  run_file: { read(): string | null; write(text: string): void; remove(): void }
+  clock: Clock
+  ids: Ids
+  log: Log
+}
+
+/** What the run file holds. */
+const RunNote = z.object({
+  pid: z.number().int().positive(),
+  started: z.string().nullable(),
+  session_id: z.string().min(1),
+  deadline_ms: z.number(),
+})
+
+export interface CommandSurface extends Surface {
+  /** Begins to report. Takes over a program that an earlier shim left running. */
+  open(host: SurfaceHost): void
+  /** The status file's text, null where there is none. Only called where one is configured. */
+  statusFileRead(text: string | null): void
+  close(): void
+}
+
+const ORPHAN_POLL_MS = 100
+
+export function commandSurface(deps: CommandDeps): CommandSurface {
+  const { settings, clock, log } = deps
+  const own_turns = settings.status_file === undefined
+  let host: SurfaceHost | null = null
+  let session_id = deps.ids.next()
+  // Turn numbers must not go back when a killed shim is replaced, so they begin with the time.
+  let turn_seq = clock.now()
+  let turn: Turn = own_turns ? 'idle' : 'unknown'
+  let running: Program | null = null
+  let orphan: Timer | null = null
+
+  const status = (): SurfaceStatus => ({ surface: 'command', session_id, delivery: 'push', turn, turn_seq })
+
+  function move(to: Turn): void {
+    if (to === 'busy' && turn !== 'busy') turn_seq += 1
+    turn = to
+    void host?.report(status())
+  }
+
+  /** `well` says that the program ended by itself with code 0. */
+  function programEnded(well: boolean): void {
+    running = null
+    deps.run_file.remove()
+    if (!well) session_id = deps.ids.next()
+    if (own_turns) move('idle')
+    else if (!well) void host?.report(status())
+  }
+
+  function begin(doorbell: Doorbell): Promise<ProgramExit> {
+    if (own_turns) move('busy')
+    const program = deps.start(settings.argv, `${JSON.stringify(doorbell)}\n`, {
+      TURNBELL_PERSONA: deps.identity,
+      TURNBELL_SESSION_ID: session_id,
+    })
+    running = program
+    if (program.pid !== undefined) {
+      const note = { pid: program.pid, started: program.started, session_id }
+      deps.run_file.write(JSON.stringify({ ...note, deadline_ms: clock.now() + settings.timeout_ms }))
+    }
+    const cut = clock.after(settings.timeout_ms, () => {
+      log.warn({ timeout_ms: settings.timeout_ms }, 'the command ran too long and is ended')
+      program.kill()
+    })
+    return program.exited.then((exit) => {
+      cut.cancel()
+      if (exit.code !== 0) log.warn(exit, 'the command failed')
+      programEnded(exit.code === 0)
+      return exit
+    })
+  }
+
+  /** A shim that was killed left a program running: its turn goes on, and nothing may ring into it. */
+  function takeOver(note: z.infer<typeof RunNote>): void {
+    session_id = note.session_id
+    if (own_turns) turn = 'busy'
+    log.info({ pid: note.pid }, 'a command of an earlier shim still runs')
+    orphan = clock.every(ORPHAN_POLL_MS, () => {
+      if (deps.alive(note.pid, note.started)) {
+        if (clock.now() > note.deadline_ms) deps.killGroup(note.pid)
+        return
+      }
+      orphan?.cancel()
+      orphan = null
+      // How it ended is nobody's child to know, so it counts as having failed.
+      programEnded(false)
+    })
+  }
+
+  return {
+    status: async () => status(),
+
+    async notify_surface(doorbell): Promise<RingResult> {
+      if (turn !== 'idle' || running !== null || orphan !== null)
+        return { accepted: false, proof: 'deferred' }
+      const exited = begin(doorbell)
+      // A turn may last long; the daemon is told that the bell was handed over and sees the rest as turns.
+      const patience = new Promise<null>((resolve) =>
+        clock.after(LIMITS.command_answer_ms, () => resolve(null)),
+      )
+      const exit = await Promise.race([exited, patience])
+      if (exit === null || exit.code === 0) return { accepted: true, proof: 'sent' }
+      return { accepted: false, proof: 'failed' }
+    },
+
+    async resume_surface() {
+      void host?.report(status())
+    },
+
+    open(daemon) {
+      host = daemon
+      const note = RunNote.safeParse(parsed(deps.run_file.read()))
+      if (note.success && deps.alive(note.data.pid, note.data.started)) takeOver(note.data)
+      else deps.run_file.remove()
+      void host.report(status())
+    },
+
+    statusFileRead(text) {
+      const word = text?.trim()
+      move(word === 'idle' || word === 'busy' ? word : 'unknown')
+    },
+
+    close() {
+      orphan?.cancel()
+      host = null
+    },
+  }
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return text === null ? null : JSON.parse(text)
+  } catch {
+    return null
+  }
+}

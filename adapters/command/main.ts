@@ -1,0 +1,108 @@
+/**
+ * The shim of the `command` surface, started and supervised by the persona's daemon.
+ *
+ * It is told who it is by TURNBELL_HOME and TURNBELL_PERSONA (or --home and --persona); what to run
+ * stands in config.yaml under personas.NAME.command.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { commandSurface } from './command-surface.ts'
+import { attachShim } from '../shim.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import { Identity } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { loadConfig } from '../../src/system/config.ts'
+import { ensurePrivateDirectory, personaPaths, resolveHome } from '../../src/system/home.ts'
+import { connectLocally } from '../../src/system/local-socket.ts'
+import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { stderrLog } from '../../src/system/stderr-log.ts'
+import { readText, watchText } from '../../src/system/watch-text.ts'
+
+const PARENT_CHECK_MS = 500
+
+function main(): void {
+  const { values } = parseArgs({
+    args: process.argv.slice(2),
+    options: { home: { type: 'string' }, persona: { type: 'string' } },
+  })
+  const home = resolveHome(process.env, values.home)
+  const config = loadConfig(home.config, process.env)
+  const persona = Identity.safeParse(values.persona ?? process.env['TURNBELL_PERSONA'])
+  if (!persona.success)
+    throw new TurnbellError('config_invalid', { detail: 'TURNBELL_PERSONA names no persona' })
+  const identity = persona.data
+  const settings = config.personas[identity]?.command
+  if (settings === undefined) {
+    throw new TurnbellError('config_invalid', {
+      detail: `${home.config} has no personas.${identity}.command`,
+      hint: 'Name the program there: `command: {argv: [PROGRAM]}`.',
+    })
+  }
+  const paths = personaPaths(home, config.tenant_id, identity, process.env)
+  ensurePrivateDirectory(paths.run_dir)
+  const run_file = path.join(paths.run_dir, 'command.run')
+  const log = stderrLog(config.log.level, { name: 'command-shim', identity })
+
+  const surface = commandSurface({
+    identity,
+    settings,
+    start: (argv, line, extra) =>
+      startProgram({
+        argv,
+        line,
+        env: { ...process.env, TURNBELL_HOME: home.root, ...extra },
+        output_bytes_max: LIMITS.command_output_bytes_max,
+      }),
+    alive: programAlive,
+    killGroup,
+    run_file: {
+      read: () => readText(run_file),
+      write: (text) => fs.writeFileSync(run_file, text, { mode: 0o600 }),
+      remove: () => fs.rmSync(run_file, { force: true }),
+    },
+    clock: systemClock,
+    ids: createIds(systemClock, systemRandom),
+    log,
+  })
+
+  // A daemon that was killed says no goodbye. Its successor starts a shim of its own, so this one must
+  // go: two shims would ring twice.
+  const parent = process.ppid
+  const leaveIfOrphaned = () => {
+    if (process.ppid !== parent) process.exit(0)
+  }
+  systemClock.every(PARENT_CHECK_MS, leaveIfOrphaned)
+
+  const shim = attachShim({
+    surface,
+    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
+    clock: systemClock,
+    log,
+    onDetached: leaveIfOrphaned,
+  })
+  surface.open(shim)
+  if (settings.status_file !== undefined) {
+    watchText(path.resolve(home.root, settings.status_file), (text) => surface.statusFileRead(text))
+  }
+
+  // A running program is left to finish its turn; the next shim takes it over.
+  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(os_signal, () => {
+      surface.close()
+      shim.close()
+      process.exit(0)
+    })
+  }
+}
+
+try {
+  main()
+} catch (error) {
+  const message = error instanceof TurnbellError ? `${error.detail}\n${error.hint}` : String(error)
+  process.stderr.write(`${message}\n`)
+  process.exit(exitCodeOf(error))
+}

@@ -1,0 +1,29 @@
+/** Log lines for the small processes: JSON on stderr, in pino's shape, without pino's weight. */
+import type { Log } from '../ports/log.ts'
+import type { Config } from '../contracts/config.ts'
+
+const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const
+
+export function stderrLog(level: Config['log']['level'], bound: object): Log {
+  const lowest = LEVELS[level]
+  const line = (number: number) => (fields: object, message: string) => {
+    if (number < lowest) return
+    const entry = {
+      level: number,
+      time: Date.now(),
+      pid: process.pid,
+      ...bound,
+      ...readable(fields),
+      msg: message,
+    }
+    process.stderr.write(`${JSON.stringify(entry)}\n`)
+  }
+  return { debug: line(20), info: line(30), warn: line(40), error: line(50) }
+}
+
+/** An Error's message and stack are not enumerable, so JSON would show an empty object. */
+function readable(fields: object): object {
+  const { err, ...rest } = fields as { err?: unknown }
+  if (!(err instanceof Error)) return fields
+  return { ...rest, err: { type: err.name, message: err.message, stack: err.stack } }
+}
