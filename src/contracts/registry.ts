@@ -55,3 +55,4 @@ export const PersonaOverview = Persona.extend({
   pending_count: z.number().int(),
   registrations: z.array(Registration),
 })
+export type PersonaOverview = z.infer<typeof PersonaOverview>

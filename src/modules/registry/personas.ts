@@ -1,11 +1,14 @@
-/** Personas and projects as the rest of the hub sees them: what should exist. Durable. */
-import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
-import type { Persona, Project, Registration } from '../../contracts/registry.ts'
-
-export interface PersonaOverview extends Persona {
-  pending_count: number
-  registrations: Registration[]
-}
+/** Personas and projects: what should exist. Durable, and independent of what happens to run. */
+import { openProjects } from './projects.ts'
+import type { Registrations } from './registrations.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { RESERVED_IDENTITIES, type Identity, type SurfaceKind } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { Persona, type PersonaOverview, type PersonaState, type Project } from '../../contracts/registry.ts'
+import { timestamp, type Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Ids } from '../../ports/random.ts'
+import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
 export interface PersonaRegistry {
   /** Makes it, or brings a wrapped or removed one back; repeating it changes nothing. */
@@ -19,6 +22,150 @@ export interface PersonaRegistry {
   /** As wrap, and it disappears from lists. */
   remove(identity: Identity): Promise<Persona>
   projects(): Project[]
-  /** Removes every persona that belongs to it. */
+  /** Removes every persona that belongs to it. Unknown projects have none. */
   removeProject(project: string): Promise<{ removed: Identity[] }>
+}
+
+export interface PersonaNeeds {
+  records: RecordStore
+  registrations: Pick<Registrations, 'rows' | 'end'>
+  pendingCount(identity: Identity): number
+  /** Told after the record is durable. */
+  changed(persona: Persona): void
+  clock: Clock
+  ids: Ids
+  log: Log
+}
+
+const KIND = 'persona'
+
+/** Reads what is recorded. Records that do not fit are left out and reported, never fatal. */
+export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaRegistry> {
+  const { records, registrations, clock } = needs
+  const projects = await openProjects(needs)
+  const personas = new Map<Identity, Persona>()
+  for (const { id, body } of await records.list(KIND)) {
+    const parsed = Persona.safeParse(body)
+    if (parsed.success) personas.set(parsed.data.identity, parsed.data)
+    else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
+  }
+
+  // One change of a persona at a time: what is decided on must still be true when it is recorded.
+  const turns = new Map<Identity, Promise<unknown>>()
+  const inTurn = <T>(identity: Identity, change: () => Promise<T>): Promise<T> => {
+    const before = turns.get(identity) ?? Promise.resolve()
+    const mine = before.then(change, change)
+    const settled = mine.catch(() => undefined)
+    turns.set(identity, settled)
+    void settled.then(() => {
+      if (turns.get(identity) === settled) turns.delete(identity)
+    })
+    return mine
+  }
+
+  const keep = async (persona: Persona): Promise<Persona> => {
+    await records.put(KIND, persona.identity, persona as RecordBody)
+    personas.set(persona.identity, persona)
+    needs.changed(persona)
+    return persona
+  }
+
+  const make = (
+    identity: Identity,
+    surface: SurfaceKind,
+    project_id: string | undefined,
+  ): Promise<Persona> => {
+    const taken = [...personas.values()].filter((persona) => persona.state !== 'removed').length
+    if (taken >= LIMITS.personas_max) {
+      throw new TurnbellError('limit_reached', {
+        detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
+        hint: 'Remove one with `turnbell persona remove NAME`.',
+      })
+    }
+    const now = timestamp(clock)
+    return keep({
+      identity,
+      surface,
+      state: 'active',
+      ...(project_id === undefined ? {} : { project_id }),
+      created_at: now,
+      updated_at: now,
+    })
+  }
+
+  const add: PersonaRegistry['add'] = ({ identity, surface, project }) =>
+    inTurn(identity, async () => {
+      refuseReserved(identity)
+      const project_id = project === undefined ? undefined : (await projects.at(project)).project_id
+      const known = personas.get(identity)
+      if (known === undefined) return make(identity, surface, project_id)
+      const wanted: Persona = { ...known, surface, state: 'active', ...(project_id ? { project_id } : {}) }
+      const same =
+        known.state === 'active' && known.surface === surface && known.project_id === wanted.project_id
+      return same ? known : keep({ ...wanted, updated_at: timestamp(clock) })
+    })
+
+  const ensure: PersonaRegistry['ensure'] = (identity, surface) => {
+    const known = personas.get(identity)
+    // Nothing to wait for, so that what follows keeps its order.
+    if (known?.state === 'active') return Promise.resolve(known)
+    return inTurn(identity, async () => {
+      refuseReserved(identity)
+      const persona = personas.get(identity)
+      if (persona === undefined) return make(identity, surface, undefined)
+      if (persona.state === 'active') return persona
+      throw new TurnbellError('persona_wrapped', { detail: `${identity} is ${persona.state}.` })
+    })
+  }
+
+  const end = (identity: Identity, state: Exclude<PersonaState, 'active'>) =>
+    inTurn(identity, async () => {
+      const persona = personas.get(identity)
+      if (persona === undefined) {
+        throw new TurnbellError('target_unknown', { detail: `No persona is called ${identity}.` })
+      }
+      // A removed persona is wrapped already, and stays out of the lists.
+      const ended =
+        persona.state === state || persona.state === 'removed'
+          ? persona
+          : await keep({ ...persona, state, updated_at: timestamp(clock) })
+      registrations.end(identity, state === 'removed' ? 'remove' : 'wrap')
+      return ended
+    })
+
+  return {
+    add,
+    ensure,
+    get: (identity) => personas.get(identity) ?? null,
+    list: () =>
+      [...personas.values()]
+        .filter((persona) => persona.state !== 'removed')
+        .sort((a, b) => (a.identity < b.identity ? -1 : 1))
+        .map((persona) => ({
+          ...persona,
+          pending_count: needs.pendingCount(persona.identity),
+          registrations: registrations.rows(persona.identity),
+        })),
+    wrap: (identity) => end(identity, 'wrapped'),
+    remove: (identity) => end(identity, 'removed'),
+    projects: () => projects.list(),
+    async removeProject(given) {
+      const project = projects.find(given)
+      if (project === null) return { removed: [] }
+      const members = [...personas.values()].filter(
+        (persona) => persona.project_id === project.project_id && persona.state !== 'removed',
+      )
+      const removed = await Promise.all(members.map(({ identity }) => end(identity, 'removed')))
+      await projects.remove(project.project_id)
+      return { removed: removed.map((persona) => persona.identity) }
+    },
+  }
+}
+
+function refuseReserved(identity: Identity): void {
+  if (!(RESERVED_IDENTITIES as readonly string[]).includes(identity)) return
+  throw new TurnbellError('params_invalid', {
+    detail: `${identity} is the name of a sender that is no persona.`,
+    hint: 'Choose another name.',
+  })
 }

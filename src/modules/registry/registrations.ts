@@ -110,7 +110,9 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     return registration
   }
 
-  const remember = ({ registration }: Row, reason: LeaveReason) => {
+  const remember = ({ registration, holder }: Row, reason: LeaveReason) => {
+    // What a daemon told of its agent says nothing about who could be rung.
+    if (holder === null) return
     const before = history.get(registration.identity)
     history.delete(registration.identity)
     history.set(registration.identity, {
