@@ -1,0 +1,342 @@
+/** The reference: what the port promises, in the shortest form that keeps it, but for surviving a crash. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity, Json, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
+import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
+import { RETENTION, type Retention } from '../retention.ts'
+
+interface Row {
+  signal: Signal
+  seq: Seq
+  status: SignalStatus
+  deliveries: number
+  /** `held` while tentative. Kept after a release, for a confirm that comes late. */
+  lease: (Lease & { held: boolean }) | null
+  stages: SignalView['stages']
+  result?: Json
+}
+
+export function createMemorySignalStore(
+  clock: Pick<Clock, 'now'>,
+  retention: Retention = RETENTION,
+): SignalStore {
+  /** In the order of seq. */
+  const rows = new Map<SignalId, Row>()
+  /** Who waits, highest priority first, then oldest. */
+  const waiting = new Map<Identity, Row[]>()
+  /** In the order in which they were handed out; late ones included. */
+  const leased = new Map<string, Row[]>()
+  const keys = new Map<string, Row>()
+  let last_seq = 0
+  let last_signal_id: SignalId | null = null
+  let closed = false
+
+  const checkOpen = () => {
+    if (closed) throw new TurnbellError('store_unavailable', { detail: 'The store is closed.' })
+  }
+  const keyOf = (from: Identity, key: string) => `${from} ${key}`
+  const knownKey = (from: Identity, key: string, now_ms: number) => {
+    const first = keys.get(keyOf(from, key))
+    if (first === undefined) return null
+    return now_ms - Date.parse(first.signal.created_at) < retention.idempotency_window_ms ? first : null
+  }
+
+  const wait = (row: Row) => {
+    const queue = waiting.get(row.signal.to) ?? []
+    const { priority } = row.signal
+    const at = queue.findIndex(
+      (other) =>
+        other.signal.priority < priority || (other.signal.priority === priority && other.seq > row.seq),
+    )
+    queue.splice(at === -1 ? queue.length : at, 0, row)
+    waiting.set(row.signal.to, queue)
+    row.status = 'pending'
+  }
+  const leave = (row: Row, status: SignalStatus) => {
+    if (row.status === 'pending') {
+      const queue = (waiting.get(row.signal.to) as Row[]).filter((other) => other !== row)
+      if (queue.length > 0) waiting.set(row.signal.to, queue)
+      else waiting.delete(row.signal.to)
+    }
+    row.status = status
+  }
+  const letGo = (row: Row) => {
+    if (row.lease === null) return
+    const { drain_id } = row.lease
+    const left = (leased.get(drain_id) as Row[]).filter((other) => other !== row)
+    if (left.length > 0) leased.set(drain_id, left)
+    else leased.delete(drain_id)
+    row.lease = null
+  }
+  const giveBack = (row: Row): Released => {
+    if (row.lease !== null) row.lease.held = false
+    if (row.deliveries > retention.deliveries_max) leave(row, 'dead')
+    else wait(row)
+    return {
+      signal_id: row.signal.signal_id,
+      to: row.signal.to,
+      status: row.status === 'dead' ? 'dead' : 'pending',
+    }
+  }
+  const store = (signal: Signal) => {
+    const row: Row = {
+      signal: structuredClone(signal),
+      seq: ++last_seq,
+      status: 'pending',
+      deliveries: 0,
+      lease: null,
+      stages: {
+        created_at: signal.created_at,
+        pushed_at: null,
+        rung_at: null,
+        seen_at: null,
+        drained_at: null,
+        confirmed_at: null,
+        completed_at: null,
+      },
+    }
+    rows.set(signal.signal_id, row)
+    wait(row)
+    if (signal.idempotency_key !== undefined) keys.set(keyOf(signal.from, signal.idempotency_key), row)
+    if (last_signal_id === null || signal.signal_id > last_signal_id) last_signal_id = signal.signal_id
+    return row
+  }
+  const accept = (signal: Signal) => {
+    const { from, idempotency_key, created_at } = signal
+    const first =
+      idempotency_key === undefined ? null : knownKey(from, idempotency_key, Date.parse(created_at))
+    const { seq, signal: kept } = first ?? store(signal)
+    return { seq, signal_id: kept.signal_id, repeated: first !== null }
+  }
+  const pending = (identity: Identity, except: readonly SessionId[] = []) => {
+    const queue = waiting.get(identity) ?? []
+    if (except.length === 0) return queue
+    return queue.filter(
+      ({ signal }) => signal.to_session === undefined || !except.includes(signal.to_session),
+    )
+  }
+  const handOut = (row: Row, deliveries: number): Drained => ({
+    signal: structuredClone(row.signal),
+    seq: row.seq,
+    deliveries,
+  })
+
+  return {
+    async append(signal) {
+      checkOpen()
+      return accept(signal)
+    },
+    async appendAll(signals) {
+      checkOpen()
+      return signals.map((signal) => accept(signal).seq)
+    },
+    recall(from, idempotency_key) {
+      const first = knownKey(from, idempotency_key, clock.now())
+      return first === null ? null : { seq: first.seq, signal_id: first.signal.signal_id }
+    },
+
+    peek: (identity, limit, except) =>
+      pending(identity, except)
+        .slice(0, limit)
+        .map(({ seq, signal: { signal_id, from, intent, priority } }) => ({
+          signal_id,
+          seq,
+          from,
+          intent,
+          priority,
+        })),
+    pendingCount: (identity, except) => pending(identity, except).length,
+    look: async (identity, limit, except) =>
+      pending(identity, except)
+        .slice(0, limit)
+        .map((row) => handOut(row, row.deliveries + 1)),
+
+    async drain(identity, { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions }) {
+      checkOpen()
+      let bytes = 0
+      const taken: Row[] = []
+      for (const row of pending(identity, except_sessions).slice(0, limit)) {
+        bytes += Buffer.byteLength(JSON.stringify(row.signal.payload))
+        if (taken.length > 0 && bytes > bytes_max) break
+        taken.push(row)
+      }
+      for (const row of taken) {
+        leave(row, 'acked')
+        letGo(row)
+        row.deliveries += 1
+        row.lease = { drain_id, session_id, held: true }
+        row.stages.drained_at = now
+        leased.set(drain_id, [...(leased.get(drain_id) ?? []), row])
+      }
+      return taken.map((row) => handOut(row, row.deliveries))
+    },
+    async confirm(drain_id, now) {
+      checkOpen()
+      const confirmed = leased.get(drain_id) ?? []
+      for (const row of confirmed) {
+        leave(row, 'acked')
+        letGo(row)
+        row.stages.confirmed_at = now
+      }
+      return confirmed.map((row) => row.signal.signal_id)
+    },
+    async release(drain_id) {
+      checkOpen()
+      return (leased.get(drain_id) ?? []).filter((row) => row.lease?.held).map(giveBack)
+    },
+    async releaseSignals(identity, signal_ids) {
+      checkOpen()
+      return signal_ids.flatMap((signal_id) => {
+        const row = rows.get(signal_id)
+        return row?.signal.to === identity && row.lease?.held === true ? [giveBack(row)] : []
+      })
+    },
+    leases: () =>
+      [...leased].flatMap(([drain_id, under]) => {
+        const held = under.filter((row) => row.lease?.held)
+        const [first] = held
+        if (first === undefined || first.lease === null) return []
+        return [
+          {
+            drain_id,
+            session_id: first.lease.session_id,
+            identity: first.signal.to,
+            signal_ids: held.map((row) => row.signal.signal_id),
+          },
+        ]
+      }),
+
+    async complete(identity, signal_ids, result, now) {
+      checkOpen()
+      const outcome = { completed: [] as SignalId[], already: [] as SignalId[], unknown: [] as SignalId[] }
+      for (const signal_id of signal_ids) {
+        const row = rows.get(signal_id)
+        if (row?.signal.to !== identity) outcome.unknown.push(signal_id)
+        else if (row.status === 'completed') outcome.already.push(signal_id)
+        else {
+          leave(row, 'completed')
+          letGo(row)
+          if (row.stages.drained_at !== null) row.stages.confirmed_at ??= now
+          row.stages.completed_at = now
+          if (result !== undefined) row.result = structuredClone(result)
+          outcome.completed.push(signal_id)
+        }
+      }
+      return outcome
+    },
+    async expire(now) {
+      checkOpen()
+      const over = [...rows.values()].filter(
+        (row) => row.status === 'pending' && row.signal.expires_at <= now,
+      )
+      for (const row of over) leave(row, 'expired')
+      return over.map(({ signal: { signal_id, to } }) => ({ signal_id, to }))
+    },
+    async replay(signal_ids, expires_at) {
+      checkOpen()
+      const outcome = { replayed: [] as SignalId[], unknown: [] as SignalId[] }
+      for (const signal_id of signal_ids) {
+        const row = rows.get(signal_id)
+        if (row === undefined) outcome.unknown.push(signal_id)
+        else if (row.status !== 'pending' && row.lease?.held !== true) {
+          letGo(row)
+          const { created_at } = row.signal
+          row.signal.expires_at = expires_at
+          row.deliveries = 0
+          row.stages = {
+            created_at,
+            pushed_at: null,
+            rung_at: null,
+            seen_at: null,
+            drained_at: null,
+            confirmed_at: null,
+            completed_at: null,
+          }
+          delete row.result
+          wait(row)
+          outcome.replayed.push(signal_id)
+        }
+      }
+      return outcome
+    },
+    mark(signal_ids, stage, at) {
+      for (const signal_id of signal_ids) {
+        const row = rows.get(signal_id)
+        if (row !== undefined) row.stages[stage] ??= at
+      }
+    },
+
+    async read(signal_id) {
+      const row = rows.get(signal_id)
+      return row === undefined ? null : view(row)
+    },
+    async query({ to, from, status, in_reply_to, before_seq = Infinity, limit }) {
+      return [...rows.values()]
+        .reverse()
+        .filter(
+          (row) =>
+            row.seq < before_seq &&
+            (to === undefined || row.signal.to === to) &&
+            (from === undefined || row.signal.from === from) &&
+            (status === undefined || status.includes(row.status)) &&
+            (in_reply_to === undefined || row.signal.in_reply_to === in_reply_to),
+        )
+        .slice(0, limit)
+        .map(view)
+    },
+    depths: () => new Map([...waiting].map(([identity, queue]) => [identity, queue.length])),
+
+    async compact(now) {
+      checkOpen()
+      const finished_before = Date.parse(now) - retention.finished_retention_ms
+      const created_before = Date.parse(now) - retention.idempotency_window_ms
+      let forgotten = 0
+      for (const [signal_id, row] of rows) {
+        const finished_at = finishedAt(row)
+        if (finished_at === null || Date.parse(finished_at) >= finished_before) continue
+        const key = row.signal.idempotency_key
+        // The key still has to answer for it.
+        if (key !== undefined && Date.parse(row.signal.created_at) > created_before) continue
+        letGo(row)
+        rows.delete(signal_id)
+        if (key !== undefined && keys.get(keyOf(row.signal.from, key)) === row) {
+          keys.delete(keyOf(row.signal.from, key))
+        }
+        forgotten += 1
+      }
+      return { forgotten }
+    },
+    health: () => ({
+      writable: !closed,
+      reason: closed ? 'The store is closed.' : null,
+      signals: rows.size,
+      pending: [...waiting.values()].reduce((sum, queue) => sum + queue.length, 0),
+      last_seq,
+      last_signal_id,
+    }),
+    async close() {
+      closed = true
+    },
+  }
+}
+
+function finishedAt({ status, lease, stages, signal }: Row): string | null {
+  if (status === 'completed') return stages.completed_at
+  if (status === 'expired') return signal.expires_at
+  return status === 'acked' && lease === null ? stages.confirmed_at : null
+}
+
+function view(row: Row): SignalView {
+  const { signal, seq, status, deliveries, lease, stages, result } = row
+  const { created_at: _, idempotency_key: __, ...rest } = structuredClone(signal)
+  return {
+    ...rest,
+    seq,
+    status,
+    deliveries,
+    ...(lease?.held ? { leased_to: lease.session_id, drain_id: lease.drain_id } : {}),
+    ...(result === undefined ? {} : { result: structuredClone(result) }),
+    stages: { ...stages },
+  }
+}
