@@ -13,6 +13,7 @@ import { loadConfig } from '../system/config.ts'
 import { findHub } from '../system/hub-address.ts'
 import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
 import { readOperatorToken } from '../system/secrets.ts'
+import { createControlClient, type ControlClient } from './control-client.ts'
 import { createHubClient, type HubClient } from './hub-client.ts'
 import type { Output } from './output.ts'
 import type { ProgramRunner } from './run-program.ts'
@@ -37,6 +38,8 @@ export interface Cli {
   /** Runs another program to its end (systemctl, launchctl, schtasks). */
   runProgram: ProgramRunner
   output(json: boolean): Output
+  /** Runs one of the other bundles in this process: `hub`, `daemon`, `bridge`. */
+  startBundle(name: string, args: string[]): Promise<void>
   /** What the process exits with when the command itself throws nothing. */
   exitWith(code: number): void
 }
@@ -47,10 +50,11 @@ export interface Invocation {
   json: boolean
   out: Output
   home: Home
-  config(): Config
-  paths(identity: string): PersonaPaths
-  /** As the operator of this home. */
-  hub(): HubClient
+  config: () => Config
+  paths: (identity: string) => PersonaPaths
+  control: (identity: string) => ControlClient
+  /** As the operator of this home. Finds the hub anew each time. */
+  hub: () => HubClient
 }
 
 export function invocationOf(cli: Cli, command: Command): Invocation {
@@ -58,13 +62,16 @@ export function invocationOf(cli: Cli, command: Command): Invocation {
   const home = resolveHome(cli.env, flag)
   let config: Config | null = null
   const readConfig = () => (config ??= loadConfig(home.config, cli.env))
+  const paths = (identity: string) =>
+    personaPaths(home, readConfig().tenant_id, identity, cli.env, cli.platform)
   return {
     cli,
     json,
     out: cli.output(json),
     home,
     config: readConfig,
-    paths: (identity) => personaPaths(home, readConfig().tenant_id, identity, cli.env, cli.platform),
+    paths,
+    control: (identity) => createControlClient(cli.clock, identity, paths(identity).control_socket),
     hub: () => createHubClient(cli.fetch, findHub(home, readConfig()), readOperatorToken(home)),
   }
 }

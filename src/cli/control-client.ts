@@ -14,61 +14,27 @@ import {
 } from '../contracts/control.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { PersonaPaths } from '../system/home.ts'
-import { processAlive } from '../system/processes.ts'
-import fs from 'node:fs'
 import type { z } from 'zod'
 
-const POLL_MS = 25
-
 export interface ControlClient {
+  identity: string
   status(): Promise<DaemonStatus>
   notify(): Promise<NotifyResult>
   resume(): Promise<z.output<typeof ResumeResult>>
-  /** Tells the daemon to stop and waits until its socket and its process are gone, or the time is over. */
-  shutdown(within_ms?: number): Promise<Stopped>
-}
-
-export interface Stopped {
-  identity: string
-  /** Both gone. */
-  stopped: boolean
-  pid: number | null
-  /** What is gone, as seen at the end. */
-  socket_gone: boolean
-  process_gone: boolean
-  waited_ms: number
+  /** Resolves once the daemon says that it stops; `stop-daemon.ts` waits until it has. */
+  shutdown(): Promise<void>
 }
 
 /** @throws `daemon_unreachable` where no daemon listens, `timed_out`, or what the daemon refuses with. */
-export function createControlClient(
-  clock: Clock,
-  identity: string,
-  paths: Pick<PersonaPaths, 'control_socket'>,
-): ControlClient {
+export function createControlClient(clock: Clock, identity: string, control_socket: string): ControlClient {
   const ask = async <T extends z.ZodType>(verb: ControlVerb, schema: T): Promise<z.output<T>> =>
-    schema.parse(await exchange(clock, identity, paths.control_socket, verb))
+    schema.parse(await exchange(clock, identity, control_socket, verb))
   return {
+    identity,
     status: () => ask('status', DaemonStatus),
     notify: () => ask('notify_surface', NotifyResult),
     resume: () => ask('resume_surface', ResumeResult),
-    async shutdown(within_ms = LIMITS.daemon_stop_ms) {
-      const started = clock.monotonic()
-      const pid = (await ask('status', DaemonStatus)).pid
-      await ask('shutdown', ShutdownResult)
-      for (;;) {
-        const process_gone = !processAlive(pid)
-        const waited_ms = Math.round(clock.monotonic() - started)
-        // A process that is gone changes nothing any more: what is left of it then stays.
-        if (process_gone || waited_ms >= within_ms) {
-          const socket_gone = isPipe(paths.control_socket)
-            ? process_gone
-            : !fs.existsSync(paths.control_socket)
-          return { identity, stopped: process_gone && socket_gone, pid, socket_gone, process_gone, waited_ms }
-        }
-        await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
-      }
-    },
+    shutdown: async () => void (await ask('shutdown', ShutdownResult)),
   }
 }
 
@@ -150,5 +116,3 @@ function refused(identity: string, socket_path: string, cause: NodeJS.ErrnoExcep
     cause,
   })
 }
-
-const isPipe = (socket_path: string) => socket_path.startsWith('\\\\')

@@ -50,7 +50,7 @@ export function createHubClient(fetcher: typeof fetch, url: string, token: strin
     events: async (query) => {
       const parameters = new URLSearchParams()
       for (const [name, value] of Object.entries(query)) parameters.set(name, String(value))
-      return parse(url, EventsPage, await request(`/events?${parameters}`))
+      return parse(url, EventsPage, await request(`/events?${parameters.toString()}`))
     },
   }
   return client

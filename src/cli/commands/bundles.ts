@@ -1,0 +1,61 @@
+/**
+ * `hub`, `daemon` and `mcp` are programs of their own: bin.ts starts them without loading this one. They
+ * stand here so that help lists them, and for command lines with a global option in front.
+ */
+import type { Command } from 'commander'
+import type { Cli } from '../cli.ts'
+import { examples } from '../render.ts'
+
+export function registerBundles(program: Command, cli: Cli): void {
+  const hub = program
+    .command('hub')
+    .description('the hub in the foreground; prints `turnbell hub ready URL` once it answers')
+    .option('--host <host>', 'address to listen on (127.0.0.1)')
+    .option('--port <port>', 'port to listen on; 0 picks a free one (4888)')
+    .option('--store <store>', 'where signals are kept: file:, memory: or nats://HOST:PORT (file:)')
+    .option('--stdio', 'also speak MCP on stdin and stdout')
+    .option('--tls-cert <file>', 'certificate; needed to listen beyond this machine')
+    .option('--tls-key <file>', 'key of the certificate')
+    .option('--behind-proxy', 'a proxy in front of the hub does TLS')
+    .option('--repair', 'set a damaged line of the journal aside, then start')
+    .addHelpText('after', examples([['turnbell hub --port 0', 'any free port; the ready line names it']]))
+  hub.action(() => cli.startBundle('hub', argumentsOf(hub)))
+
+  const daemon = program
+    .command('daemon')
+    .description("one persona's daemon in the foreground")
+    .requiredOption('--persona <name>', 'whose daemon')
+    .option('--hub <url>', 'which hub (the one of this home)')
+    .option('--surface <kind>', 'where the agent can be reached (as configured)')
+    .addHelpText(
+      'after',
+      examples([['turnbell daemon --persona ada', 'rings ada when signals wait for her']]),
+    )
+  daemon.action(() => cli.startBundle('daemon', argumentsOf(daemon)))
+
+  const mcp = program
+    .command('mcp')
+    .description('MCP over stdio: proxies to the hub, starts one if none runs')
+    .option('--stdio', 'the only transport there is; accepted for clarity')
+    .option('--persona <name>', 'who calls (TURNBELL_PERSONA)')
+    .option('--prefer-daemon <url>', 'which hub to proxy to')
+    .option('--no-autostart', 'do not start a hub')
+    .option('--facet <name...>', 'groups of tools to offer')
+    .option('--detail <tier>', 'full, compact or micro')
+    .addHelpText('after', examples([['turnbell mcp --persona ada', 'what an MCP client is told to start']]))
+  mcp.action(() => cli.startBundle('bridge', argumentsOf(mcp)))
+}
+
+/** The options that were really given, as the other program would have received them. */
+function argumentsOf(command: Command): string[] {
+  const given: string[] = []
+  for (let at: Command | null = command; at !== null; at = at.parent) {
+    for (const option of at.options) {
+      if (at.getOptionValueSource(option.attributeName()) !== 'cli') continue
+      const value: unknown = at.getOptionValue(option.attributeName())
+      if (typeof value === 'boolean') given.push(option.long ?? option.flags)
+      else for (const one of [value].flat()) given.push(option.long ?? option.flags, String(one))
+    }
+  }
+  return given
+}

@@ -1,0 +1,42 @@
+/** `turnbell call`: any action of the kernel, as the operator. */
+import type { Command } from 'commander'
+import { type Cli, invocationOf } from '../cli.ts'
+import { examples } from '../render.ts'
+import { readJson } from './send.ts'
+import { FACADES } from '../../facades/all.ts'
+import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
+import { createRegistry } from '../../kernel/registry.ts'
+
+export function registerCall(program: Command, cli: Cli): void {
+  const command: Command = program
+    .command('call')
+    .description('any action of the hub, as the operator')
+    .argument('<facade>', 'such as signals or personas')
+    .argument('<action>', 'such as list')
+    .option('--params <json>', 'the parameters; @FILE reads a file, - reads stdin', '{}')
+    .addHelpText('after', () => `\n${helpFor(command.args)}`)
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell call personas list', 'who exists, and what waits for them'],
+        [`turnbell call signals inbox --params '{"to":"ada","status":["dead"]}'`, 'what came back too often'],
+      ]),
+    )
+  command.action(async (facade: string, action: string, { params }: { params: string }) => {
+    const { hub, out } = invocationOf(cli, command)
+    const result = await hub().call(facade, action, await readJson(cli, '--params', params))
+    await out.result(result, () => JSON.stringify(result, null, 2))
+  })
+}
+
+/** `turnbell call --help` lists what there is, `turnbell call signals send --help` tells one action. */
+function helpFor(words: readonly string[]): string {
+  const registry = createRegistry(FACADES)
+  const [facade, action] = words.filter((word) => !word.startsWith('-'))
+  try {
+    if (facade !== undefined && action !== undefined) return cliAction(registry.resolve(facade, action))
+  } catch {
+    // A name that is wrong gets the list of those that are right.
+  }
+  return cliOverview(registry)
+}

@@ -1,0 +1,77 @@
+/** `turnbell persona add|list|wrap|remove`: lifecycle, on this machine and at the hub. */
+import { type Command, Option } from 'commander'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { SurfaceKind } from '../../contracts/ids.ts'
+import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
+import { addPersona, type AddOptions } from '../personas/add.ts'
+import { collect } from '../personas/command-words.ts'
+import { endPersona, endProject } from '../personas/end.ts'
+import { listPersonas } from '../personas/list.ts'
+import { examples } from '../render.ts'
+
+export function registerPersona(program: Command, cli: Cli): void {
+  const persona = program.command('persona').description('personas and their lifecycle')
+
+  const add = persona
+    .command('add')
+    .description('make a persona on this machine, or bring a wrapped one back')
+    .argument('<name>', 'its name', parseIdentity)
+    .addOption(
+      new Option('--surface <kind>', 'where its agent can be reached')
+        .choices(SurfaceKind.options)
+        .makeOptionMandatory(),
+    )
+    .option('--project <dir>', 'the project it works in')
+    .option(
+      '--command <words>',
+      'surface command: the program with its arguments, or one word each time it is given',
+      collect,
+    )
+    .option('--status-file <file>', 'surface command: a file that holds idle or busy')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell persona add ada --surface claude-code --project ~/code/shop', 'a Claude Code session'],
+        [`turnbell persona add nightly --surface command --command 'nightly-agent --once'`, 'any program'],
+      ]),
+    )
+  add.action((name: string, options: AddOptions) => addPersona(invocationOf(cli, add), name, options))
+
+  const list = persona
+    .command('list')
+    .description('who exists, what waits for them, who is there')
+    .addHelpText('after', examples([['turnbell persona list', 'asks the hub']]))
+  list.action(() => listPersonas(invocationOf(cli, list)))
+
+  const wrap = persona
+    .command('wrap')
+    .description('let a persona rest: stops its daemon; what waits is kept')
+    .argument('<name>', 'its name', parseIdentity)
+    .addHelpText(
+      'after',
+      examples([['turnbell persona wrap ada', 'until `persona add ada` brings her back']]),
+    )
+  wrap.action((name: string) => endPersona(invocationOf(cli, wrap), name, 'wrap'))
+
+  const remove = persona
+    .command('remove')
+    .description('take a persona away: stops its daemon, forgets its settings')
+    .argument('[name]', 'its name', parseIdentity)
+    .option('--project <dir>', 'every persona of this project instead')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell persona remove ada', 'what waited for her is kept at the hub'],
+        ['turnbell persona remove --project ~/code/shop', 'the project is over'],
+      ]),
+    )
+  remove.action((name: string | undefined, { project }: { project?: string }) => {
+    const invocation = invocationOf(cli, remove)
+    if (name !== undefined && project === undefined) return endPersona(invocation, name, 'remove')
+    if (name === undefined && project !== undefined) return endProject(invocation, project)
+    throw new TurnbellError('usage_invalid', {
+      detail: 'Say either which persona or which project.',
+      hint: '`turnbell persona remove NAME` or `turnbell persona remove --project DIR`.',
+    })
+  })
+}

@@ -1,0 +1,153 @@
+/** `turnbell send`: one durable signal from a person, or as a persona. */
+import fs from 'node:fs'
+import { InvalidArgumentError, type Command } from 'commander'
+import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
+import { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
+import type { z } from 'zod'
+import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
+import { readAll } from '../output.ts'
+import { examples } from '../render.ts'
+
+/** What a person's words are about when they do not say. */
+const INTENT_DEFAULT = 'message'
+
+interface Options {
+  to: string
+  from?: string
+  intent: string
+  payload?: string
+  priority?: number
+  topic?: string
+  replyTo?: string
+  ttl?: number
+  toSession?: string
+  requireLive?: boolean
+  idempotencyKey?: string
+}
+
+export function registerSend(program: Command, cli: Cli): void {
+  const command = program
+    .command('send')
+    .description('one durable signal; prints the receipt')
+    .argument('[text]', 'what it says; - reads it from stdin')
+    .requiredOption('--to <name>', 'who gets it', parseIdentity)
+    .option('--from <name>', 'in whose name (operator)', parseIdentity)
+    .option('--intent <word>', 'what it is about, one word', parseIntent, INTENT_DEFAULT)
+    .option('--payload <json>', 'JSON instead of text; @FILE reads a file, - reads stdin')
+    .option(
+      '--priority <n>',
+      '0 is quiet, 9 comes first (3)',
+      parseWhole(LIMITS.priority_min, LIMITS.priority_max),
+    )
+    .option('--topic <text>', 'what it belongs to')
+    .option('--reply-to <name>', 'who gets the result', parseIdentity)
+    .option('--ttl <duration>', 'how long it may wait: 90s, 30m, 24h, 7d (24h)', parseDuration)
+    .option('--to-session <id>', 'only for this run of the agent')
+    .option('--require-live', 'refuse unless somebody can be rung now')
+    .option('--idempotency-key <key>', 'the same key again returns the first receipt')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell send --to ada "Please look at the checkout branch."', 'a word from you'],
+        [`turnbell send --to ada --intent review --payload '{"branch":"checkout"}'`, 'structured'],
+        ['git log -5 | turnbell send --to ada --intent fyi --priority 0 -', 'quiet: rings nobody'],
+      ]),
+    )
+  command.action(async (text: string | undefined, options: Options) => {
+    const invocation = invocationOf(cli, command)
+    const payload = await readPayload(cli, text, options.payload)
+    const receipt = await invocation.hub().ask('signals', 'send', inputOf(options, payload), Receipt)
+    await invocation.out.result(receipt, () => describeReceipt(options.to, receipt))
+  })
+}
+
+function inputOf(options: Options, payload: Json): z.input<typeof SendInput> {
+  const { to, from, intent, priority, topic, replyTo, ttl, toSession, requireLive, idempotencyKey } = options
+  const optional = {
+    from,
+    priority,
+    topic,
+    reply_to: replyTo,
+    ttl_s: ttl,
+    to_session: toSession,
+    require_live: requireLive,
+    idempotency_key: idempotencyKey,
+  }
+  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined))
+  return { to, intent, payload, ...given }
+}
+
+async function readPayload(cli: Cli, text: string | undefined, json: string | undefined): Promise<Json> {
+  if (text !== undefined && json !== undefined) {
+    throw new TurnbellError('usage_invalid', {
+      detail: 'A signal says either a text or --payload, not both.',
+      hint: 'Put the text into the JSON, or leave --payload out.',
+    })
+  }
+  if (json !== undefined) return readJson(cli, '--payload', json)
+  if (text === '-') return (await readAll(cli.stdin, LIMITS.body_bytes_max)).replace(/\r?\n$/, '')
+  return text ?? null
+}
+
+/** JSON given in place, as `@FILE`, or on stdin as `-`. */
+export async function readJson(cli: Cli, option: string, given: string): Promise<Json> {
+  const text =
+    given === '-'
+      ? await readAll(cli.stdin, LIMITS.body_bytes_max)
+      : given.startsWith('@')
+        ? readFile(option, given.slice(1))
+        : given
+  try {
+    return Json.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `${option} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
+      hint: 'Quote it for the shell, as in \'{"branch":"main"}\', or use @FILE.',
+      cause,
+    })
+  }
+}
+
+function readFile(option: string, file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `${option} names a file that cannot be read: ${file}`,
+      hint: 'Check the path behind the @.',
+      cause,
+    })
+  }
+}
+
+function parseIntent(text: string): string {
+  const parsed = Intent.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError(describeIssues(parsed.error, 'the intent'))
+}
+
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+
+/** `90s`, `30m`, `1h`, `7d`, or bare seconds. */
+export function parseDuration(text: string): number {
+  const match = /^(\d{1,9})([smhd]?)$/.exec(text)
+  const seconds = match ? Number(match[1]) * SECONDS[(match[2] || 's') as keyof typeof SECONDS] : 0
+  if (seconds > 0) return seconds
+  throw new InvalidArgumentError('It must be a duration such as 90s, 30m, 1h or 7d.')
+}
+
+const ROUTES: Record<NonNullable<Route['reason']>, string> = {
+  no_binding: 'no daemon has joined for it since the hub started',
+  stale: 'its daemon has gone silent',
+  daemon_down: 'its daemon is not running',
+  surface_absent: 'its surface is not attached',
+}
+
+function describeReceipt(to: string, { signal_id, seq, status, route }: Receipt): string {
+  const now = route.live
+    ? `${to} will be rung at the next turn boundary.`
+    : `${to} cannot be rung now: ${route.reason === null ? 'nobody is there' : ROUTES[route.reason]}. The signal waits.`
+  return `${signal_id}  durable, number ${seq}, ${status}\n${now}`
+}

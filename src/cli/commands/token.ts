@@ -1,0 +1,65 @@
+/** `turnbell token create`: signs a token with this home's key. Needs no hub. */
+import { createHmac } from 'node:crypto'
+import { type Command, Option } from 'commander'
+import { RegistrationKind } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { TokenPayload } from '../../contracts/token.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { prepareHome } from '../../system/home.ts'
+import { ensureSecrets } from '../../system/secrets.ts'
+import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
+import { examples } from '../render.ts'
+import { parseDuration } from './send.ts'
+
+interface Options {
+  identity: string
+  kind: RegistrationKind
+  session?: string
+  ttl: number
+}
+
+export function registerToken(program: Command, cli: Cli): void {
+  const token = program.command('token').description('tokens for programs that call the hub')
+  const command = token
+    .command('create')
+    .description('a signed token for one persona and one kind of caller')
+    .requiredOption('--identity <name>', 'as whom it acts', parseIdentity)
+    .addOption(
+      new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
+    )
+    .option('--session <id>', 'the run of the agent it is for')
+    .option('--ttl <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell token create --identity ada --kind agent', 'valid for an hour'],
+        ['turnbell token create --identity wall --kind observer --ttl 7d', 'for a screen on the wall'],
+      ]),
+    )
+  command.action(async ({ identity, kind, session, ttl }: Options) => {
+    const { home, config, out } = invocationOf(cli, command)
+    if (ttl > LIMITS.token_ttl_s_max) {
+      throw new TurnbellError('usage_invalid', {
+        detail: `--ttl is ${ttl} s; a token is valid for at most ${LIMITS.token_ttl_s_max} s`,
+        hint: 'A client that stays longer renews its token at the hub.',
+      })
+    }
+    prepareHome(home)
+    const { signing_key } = ensureSecrets(home)
+    const payload: TokenPayload = {
+      tenant_id: config().tenant_id,
+      identity,
+      kind,
+      ...(session === undefined ? {} : { session_id: session }),
+      exp: Math.floor(cli.clock.now() / 1000) + ttl,
+    }
+    const result = { token: sign(payload, signing_key), expires_in: ttl }
+    await out.result(result, () => result.token)
+  })
+}
+
+/** CONTRACTS section 6: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
+function sign(payload: TokenPayload, signing_key: string): string {
+  const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
+  return `${body}.${createHmac('sha256', signing_key).update(body).digest('hex')}`
+}

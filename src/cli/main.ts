@@ -1,0 +1,48 @@
+/** The command line: argv in, exit code out. Reads the outside world once and hands it on. */
+import { fileURLToPath } from 'node:url'
+import path from 'node:path'
+import pc from 'picocolors'
+import { createIds, systemRandom } from '../system/random.ts'
+import { systemClock } from '../system/clock.ts'
+import type { Cli } from './cli.ts'
+import { createOutput } from './output.ts'
+import { runCli } from './program.ts'
+import { runProgram } from './run-program.ts'
+
+interface Bundle {
+  main(argv: string[]): Promise<void>
+}
+
+export async function main(argv: string[]): Promise<void> {
+  const { env, stdin, stdout, stderr } = process
+  // Without a listener a reader that goes away (`turnbell status | head -1`) would end us with a stack.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  const here = path.dirname(fileURLToPath(import.meta.url))
+  const colors = pc.createColors(pc.isColorSupported && stdout.isTTY)
+  const ids = createIds(systemClock, systemRandom)
+  const cli: Cli = {
+    env,
+    cwd: process.cwd(),
+    platform: process.platform,
+    stdin,
+    stdout,
+    stderr,
+    colors,
+    clock: systemClock,
+    random: systemRandom,
+    ids,
+    fetch,
+    node: process.execPath,
+    program: path.join(here, 'turnbell.js'),
+    templates: path.join(here, '..', 'service-templates'),
+    runProgram,
+    output: (json) => createOutput({ stdout, stderr, colors, ids }, json),
+    exitWith: (code) => void (process.exitCode = code),
+    async startBundle(name, args) {
+      const bundle = (await import(new URL(`./${name}.js`, import.meta.url).href)) as Bundle
+      await bundle.main(args)
+    },
+  }
+  const code = await runCli(cli, argv)
+  if (code !== 0) process.exitCode = code
+}

@@ -1,0 +1,133 @@
+/**
+ * A persona is two things: an entry in this machine's config.yaml (what to start here) and a record at
+ * the hub (who may be sent to). Adding writes the first, then asks for the second; a hub that is not
+ * running takes configured personas in when it starts.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { PersonaSettings } from '../../contracts/config.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { RESERVED_IDENTITIES, type SurfaceKind } from '../../contracts/ids.ts'
+import { Persona } from '../../contracts/registry.ts'
+import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
+import { prepareHome } from '../../system/home.ts'
+import type { Invocation } from '../cli.ts'
+import { commandWords } from './command-words.ts'
+
+export interface AddOptions {
+  surface: SurfaceKind
+  project?: string
+  command?: string[]
+  statusFile?: string
+}
+
+/** Only what was said: defaults belong to the program, not into a person's file. */
+interface Settings {
+  surface: SurfaceKind
+  project?: string
+  command?: { argv: string[]; status_file?: string }
+}
+
+export async function addPersona(
+  invocation: Invocation,
+  identity: string,
+  options: AddOptions,
+): Promise<void> {
+  const { home, out } = invocation
+  const settings = settingsOf(invocation, identity, options)
+  // Read before anything is written: a broken file must be mended by hand, not edited blindly.
+  const before = invocation.config().personas[identity]
+  prepareHome(home)
+  const changed = await changeConfigFile(home.config, (text) => withPersona(text, identity, settings, before))
+  const persona = await register(invocation, identity, settings)
+  const result = {
+    identity,
+    ...settings,
+    config: home.config,
+    config_changed: changed,
+    registered: persona !== null,
+    persona,
+  }
+  await out.result(result, () =>
+    [
+      `${identity} is ${changed ? 'written to' : 'already in'} ${home.config}.`,
+      persona === null
+        ? 'No hub runs now; it will be registered when the next one starts.'
+        : `The hub knows it: ${persona.state}.`,
+      `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${identity}\`.`,
+    ].join('\n'),
+  )
+}
+
+/** Says again what was said, and leaves alone what was not: adding a wrapped persona keeps its command. */
+function withPersona(
+  text: string,
+  identity: string,
+  { command, ...settings }: Settings,
+  before: PersonaSettings | undefined,
+): string {
+  const at = (...keys: string[]): [string, ...string[]] => ['personas', identity, ...keys]
+  if (before === undefined) return setInYaml(text, at(), { ...settings, ...(command && { command }) })
+  const outdated = before.surface !== settings.surface && before.command !== undefined
+  let changed = outdated ? deleteInYaml(text, at('command')) : text
+  for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
+  for (const [key, value] of Object.entries(command ?? {})) {
+    changed = setInYaml(changed, at('command', key), value)
+  }
+  return changed
+}
+
+/** Null where no hub runs; its next start makes up for it. */
+async function register(
+  invocation: Invocation,
+  identity: string,
+  { surface, project }: Settings,
+): Promise<Persona | null> {
+  try {
+    const input = { identity, surface, ...(project === undefined ? {} : { project }) }
+    return await invocation.hub().ask('personas', 'add', input, Persona)
+  } catch (error) {
+    if (error instanceof TurnbellError && error.code === 'hub_unreachable') return null
+    throw error
+  }
+}
+
+function settingsOf({ cli }: Invocation, identity: string, options: AddOptions): Settings {
+  if ((RESERVED_IDENTITIES as readonly string[]).includes(identity)) {
+    throw usage(`The name ${identity} is reserved.`, 'Choose another name.')
+  }
+  const command = commandSettings(cli.cwd, options)
+  const project = options.project === undefined ? undefined : path.resolve(cli.cwd, options.project)
+  if (project !== undefined && !isDirectory(project)) {
+    throw usage(`--project is no directory: ${project}`, 'Make it first, or correct the path.')
+  }
+  return {
+    surface: options.surface,
+    ...(project === undefined ? {} : { project }),
+    ...(command === undefined ? {} : { command }),
+  }
+}
+
+function commandSettings(cwd: string, options: AddOptions): Settings['command'] {
+  const { surface, command, statusFile } = options
+  if (surface !== 'command' && (command !== undefined || statusFile !== undefined)) {
+    throw usage(
+      `--command and --status-file belong to the surface command, not to ${surface}.`,
+      'Use --surface command, or leave them out.',
+    )
+  }
+  if (command === undefined) {
+    if (statusFile === undefined) return undefined
+    throw usage('--status-file says when a command may be rung, but there is no --command.', 'Add --command.')
+  }
+  return {
+    argv: commandWords(command),
+    ...(statusFile === undefined ? {} : { status_file: path.resolve(cwd, statusFile) }),
+  }
+}
+
+function isDirectory(directory: string): boolean {
+  return fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+const usage = (detail: string, hint: string) => new TurnbellError('usage_invalid', { detail, hint })

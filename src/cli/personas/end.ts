@@ -1,0 +1,87 @@
+/**
+ * The end of a persona on this machine. The hub first: from then on nothing brings it back by itself.
+ * Then its daemon, over the control socket and until it is gone. Then, for good, its settings.
+ */
+import path from 'node:path'
+import { z } from 'zod'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { Identity } from '../../contracts/ids.ts'
+import { Persona } from '../../contracts/registry.ts'
+import { changeConfigFile, deleteInYaml } from '../../system/config-file.ts'
+import type { Invocation } from '../cli.ts'
+import { personasOfHome } from '../commands/status.ts'
+import { daemonPid, describeStopped, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
+
+interface Ended {
+  identity: string
+  /** As the hub has it now; null where it never knew the persona. */
+  persona: Persona | null
+  /** Null where no daemon ran. */
+  daemon: Stopped | null
+  config_changed: boolean
+}
+
+export async function endPersona(
+  invocation: Invocation,
+  identity: string,
+  how: 'wrap' | 'remove',
+): Promise<void> {
+  // Looked up before the hub is told: the hub tells the daemon, which may be gone a moment later.
+  const pid = await daemonPid(invocation, identity)
+  const persona = await endAtHub(invocation, identity, how)
+  const daemon = await stopDaemonIfAny(invocation, identity, pid)
+  const config_changed = how === 'remove' && (await forget(invocation, identity))
+  const ended: Ended = { identity, persona, daemon, config_changed }
+  await invocation.out.result(ended, () => describeEnded(ended, how))
+}
+
+/** Every persona of a project: at the hub in one step, here one daemon after the other. */
+export async function endProject(invocation: Invocation, directory: string): Promise<void> {
+  const project = path.resolve(invocation.cli.cwd, directory)
+  const running = new Map<string, number | null>()
+  for (const identity of personasOfHome(invocation)) {
+    running.set(identity, await daemonPid(invocation, identity))
+  }
+  const answer = z.object({ removed: z.array(Identity) })
+  const { removed } = await invocation.hub().ask('projects', 'remove', { project }, answer)
+  const ended: Ended[] = []
+  for (const identity of removed) {
+    const daemon = await stopDaemonIfAny(invocation, identity, running.get(identity) ?? null)
+    const config_changed = await forget(invocation, identity)
+    ended.push({ identity, persona: null, daemon, config_changed })
+  }
+  await invocation.out.result({ project, removed: ended }, () =>
+    ended.length === 0
+      ? `No persona belongs to ${project}.`
+      : ended.map((one) => describeEnded(one, 'remove')).join('\n'),
+  )
+}
+
+async function endAtHub(
+  invocation: Invocation,
+  identity: string,
+  how: 'wrap' | 'remove',
+): Promise<Persona | null> {
+  try {
+    return await invocation.hub().ask('personas', how, { identity }, Persona)
+  } catch (error) {
+    // One that was only ever configured can still be removed from this machine.
+    const unknown = error instanceof TurnbellError && error.code === 'target_unknown'
+    if (unknown && how === 'remove' && invocation.config().personas[identity] !== undefined) return null
+    throw error
+  }
+}
+
+function forget({ home }: Invocation, identity: string): Promise<boolean> {
+  return changeConfigFile(home.config, (text) => deleteInYaml(text, ['personas', identity]))
+}
+
+function describeEnded({ identity, daemon, config_changed }: Ended, how: 'wrap' | 'remove'): string {
+  return [
+    how === 'wrap'
+      ? `${identity} is wrapped: it takes no signals, what waits is kept. \`turnbell persona add ${identity} …\` brings it back.`
+      : `${identity} is removed.`,
+    daemon === null ? 'No daemon of it was running here.' : describeStopped(daemon),
+    ...(config_changed ? ['Its settings are gone from the configuration.'] : []),
+  ].join('\n')
+}

@@ -1,0 +1,81 @@
+/** The program: every command in the order in which `--help` shows them, and what an error becomes. */
+import { Command, CommanderError } from 'commander'
+import { TurnbellError } from '../contracts/errors.ts'
+import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import { VERSION } from '../system/version.ts'
+import type { Cli } from './cli.ts'
+import { registerCall } from './commands/call.ts'
+import { registerControl } from './commands/control.ts'
+import { registerPaths } from './commands/paths.ts'
+import { registerPending } from './commands/pending.ts'
+import { registerPersona } from './commands/persona.ts'
+import { registerBundles } from './commands/bundles.ts'
+import { registerSend } from './commands/send.ts'
+import { registerStatus } from './commands/status.ts'
+import { registerToken } from './commands/token.ts'
+
+export function createProgram(cli: Cli): Command {
+  const program = new Command('turnbell')
+    .description(
+      'Durable signals for teams of coding agents: nothing lost, nothing repeated, and never an interruption in the middle of a turn.',
+    )
+    .version(VERSION, '--version', 'print the version')
+    .option('--home <dir>', 'where everything of this user lives (TURNBELL_HOME, ~/.turnbell)')
+    .option('--json', 'one JSON document on stdout; errors too')
+    .helpOption('-h, --help', 'show what a command takes, with examples')
+    .helpCommand(false)
+    .configureHelp({ showGlobalOptions: true })
+    // Refusals are printed in one place and one form, so commander itself stays silent about them.
+    .configureOutput({ writeOut: (text) => void cli.stdout.write(text), writeErr: () => {} })
+    .exitOverride()
+  registerBundles(program, cli)
+  registerStatus(program, cli)
+  registerControl(program, cli)
+  registerPersona(program, cli)
+  registerSend(program, cli)
+  registerPending(program, cli)
+  registerCall(program, cli)
+  registerToken(program, cli)
+  registerPaths(program, cli)
+  return program
+}
+
+/** Runs one command line to its end. Never throws: what went wrong is printed and told by the exit code. */
+export async function runCli(cli: Cli, argv: readonly string[]): Promise<number> {
+  const program = createProgram(cli)
+  if (argv.length === 0) {
+    cli.stdout.write(program.helpInformation())
+    return EXIT.done
+  }
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return EXIT.done
+  } catch (thrown) {
+    // The reader of stdout is gone: there is nobody left to tell.
+    if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return EXIT.failed
+    const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : thrown
+    if (error === null) return EXIT.done
+    const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
+    await cli.output(own.includes('--json')).problem(error)
+    return exitCodeOf(error)
+  }
+}
+
+/** Null where commander only leaves early because help or the version was asked for. */
+function usageErrorOf(error: CommanderError): TurnbellError | null {
+  if (error.exitCode === 0) return null
+  if (error.code === 'commander.help') {
+    return new TurnbellError('usage_invalid', {
+      detail: 'The command is not complete.',
+      hint: 'Add --help to see what belongs behind it.',
+      cause: error,
+    })
+  }
+  const [first = '', ...more] = error.message.replace(/^error: /, '').split('\n')
+  const suggestion = more.join(' ').replace(/^\(|\)$/g, '')
+  return new TurnbellError('usage_invalid', {
+    detail: first,
+    ...(suggestion === '' ? {} : { hint: suggestion }),
+    cause: error,
+  })
+}

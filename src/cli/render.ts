@@ -1,0 +1,114 @@
+/** Text for people, made from data. Pure: widths and times come in, lines go out. */
+import type { DaemonStatus } from '../contracts/control.ts'
+import type { Json } from '../contracts/ids.ts'
+import type { DrainedSignal } from '../contracts/signal.ts'
+
+/** Columns as wide as their widest cell, two spaces between them. The last one is not padded. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => (row[at] ?? '').length)))
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => (at === cells.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd()
+  return [head, ...rows].map(line).join('\n')
+}
+
+/** `name  value` lines with the values under one another. */
+export function facts(lines: readonly (readonly [string, string])[], indent = 2): string {
+  const width = Math.max(...lines.map(([name]) => name.length))
+  return lines.map(([name, value]) => `${' '.repeat(indent)}${name.padEnd(width)}  ${value}`).join('\n')
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const
+
+/** `4 s`, `3 min`, `2 h`, `5 d`: one unit is enough to act on. */
+export function duration(seconds: number): string {
+  for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`
+  return `${Math.max(0, Math.floor(seconds))} s`
+}
+
+export const ago = (seconds: number | null) => (seconds === null ? 'never' : `${duration(seconds)} ago`)
+
+export const count = (number: number, one: string, many = `${one}s`) =>
+  `${number} ${number === 1 ? one : many}`
+
+export function describeStatus(status: DaemonStatus): string {
+  const { surface } = status
+  const session = surface.session_id === null ? '' : `, session ${surface.session_id}`
+  return [
+    `${status.identity}  ${status.state}  delivery ${status.delivery}`,
+    facts([
+      ['tenant', status.tenant_id],
+      [
+        'process',
+        `${status.pid}, up ${duration(status.uptime_s)}, ${count(status.restarts, 'restart')} of its shim`,
+      ],
+      [
+        'hub',
+        `${status.connected ? 'connected' : 'not connected'}, last heartbeat ${ago(status.last_heartbeat_age_s)}`,
+      ],
+      ['queue', `${status.pending_count} pending, last drain ${ago(status.last_drain_age_s)}`],
+      [
+        'surface',
+        `${surface.kind} ${surface.attached ? 'attached' : 'not attached'}${session}, turn ${surface.turn}`,
+      ],
+      ['doorbells', `${status.doorbells_rung} rung`],
+      ['last error', status.last_error_class ?? 'none'],
+    ]),
+  ].join('\n')
+}
+
+export const STATUS_HEAD = ['PERSONA', 'STATE', 'DELIVERY', 'PENDING', 'SURFACE', 'TURN', 'DRAINED', 'BELLS']
+
+export function statusRow(status: DaemonStatus): string[] {
+  return [
+    status.identity,
+    status.state,
+    status.delivery,
+    String(status.pending_count),
+    status.surface.attached ? status.surface.kind : `${status.surface.kind} (absent)`,
+    status.surface.turn,
+    ago(status.last_drain_age_s),
+    String(status.doorbells_rung),
+  ]
+}
+
+/** One drained signal: a line about it, then what it says, indented. */
+export function describeSignal(signal: DrainedSignal, now_ms: number): string {
+  const age_s = (now_ms - Date.parse(signal.created_at)) / 1000
+  const about = [
+    `${signal.signal_id}  ${signal.intent} from ${signal.from} (${signal.origin}), ${ago(age_s)}`,
+    `priority ${signal.priority}`,
+    ...(signal.topic === undefined ? [] : [`topic ${signal.topic}`]),
+    ...(signal.reply_to === undefined ? [] : [`reply to ${signal.reply_to}`]),
+    ...(signal.in_reply_to === undefined ? [] : [`in reply to ${signal.in_reply_to}`]),
+    ...(signal.deliveries > 1 ? [`delivery ${signal.deliveries}`] : []),
+  ].join(', ')
+  return signal.payload === null ? about : `${about}\n${indent(payloadText(signal.payload))}`
+}
+
+function payloadText(payload: Json): string {
+  return typeof payload === 'string' ? printable(payload) : JSON.stringify(payload, null, 2)
+}
+
+/** A sender must not be able to move the reader's cursor or rename its window. */
+export function printable(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
+}
+
+const indent = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n')
+
+/** Examples at the end of a command's help. */
+export function examples(lines: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...lines.map(([command]) => command.length))
+  return `\nExamples:\n${lines.map(([command, what]) => `  $ ${command.padEnd(width)}   ${what}`).join('\n')}\n`
+}
