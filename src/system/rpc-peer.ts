@@ -163,7 +163,8 @@ export function createRpcPeer(
     state = 'closing'
     stream.end()
     // Destroyed at once, the last answer could be lost on its way; a peer that stays is cut off.
-    clock.after(LIMITS.rpc_close_grace_ms, () => stream.destroy())
+    const grace = clock.after(LIMITS.rpc_close_grace_ms, () => stream.destroy())
+    stream.once('close', () => grace.cancel())
   }
 
   const peer: RpcPeer = {

@@ -1,0 +1,257 @@
+/**
+ * What the pacer knows, and how each piece of news changes it. Pure: every function takes the history
+ * and returns the next one. Times are monotonic milliseconds that come in with the news.
+ */
+import type { Proof, SurfaceReport } from '../contracts/control.ts'
+import type { PendingEntry } from '../contracts/frames.ts'
+import type { SurfaceKind } from '../contracts/ids.ts'
+import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
+import {
+  EMPTY_INDEX,
+  isLoud,
+  withDrained,
+  withPushed,
+  withReleased,
+  type PendingIndex,
+} from './pending-index.ts'
+
+export interface PacerRules {
+  reconnect_ring: 'boundary' | 'idle'
+  reconnect_patience_ms: number
+  bell_receipt_ms: number
+  redoorbell_max: number
+  /** The surface can tell that a bell was seen. Without that a bell is only known to be lost when nothing happens for very long. */
+  receipts: boolean
+}
+
+export interface SurfaceView {
+  attached: boolean
+  /** Whether one has ever attached to this daemon: only then can one come back. */
+  known: boolean
+  kind: SurfaceKind
+  session_id: string | null
+  delivery: 'push' | 'pull'
+  turn: Turn
+  turn_seq: number
+  /** Since when the turn has been idle without a break; null while it is not. */
+  idle_since: number | null
+}
+
+/** The last bell, until a drain answers it. */
+export interface Bell {
+  doorbell_id: string
+  signal_id: string
+  /** The surface's turn_seq when it left: a larger one means that a new turn began since. */
+  turn_seq: number
+  rung_at: number
+  /** The newest signal that waited when it left: what is newer has never rung. */
+  covered_seq: number
+  seen: boolean
+  /** `held`: the surface could not take it just then. `failed`: the attempt broke. Neither was rung. */
+  outcome: 'open' | 'held' | 'failed'
+}
+
+export interface History {
+  rules: PacerRules
+  /** The hub's list was read on the link we have. */
+  reconciled: boolean
+  pending: PendingIndex
+  surface: SurfaceView
+  /** A report waits whose answer can carry a bell: the end of a turn, whatever its `turn` says. */
+  take: boolean
+  bell: Bell | null
+  /** Something loud came to wait after the last bell left. */
+  fresh: boolean
+  /** Bells in a row that only repeated what was rung already, since the last drain. */
+  rerings: number
+  /** Bells in a row that left no trace, since the last drain or receipt. */
+  lost_rings: number
+  /** The re-rings are used up and a turn ended without a drain once more. */
+  ignored: boolean
+  /** A backlog found at a reconnect waits for activity. */
+  hold: { since: number } | null
+  /** The next bell is the first since a hold. */
+  after_hold: boolean
+  /** `notify_surface` asked for a bell. */
+  manual: boolean
+  /** Signals that a bell has named since the last drain; only those that still wait. */
+  named: readonly string[]
+}
+
+/** Bells lost in a row after which delivery counts as degraded. */
+export const LOST_RINGS_MAX = 3
+
+export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
+  return {
+    rules,
+    reconciled: false,
+    pending: EMPTY_INDEX,
+    surface: {
+      attached: false,
+      known: false,
+      kind,
+      session_id: null,
+      delivery: 'push',
+      turn: 'unknown',
+      turn_seq: 0,
+      idle_since: null,
+    },
+    take: false,
+    bell: null,
+    fresh: false,
+    rerings: 0,
+    lost_rings: 0,
+    ignored: false,
+    hold: null,
+    after_hold: false,
+    manual: false,
+    named: [],
+  }
+}
+
+export function factsOf({ surface }: History): SurfaceFacts {
+  const { attached, session_id, turn, turn_seq } = surface
+  return { attached, session_id: attached ? session_id : null, turn, turn_seq }
+}
+
+export function deliveryOf({ surface, ignored, lost_rings, bell }: History): 'ok' | 'degraded' {
+  const unheard = ignored || lost_rings >= LOST_RINGS_MAX || bell?.outcome === 'failed'
+  return !surface.attached || unheard ? 'degraded' : 'ok'
+}
+
+/** A push while reconciled. A repeated one is no news. A quiet one waits for others to ring: it ends no hold. */
+export function pushed(history: History, entry: PendingEntry, total: number): History {
+  const { index, known } = withPushed(history.pending, entry, total)
+  if (known) return history
+  if (!isLoud(entry)) return { ...history, pending: index }
+  return { ...history, pending: index, fresh: true, hold: null }
+}
+
+/** A drain answers every bell and begins everything anew; what it left is rung for like something new. */
+export function drained(history: History, signal_ids: readonly string[], total: number): History {
+  return {
+    ...forgetBell(history),
+    pending: withDrained(history.pending, signal_ids, total),
+    manual: false,
+    after_hold: false,
+    hold: null,
+  }
+}
+
+/** Taken back from a session that was lost: to the pacer that is news, like a push. */
+export function released(history: History, total: number): History {
+  return { ...history, pending: withReleased(history.pending, total), fresh: true, hold: null }
+}
+
+export function forgetBell(history: History): History {
+  return { ...history, bell: null, fresh: false, rerings: 0, lost_rings: 0, ignored: false, named: [] }
+}
+
+/**
+ * The hub's list after a reconnect. What waits is a backlog: it rings at the next activity, which may
+ * already have happened while the list was on its way (`active`).
+ */
+export function reconciled(history: History, pending: PendingIndex, active: boolean, now: number): History {
+  const { bell, rules } = history
+  // The bell's signal is gone from a list that names all: the agent drained while we were away.
+  const answered =
+    bell !== null &&
+    pending.total === pending.entries.length &&
+    !pending.entries.some(({ signal_id }) => signal_id === bell.signal_id)
+  const base = answered ? forgetBell(history) : history
+  const news = pending.entries.some((entry) => isLoud(entry) && entry.seq > (base.bell?.covered_seq ?? 0))
+  const waits = pending.total > 0
+  const held = waits && rules.reconnect_ring === 'boundary' && !active
+  return {
+    ...base,
+    reconciled: true,
+    pending,
+    fresh: base.fresh || news || !pending.settled,
+    hold: held ? { since: now } : null,
+    after_hold: waits,
+  }
+}
+
+/** The link is gone: nothing we know of the queue is good for a bell until the next list. */
+export function disconnected(history: History): History {
+  return { ...history, reconciled: false, take: false, manual: false }
+}
+
+/** `active` tells that this report is one of the moments a backlog waits for. */
+export function reported(
+  history: History,
+  report: SurfaceReport,
+  now: number,
+): { history: History; active: boolean; seen: boolean } {
+  const before = history.surface
+  const session_id = report.session_id ?? (before.attached ? before.session_id : null)
+  const another =
+    before.known && before.session_id !== null && session_id !== null && before.session_id !== session_id
+  const returned = before.known && !before.attached
+  // A shim that was restarted counts its turns anew; its first word is a baseline, no boundary.
+  const continues = before.attached && !another && report.turn_seq >= before.turn_seq
+  const turned =
+    continues && (report.turn_seq > before.turn_seq || (before.turn === 'busy' && report.turn === 'idle'))
+  const stands = continues && before.turn === 'idle' && report.turn_seq === before.turn_seq
+  const active = turned || another || returned || report.take === true
+  const surface: SurfaceView = {
+    attached: true,
+    known: true,
+    kind: report.surface,
+    session_id,
+    delivery: report.delivery,
+    turn: report.turn,
+    turn_seq: report.turn_seq,
+    idle_since: report.turn === 'idle' ? (stands ? before.idle_since : now) : null,
+  }
+  // The session that was rung is not the one that will drain; its bell, and what it ignored, went with it.
+  const base = another ? forgetBell(history) : history
+  const bell = continues ? base.bell : rebase(base.bell, report)
+  const seen = bell !== null && !bell.seen && report.seen_doorbell_id === bell.doorbell_id
+  return {
+    active,
+    seen,
+    history: {
+      ...base,
+      surface,
+      take: report.take === true,
+      hold: active ? null : base.hold,
+      bell: seen ? { ...bell, seen: true, outcome: 'open' } : bell,
+      lost_rings: seen ? 0 : base.lost_rings,
+    },
+  }
+}
+
+/**
+ * Keeps the bell comparable after the shim came back, perhaps counting its turns anew. A turn that runs
+ * now may be the one the bell began, so its end counts as the end of a new turn. An idle surface tells
+ * nothing of what became of the bell: it is taken as not seen, so that it can be found lost.
+ */
+function rebase(bell: Bell | null, report: SurfaceReport): Bell | null {
+  if (bell === null || report.turn_seq > bell.turn_seq) return bell
+  if (report.turn === 'busy') return { ...bell, turn_seq: report.turn_seq - 1 }
+  return { ...bell, turn_seq: report.turn_seq, seen: false }
+}
+
+export function surfaceLost(history: History): History {
+  const surface: SurfaceView = { ...history.surface, attached: false, turn: 'unknown', idle_since: null }
+  return { ...history, surface, take: false }
+}
+
+/** What the surface answered to the bell. An answer to an older bell says nothing about this one. */
+export function bellAnswered(
+  history: History,
+  doorbell_id: string,
+  accepted: boolean,
+  proof: Proof,
+): { history: History; seen: boolean } {
+  const { bell } = history
+  if (bell === null || bell.doorbell_id !== doorbell_id) return { history, seen: false }
+  if (accepted) {
+    const seen = proof === 'confirmed' && !bell.seen
+    if (!seen) return { history, seen }
+    return { history: { ...history, bell: { ...bell, seen }, lost_rings: 0 }, seen }
+  }
+  const outcome = proof === 'deferred' ? 'held' : 'failed'
+  return { history: { ...history, bell: { ...bell, outcome } }, seen: false }
+}

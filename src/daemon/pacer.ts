@@ -1,0 +1,131 @@
+/**
+ * Decides when a daemon may ring its agent.
+ *
+ * Ringing costs the agent a turn, so late is better than often. Every rule here delays a ring; none
+ * drops one, because a drained queue is the only thing that clears a doorbell.
+ */
+import type { DoorbellReason } from '../contracts/doorbell.ts'
+import type { PendingEntry } from '../contracts/frames.ts'
+import { LOST_RINGS_MAX, type Bell, type History } from './history.ts'
+import { hasRingable, isLoud } from './pending-index.ts'
+
+export type Decision =
+  | { kind: 'ring'; reason: DoorbellReason }
+  | {
+      kind: 'wait'
+      /** What would change the answer. With `until`, time alone does. */
+      for: 'reconcile' | 'surface' | 'push' | 'boundary' | 'receipt' | 'patience' | 'nothing'
+      until?: number
+    }
+
+/** May we ring now? `now` is monotonic milliseconds, like every time in the history. */
+export function decide(history: History, now: number): Decision {
+  const { surface, manual, pending, take } = history
+  if (!history.reconciled) return { kind: 'wait', for: 'reconcile' }
+  if (!surface.attached) return { kind: 'wait', for: 'surface' }
+  // The quiet ones are rung for only when a person asks.
+  if (manual ? pending.total === 0 : !hasRingable(pending)) return { kind: 'wait', for: 'nothing' }
+  // An unknown turn may be a running one. A surface without an open connection hears nothing in between.
+  const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')
+  if (!reachable) return { kind: 'wait', for: 'boundary' }
+  return hold(history, now) ?? oneForThisTurn(history, now) ?? { kind: 'ring', reason: reasonOf(history) }
+}
+
+/** A backlog waits for activity, but a surface that stays idle is not left asleep for ever. */
+function hold({ hold, manual, surface, rules }: History, now: number): Decision | null {
+  if (hold === null || manual) return null
+  const until = Math.max(hold.since, surface.idle_since ?? hold.since) + rules.reconnect_patience_ms
+  return now < until ? { kind: 'wait', for: 'patience', until } : null
+}
+
+/** After a bell none leaves until a turn that began since has ended, a drain, or the bell is lost. */
+function oneForThisTurn(history: History, now: number): Decision | null {
+  const { bell, rules } = history
+  if (bell === null) return null
+  if (turnEndedSince(history, bell)) {
+    const repeats = !isNews(history, bell)
+    return repeats && history.rerings >= rules.redoorbell_max ? { kind: 'wait', for: 'push' } : null
+  }
+  if (bell.seen) return { kind: 'wait', for: 'boundary' }
+  const until = lostAt(history, bell)
+  return now < until ? { kind: 'wait', for: 'receipt', until } : null
+}
+
+/** Holds only at a boundary, where `decide` asks. */
+function turnEndedSince({ surface }: History, bell: Bell): boolean {
+  return surface.turn_seq > bell.turn_seq
+}
+
+/** Something nobody has been rung for, a person's wish, or a bell that never got through: no repetition. */
+function isNews({ fresh, manual }: History, bell: Bell): boolean {
+  return fresh || manual || bell.outcome !== 'open'
+}
+
+/**
+ * When a bell without any trace counts as lost: the surface stood idle all the while. Each one in a row
+ * doubles the wait, so that a surface that swallows bells is not hammered.
+ *
+ * A surface that cannot give receipts rings again at its next boundary. Should that never come, the
+ * patience for sleeping agents holds for it too.
+ */
+function lostAt({ rules, surface, lost_rings }: History, bell: Bell): number {
+  const trusts = !rules.receipts && bell.outcome === 'open'
+  const first = trusts ? rules.reconnect_patience_ms : rules.bell_receipt_ms
+  const wait = Math.min(first * 2 ** lost_rings, Math.max(rules.reconnect_patience_ms, rules.bell_receipt_ms))
+  return Math.max(bell.rung_at, surface.idle_since ?? bell.rung_at) + wait
+}
+
+function reasonOf({ manual, after_hold }: History): DoorbellReason {
+  if (manual) return 'manual'
+  return after_hold ? 'backlog' : 'signal'
+}
+
+/** The surface stands at a boundary, something waits, and the re-rings are used up. */
+export function isIgnored(history: History, now: number): boolean {
+  const { bell } = history
+  if (bell === null || !turnEndedSince(history, bell)) return false
+  const decision = decide(history, now)
+  return decision.kind === 'wait' && decision.for === 'push'
+}
+
+/** A bell is out and its turn has not come: asking for another would be a second one for the same turn. */
+export function isOutstanding(history: History, now: number): boolean {
+  const { bell } = history
+  if (bell === null || turnEndedSince(history, bell)) return false
+  return bell.seen || (bell.outcome === 'open' && now < lostAt(history, bell))
+}
+
+/** The one a bell names: the best of those no bell has named since the last drain, else the best. */
+export function chooseSignal({ pending, named, manual }: History): PendingEntry | undefined {
+  const candidates = manual ? pending.entries : pending.entries.filter(isLoud)
+  return candidates.find(({ signal_id }) => !named.includes(signal_id)) ?? candidates[0]
+}
+
+/** The history once a bell has left. Only to be called where `decide` said `ring`. */
+export function rung(history: History, entry: PendingEntry, doorbell_id: string, now: number): History {
+  const { bell, pending, surface } = history
+  const ended = bell !== null && turnEndedSince(history, bell)
+  const lost = bell !== null && !ended
+  const repeats = ended && !isNews(history, bell)
+  const waiting = new Set(pending.entries.map(({ signal_id }) => signal_id))
+  return {
+    ...history,
+    bell: {
+      doorbell_id,
+      signal_id: entry.signal_id,
+      turn_seq: surface.turn_seq,
+      rung_at: now,
+      covered_seq: pending.entries.reduce((newest, { seq }) => Math.max(newest, seq), entry.seq),
+      seen: false,
+      outcome: 'open',
+    },
+    fresh: false,
+    rerings: repeats ? history.rerings + 1 : history.rerings,
+    lost_rings: lost ? Math.min(history.lost_rings + 1, LOST_RINGS_MAX * 10) : history.lost_rings,
+    hold: null,
+    after_hold: false,
+    manual: false,
+    take: false,
+    named: [...history.named.filter((id) => waiting.has(id) && id !== entry.signal_id), entry.signal_id],
+  }
+}

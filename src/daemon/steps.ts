@@ -1,0 +1,452 @@
+/**
+ * What each event does: the next context and the effects it asks for. Pure; `machine.ts` says in which
+ * state which step is taken.
+ */
+import type { MachineState, NotifyResult, Proof, SurfaceReport } from '../contracts/control.ts'
+import { doorbellText, type Doorbell } from '../contracts/doorbell.ts'
+import type { PendingEntry } from '../contracts/frames.ts'
+import type { SurfaceKind } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { DaemonErrorClass } from '../contracts/metrics.ts'
+import { reconnectDelay } from './backoff.ts'
+import * as history from './history.ts'
+import { chooseSignal, decide, isIgnored, isOutstanding, rung } from './pacer.ts'
+import { checkLimit, hasRingable, withChecked } from './pending-index.ts'
+import * as reconcile from './reconcile.ts'
+
+export interface Input {
+  identity: string
+  surface: SurfaceKind
+  rules: history.PacerRules
+  now: number
+}
+
+export interface Context {
+  identity: string
+  history: history.History
+  /** The moment of the latest event. */
+  now: number
+  /** Attempts that failed since the queue was last reconciled; `retry_at` is null while one runs. */
+  link: { failures: number; retry_at: number | null }
+  /** The list that is on its way, in RECONCILING. */
+  reconcile: { peek_id: string; by: number; meanwhile: reconcile.Meanwhile; active: boolean } | null
+  /** The last look before a bell, in EMITTING. */
+  check: { peek_id: string; by: number; limit: number } | null
+  /** The report whose answer waits for that look. */
+  take: { request: number; by: number } | null
+  peeks: number
+  doorbells_rung: number
+  last_drain_at: number | null
+  /** A surface that never attached counts as absent from here on. */
+  absent_by: number
+  absence_counted: boolean
+}
+
+/** Every event brings its moment, in monotonic milliseconds. */
+export type DaemonEvent = { now: number } & (
+  | { type: 'LINK_UP' }
+  /** `random`, in [0, 1), spreads the next attempt. */
+  | { type: 'LINK_LOST'; error_class: DaemonErrorClass; detail: string; random: number }
+  | {
+      type: 'PENDING_LISTED'
+      peek_id: string
+      signals: readonly PendingEntry[]
+      total: number
+      as_of_seq: number
+      /** For the bell, should this answer let one leave. */
+      doorbell_id: string
+    }
+  | { type: 'PEEK_REFUSED'; peek_id: string; detail: string; random: number }
+  | { type: 'SIGNAL_PUSHED'; entry: PendingEntry; total: number }
+  | { type: 'SIGNALS_DRAINED'; signal_ids: readonly string[]; total: number }
+  | { type: 'SIGNALS_RELEASED'; signal_ids: readonly string[]; total: number }
+  /** `request` names the answer that this report waits for. */
+  | { type: 'SURFACE_REPORTED'; report: SurfaceReport; request: number }
+  | { type: 'SURFACE_LOST' }
+  /** Who waited for this answer has hung up. */
+  | { type: 'REPORT_ABANDONED'; request: number }
+  | { type: 'BELL_ANSWERED'; doorbell_id: string; accepted: boolean; proof: Proof }
+  | { type: 'NOTIFY_REQUESTED'; request: number }
+  | { type: 'RESUME_REQUESTED' }
+  | { type: 'TIME_PASSED'; random: number }
+)
+export type EventOf<T extends DaemonEvent['type']> = Extract<DaemonEvent, { type: T }>
+
+/** What the machine asks for. `runtime.ts` performs it. */
+export type Effect =
+  | { type: 'connect' }
+  | { type: 'closeLink' }
+  | { type: 'peek'; params: { peek_id: string; limit: number } }
+  /** Over the open connection of a push shim, or in the answer to a report. */
+  | { type: 'ring'; params: { doorbell: Doorbell; request: number | null } }
+  | { type: 'answerReport'; params: { request: number } }
+  | { type: 'answerNotify'; params: { request: number; result: NotifyResult } }
+  | {
+      type: 'tellDoorbell'
+      params: { doorbell_id: string; signal_id: string; stage: 'requested' | 'accepted' | 'seen' }
+    }
+  /** The hub should know the surface's new facts now, not at the next heartbeat. */
+  | { type: 'publishFacts' }
+  /** A severe transition: the metric set leaves at once. */
+  | { type: 'publishMetrics' }
+  | { type: 'resumeSurface' }
+  | { type: 'countError'; params: { error_class: DaemonErrorClass; detail: string } }
+
+export interface Outcome {
+  change?: Partial<Context>
+  effects?: Effect[]
+}
+export type Step<T extends DaemonEvent['type'] = DaemonEvent['type']> = (
+  context: Context,
+  event: EventOf<T>,
+) => Outcome
+
+export function newContext({ identity, surface, rules, now }: Input): Context {
+  return {
+    identity,
+    history: history.newHistory(rules, surface),
+    now,
+    // The first attempt is due at once.
+    link: { failures: 0, retry_at: now },
+    reconcile: null,
+    check: null,
+    take: null,
+    peeks: 0,
+    doorbells_rung: 0,
+    last_drain_at: null,
+    absent_by: now + LIMITS.surface_attach_grace_ms,
+    absence_counted: false,
+  }
+}
+
+// --- link -----------------------------------------------------------------------------------
+
+export const attempt: Step = ({ link }) => ({
+  change: { link: { ...link, retry_at: null } },
+  effects: [{ type: 'connect' }],
+})
+
+export const linkLost: Step<'LINK_LOST'> = (context, event) =>
+  fallBack(context, event, { error_class: event.error_class, detail: event.detail })
+
+/** The list did not come in time, or the hub would not give it. */
+export const reconcileFailed: Step<'PEEK_REFUSED' | 'TIME_PASSED'> = (context, event) => {
+  const detail = event.type === 'PEEK_REFUSED' ? event.detail : 'the hub did not list what waits in time'
+  return closing(fallBack(context, event, { error_class: 'pending_reconcile_failed', detail }))
+}
+
+/** A hub that does not answer one short question is as good as gone. */
+export const checkFailed: Step<'PEEK_REFUSED' | 'TIME_PASSED'> = (context, event) => {
+  const detail = event.type === 'PEEK_REFUSED' ? event.detail : 'no answer to the look before a bell'
+  return closing(fallBack(context, event, { error_class: 'ws_stream_stalled', detail }))
+}
+
+function fallBack(
+  context: Context,
+  { now, random }: { now: number; random: number },
+  error: { error_class: DaemonErrorClass; detail: string },
+): Outcome {
+  const { failures } = context.link
+  return {
+    change: {
+      history: history.disconnected(context.history),
+      link: { failures: failures + 1, retry_at: now + reconnectDelay(failures, random) },
+      reconcile: null,
+      check: null,
+      take: null,
+    },
+    effects: [
+      { type: 'countError', params: error },
+      ...letGoOf(context.take),
+      // Losing a working link is severe; the failures of a hub that is away are not, each time.
+      ...(context.history.reconciled ? [{ type: 'publishMetrics' } as const] : []),
+    ],
+  }
+}
+
+function closing({ change, effects = [] }: Outcome): Outcome {
+  return { ...(change && { change }), effects: [{ type: 'closeLink' }, ...effects] }
+}
+
+// --- reconcile ------------------------------------------------------------------------------
+
+export const askForList: Step = ({ peeks }, { now }) => {
+  const peek_id = `reconcile-${peeks + 1}`
+  const by = now + LIMITS.reconcile_timeout_ms
+  return {
+    change: {
+      peeks: peeks + 1,
+      reconcile: { peek_id, by, meanwhile: reconcile.NOTHING_MEANWHILE, active: false },
+    },
+    effects: [{ type: 'peek', params: { peek_id, limit: LIMITS.pending_index_max } }],
+  }
+}
+
+export const listed: Step<'PENDING_LISTED'> = (context, event) => {
+  if (context.reconcile === null) return {}
+  const { meanwhile, active } = context.reconcile
+  const pending = reconcile.merge(event, meanwhile)
+  return {
+    change: {
+      history: history.reconciled(context.history, pending, active, event.now),
+      link: { failures: 0, retry_at: null },
+      reconcile: null,
+    },
+  }
+}
+
+export const pushedMeanwhile: Step<'SIGNAL_PUSHED'> = (context, { entry }) =>
+  meanwhile(context, (before) => reconcile.meanwhilePushed(before, entry))
+
+export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, now }) => {
+  const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
+  return { change: { ...change, history: history.forgetBell(context.history), last_drain_at: now } }
+}
+
+export const releasedMeanwhile: Step<'SIGNALS_RELEASED'> = (context, { signal_ids }) =>
+  meanwhile(context, (before) => reconcile.meanwhileReleased(before, signal_ids))
+
+function meanwhile(
+  context: Context,
+  next: (meanwhile: reconcile.Meanwhile) => reconcile.Meanwhile,
+): { change: Partial<Context> } {
+  const running = context.reconcile
+  return { change: { reconcile: running && { ...running, meanwhile: next(running.meanwhile) } } }
+}
+
+// --- the queue, while reconciled --------------------------------------------------------------
+
+export const pushed: Step<'SIGNAL_PUSHED'> = (context, { entry, total }) => {
+  const after = history.pushed(context.history, entry, total)
+  const absent = !after.surface.attached && !context.absence_counted && hasRingable(after.pending)
+  return absent ? noteAbsence({ history: after }) : { change: { history: after } }
+}
+
+export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, total, now }) => ({
+  change: { history: history.drained(context.history, signal_ids, total), last_drain_at: now },
+})
+
+export const released: Step<'SIGNALS_RELEASED'> = (context, { total }) => ({
+  change: { history: history.released(context.history, total) },
+})
+
+// --- the surface ------------------------------------------------------------------------------
+
+/** A report where no bell can leave: its answer is empty. */
+export const reported: Step<'SURFACE_REPORTED'> = (context, event) => {
+  const { change, effects } = takeIn(context, event)
+  const after = { ...change.history, take: false }
+  const running = context.reconcile
+  const active = running !== null && (running.active || change.active)
+  return {
+    change: { ...without(change), history: after, reconcile: running && { ...running, active }, take: null },
+    effects: [...effects, { type: 'answerReport', params: { request: event.request } }],
+  }
+}
+
+/** A report whose answer may carry a bell: it waits until that is decided. */
+export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
+  const { change, effects } = takeIn(context, event)
+  const { request, now, report } = event
+  if (report.take !== true) {
+    const answer: Effect = { type: 'answerReport', params: { request } }
+    return { change: { ...without(change), take: null }, effects: [...effects, answer] }
+  }
+  return { change: { ...without(change), take: { request, by: now + LIMITS.take_answer_ms } }, effects }
+}
+
+function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
+  const before = context.history
+  const { history: after, active, seen } = history.reported(before, report, now)
+  const effects = [
+    ...letGoOf(context.take),
+    ...factsEffect(before, after),
+    ...(seen ? tell(after, 'seen') : []),
+  ]
+  return { change: { history: after, active, absence_counted: false }, effects }
+}
+
+function without({
+  history: after,
+  absence_counted,
+}: {
+  history: history.History
+  absence_counted: boolean
+}) {
+  return { history: after, absence_counted }
+}
+
+export const surfaceLost: Step<'SURFACE_LOST'> = (context) => {
+  if (!context.history.surface.attached) return {}
+  const after = history.surfaceLost(context.history)
+  const { change, effects = [] } = noteAbsence({ history: after, take: null })
+  return { change: change ?? {}, effects: [...letGoOf(context.take), ...effects, { type: 'publishFacts' }] }
+}
+
+/** Once for each absence, whoever notices it first. */
+function noteAbsence(change: Partial<Context>): Outcome {
+  const detail = 'no surface is attached'
+  return {
+    change: { ...change, absence_counted: true },
+    effects: [
+      { type: 'countError', params: { error_class: 'surface_unavailable', detail } },
+      { type: 'publishMetrics' },
+    ],
+  }
+}
+
+export const neverAttached: Step = () => noteAbsence({})
+
+export const abandoned: Step<'REPORT_ABANDONED'> = ({ take, history: before }, { request }) =>
+  take?.request === request ? { change: { take: null, history: { ...before, take: false } } } : {}
+
+/** Nothing is due for the report that waits. */
+export const answerTake: Step = ({ take, history: before }) => ({
+  change: { take: null, history: { ...before, take: false } },
+  effects: letGoOf(take),
+})
+
+/**
+ * The agent's surface was restarted by hand. What it had in its queue is gone, and that it comes back is
+ * no failure of ours to count.
+ */
+export const resume: Step<'RESUME_REQUESTED'> = (context) => {
+  const before = context.history
+  const after = history.surfaceLost(history.forgetBell(before))
+  return {
+    change: { history: after, take: null },
+    effects: [...letGoOf(context.take), { type: 'resumeSurface' }, ...factsEffect(before, after)],
+  }
+}
+
+// --- bells ------------------------------------------------------------------------------------
+
+/** Another may have drained since we last heard: ask the hub once more before anything leaves. */
+export const askForCheck: Step = ({ peeks, history: { pending } }, { now }) => {
+  const peek_id = `check-${peeks + 1}`
+  const limit = checkLimit(pending)
+  return {
+    change: { peeks: peeks + 1, check: { peek_id, limit, by: now + LIMITS.emit_check_ms } },
+    effects: [{ type: 'peek', params: { peek_id, limit } }],
+  }
+}
+
+/** The one place where a bell leaves. */
+export const emit: Step<'PENDING_LISTED'> = (context, event) => {
+  const { check, take, identity } = context
+  if (check === null) return {}
+  const pending = withChecked(context.history.pending, event, check.limit)
+  const before = { ...context.history, pending }
+  const decision = decide(before, event.now)
+  const entry = chooseSignal(before)
+  if (decision.kind !== 'ring' || entry === undefined) {
+    return {
+      change: { check: null, take: null, history: { ...before, take: false } },
+      effects: letGoOf(take),
+    }
+  }
+  const { doorbell_id } = event
+  const { signal_id, from, intent, priority } = entry
+  const bell = {
+    doorbell_id,
+    identity,
+    pending_count: pending.total,
+    signal_id,
+    from,
+    intent,
+    priority,
+    reason: decision.reason,
+  }
+  const doorbell = { ...bell, text: doorbellText(bell) }
+  const after = rung(before, entry, doorbell_id, event.now)
+  return {
+    change: { check: null, take: null, history: after, doorbells_rung: context.doorbells_rung + 1 },
+    effects: [
+      { type: 'ring', params: { doorbell, request: take?.request ?? null } },
+      ...tell(after, 'requested'),
+      // The answer to a report is in the surface's hands when it is written.
+      ...(take === null ? [] : tell(after, 'accepted')),
+    ],
+  }
+}
+
+export const bellAnswered: Step<'BELL_ANSWERED'> = (context, { doorbell_id, accepted, proof }) => {
+  const { history: after, seen } = history.bellAnswered(context.history, doorbell_id, accepted, proof)
+  const effects: Effect[] = []
+  if (after.bell?.doorbell_id === doorbell_id) {
+    if (accepted) effects.push(...tell(after, 'accepted'))
+    if (seen) effects.push(...tell(after, 'seen'))
+  }
+  if (!accepted && proof !== 'deferred') {
+    const detail = `the surface answered ${proof}`
+    effects.push({ type: 'countError', params: { error_class: 'surface_inject_failed', detail } })
+  }
+  return { change: { history: after }, effects }
+}
+
+export const notifyUnconnected: Step<'NOTIFY_REQUESTED'> = (_, { request }) =>
+  answerNotify(request, { accepted: false, reason: 'not_connected' })
+
+export const notify: Step<'NOTIFY_REQUESTED'> = (context, { request, now }) => {
+  const before = context.history
+  const { surface, pending } = before
+  if (!surface.attached) return answerNotify(request, { accepted: false, reason: 'surface_absent' })
+  if (pending.total === 0) return answerNotify(request, { accepted: false, reason: 'nothing_pending' })
+  if (isOutstanding(before, now)) return answerNotify(request, { accepted: false, reason: 'already_rung' })
+  const atHand = surface.turn === 'idle' && surface.delivery === 'push'
+  const result: NotifyResult = atHand ? { accepted: true } : { accepted: true, reason: 'mid_turn' }
+  return { change: { history: { ...before, manual: true } }, ...answerNotify(request, result) }
+}
+
+function answerNotify(request: number, result: NotifyResult): Outcome {
+  return { effects: [{ type: 'answerNotify', params: { request, result } }] }
+}
+
+// --- shared -----------------------------------------------------------------------------------
+
+/** After every step: a turn that ended once too often without a drain is noted, until a drain. */
+export function settle(context: Context): Context {
+  const { history: now, now: at } = context
+  const ignored = now.ignored || isIgnored(now, at)
+  const manual = now.manual && now.pending.total > 0
+  if (ignored === now.ignored && manual === now.manual) return context
+  return { ...context, history: { ...now, ignored, manual } }
+}
+
+function letGoOf(take: Context['take']): Effect[] {
+  return take === null ? [] : [{ type: 'answerReport', params: { request: take.request } }]
+}
+
+function tell({ bell }: history.History, stage: 'requested' | 'accepted' | 'seen'): Effect[] {
+  if (bell === null) return []
+  const { doorbell_id, signal_id } = bell
+  return [{ type: 'tellDoorbell', params: { doorbell_id, signal_id, stage } }]
+}
+
+function factsEffect(before: history.History, after: history.History): Effect[] {
+  const [a, b] = [history.factsOf(before), history.factsOf(after)]
+  const same =
+    a.attached === b.attached &&
+    a.session_id === b.session_id &&
+    a.turn === b.turn &&
+    a.turn_seq === b.turn_seq
+  return same ? [] : [{ type: 'publishFacts' }]
+}
+
+/** The nearest moment at which time alone changes something; null when only news can. */
+export function nextDeadline(state: MachineState, context: Context): number | null {
+  const { link, reconcile: list, check, take, history: known } = context
+  const moments: (number | null | undefined)[] = []
+  if (state === 'DISCONNECTED') moments.push(link.retry_at)
+  if (state === 'RECONCILING') moments.push(list?.by)
+  if (state === 'EMITTING') moments.push(check?.by, take?.by)
+  if (state === 'CONNECTED') {
+    const decision = decide(known, context.now)
+    moments.push(decision.kind === 'wait' ? decision.until : undefined)
+  }
+  if (!known.surface.known && !context.absence_counted) moments.push(context.absent_by)
+  return moments.reduce<number | null>(
+    (nearest, at) => (at == null ? nearest : nearest === null ? at : Math.min(nearest, at)),
+    null,
+  )
+}
