@@ -26,6 +26,8 @@ export const LIMITS = {
   queue_depth_max: 10_000,
   drain_limit_default: 20,
   drain_limit_max: 100,
+  /** Payloads of one drain together, so that its answer fits frame_bytes_max on every transport. */
+  drain_bytes_max: 128 * 1024,
   inbox_limit_max: 1_000,
   ack_batch_max: 1_000,
   deliveries_max: 5,
@@ -75,6 +77,16 @@ export const LIMITS = {
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,
   events_page_max: 1_000,
+  sse_heartbeat_ms: 15_000,
+  /** A reader of the event stream that takes nothing for this long is closed; it can resume. */
+  sse_silence_max_ms: 60_000,
+  event_streams_max: 256,
+  /** The one unused longest is forgotten first; it is made anew when its client comes back. */
+  mcp_sessions_max: 1_024,
+  mcp_streams_max: 1_024,
+  mcp_batch_max: 100,
+  /** A hub that comes back meets every daemon, bridge and command at once. */
+  token_requests_per_minute_max: 1_200,
   close_grace_ms: 30_000,
   token_ttl_s: 3_600,
   token_ttl_s_max: 30 * 86_400,
@@ -146,6 +158,7 @@ export const LIMITS = {
   claude_settle_ms: 1_500,
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
+  inbox_answer_ms: 2_000,
 
   // Bridge
   /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */
@@ -159,4 +172,7 @@ export const LIMITS = {
   token_renew_ratio: 0.8,
   /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */
   bridge_confirms_max: 256,
+  bridge_confirm_wait_ms: 600_000,
+  /** How long a bridge that ends tries to say what it still owes the hub. */
+  bridge_close_ms: 1_000,
 } as const

@@ -1,0 +1,86 @@
+/** Calls of the kernel over HTTP: the same dispatch for every route, under every name. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { answeredBy } from './answered.ts'
+import { PROBLEM_TYPE } from './problems.ts'
+import { describeParams } from '../../kernel/describe.ts'
+import type { DispatchOutcome, Kernel } from '../../kernel/dispatch.ts'
+import type { HttpRoute } from '../../kernel/project-http.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { BatchRequest, CallerContext, CallRequest } from '../../contracts/http.ts'
+
+/** `POST /call`: 200 `{result}`, or a problem with its status. */
+export async function call(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { tool, action, params } = parsed(CallRequest, request.body)
+  const outcome = await kernel.dispatch({
+    facade: tool,
+    action,
+    params,
+    caller: request.caller,
+    context: contextOf(request),
+    answered: answeredBy(reply.raw),
+  })
+  return outcome.ok ? { result: outcome.result } : refuse(reply, outcome)
+}
+
+/** `POST /batch`: in parallel, answered in order, each with its own error. */
+export async function batch(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { calls, context } = parsed(BatchRequest, request.body)
+  const shared = {
+    caller: request.caller,
+    context: context ?? contextOf(request),
+    answered: answeredBy(reply.raw),
+  }
+  const outcomes = await Promise.all(calls.map((one) => kernel.dispatch({ ...one, ...shared })))
+  return {
+    results: outcomes.map((outcome) =>
+      outcome.ok ? { result: outcome.result } : { error: outcome.problem },
+    ),
+  }
+}
+
+/** `/api/<facade>/<action>`: the bare output. */
+export async function action(
+  kernel: Kernel,
+  route: HttpRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const outcome = await kernel.dispatch({
+    facade: route.facade,
+    action: route.action,
+    params: route.method === 'GET' ? route.fromQuery(request.query as Record<string, unknown>) : request.body,
+    caller: request.caller,
+    context: contextOf(request),
+    answered: answeredBy(reply.raw),
+  })
+  return outcome.ok ? outcome.result : refuse(reply, outcome)
+}
+
+function refuse(reply: FastifyReply, { problem }: Extract<DispatchOutcome, { ok: false }>): unknown {
+  void reply.code(problem.status).type(PROBLEM_TYPE)
+  return problem
+}
+
+/** Parses a body or a query; throws `request_invalid` naming field, found and allowed. */
+export function parsed<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const result = schema.safeParse(value ?? {})
+  if (result.success) return result.data
+  throw new TurnbellError('request_invalid', {
+    detail: describeParams(schema, value ?? {}, result.error),
+    cause: result.error,
+  })
+}
+
+function contextOf({ headers }: FastifyRequest): CallerContext {
+  const told = {
+    agent_id: headers['x-agent-id'],
+    run_id: headers['x-run-id'],
+    parent_call_id: headers['x-parent-call-id'],
+    scope: headers['x-scope'],
+  }
+  return parsed(
+    CallerContext,
+    Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)),
+  )
+}

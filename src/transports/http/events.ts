@@ -1,0 +1,88 @@
+/** The one event stream over HTTP: a page of JSON, or server-sent events that can be resumed. */
+import type { ServerResponse } from 'node:http'
+import type { HubEvent } from '../../contracts/events.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { EventQuery } from '../../ports/event-log.ts'
+import type { Doors } from '../doors.ts'
+
+/** `since` as a caller spells it: a seq, or an ISO time. */
+export function position(since: string | undefined): number | string | undefined {
+  if (since === undefined) return undefined
+  if (/^\d{1,15}$/.test(since)) return Number(since)
+  if (!Number.isNaN(Date.parse(since)) && /^\d{4}-/.test(since)) return since
+  throw new TurnbellError('request_invalid', {
+    detail: `since: expected a seq or an ISO time, found ${JSON.stringify(since)}`,
+  })
+}
+
+/**
+ * Writes events to an open response until it closes (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ *
+ * The log is the buffer. What a slow reader has not taken stays there, and is read on once the socket
+ * drains; so a stalled browser costs this process nothing but its position.
+ */
+export function streamEvents(
+  response: ServerResponse,
+  filter: Omit<EventQuery, 'since' | 'limit'>,
+  since: number | string | undefined,
+  { events, clock, log }: Pick<Doors, 'events' | 'clock' | 'log'>,
+): { end(): void } {
+  // Without a position the stream begins with the next event.
+  let next = since
+  let stalled_at: number | null = null
+  let open = true
+
+  const write = (text: string) => {
+    if (!response.write(text)) stalled_at = clock.monotonic()
+  }
+  const pump = () => {
+    while (open && stalled_at === null && next !== undefined) {
+      const page = events.read({ ...filter, since: next, limit: 100 })
+      for (const event of page.events) {
+        // Even what no longer fits the socket's buffer is taken by it; only the next page waits.
+        write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      }
+      next = page.next
+      if (page.events.length < 100) return
+    }
+  }
+  const onEvent = (event: HubEvent) => {
+    next ??= event.seq - 1
+    pump()
+  }
+  const beat = () => {
+    if (stalled_at === null) write(': \n\n')
+    else if (clock.monotonic() - stalled_at > LIMITS.sse_silence_max_ms) {
+      log.info({}, 'an event stream was not read and is closed')
+      response.destroy()
+    }
+  }
+
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  response.on('drain', () => {
+    stalled_at = null
+    pump()
+  })
+  const stopWatching = events.watch(onEvent)
+  const heartbeat = clock.every(LIMITS.sse_heartbeat_ms, beat)
+  const stop = () => {
+    open = false
+    stopWatching()
+    heartbeat.cancel()
+  }
+  response.once('close', stop)
+  response.on('error', stop)
+  write(': turnbell events\n\n')
+  pump()
+  return {
+    end() {
+      stop()
+      response.end()
+    },
+  }
+}

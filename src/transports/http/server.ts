@@ -1,0 +1,264 @@
+/**
+ * The hub's HTTP door: fastify on a server that is handed in, so that `/ws` and `/mcp` share the port.
+ *
+ * Every request passes the guard first and every error leaves as a problem. What an action does is
+ * the kernel's; nothing here knows one.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import rateLimit from '@fastify/rate-limit'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { action, batch, call, parsed } from './calls.ts'
+import { position, streamEvents } from './events.ts'
+import { admit, checkOrigin } from './guard.ts'
+import { PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
+import { FIXED_ROUTES } from './routes.ts'
+import type { Kernel } from '../../kernel/dispatch.ts'
+import { describeFacades, describeTools, projectHttp, projectOpenApi } from '../../kernel/project-http.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { EventsQuery } from '../../contracts/http.ts'
+import type { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { TokenRequest, type Caller } from '../../contracts/token.ts'
+import type { Doors, TransportAdapter } from '../doors.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls; set by the guard on every route that needs a token. */
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    /** Answered without a token. */
+    open?: boolean
+  }
+}
+
+/** A handler of bare requests that shares the port; `/mcp` is one. */
+export interface RawRoute {
+  path: string
+  /** Never rejects: it answers its own errors. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Ends what would stay open for good; called before the running requests are waited for. */
+  stop(): Promise<void>
+}
+
+export interface HttpOptions {
+  kernel: Kernel
+  doors: Doors
+  version: string
+  raw?: readonly RawRoute[]
+}
+
+/** `start` takes the server, listening or not, and answers its requests from then on. */
+export function createHttpTransport(options: HttpOptions): TransportAdapter<Server> {
+  const streams = new Set<{ end(): void }>()
+  let app: FastifyInstance | null = null
+  let stopping = false
+  let underway = 0
+  let idle: (() => void) | null = null
+
+  const onRequest = (handler: (request: IncomingMessage, response: ServerResponse) => void) => {
+    return (request: IncomingMessage, response: ServerResponse) => {
+      underway++
+      response.once('close', () => {
+        underway--
+        if (underway === 0) idle?.()
+      })
+      if (stopping) {
+        refuseWhileStopping(options.doors, request, response)
+        return
+      }
+      const raw = options.raw?.find(({ path }) => isPath(request.url ?? '', path))
+      if (raw === undefined) handler(request, response)
+      else void raw.handle(request, response)
+    }
+  }
+
+  return {
+    name: 'http',
+    async start(server) {
+      app = build(options, server, onRequest, streams)
+      await app.ready()
+    },
+    async stop() {
+      stopping = true
+      for (const stream of streams) stream.end()
+      await Promise.all((options.raw ?? []).map((raw) => raw.stop()))
+      if (underway > 0) await new Promise<void>((resolve) => (idle = resolve))
+      await app?.close()
+    },
+  }
+}
+
+function build(
+  { kernel, doors, version }: HttpOptions,
+  server: Server,
+  onRequest: (
+    handler: (request: IncomingMessage, response: ServerResponse) => void,
+  ) => (request: IncomingMessage, response: ServerResponse) => void,
+  streams: Set<{ end(): void }>,
+): FastifyInstance {
+  const app = fastify({
+    bodyLimit: LIMITS.body_bytes_max,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    serverFactory: (handler) => server.on('request', onRequest(handler)),
+    frameworkErrors: (error, request, reply) => void answerError(doors, error, request, reply),
+  })
+  app.decorateRequest('caller', null as unknown as Caller)
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.open === true) checkOrigin(request.headers, doors.ownHosts())
+    else request.caller = admit(request.raw, doors, { token_in_query: false })
+  })
+  app.setErrorHandler((error, request, reply) => answerError(doors, error, request, reply))
+  app.setNotFoundHandler((request) => {
+    throw new TurnbellError('route_unknown', {
+      detail: `There is no ${request.method} ${request.url.split('?')[0] ?? ''}.`,
+    })
+  })
+  acceptEmptyJson(app)
+  addFixedRoutes(app, kernel, doors, version, streams)
+  for (const route of projectHttp(kernel.registry)) {
+    app.route({
+      method: route.method,
+      url: route.url,
+      handler: (request, reply) => action(kernel, route, request, reply),
+    })
+  }
+  return app
+}
+
+/** An action without parameters may be called with an empty body, whatever its content type says. */
+function acceptEmptyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser('application/json')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.length === 0) done(null, undefined)
+    else void parse(request, body as string, done)
+  })
+}
+
+function addFixedRoutes(
+  app: FastifyInstance,
+  kernel: Kernel,
+  doors: Doors,
+  version: string,
+  streams: Set<{ end(): void }>,
+): void {
+  const open = { config: { open: true } }
+  const facades = JSON.stringify({ facades: describeFacades(kernel.registry) })
+  const tools = JSON.stringify({ tools: describeTools(kernel.registry) })
+  const openapi = JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
+  const json = (reply: FastifyReply, text: string) => reply.type('application/json; charset=utf-8').send(text)
+
+  app.get('/', open, (_, reply) => reply.type('text/html; charset=utf-8').send(PAGE))
+  app.get('/health', open, () => ({ ...doors.health(), tool_count: kernel.registry.actions.length }))
+  app.get('/ready', open, (request, reply) => {
+    const { ready, reason } = doors.readiness()
+    if (ready) return { ready, reason }
+    const refused = new TurnbellError('hub_not_ready', { detail: reason ?? 'The hub is not ready.' })
+    void reply.code(503).type(PROBLEM_TYPE)
+    return { ...problemOf(refused, doors, request.url), ready, reason }
+  })
+  app.get('/metrics', async (_, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await doors.metricsText()),
+  )
+  app.post('/call', (request, reply) => call(kernel, request, reply))
+  app.post('/batch', (request, reply) => batch(kernel, request, reply))
+  app.get('/facades', (_, reply) => json(reply, facades))
+  app.get('/tools', (_, reply) => json(reply, tools))
+  app.get('/openapi.json', (_, reply) => json(reply, openapi))
+  app.get('/events', (request, reply) => events(doors, streams, request, reply))
+  app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
+  void app.register(async (scope) => {
+    await scope.register(rateLimit, {
+      max: LIMITS.token_requests_per_minute_max,
+      timeWindow: 60_000,
+      errorResponseBuilder: () =>
+        new TurnbellError('rate_limited', {
+          detail: `More than ${LIMITS.token_requests_per_minute_max} token requests a minute.`,
+        }),
+    })
+    scope.post('/auth/token', (request) =>
+      doors.issueToken(request.caller, parsed(TokenRequest, request.body)),
+    )
+  })
+}
+
+function events(
+  doors: Doors,
+  streams: Set<{ end(): void }>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): unknown {
+  const query = { ...(request.query as Record<string, unknown>) }
+  const { since, agent_id, type, limit } = parsed(EventsQuery, query)
+  const filter = {
+    ...(agent_id === undefined ? {} : { agent_id }),
+    ...(type === undefined ? {} : { type }),
+  }
+  if (request.headers.accept?.includes('text/event-stream') !== true) {
+    const from = position(since)
+    return doors.events.read({ ...filter, ...(from === undefined ? {} : { since: from }), limit })
+  }
+  if (streams.size >= LIMITS.event_streams_max) {
+    throw new TurnbellError('limit_reached', {
+      detail: `${LIMITS.event_streams_max} event streams are open.`,
+    })
+  }
+  const resume = request.headers['last-event-id']
+  const from = position(typeof resume === 'string' ? resume : since)
+  reply.hijack()
+  const stream = streamEvents(reply.raw, filter, from, doors)
+  streams.add(stream)
+  reply.raw.once('close', () => streams.delete(stream))
+  return reply
+}
+
+const CLIENT_FORM = /^[a-z][a-z0-9-]{0,31}$/
+const HOOK_FACTS = ['hook_event_name', 'session_id', 'cwd', 'tool_name', 'agent_id'] as const
+
+/** What happened, not what was said: prompts and tool inputs stay in the client. */
+function hook(doors: Doors, request: FastifyRequest<{ Params: { client: string } }>): object {
+  const { client } = request.params
+  if (!CLIENT_FORM.test(client)) {
+    throw new TurnbellError('request_invalid', {
+      detail: `client: expected a name like claude-code, found ${JSON.stringify(client)}`,
+    })
+  }
+  const body = request.body ?? {}
+  if (typeof body !== 'object' || Array.isArray(body)) {
+    throw new TurnbellError('request_invalid', { detail: 'body: expected an object' })
+  }
+  const data: Record<string, Json> = { client }
+  for (const name of HOOK_FACTS) {
+    const value = (body as Record<string, unknown>)[name]
+    if (typeof value === 'string') data[name] = value.slice(0, 1024)
+  }
+  doors.events.append({ type: 'hook', agent_id: request.caller.identity, data })
+  return {}
+}
+
+function answerError(
+  doors: Doors,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = problemOf(error, doors, request.url)
+  if (problem.status === 401) void reply.header('www-authenticate', 'Bearer')
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(problem)
+}
+
+function refuseWhileStopping(doors: Doors, request: IncomingMessage, response: ServerResponse): void {
+  const refused = new TurnbellError('hub_stopping', { detail: 'The hub takes no new requests.' })
+  response.setHeader('connection', 'close')
+  sendProblem(response, problemOf(refused, doors, request.url ?? ''))
+}
+
+function isPath(url: string, path: string): boolean {
+  return url === path || (url.startsWith(path) && (url[path.length] === '?' || url[path.length] === '/'))
+}
+
+const PAGE =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><title>turnbell</title>' +
+  '<p>This is a turnbell hub. <a href="/health">Health</a>. Everything else needs a token.</p></html>\n'

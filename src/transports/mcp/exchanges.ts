@@ -1,0 +1,138 @@
+/**
+ * MCP's Streamable HTTP of the 2025 era over one shared SDK server
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
+ *
+ * The SDK's own transport wants a server per session, and answers through web streams. Ours keeps no
+ * state of a client in the server, so one serves them all: each request gets an id of its own while it
+ * is inside, which also keeps two clients apart that both count from 1. Answers are plain JSON, as the
+ * specification allows where nothing is said before the result.
+ */
+import type { ServerResponse } from 'node:http'
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  isJSONRPCErrorResponse,
+  type JSONRPCMessage,
+  type RequestId,
+  type Server,
+  type Transport,
+} from '@modelcontextprotocol/server'
+import { authInfoOf, type McpPeer } from './peer.ts'
+
+interface Exchange {
+  response: ServerResponse
+  headers: Record<string, string>
+  batch: boolean
+  /** Inner ids that have no answer yet, with the client's own. */
+  open: Map<number, RequestId>
+  answers: JSONRPCMessage[]
+}
+
+export interface Exchanges {
+  /** Hands the messages of one POST to the server; answers the response when all requests are answered. */
+  serve(
+    messages: readonly JSONRPCMessage[],
+    peer: McpPeer,
+    response: ServerResponse,
+    options: { batch: boolean; headers: Record<string, string>; session_id: string | undefined },
+  ): void
+  close(): Promise<void>
+}
+
+export async function createExchanges(server: Server): Promise<Exchanges> {
+  const byInnerId = new Map<number, Exchange>()
+  /** What a later `notifications/cancelled` of the same session may name. */
+  const cancellable = new Map<string, number>()
+  let last_id = 0
+
+  const transport: Transport = {
+    start: () => Promise.resolve(),
+    close: () => {
+      transport.onclose?.()
+      return Promise.resolve()
+    },
+    send(message) {
+      // Everything else a server could say (a request, a notification) has no stream to go to here.
+      if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) answer(message)
+      return Promise.resolve()
+    },
+  }
+  await server.connect(transport)
+
+  const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
+    const inner_id = Number(message.id)
+    const exchange = byInnerId.get(inner_id)
+    const id = exchange?.open.get(inner_id)
+    if (exchange === undefined || id === undefined) return
+    byInnerId.delete(inner_id)
+    exchange.open.delete(inner_id)
+    exchange.answers.push({ ...message, id })
+    if (exchange.open.size === 0) write(exchange)
+  }
+
+  return {
+    serve(messages, peer, response, { batch, headers, session_id }) {
+      const exchange: Exchange = { response, headers, batch, open: new Map(), answers: [] }
+      const inside = messages.map((message): JSONRPCMessage => {
+        if (!isJSONRPCRequest(message)) return message
+        const inner_id = ++last_id
+        exchange.open.set(inner_id, message.id)
+        byInnerId.set(inner_id, exchange)
+        if (session_id !== undefined) cancellable.set(keyOf(session_id, message.id), inner_id)
+        return { ...message, id: inner_id }
+      })
+      const ids = [...exchange.open]
+      response.once('close', () => {
+        for (const [inner_id, id] of ids) {
+          byInnerId.delete(inner_id)
+          if (session_id === undefined) continue
+          const key = keyOf(session_id, id)
+          if (cancellable.get(key) === inner_id) cancellable.delete(key)
+        }
+      })
+      const authInfo = authInfoOf(peer)
+      for (const message of inside) {
+        if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
+          cancel(message, session_id)
+        else transport.onmessage?.(message, { authInfo })
+      }
+      if (ids.length === 0) response.writeHead(202, headers).end()
+    },
+    close: () => server.close(),
+  }
+
+  /**
+   * The specification wants no answer to a cancelled request, and a POST that never ends helps nobody: the
+   * connection is closed, so that whatever it was about to carry counts as not delivered.
+   */
+  function cancel(message: JSONRPCMessage, session_id: string | undefined): void {
+    const named = (message as { params?: { requestId?: RequestId } }).params?.requestId
+    if (session_id === undefined || named === undefined) return
+    const inner_id = cancellable.get(keyOf(session_id, named))
+    if (inner_id === undefined) return
+    const exchange = byInnerId.get(inner_id)
+    transport.onmessage?.({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: inner_id },
+    })
+    if (exchange !== undefined && exchange.open.size === 1) exchange.response.destroy()
+  }
+}
+
+function write({ response, headers, batch, answers }: Exchange): void {
+  if (response.destroyed) return
+  const body = JSON.stringify(batch ? answers : answers[0])
+  response.writeHead(200, {
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}
+
+function keyOf(session_id: string, id: RequestId): string {
+  // 1 and "1" are two ids.
+  return `${session_id} ${typeof id} ${id}`
+}

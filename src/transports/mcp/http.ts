@@ -1,0 +1,263 @@
+/**
+ * MCP on `/mcp`: one door for both protocol eras. Who calls is told by the bearer token of each request.
+ *
+ * Requests of 2026-07-28 go to the SDK's entry, with a pool of servers instead of one made per request;
+ * those of the 2025 era to one shared server with sessions.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { toNodeHandler, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  isJsonContentType,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  type JSONRPCMessage,
+  type Server,
+} from '@modelcontextprotocol/server'
+import { createExchanges } from './exchanges.ts'
+import { authInfoOf, peerOf, type McpPeer } from './peer.ts'
+import { maySee, pendingUri } from './resources.ts'
+import { createMcpServer } from './server.ts'
+import { createMcpSessions, type McpSession } from './sessions.ts'
+import { answeredBy } from '../http/answered.ts'
+import { admit } from '../http/guard.ts'
+import { problemOf, sendProblem } from '../http/problems.ts'
+import { readBody } from '../http/body.ts'
+import type { RawRoute } from '../http/server.ts'
+import type { Kernel } from '../../kernel/dispatch.ts'
+import type { McpProjection } from '../../kernel/project-mcp.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Caller } from '../../contracts/token.ts'
+import type { Doors } from '../doors.ts'
+
+export interface McpHttpOptions {
+  kernel: Kernel
+  projection: McpProjection
+  doors: Doors
+  version: string
+}
+
+export interface McpHttp extends RawRoute {
+  /** What is listed has changed; every client that wants to know is told. */
+  toolsChanged(): void
+}
+
+const SERVERS_IDLE_MAX = 64
+/** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
+const RPC = { parse_error: -32700, invalid_request: -32600, transport: -32000, session_unknown: -32001 }
+
+export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
+  const { doors } = options
+  const sessions = createMcpSessions(doors)
+  const exchanges = await createExchanges(createMcpServer({ ...options, peerOf }))
+  const modern = createMcpHandler(pooled(options), {
+    legacy: 'reject',
+    keepAliveMs: LIMITS.sse_heartbeat_ms,
+    maxSubscriptions: LIMITS.mcp_streams_max,
+    onerror: (error) => doors.log.debug({ err: error }, 'an MCP request was refused'),
+  })
+  const serveModern = toNodeHandler(modern, {
+    onerror: (error) => doors.log.error({ err: error }, 'an MCP request broke'),
+  })
+  const stopWatching = doors.events.watch(({ type, agent_id }) => {
+    if (type !== 'signal.pushed' || agent_id === null) return
+    const uri = pendingUri(agent_id)
+    modern.notify.resourceUpdated(uri)
+    const update = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }
+    sessions.notify(update, ({ subscriptions }) => subscriptions.has(uri))
+  })
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const caller = admit(request, doors, { token_in_query: true })
+    if (request.method === 'POST') return post(request, response, caller)
+    const session = sessionOf(request, caller)
+    if (request.method === 'GET') openStream(request, response, session)
+    else if (request.method === 'DELETE') {
+      if (session === null || session === undefined || !sessions.end(session.id, caller))
+        unknownSession(response)
+      else response.writeHead(200).end()
+    } else {
+      response.setHeader('allow', 'GET, POST, DELETE')
+      sendRpcError(response, 405, RPC.transport, 'Method not allowed.')
+    }
+  }
+
+  const post = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
+    if (!isJsonContentType(request.headers['content-type'] ?? null)) {
+      sendRpcError(response, 415, RPC.transport, 'Content-Type must be application/json.')
+      return
+    }
+    const body = parsedBody(await readBody(request, LIMITS.body_bytes_max))
+    if (body === undefined) {
+      sendRpcError(response, 400, RPC.parse_error, 'The body is not valid JSON.')
+      return
+    }
+    const peer: McpPeer = { caller, answered: answeredBy(response) }
+    const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
+    if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
+    else {
+      const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
+      await serveModern(authenticated, response, onlyOwn(caller, body))
+    }
+  }
+
+  const servePast = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    peer: McpPeer,
+    body: JSONRPCMessage | JSONRPCMessage[],
+  ): void => {
+    const batch = Array.isArray(body)
+    const messages = batch ? body : [body]
+    const version = request.headers['mcp-protocol-version']
+    if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
+      const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
+      sendRpcError(
+        response,
+        400,
+        RPC.transport,
+        `Unsupported protocol version: ${version} (supported versions: ${supported})`,
+      )
+      return
+    }
+    if (messages.length > LIMITS.mcp_batch_max) {
+      sendRpcError(
+        response,
+        400,
+        RPC.invalid_request,
+        `A batch holds at most ${LIMITS.mcp_batch_max} messages.`,
+      )
+      return
+    }
+    const begins = messages.some((message) => 'method' in message && message.method === 'initialize')
+    if (begins && messages.length > 1) {
+      sendRpcError(response, 400, RPC.invalid_request, 'initialize stands alone.')
+      return
+    }
+    const session = begins ? sessions.begin(peer.caller) : sessionOf(request, peer.caller)
+    if (session === null) {
+      unknownSession(response)
+      return
+    }
+    const from: McpPeer = session === undefined ? peer : { ...peer, subscriptions: session.subscriptions }
+    exchanges.serve(messages, from, response, {
+      batch,
+      session_id: session?.id,
+      headers: session === undefined ? {} : { 'mcp-session-id': session.id },
+    })
+  }
+
+  /** Undefined when the request names none: a single call needs no session. */
+  const sessionOf = (request: IncomingMessage, caller: Caller): McpSession | null | undefined => {
+    const id = request.headers['mcp-session-id']
+    return typeof id === 'string' ? sessions.find(id, caller) : undefined
+  }
+
+  const openStream = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    session: McpSession | null | undefined,
+  ): void => {
+    if (session === null) unknownSession(response)
+    else if (session === undefined || request.headers.accept?.includes('text/event-stream') !== true) {
+      response.setHeader('allow', 'POST')
+      sendRpcError(response, 405, RPC.transport, 'A stream needs a session and Accept: text/event-stream.')
+    } else if (!sessions.open(session, response)) {
+      throw new TurnbellError('limit_reached', { detail: `${LIMITS.mcp_streams_max} MCP streams are open.` })
+    } else {
+      response.writeHead(200, {
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-cache, no-transform',
+        'x-accel-buffering': 'no',
+        'mcp-session-id': session.id,
+      })
+      response.flushHeaders()
+    }
+  }
+
+  return {
+    path: '/mcp',
+    async handle(request, response) {
+      try {
+        await handle(request, response)
+      } catch (error) {
+        sendProblem(response, problemOf(error, doors, request.url ?? ''))
+      }
+    },
+    toolsChanged() {
+      modern.notify.toolsChanged()
+      sessions.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, () => true)
+    },
+    async stop() {
+      stopWatching()
+      sessions.close()
+      await Promise.all([modern.close(), exchanges.close()])
+    },
+  }
+}
+
+/**
+ * The SDK's entry asks for a server per request and closes it afterwards. A closed one is whole again, so
+ * it is handed out to the next request instead of being made anew.
+ */
+function pooled(options: McpHttpOptions): () => Server {
+  const idle: Server[] = []
+  return () => {
+    const server = idle.pop() ?? createMcpServer({ ...options, peerOf })
+    server.onclose = () => {
+      if (idle.length < SERVERS_IDLE_MAX) idle.push(server)
+    }
+    return server
+  }
+}
+
+/** A subscription to another persona's queue is left out of the request, as the specification allows. */
+function onlyOwn(caller: Caller, body: unknown): unknown {
+  const { method, params } = body as {
+    method?: unknown
+    params?: { notifications?: { resourceSubscriptions?: unknown } }
+  }
+  const asked = params?.notifications?.resourceSubscriptions
+  if (method !== 'subscriptions/listen' || !Array.isArray(asked)) return body
+  const own = asked.filter((uri) => typeof uri === 'string' && maySee(caller, uri))
+  return {
+    ...(body as object),
+    params: { ...params, notifications: { ...params?.notifications, resourceSubscriptions: own } },
+  }
+}
+
+function protocolHeaders({ headers }: IncomingMessage): {
+  protocolVersionHeader?: string
+  mcpMethodHeader?: string
+  mcpNameHeader?: string
+} {
+  const one = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined)
+  const [version, method, name] = [one('mcp-protocol-version'), one('mcp-method'), one('mcp-name')]
+  return {
+    ...(version === undefined ? {} : { protocolVersionHeader: version }),
+    ...(method === undefined ? {} : { mcpMethodHeader: method }),
+    ...(name === undefined ? {} : { mcpNameHeader: name }),
+  }
+}
+
+function parsedBody(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function unknownSession(response: ServerResponse): void {
+  sendRpcError(response, 404, RPC.session_unknown, 'Session not found')
+}
+
+function sendRpcError(response: ServerResponse, status: number, code: number, message: string): void {
+  const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}

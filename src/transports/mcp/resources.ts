@@ -1,0 +1,89 @@
+/** A persona's queue as an MCP resource: to be read without taking anything, and to be subscribed to. */
+import { ResourceNotFoundError } from '@modelcontextprotocol/server'
+import type { McpPeer } from './peer.ts'
+import type { Kernel } from '../../kernel/dispatch.ts'
+import { fromProblem } from '../../contracts/errors.ts'
+import type { CallerContext } from '../../contracts/http.ts'
+import { Identity, type Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Caller } from '../../contracts/token.ts'
+
+export const PENDING_TEMPLATE = {
+  uriTemplate: 'turnbell://signals/{identity}/pending',
+  name: 'pending signals',
+  description: 'The signals that wait for a persona. Reading takes none of them.',
+  mimeType: 'application/json',
+}
+
+export function pendingUri(identity: string): string {
+  return `turnbell://signals/${identity}/pending`
+}
+
+/** The persona a uri names, or null. */
+export function personaOf(uri: string): string | null {
+  const named = /^turnbell:\/\/signals\/([^/]+)\/pending$/.exec(uri)?.[1]
+  return named !== undefined && Identity.safeParse(named).success ? named : null
+}
+
+/** A persona's token sees its own queue. The operator sees all of them. */
+export function maySee(caller: Caller, uri: string): boolean {
+  const identity = personaOf(uri)
+  return identity !== null && (caller.kind === 'operator' || caller.identity === identity)
+}
+
+export async function listResources(
+  kernel: Kernel,
+  peer: McpPeer,
+  context: CallerContext,
+): Promise<object[]> {
+  const identities =
+    peer.caller.kind === 'operator' ? await everyPersona(kernel, peer, context) : [peer.caller.identity]
+  return identities.map((identity) => ({
+    uri: pendingUri(identity),
+    name: `pending signals of ${identity}`,
+    mimeType: 'application/json',
+  }))
+}
+
+/** The agent sees what a drain would give it; everybody else sees the inbox, narrowed to what waits. */
+export async function readResource(
+  kernel: Kernel,
+  peer: McpPeer,
+  context: CallerContext,
+  uri: string,
+): Promise<{ uri: string; mimeType: string; text: string }[]> {
+  if (!maySee(peer.caller, uri)) throw new ResourceNotFoundError(uri)
+  const asAgent = peer.caller.kind === 'agent'
+  const result = await dispatched(kernel, peer, context, 'signals', asAgent ? 'pending' : 'inbox', {
+    limit: LIMITS.drain_limit_max,
+    ...(asAgent ? { peek: true } : { to: personaOf(uri), status: ['pending'] }),
+  })
+  return [{ uri, mimeType: 'application/json', text: JSON.stringify(result) }]
+}
+
+async function everyPersona(kernel: Kernel, peer: McpPeer, context: CallerContext): Promise<string[]> {
+  const listed = (await dispatched(kernel, peer, context, 'personas', 'list', {})) as {
+    personas: { identity: string }[]
+  }
+  return listed.personas.map(({ identity }) => identity)
+}
+
+async function dispatched(
+  kernel: Kernel,
+  peer: McpPeer,
+  context: CallerContext,
+  facade: string,
+  action: string,
+  params: object,
+): Promise<Json> {
+  const outcome = await kernel.dispatch({
+    facade,
+    action,
+    params,
+    context,
+    caller: peer.caller,
+    answered: peer.answered,
+  })
+  if (!outcome.ok) throw fromProblem(outcome.problem)
+  return outcome.result
+}
