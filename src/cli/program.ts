@@ -11,6 +11,7 @@ import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
 import { registerBundles } from './commands/bundles.ts'
 import { registerSend } from './commands/send.ts'
+import { registerService } from './commands/service.ts'
 import { registerStatus } from './commands/status.ts'
 import { registerToken } from './commands/token.ts'
 
@@ -35,6 +36,7 @@ export function createProgram(cli: Cli): Command {
   registerSend(program, cli)
   registerPending(program, cli)
   registerCall(program, cli)
+  registerService(program, cli)
   registerToken(program, cli)
   registerPaths(program, cli)
   return program

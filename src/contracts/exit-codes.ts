@@ -28,6 +28,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   config_invalid: EXIT.config_invalid,
   bind_failed: EXIT.failed,
   client_missing: EXIT.failed,
+  service_failed: EXIT.failed,
   store_damaged: EXIT.failed,
   internal: EXIT.failed,
 }

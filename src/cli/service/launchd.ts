@@ -1,0 +1,68 @@
+/** LaunchAgents: one property list for the hub, one for each persona. See launchd.plist(5), launchctl(1). */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { Invocation } from '../cli.ts'
+import { runOrFail } from './run.ts'
+import { escapeXml, fill, readTemplate, utf8, type ServiceManager } from './unit.ts'
+
+export function launchd(invocation: Invocation, uid: number): ServiceManager {
+  const { cli, home } = invocation
+  const directory = path.join(cli.env['HOME'] ?? os.homedir(), 'Library', 'LaunchAgents')
+  const domain = `gui/${uid}`
+
+  return {
+    name: 'launchd',
+    ...utf8,
+
+    unit(service) {
+      const own = service.kind === 'hub' ? 'hub' : `daemon.${service.identity}`
+      const persona = service.kind === 'hub' ? '' : service.identity
+      const values = {
+        node: cli.node,
+        program: cli.program,
+        home: home.root,
+        logs: home.logs_dir,
+        persona,
+      }
+      const template = service.kind === 'hub' ? 'com.turnbell.hub.plist' : 'com.turnbell.daemon.plist'
+      return {
+        service,
+        name: `com.turnbell.${own}`,
+        file: path.join(directory, `com.turnbell.${own}.plist`),
+        content: fill(readTemplate(invocation, template), values, escapeXml),
+        home: `<string>${escapeXml(home.root)}</string>`,
+      }
+    },
+
+    async enable(unit) {
+      // An agent that is loaded already would keep its old file.
+      await cli.runProgram('launchctl', ['bootout', `${domain}/${unit.name}`])
+      await runOrFail(cli, 'launchctl', ['bootstrap', domain, unit.file])
+    },
+
+    async disable(unit) {
+      await cli.runProgram('launchctl', ['bootout', `${domain}/${unit.name}`])
+    },
+
+    sharers: () => [],
+    async forget() {},
+
+    async state(unit) {
+      const { code, stdout } = await cli.runProgram('launchctl', ['print', `${domain}/${unit.name}`])
+      const shown = (name: string) => new RegExp(`^\\s*${name} = (.+)$`, 'm').exec(stdout)?.[1]
+      const installed = fs.existsSync(unit.file)
+      const exit = shown('last exit code')
+      return {
+        manager: 'launchd',
+        unit: unit.name,
+        file: unit.file,
+        installed,
+        enabled: installed,
+        state: code === 0 ? (shown('state') ?? 'unknown') : 'not loaded',
+        pid: code === 0 && shown('pid') !== undefined ? Number(shown('pid')) : null,
+        last_exit: exit !== undefined && /^\d+/.test(exit) ? Number.parseInt(exit, 10) : null,
+      }
+    },
+  }
+}

@@ -1,0 +1,139 @@
+/** What `turnbell service` does, whatever manages services on this machine. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { prepareHome } from '../../system/home.ts'
+import { runningHub } from '../../system/hub-address.ts'
+import { processAlive } from '../../system/processes.ts'
+import { removeSocket } from '../../system/local-socket.ts'
+import type { Invocation } from '../cli.ts'
+import { daemonPid, stopDaemonIfAny } from '../stop-daemon.ts'
+import { launchd } from './launchd.ts'
+import { systemd } from './systemd.ts'
+import { windowsTasks } from './windows.ts'
+import type { Service, ServiceManager, ServiceState, Unit } from './unit.ts'
+
+const POLL_MS = 25
+
+export function managerOf(invocation: Invocation): ServiceManager {
+  switch (invocation.cli.platform) {
+    case 'linux':
+      return systemd(invocation)
+    case 'darwin':
+      return launchd(invocation, process.getuid?.() ?? 0)
+    case 'win32':
+      return windowsTasks(invocation)
+    default:
+      throw new TurnbellError('client_missing', {
+        detail: `turnbell knows no service manager on ${invocation.cli.platform}`,
+        hint: 'Start `turnbell hub` and `turnbell daemon` from what supervises processes there.',
+      })
+  }
+}
+
+/** Written, enabled, started; or, where the manager refuses, nothing is left behind. */
+export async function install(invocation: Invocation, manager: ServiceManager, unit: Unit): Promise<void> {
+  prepareHome(invocation.home)
+  const before = readUnit(manager, unit)
+  if (before !== null && !before.includes(unit.home)) {
+    throw new TurnbellError('already_running', {
+      detail: `${unit.file} belongs to another home than ${invocation.home.root}`,
+      hint: 'Uninstall it there first, or use that home: one user has one set of services.',
+    })
+  }
+  fs.mkdirSync(path.dirname(unit.file), { recursive: true })
+  fs.writeFileSync(unit.file, manager.encode(unit.content))
+  try {
+    await manager.enable(unit)
+  } catch (error) {
+    await manager.disable(unit)
+    if (before === null) fs.rmSync(unit.file, { force: true })
+    else fs.writeFileSync(unit.file, manager.encode(before))
+    throw error
+  }
+}
+
+export interface Uninstalled {
+  unit: string
+  was_installed: boolean
+  /** The process that was stopped; null where none ran. */
+  stopped_pid: number | null
+}
+
+/**
+ * First the daemon over its control socket (a hub by SIGTERM, which is its clean stop), so that it says
+ * goodbye; then the unit; then what a killed one may have left: sockets and pid file.
+ */
+export async function uninstall(
+  invocation: Invocation,
+  manager: ServiceManager,
+  unit: Unit,
+): Promise<Uninstalled> {
+  const was_installed = fs.existsSync(unit.file)
+  const stopped_pid =
+    unit.service.kind === 'hub'
+      ? await stopHub(invocation)
+      : await stopPersona(invocation, unit.service.identity)
+  await manager.disable(unit)
+  if (manager.sharers(unit).length === 0) fs.rmSync(unit.file, { force: true })
+  await manager.forget(unit)
+  // The manager may have been starting it once more while it was stopped.
+  if (unit.service.kind === 'hub') await stopHub(invocation)
+  else await stopPersona(invocation, unit.service.identity)
+  removeLeftovers(invocation, unit.service)
+  return { unit: unit.name, was_installed, stopped_pid }
+}
+
+async function stopPersona(invocation: Invocation, identity: string): Promise<number | null> {
+  const pid = await daemonPid(invocation, identity)
+  await stopDaemonIfAny(invocation, identity, pid)
+  return pid
+}
+
+/** @throws `timed_out` when the hub outlives the time it has for what still runs. */
+async function stopHub({ cli, home }: Invocation): Promise<number | null> {
+  const hub = runningHub(home)
+  if (hub === null) return null
+  process.kill(hub.pid, 'SIGTERM')
+  const deadline = cli.clock.monotonic() + LIMITS.close_grace_ms + LIMITS.control_answer_ms
+  while (processAlive(hub.pid)) {
+    if (cli.clock.monotonic() > deadline) {
+      throw new TurnbellError('timed_out', {
+        detail: `the hub (process ${hub.pid}) was told to stop and is still there`,
+        hint: `Look at ${home.hub_log}.`,
+      })
+    }
+    await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
+  }
+  return hub.pid
+}
+
+/** Only what nobody can hold any more: a running process was stopped above, or the command has failed. */
+function removeLeftovers(invocation: Invocation, service: Service): void {
+  if (service.kind === 'hub') {
+    fs.rmSync(invocation.home.hub_pid, { force: true })
+    return
+  }
+  const paths = invocation.paths(service.identity)
+  for (const socket of [paths.control_socket, paths.surface_socket]) removeSocket(socket)
+  fs.rmSync(paths.daemon_pid, { force: true })
+}
+
+/** What the manager says, and whether the process itself answers. */
+export async function stateOf(
+  invocation: Invocation,
+  manager: ServiceManager,
+  unit: Unit,
+): Promise<ServiceState & { running_pid: number | null }> {
+  const state = await manager.state(unit)
+  const running_pid =
+    unit.service.kind === 'hub'
+      ? (runningHub(invocation.home)?.pid ?? null)
+      : await daemonPid(invocation, unit.service.identity)
+  return { ...state, running_pid }
+}
+
+function readUnit(manager: ServiceManager, unit: Unit): string | null {
+  return fs.existsSync(unit.file) ? manager.decode(fs.readFileSync(unit.file)) : null
+}

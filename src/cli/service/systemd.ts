@@ -1,0 +1,100 @@
+/**
+ * systemd user units. Personas share the template `turnbell-daemon@.service`; each has its own link in
+ * `default.target.wants`, which is what "enabled" means. See systemd.service(5), systemd.unit(5).
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { Invocation } from '../cli.ts'
+import { runOrFail } from './run.ts'
+import { fill, readTemplate, utf8, type Service, type ServiceManager, type Unit } from './unit.ts'
+
+const DAEMON_TEMPLATE = 'turnbell-daemon@.service'
+
+export function systemd(invocation: Invocation): ServiceManager {
+  const { cli, home } = invocation
+  const config = cli.env['XDG_CONFIG_HOME'] ?? path.join(cli.env['HOME'] ?? os.homedir(), '.config')
+  const directory = path.join(config, 'systemd', 'user')
+  const wants = path.join(directory, 'default.target.wants')
+  const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])
+  const link = (unit: Unit) => path.join(wants, unit.name)
+  const values = { node: cli.node, program: cli.program, home: home.root }
+
+  return {
+    name: 'systemd',
+    ...utf8,
+
+    unit(service: Service) {
+      const template = service.kind === 'hub' ? 'turnbell-hub.service' : DAEMON_TEMPLATE
+      return {
+        service,
+        name: service.kind === 'hub' ? template : `turnbell-daemon@${service.identity}.service`,
+        file: path.join(directory, template),
+        content: fill(readTemplate(invocation, template), values, word),
+        home: `--home ${word(home.root)}\n`,
+      }
+    },
+
+    async enable(unit) {
+      // The link is what `enable` makes; made here it also holds where no user manager answers yet.
+      fs.mkdirSync(wants, { recursive: true })
+      fs.rmSync(link(unit), { force: true })
+      fs.symlinkSync(unit.file, link(unit))
+      await systemctl('daemon-reload')
+      await systemctl('enable', '--now', unit.name)
+    },
+
+    async disable(unit) {
+      await cli.runProgram('systemctl', ['--user', 'disable', '--now', unit.name])
+      fs.rmSync(link(unit), { force: true })
+    },
+
+    sharers(unit) {
+      if (unit.service.kind === 'hub' || !fs.existsSync(wants)) return []
+      return fs
+        .readdirSync(wants)
+        .filter((name) => /^turnbell-daemon@.+\.service$/.test(name) && name !== unit.name)
+    },
+
+    async forget(unit) {
+      await cli.runProgram('systemctl', ['--user', 'daemon-reload'])
+      await cli.runProgram('systemctl', ['--user', 'reset-failed', unit.name])
+    },
+
+    async state(unit) {
+      const asked = ['ActiveState', 'MainPID', 'ExecMainStatus', 'UnitFileState']
+      const { code, stdout } = await cli.runProgram('systemctl', [
+        '--user',
+        'show',
+        unit.name,
+        `--property=${asked.join(',')}`,
+      ])
+      const shown = new Map(
+        stdout.split('\n').map((line) => [line.split('=', 1)[0], line.slice(line.indexOf('=') + 1)]),
+      )
+      const installed = fs.existsSync(unit.file) && isThere(link(unit))
+      const pid = Number(shown.get('MainPID') ?? 0)
+      return {
+        manager: 'systemd',
+        unit: unit.name,
+        file: unit.file,
+        installed,
+        enabled: installed,
+        state: code === 0 ? (shown.get('ActiveState') ?? 'unknown') : 'unknown',
+        pid: pid > 0 ? pid : null,
+        last_exit: code === 0 && shown.has('ExecMainStatus') ? Number(shown.get('ExecMainStatus')) : null,
+      }
+    },
+  }
+}
+
+const isThere = (link: string) => fs.lstatSync(link, { throwIfNoEntry: false }) !== undefined
+
+/**
+ * One word of an ExecStart line. `%` begins a specifier and `$` a variable wherever they stand; blanks,
+ * quotes and backslashes need quotes around the word. See systemd.service(5), "Command lines".
+ */
+export function word(text: string): string {
+  const plain = text.replace(/%/g, '%%').replace(/\$/g, () => '$$')
+  return /^[\w/.,:=@+%$-]+$/.test(plain) ? plain : `"${plain.replace(/[\\"]/g, '\\$&')}"`
+}
