@@ -172,6 +172,8 @@ export const LIMITS = {
   token_renew_ratio: 0.8,
   /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */
   bridge_confirms_max: 256,
+  /** A bridge that begins looks for drains a killed one left; a hub that is away takes them back itself. */
+  bridge_leftover_wait_ms: 2_000,
   bridge_confirm_wait_ms: 600_000,
   /** How long a bridge that ends tries to say what it still owes the hub. */
   bridge_close_ms: 1_000,

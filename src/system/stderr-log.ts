@@ -1,10 +1,20 @@
 /** Log lines for the small processes: JSON on stderr, in pino's shape, without pino's weight. */
+import fs from 'node:fs'
 import type { Log } from '../ports/log.ts'
 import type { Config } from '../contracts/config.ts'
 
 const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const
 
 export function stderrLog(level: Config['log']['level'], bound: object): Log {
+  return jsonLog(level, bound, (line) => process.stderr.write(line))
+}
+
+/** The same into a file, for a process whose stderr nobody keeps. Written at once: such a process may be killed. */
+export function fileLog(level: Config['log']['level'], bound: object, file: string): Log {
+  return jsonLog(level, bound, (line) => fs.appendFileSync(file, line, { mode: 0o600 }))
+}
+
+function jsonLog(level: Config['log']['level'], bound: object, write: (line: string) => void): Log {
   const lowest = LEVELS[level]
   const line = (number: number) => (fields: object, message: string) => {
     if (number < lowest) return
@@ -16,7 +26,7 @@ export function stderrLog(level: Config['log']['level'], bound: object): Log {
       ...readable(fields),
       msg: message,
     }
-    process.stderr.write(`${JSON.stringify(entry)}\n`)
+    write(`${JSON.stringify(entry)}\n`)
   }
   return { debug: line(20), info: line(30), warn: line(40), error: line(50) }
 }

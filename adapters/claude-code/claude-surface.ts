@@ -1,0 +1,176 @@
+/**
+ * One Claude Code session as a surface: reports its turns, rings its inbox while it is idle, and hands
+ * over a bell with the answer to a Stop. Whether a bell is due is the daemon's decision.
+ */
+import {
+  bellContinued,
+  bellPosted,
+  foundBusy,
+  hookFired,
+  registryForbids,
+  registryRead,
+  settled,
+  settlesAt,
+  startTracking,
+  type TrackedTurn,
+} from './turn-tracker.ts'
+import type { RegistryRecord, TurnEvent } from './turn-events.ts'
+import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+
+/** The client's own way in for messages from its children. Promises only that the bytes were taken. */
+export interface Inbox {
+  post(text: string): Promise<'sent' | 'unavailable' | 'failed'>
+}
+
+export interface ClaudeSurfaceDeps {
+  session_id: string | null
+  inbox: Inbox
+  clock: Clock
+  log: Log
+}
+
+export interface ClaudeSurface extends Surface {
+  open(host: SurfaceHost): void
+  /** Any hook of the main agent but Stop. */
+  hookFired(event: TurnEvent): void
+  /**
+   * The main agent stopped. Resolves with the bell that the answer must carry, or null. A bell for an
+   * aborted hook is never given: nobody reads its answer. The daemon arms it again when no receipt comes.
+   */
+  stopped(event: TurnEvent, aborted: () => boolean): Promise<Doorbell | null>
+  /** The answer that carries the bell has left this process. */
+  continuedWith(doorbell: Doorbell): void
+  registryRead(record: RegistryRecord | null): void
+  session(): string | null
+  close(): void
+}
+
+export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
+  const { clock, inbox, log } = deps
+  let state = startTracking(deps.session_id, clock.now())
+  let host: SurfaceHost | null = null
+  let timer: Timer | null = null
+  /** Rings that wait for the registry to catch up with the hooks. */
+  const watchers = new Set<() => void>()
+
+  const status = (): SurfaceStatus => ({
+    surface: 'claude-code',
+    session_id: state.session_id,
+    delivery: 'push',
+    turn: state.turn,
+    turn_seq: state.turn_seq,
+    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
+  })
+
+  /** Takes the next state over and tells whoever waits for a change. */
+  function move(next: TrackedTurn, how: { report: boolean } = { report: true }): void {
+    const before = state
+    state = next
+    if (next.turn !== before.turn || next.turn_seq !== before.turn_seq) {
+      log.debug({ turn: next.turn, turn_seq: next.turn_seq, registry: next.registry }, 'turn')
+    }
+    timer?.cancel()
+    const at = settlesAt(next)
+    timer =
+      at === null ? null : clock.after(Math.max(0, at - clock.now()), () => move(settled(state, clock.now())))
+    if (how.report && tellsMore(before, next)) void host?.report(status())
+    for (const check of watchers) check()
+  }
+
+  /** After a Stop the registry says `busy` for a moment longer. Resolves once it may be rung, or not. */
+  function registryAgrees(): Promise<boolean> {
+    if (!registryForbids(state)) return Promise.resolve(true)
+    return new Promise((resolve) => {
+      const done = (agrees: boolean) => {
+        watchers.delete(check)
+        patience.cancel()
+        resolve(agrees)
+      }
+      const check = () => {
+        if (state.turn !== 'idle') done(false)
+        else if (!registryForbids(state)) done(true)
+      }
+      const patience = clock.after(LIMITS.claude_registry_lag_ms, () => done(false))
+      watchers.add(check)
+    })
+  }
+
+  return {
+    status: async () => status(),
+
+    async notify_surface(doorbell): Promise<RingResult> {
+      const deferred: RingResult = { accepted: false, proof: 'deferred' }
+      if (state.turn !== 'idle') return deferred
+      const agrees = await registryAgrees()
+      if (state.turn !== 'idle') return deferred
+      if (!agrees) {
+        // A turn or a dialog that no hook told of. Saying busy makes the daemon wait for its end.
+        move(foundBusy(state, clock.now()))
+        return deferred
+      }
+      // Noted before it leaves: its receipt may be here before the post is done.
+      move(bellPosted(state, doorbell.doorbell_id))
+      const posted = await inbox.post(doorbell.text)
+      return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
+    },
+
+    async resume_surface() {
+      void host?.report(status())
+    },
+
+    open(daemon) {
+      host = daemon
+    },
+
+    hookFired(event) {
+      move(hookFired(state, event, clock.now()))
+    },
+
+    async stopped(event, aborted) {
+      move(hookFired(state, event, clock.now()), { report: false })
+      if (host === null) return null
+      if (aborted()) {
+        void host.report(status())
+        return null
+      }
+      const { doorbell } = await host.report({ ...status(), take: true })
+      if (doorbell !== null && aborted()) {
+        log.warn(
+          { doorbell_id: doorbell.doorbell_id },
+          'the client gave the Stop hook up; its bell is not given',
+        )
+        return null
+      }
+      return doorbell
+    },
+
+    continuedWith(doorbell) {
+      move(bellContinued(state, doorbell.doorbell_id, clock.now()))
+    },
+
+    registryRead(record) {
+      move(registryRead(state, record, clock.now()))
+    },
+
+    session: () => state.session_id,
+
+    close() {
+      timer?.cancel()
+      host = null
+    },
+  }
+}
+
+function tellsMore(before: TrackedTurn, after: TrackedTurn): boolean {
+  return (
+    before.turn !== after.turn ||
+    before.turn_seq !== after.turn_seq ||
+    before.session_id !== after.session_id ||
+    before.seen_doorbell_id !== after.seen_doorbell_id
+  )
+}

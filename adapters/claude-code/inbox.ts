@@ -1,0 +1,56 @@
+/**
+ * The inbox socket of a Claude Code session: newline-delimited JSON, an auth line and then the message.
+ *
+ * A message from a child of the session is taken in every permission mode, wakes an idle session within
+ * half a second and leaves a half-typed draft alone. What is written is never acknowledged, and a text
+ * equal to an earlier one is dropped in silence, which is why every doorbell's text is unique. Source:
+ * code.claude.com/docs/en/cross-session-messaging, the wire format as observed with version 2.1.329.
+ */
+import { randomUUID } from 'node:crypto'
+import net from 'node:net'
+import type { Inbox } from './claude-surface.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+export interface InboxOptions {
+  /** CLAUDE_CODE_MESSAGING_SOCKET; absent in a client too old to have one. */
+  socket: string | undefined
+  /** CLAUDE_CODE_MESSAGING_TOKEN. */
+  token: string | undefined
+  clock: Pick<Clock, 'after'>
+  log: Log
+}
+
+export function sessionInbox({ socket, token, clock, log }: InboxOptions): Inbox {
+  return {
+    post(content) {
+      if (socket === undefined) return Promise.resolve('unavailable')
+      const lines = [
+        ...(token === undefined ? [] : [{ type: 'auth', token }]),
+        { type: 'user', msgV: 1, msg_id: randomUUID(), priority: 'next', message: { role: 'user', content } },
+      ]
+      return new Promise((resolve) => {
+        const connection = net.connect(socket)
+        let connected = false
+        const done = (result: 'sent' | 'unavailable' | 'failed') => {
+          timeout.cancel()
+          resolve(result)
+        }
+        const timeout = clock.after(LIMITS.inbox_answer_ms, () => {
+          connection.destroy()
+          done('failed')
+        })
+        connection.once('connect', () => {
+          connected = true
+          connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => done('sent'))
+        })
+        connection.on('error', (error) => {
+          log.warn({ err: error }, 'the inbox took no bell')
+          done(connected ? 'failed' : 'unavailable')
+        })
+        connection.resume()
+      })
+    },
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * The worker: one process per Claude Code session, started by the plugin's keeper, that is the MCP
+ * bridge to the hub and the surface shim at once. The composition root of the adapter.
+ */
+import os from 'node:os'
+import path from 'node:path'
+import { claudeSurface } from './claude-surface.ts'
+import { sessionInbox } from './inbox.ts'
+import { RegistryRecord } from './turn-events.ts'
+import { createWorker } from './worker.ts'
+import { attachShim, type Shim } from '../shim.ts'
+import type { Config } from '../../src/contracts/config.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import { Identity } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import { startInBackground } from '../../src/system/background.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { loadConfig } from '../../src/system/config.ts'
+import { personaPaths, prepareHome, resolveHome, type Home } from '../../src/system/home.ts'
+import { findHub } from '../../src/system/hub-address.ts'
+import { connectLocally } from '../../src/system/local-socket.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { readOperatorToken } from '../../src/system/secrets.ts'
+import { fileLog, stderrLog } from '../../src/system/stderr-log.ts'
+import { VERSION } from '../../src/system/version.ts'
+import { watchText } from '../../src/system/watch-text.ts'
+import { createBridge } from '../../src/transports/bridge/bridge.ts'
+import { INSTRUCTIONS } from '../../src/transports/bridge/instructions.ts'
+import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
+import { createUpstream } from '../../src/transports/bridge/upstream.ts'
+
+const env = process.env
+const ids = createIds(systemClock, systemRandom)
+const transport = stdioLines(process.stdin, process.stdout)
+
+interface Place {
+  home: Home
+  config: Config
+  identity: Identity
+}
+
+try {
+  attend(place())
+} catch (error) {
+  // A session that was not started for a persona, or a home that is not in order. A worker that ended
+  // would be a failed hook on every prompt, so it stays and does nothing.
+  stayQuiet(error)
+}
+
+function place(): Place {
+  const home = resolveHome(env)
+  const config = loadConfig(home.config, env)
+  const identity = Identity.safeParse(env['TURNBELL_PERSONA'])
+  if (!identity.success) {
+    throw new TurnbellError('config_invalid', {
+      detail: 'This session acts for no persona: TURNBELL_PERSONA names none.',
+      hint: 'Start the client with `turnbell run --persona NAME`.',
+    })
+  }
+  prepareHome(home)
+  return { home, config, identity: identity.data }
+}
+
+function attend({ home, config, identity }: Place): void {
+  const respawned = env['TURNBELL_RESPAWN'] === '1'
+  // With the keeper in between, our parent is its shell; the client is that shell's parent.
+  const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
+  const bound = { name: 'claude-code', identity, host_pid }
+  const log = fileLog(config.log.level, bound, path.join(home.logs_dir, `${identity}.claude-code.log`))
+  log.info({ respawned, client_session: env['CLAUDE_CODE_SESSION_ID'] }, 'worker started')
+
+  const surface = claudeSurface({
+    session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,
+    inbox: sessionInbox({
+      socket: env['CLAUDE_CODE_MESSAGING_SOCKET'],
+      token: env['CLAUDE_CODE_MESSAGING_TOKEN'],
+      clock: systemClock,
+      log,
+    }),
+    clock: systemClock,
+    log,
+  })
+  const session = () => surface.session() ?? `claude-code-${host_pid}`
+  const upstream = createUpstream({
+    identity,
+    session_id: session,
+    locate: () => findHub(home, config),
+    operatorToken: () => readOperatorToken(home),
+    ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
+    query: '',
+    version: VERSION,
+    clock: systemClock,
+    log,
+  })
+  const worker = createWorker({
+    surface,
+    confirm: (drain_id) => bridge.drains.confirm(drain_id),
+    respawned,
+    log,
+  })
+  let shim: Shim | null = null
+
+  const bridge = createBridge({
+    upstream,
+    transport,
+    instructions: INSTRUCTIONS,
+    version: VERSION,
+    ids,
+    log,
+    async answer(call) {
+      const output = await worker.answer(call)
+      return output === null ? null : { content: [{ type: 'text', text: JSON.stringify(output) }] }
+    },
+    answerWritten: (call) => worker.answerWritten(call),
+    drainWritten: (call, { drain_id }) => worker.drainWritten(call, drain_id),
+    onToolsListed: watchRegistry,
+    onClose: leave,
+  })
+
+  let watching = false
+  /** Before the client has its tools a bell would ring an agent that cannot drain. */
+  function watchRegistry(): void {
+    if (watching) return
+    watching = true
+    const directory = env['CLAUDE_CONFIG_DIR'] ?? path.join(os.homedir(), '.claude')
+    watchText(path.join(directory, 'sessions', `${host_pid}.json`), (text) =>
+      surface.registryRead(recordIn(text)),
+    )
+  }
+  // A client that lives already says no hello to a worker that was replaced.
+  if (respawned) watchRegistry()
+
+  // What a killed worker drained and never handed on must go back before a turn of this session is
+  // reported: the next boundary would make it final.
+  void bridge.drains
+    .releaseLeft(session())
+    .catch((error: unknown) =>
+      log.warn({ err: error }, 'the hub was not asked for what an earlier worker left'),
+    )
+    .then(() => {
+      const { surface_socket } = personaPaths(home, config.tenant_id, identity, env)
+      shim = attachShim({
+        surface,
+        dial: (handlers) => connectLocally(surface_socket, handlers),
+        clock: systemClock,
+        log,
+      })
+      surface.open(shim)
+    })
+
+  function leave(): void {
+    log.info({}, 'the client is gone; worker ends')
+    surface.close()
+    shim?.close()
+    systemClock.after(LIMITS.bridge_close_ms, () => process.exit(0))
+    void bridge.drains.settled().then(() => process.exit(0))
+  }
+  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
+}
+
+function stayQuiet(error: unknown): void {
+  const log = stderrLog('info', { name: 'claude-code' })
+  const reason = error instanceof Error ? error : new Error(String(error))
+  log.warn({ err: error }, 'this session has no persona; turnbell stays quiet in it')
+  createBridge({
+    upstream: {
+      reached: () => false,
+      request: (method) =>
+        method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
+      close: () => {},
+    },
+    transport,
+    instructions: '',
+    version: VERSION,
+    ids,
+    log,
+    answer: ({ name }) =>
+      Promise.resolve(name === 'turn_event' ? { content: [{ type: 'text', text: '{}' }] } : null),
+    onClose: () => process.exit(0),
+  })
+}
+
+function startHub(home: Home): void {
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  startInBackground(bin, ['hub', '--home', home.root], home.hub_log, env)
+}
+
+function recordIn(text: string | null): RegistryRecord | null {
+  try {
+    const record = RegistryRecord.safeParse(JSON.parse(text ?? 'null'))
+    return record.success ? record.data : null
+  } catch {
+    // Caught half-written; the next change is read again.
+    return null
+  }
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Keeps one worker alive for one Claude Code session.
+#
+# The client does not restart a dead stdio server. It does speak the stateless revision of MCP, so a new
+# worker on the same pipes goes on without a handshake and the client notices nothing. A worker that ends
+# with 0 was told to, or its client is gone; anything else is brought back, ever more slowly while it
+# keeps failing.
+TURNBELL_HOST_PID=$PPID
+TURNBELL_RESPAWN=0
+export TURNBELL_HOST_PID TURNBELL_RESPAWN
+here=$(dirname "$0")
+failures=0
+while :; do
+  began=$(date +%s)
+  "${TURNBELL_NODE:-node}" "$here/shim.js" && exit 0
+  TURNBELL_RESPAWN=1
+  if [ $(($(date +%s) - began)) -ge 10 ]; then failures=0; fi
+  failures=$((failures + 1))
+  case $failures in
+    1 | 2 | 3) sleep 0.2 ;;
+    4 | 5) sleep 1 ;;
+    6 | 7) sleep 5 ;;
+    *) sleep 30 ;;
+  esac
+done

@@ -1,0 +1,44 @@
+/**
+ * What Claude Code's hooks tell the worker: the arguments of the unlisted tool `turn_event`.
+ *
+ * The client fills the placeholders of hooks.json: everything arrives as text, objects as JSON text,
+ * what an event does not have as the empty string. Captured from version 2.1.329, see
+ * test/fixtures/claude-code/.
+ */
+import { z } from 'zod'
+
+const Text = z.string().default('')
+
+export const TurnEvent = z.object({
+  event: z.string(),
+  session_id: Text,
+  /** Set when the event happened inside a subagent. */
+  agent_id: Text,
+  prompt: Text,
+  tool_name: Text,
+  tool_use_id: Text,
+  source: Text,
+  reason: Text,
+  notification_type: Text,
+  /** A JSON array of what still runs when the main agent stops. */
+  background_tasks: Text,
+})
+export type TurnEvent = z.infer<typeof TurnEvent>
+
+/** A stop with a subagent still at work leaves the session's registry at `busy`. */
+export function hasBackgroundTasks(event: TurnEvent): boolean {
+  try {
+    const tasks: unknown = JSON.parse(event.background_tasks || '[]')
+    return Array.isArray(tasks) && tasks.length > 0
+  } catch {
+    return false
+  }
+}
+
+/** The session registry's file `sessions/<pid>.json`: undocumented, the only sign of an interrupt. */
+export const RegistryRecord = z.object({
+  sessionId: z.string().optional(),
+  /** `shell` is a prompt with a background shell alive, `waiting` an open dialog. */
+  status: z.enum(['idle', 'busy', 'waiting', 'shell']).nullable().catch(null),
+})
+export type RegistryRecord = z.infer<typeof RegistryRecord>

@@ -1,0 +1,170 @@
+/**
+ * Where one Claude Code session's turn stands, from its hooks and its session registry. Pure: time
+ * comes in with each event, and what must be looked at again later is a deadline in the state.
+ *
+ * The hooks are exact and come first. They leave three gaps, which the registry fills:
+ * - an interrupt (Esc) fires no hook: the registry goes to its prompt and no Stop comes;
+ * - a prompt that was typed during a turn starts the next one without a hook;
+ * - a worker that was replaced knows nothing yet.
+ * The registry trails the hooks by a few milliseconds, so it is believed only once it has said the
+ * same for a while.
+ */
+import { hasBackgroundTasks, type RegistryRecord, type TurnEvent } from './turn-events.ts'
+import { shortBellId } from '../../src/contracts/doorbell.ts'
+import type { DoorbellId } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
+
+export interface TrackedTurn {
+  /** Claude's own id; it changes with /clear, fork and resume while the process stays. */
+  session_id: string | null
+  turn: Turn
+  turn_seq: number
+  turn_since_ms: number
+  registry: RegistryRecord['status']
+  registry_session_id: string | null
+  registry_since_ms: number
+  /** The last stop left subagents at work: until the next one the registry says nothing about the main agent. */
+  background: boolean
+  /** Bells that were given and not yet seen in the conversation, newest last. */
+  given: readonly DoorbellId[]
+  /** Of the given ones, the bell that went into the conversation with the answer to a Stop. */
+  continued_by: DoorbellId | null
+  seen_doorbell_id: DoorbellId | null
+}
+
+/** A receipt may come late, behind a dialog; more bells than this are never under way. */
+const GIVEN_MAX = 4
+
+export function startTracking(session_id: string | null, now_ms: number): TrackedTurn {
+  return {
+    session_id,
+    turn: 'unknown',
+    // Never behind the numbers of a worker that was killed: it began earlier and turns are slower
+    // than milliseconds.
+    turn_seq: now_ms,
+    turn_since_ms: now_ms,
+    registry: null,
+    registry_session_id: null,
+    registry_since_ms: now_ms,
+    background: false,
+    given: [],
+    continued_by: null,
+    seen_doorbell_id: null,
+  }
+}
+
+/** A hook of the main agent; those of subagents say nothing about its turn and must not come here. */
+export function hookFired(state: TrackedTurn, event: TurnEvent, now_ms: number): TrackedTurn {
+  switch (event.event) {
+    case 'UserPromptSubmit':
+      return busy(seenIn(inSession(state, event), event.prompt), now_ms)
+    case 'PreToolUse':
+    case 'PostToolUse':
+    case 'PermissionRequest':
+      return busy(continuationSeen(inSession(state, event)), now_ms)
+    case 'Stop':
+      return idle(
+        { ...continuationSeen(inSession(state, event)), background: hasBackgroundTasks(event) },
+        now_ms,
+      )
+    case 'StopFailure':
+      return idle(inSession(state, event), now_ms)
+    case 'SessionStart':
+      // After a compaction the turn goes on as it was; a cleared session stands at its prompt.
+      return event.source === 'clear' ? idle(inSession(state, event), now_ms) : inSession(state, event)
+    case 'Notification':
+      if (event.notification_type === 'permission_prompt') return busy(inSession(state, event), now_ms)
+      // A minute at the prompt: late, but it needs no registry.
+      if (event.notification_type === 'idle_prompt') return idle(inSession(state, event), now_ms)
+      return state
+    default:
+      return state
+  }
+}
+
+/** A bell went into the client's inbox. */
+export function bellPosted(state: TrackedTurn, doorbell_id: DoorbellId): TrackedTurn {
+  return { ...state, given: [...state.given, doorbell_id].slice(-GIVEN_MAX) }
+}
+
+/** A bell went out as the answer to a Stop: the agent goes on, in a turn of its own. */
+export function bellContinued(state: TrackedTurn, doorbell_id: DoorbellId, now_ms: number): TrackedTurn {
+  return { ...busy(bellPosted(state, doorbell_id), now_ms), continued_by: doorbell_id }
+}
+
+export function registryRead(state: TrackedTurn, record: RegistryRecord | null, now_ms: number): TrackedTurn {
+  const status = record?.status ?? null
+  const id = record?.sessionId ?? null
+  const next = { ...state }
+  if (status !== state.registry) {
+    next.registry = status
+    next.registry_since_ms = now_ms
+  }
+  // Only a change is news: the hooks may already know of a later session than a slow file does.
+  if (id !== null && id !== state.registry_session_id) {
+    next.registry_session_id = id
+    next.session_id = id
+  }
+  return settled(next, now_ms)
+}
+
+/** The registry contradicts the hooks at this moment: a ring would land in a turn or a dialog. */
+export function registryForbids(state: TrackedTurn): boolean {
+  return !state.background && (state.registry === 'busy' || state.registry === 'waiting')
+}
+
+/** A ring found the session busy although no hook said so. */
+export function foundBusy(state: TrackedTurn, now_ms: number): TrackedTurn {
+  return busy(state, now_ms)
+}
+
+/** When `settled` would next change something, or null. */
+export function settlesAt(state: TrackedTurn): number | null {
+  const since = Math.max(state.registry_since_ms, state.turn_since_ms)
+  const at_prompt = atPrompt(state)
+  if (at_prompt && state.turn === 'busy') return since + LIMITS.claude_settle_ms
+  if (at_prompt && state.turn === 'unknown') return since + LIMITS.claude_registry_lag_ms
+  if (registryForbids(state) && state.turn !== 'busy') return since + LIMITS.claude_registry_lag_ms
+  return null
+}
+
+/** Believes the registry where it has contradicted the hooks long enough. */
+export function settled(state: TrackedTurn, now_ms: number): TrackedTurn {
+  const at = settlesAt(state)
+  if (at === null || now_ms < at) return state
+  return atPrompt(state) ? idle(state, now_ms) : busy(state, now_ms)
+}
+
+function atPrompt(state: TrackedTurn): boolean {
+  return state.registry === 'idle' || state.registry === 'shell'
+}
+
+function inSession(state: TrackedTurn, event: TurnEvent): TrackedTurn {
+  return event.session_id === '' ? state : { ...state, session_id: event.session_id }
+}
+
+function busy(state: TrackedTurn, now_ms: number): TrackedTurn {
+  // A prompt that is typed during a turn belongs to it as far as anybody can see.
+  if (state.turn === 'busy') return state
+  return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, turn_since_ms: now_ms }
+}
+
+function idle(state: TrackedTurn, now_ms: number): TrackedTurn {
+  return { ...state, turn: 'idle', turn_since_ms: now_ms, continued_by: null }
+}
+
+/** The short id in a prompt is the receipt of the bell that carries it. */
+function seenIn(state: TrackedTurn, prompt: string): TrackedTurn {
+  const seen = state.given.findLast((bell) => prompt.includes(`(bell ${shortBellId(bell)})`))
+  return seen === undefined ? state : seenNow(state, seen)
+}
+
+/** An answered Stop shows itself by what the agent does next: there is no prompt to read. */
+function continuationSeen(state: TrackedTurn): TrackedTurn {
+  return state.continued_by === null ? state : { ...seenNow(state, state.continued_by), continued_by: null }
+}
+
+function seenNow(state: TrackedTurn, seen: DoorbellId): TrackedTurn {
+  return { ...state, seen_doorbell_id: seen, given: state.given.filter((bell) => bell !== seen) }
+}

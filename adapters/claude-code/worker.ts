@@ -1,0 +1,160 @@
+/**
+ * What Claude Code's one process per session does with a call: hooks come in as calls of the unlisted
+ * tool `turn_event`, everything else goes to the hub. Decides nothing about ringing.
+ */
+import type { ClaudeSurface } from './claude-surface.ts'
+import { TurnEvent } from './turn-events.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import type { DrainId } from '../../src/contracts/ids.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+/** A call as the bridge hands it over; only what is needed of it. */
+export interface WorkerCall {
+  name: string
+  args: Record<string, unknown>
+  meta: Record<string, unknown>
+  signal: AbortSignal
+}
+
+export interface WorkerDeps {
+  surface: ClaudeSurface
+  /** Tells the hub that the client has what was drained. */
+  confirm: (drain_id: DrainId) => void
+  /** A worker that replaced a killed one may have missed the hook that announced a call. */
+  respawned: boolean
+  log: Log
+}
+
+/** JSON text for the client to read as a hook's output. */
+export type HookOutput = Record<string, unknown>
+
+export interface Worker {
+  /** The hook's output, null for a call that is none. @throws TurnbellError for what the agent may not do. */
+  answer(call: WorkerCall): Promise<HookOutput | null>
+  /** The answer to that hook is in the client's pipe. */
+  answerWritten(call: WorkerCall): void
+  drainWritten(call: WorkerCall, drain_id: DrainId): void
+}
+
+const HOOK_TOOL = 'turn_event'
+const DRAIN_TOOL = 'signals_pending'
+/** The tools an agent may use without asking: reading its own queue, and answering. */
+const OWN_TOOLS = /__(signals_pending|signals)$/
+/** Only set on calls that a model made; a hook's call has none. */
+const MODEL_MARK = 'claudecode/toolUseId'
+/** Announced calls that never came; a turn has few. */
+const ANNOUNCED_MAX = 64
+
+export function createWorker({ surface, confirm, respawned, log }: WorkerDeps): Worker {
+  /** Who makes an announced call: a subagent's id, or the empty string for the main agent. */
+  const announced = new Map<string, string>()
+  /** Drains whose answer was written, until the client says that it ran the tool. */
+  const written = new Map<string, DrainId>()
+  const bells = new WeakMap<WorkerCall, Doorbell>()
+  let hooks_work = respawned
+
+  async function hook(call: WorkerCall): Promise<HookOutput> {
+    const parsed = TurnEvent.safeParse(call.args)
+    if (!parsed.success) {
+      log.warn({ issues: parsed.error.issues }, 'a hook came in a form this worker does not know')
+      return {}
+    }
+    const event = parsed.data
+    hooks_work = true
+    log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
+    if (event.event === 'PreToolUse') return toolAnnounced(event)
+    if (event.event === 'PostToolUse') toolUsed(event)
+    // What a subagent does is part of the main agent's turn, and says nothing about where that stands.
+    if (event.agent_id !== '') return {}
+    if (event.event !== 'Stop') {
+      surface.hookFired(event)
+      return {}
+    }
+    // The turn is over: whatever its answers carried has been read.
+    for (const drain_id of written.values()) confirm(drain_id)
+    written.clear()
+    const bell = await surface.stopped(event, () => call.signal.aborted)
+    if (bell === null) return {}
+    bells.set(call, bell)
+    return { hookSpecificOutput: { hookEventName: 'Stop', additionalContext: bell.text } }
+  }
+
+  function toolAnnounced(event: TurnEvent): HookOutput {
+    announced.set(event.tool_use_id, event.agent_id)
+    for (const oldest of announced.keys()) {
+      if (announced.size <= ANNOUNCED_MAX) break
+      announced.delete(oldest)
+    }
+    if (event.agent_id === '') surface.hookFired(event)
+    if (event.agent_id !== '' && event.tool_name.endsWith(`__${DRAIN_TOOL}`)) {
+      return decision('deny', "A subagent may not take the main agent's signals; go on with your task.")
+    }
+    // A rule that the user wrote, to ask or to deny, still stands above this.
+    return OWN_TOOLS.test(event.tool_name) ? decision('allow', "turnbell's own tool") : {}
+  }
+
+  function toolUsed(event: TurnEvent): void {
+    const drain_id = written.get(event.tool_use_id)
+    if (drain_id === undefined) return
+    written.delete(event.tool_use_id)
+    confirm(drain_id)
+  }
+
+  /** Main and subagent call alike; only the hook before the call tells them apart. */
+  function refuseSubagents(call: WorkerCall): void {
+    const mark = call.meta[MODEL_MARK]
+    const tool_use_id = typeof mark === 'string' ? mark : ''
+    const agent_id = announced.get(tool_use_id)
+    announced.delete(tool_use_id)
+    if (agent_id !== undefined && agent_id !== '') {
+      call.meta['agent_id'] = agent_id
+      if (call.name === DRAIN_TOOL) {
+        throw new TurnbellError('subagent_forbidden', {
+          detail: `The call came from the subagent ${agent_id}.`,
+        })
+      }
+    }
+    if (agent_id === undefined && call.name === DRAIN_TOOL && hooks_work) {
+      // Not announced although hooks work: this worker began in between. Refusing costs one more call;
+      // guessing wrong would hand the main agent's signals to a subagent.
+      hooks_work = false
+      throw new TurnbellError('subagent_forbidden', {
+        detail: 'It could not be told who makes this call, because the worker was restarted during it.',
+        hint: 'Call signals_pending once more.',
+      })
+    }
+  }
+
+  return {
+    async answer(call) {
+      if (call.name !== HOOK_TOOL) {
+        refuseSubagents(call)
+        return null
+      }
+      if (call.meta[MODEL_MARK] !== undefined) {
+        log.warn({}, 'a model called turn_event; refused')
+        throw new TurnbellError('kind_forbidden', {
+          detail: 'turn_event is for the client itself.',
+          hint: 'There is nothing to call here; go on.',
+        })
+      }
+      return hook(call)
+    },
+    answerWritten(call) {
+      const bell = bells.get(call)
+      if (bell === undefined) return
+      if (call.signal.aborted) log.warn({ doorbell_id: bell.doorbell_id }, 'a bell went out too late')
+      else surface.continuedWith(bell)
+    },
+    drainWritten(call, drain_id) {
+      const tool_use_id = call.meta[MODEL_MARK]
+      if (typeof tool_use_id === 'string') written.set(tool_use_id, drain_id)
+      else confirm(drain_id)
+    },
+  }
+}
+
+function decision(permissionDecision: 'allow' | 'deny', permissionDecisionReason: string): HookOutput {
+  return { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision, permissionDecisionReason } }
+}

@@ -1,0 +1,141 @@
+/** `turnbell mcp`: MCP over stdio for one persona's client. The composition root of the bridge. */
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { createBridge } from './bridge.ts'
+import { INSTRUCTIONS } from './instructions.ts'
+import { stdioLines } from './stdio-lines.ts'
+import { createUpstream } from './upstream.ts'
+import type { Config } from '../../contracts/config.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { exitCodeOf } from '../../contracts/exit-codes.ts'
+import { Identity } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { startInBackground } from '../../system/background.ts'
+import { systemClock } from '../../system/clock.ts'
+import { loadConfig } from '../../system/config.ts'
+import { type Home, prepareHome, resolveHome } from '../../system/home.ts'
+import { findHub } from '../../system/hub-address.ts'
+import { createIds, systemRandom } from '../../system/random.ts'
+import { readOperatorToken } from '../../system/secrets.ts'
+import { stderrLog } from '../../system/stderr-log.ts'
+import { VERSION } from '../../system/version.ts'
+
+interface Settings {
+  home: Home
+  config: Config
+  identity: Identity
+  /** An address given on the command line: then no hub of this home is started in its place. */
+  hub: string | undefined
+  autostart: boolean
+  query: string
+}
+
+export async function main(argv: string[]): Promise<void> {
+  try {
+    serve(settingsFrom(argv, process.env))
+  } catch (error) {
+    const known = error instanceof TurnbellError
+    process.stderr.write(known ? `${error.message}\n${error.hint}\n` : `${String(error)}\n`)
+    process.exitCode = exitCodeOf(error)
+  }
+}
+
+function serve({ home, config, identity, hub, autostart, query }: Settings): void {
+  const ids = createIds(systemClock, systemRandom)
+  const log = stderrLog(config.log.level, { name: 'bridge', identity })
+  // One process is one run of the client: a name that no other run has.
+  const session_id = `mcp-${ids.next()}`
+  const upstream = createUpstream({
+    identity,
+    session_id: () => session_id,
+    locate: () => findHub(home, config, hub),
+    operatorToken: () => readOperatorToken(home),
+    ...(autostart ? { startHub: () => startHub(home) } : {}),
+    query,
+    version: VERSION,
+    clock: systemClock,
+    log,
+  })
+  const bridge = createBridge({
+    upstream,
+    transport: stdioLines(process.stdin, process.stdout),
+    instructions: INSTRUCTIONS,
+    version: VERSION,
+    ids,
+    log,
+    onClose: () => leave(),
+  })
+
+  /** Says what is still owed to the hub, but never keeps a client waiting that is gone. */
+  function leave(): void {
+    systemClock.after(LIMITS.bridge_close_ms, () => process.exit(0))
+    void bridge.drains.settled().then(() => process.exit(0))
+  }
+  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
+}
+
+function startHub(home: Home): void {
+  prepareHome(home)
+  const bin = path.join(import.meta.dirname, 'turnbell.js')
+  startInBackground(bin, ['hub', '--home', home.root], home.hub_log, process.env)
+}
+
+function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
+  const values = parsed(argv)
+  const home = resolveHome(env, values.home)
+  const config = loadConfig(home.config, env)
+  const identity = Identity.safeParse(values.persona ?? env['TURNBELL_PERSONA'])
+  if (!identity.success) {
+    throw new TurnbellError('usage_invalid', {
+      detail: 'No persona is named.',
+      hint: 'Say for whom: `turnbell mcp --persona NAME`, or set TURNBELL_PERSONA.',
+    })
+  }
+  const hub = values.hub ?? values['prefer-daemon']
+  return {
+    home,
+    config,
+    identity: identity.data,
+    hub,
+    autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
+    query: queryOf(values.detail, values.facet),
+  }
+}
+
+const DETAILS = ['full', 'compact', 'micro']
+
+function parsed(argv: string[]) {
+  try {
+    const { values } = parseArgs({
+      args: argv,
+      options: {
+        home: { type: 'string' },
+        persona: { type: 'string' },
+        hub: { type: 'string' },
+        'prefer-daemon': { type: 'string' },
+        'no-autostart': { type: 'boolean' },
+        // Stdio is all there is; the flag is what other tools of this kind are started with.
+        stdio: { type: 'boolean' },
+        json: { type: 'boolean' },
+        facet: { type: 'string', multiple: true },
+        detail: { type: 'string' },
+      },
+    })
+    if (values.detail !== undefined && !DETAILS.includes(values.detail)) {
+      throw new Error(`--detail is one of ${DETAILS.join(', ')}, not ${values.detail}`)
+    }
+    return values
+  } catch (cause) {
+    throw new TurnbellError('usage_invalid', {
+      detail: cause instanceof Error ? cause.message : String(cause),
+      hint: 'See `turnbell mcp --help`.',
+      cause,
+    })
+  }
+}
+
+function queryOf(detail: string | undefined, facets: readonly string[] = []): string {
+  const query = new URLSearchParams(facets.map((facet): [string, string] => ['facet', facet]))
+  if (detail !== undefined) query.set('detail', detail)
+  return query.size === 0 ? '' : `?${query.toString()}`
+}

@@ -1,0 +1,247 @@
+/**
+ * The hub as the bridge calls it: MCP requests of the stateless revision 2026-07-28 by plain POST.
+ *
+ * Nothing is kept open and no session is made, so a hub that was restarted is noticed by nobody: a call
+ * that finds it away waits for it, at most `bridge_wait_ms`. What may have reached a hub that then died
+ * is only said again where saying it twice is harmless.
+ */
+import { z } from 'zod'
+import { HubAway, hubPost, type HubAnswer } from './hub-post.ts'
+import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
+import type { Identity, SessionId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { TokenAnswer } from '../../contracts/token.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+
+const PROTOCOL = '2026-07-28'
+
+export interface UpstreamDeps {
+  identity: Identity
+  /** The agent's session as its client names it; leases are held under it. */
+  session_id: () => SessionId
+  /** Where the hub is now. Asked for every attempt: a restarted hub may have another port. */
+  locate: () => string
+  /** Null while the home has none: then no hub ever ran in it. */
+  operatorToken: () => string | null
+  /** Starts a hub in the background; absent where that is not wanted. */
+  startHub?: () => void
+  /** Added to the address of `/mcp`: how much of the hub is shown. */
+  query: string
+  version: string
+  clock: Clock
+  log: Log
+}
+
+export type Params = Record<string, unknown>
+export type Result = Record<string, unknown>
+
+/** A JSON-RPC error of the hub, to be passed on as it is. */
+export class RpcFailure extends Error {
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, data: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+export interface RequestOptions {
+  /** Saying it twice does no harm. */
+  repeatable: boolean
+  abort?: AbortSignal
+  /** How long to wait for a hub that is away. */
+  wait_ms?: number
+}
+
+export interface Upstream {
+  /**
+   * @throws RpcFailure for an error of the protocol, TurnbellError `hub_unreachable` when no hub came
+   * back in time, or one of the hub's own refusals.
+   */
+  request(method: string, params: Params, options: RequestOptions): Promise<Result>
+  /** True once a hub has answered. */
+  reached(): boolean
+  close(): void
+}
+
+const RpcAnswer = z.object({
+  result: z.record(z.string(), z.unknown()).optional(),
+  error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
+})
+
+export function createUpstream(deps: UpstreamDeps): Upstream {
+  const { clock, log } = deps
+  const http = hubPost(clock)
+  let token: { text: string; session_id: SessionId; renew_at: number } | null = null
+  let next_id = 1
+  let reached = false
+  let started_at = -Infinity
+
+  async function tokenFor(session_id: SessionId, abort?: AbortSignal): Promise<string> {
+    if (token !== null && token.session_id === session_id && clock.monotonic() < token.renew_at)
+      return token.text
+    const operator = deps.operatorToken()
+    if (operator === null)
+      throw new HubAway(true, new Error('this home has no operator token: no hub ever ran in it'))
+    const asked_at = clock.monotonic()
+    const answer = await http.post(
+      `${deps.locate()}/auth/token`,
+      { authorization: `Bearer ${operator}` },
+      { identity: deps.identity, kind: 'agent', session_id },
+      abort,
+    )
+    if (answer.status !== 200) throw refusalIn(answer)
+    const { token: text, expires_in } = TokenAnswer.parse(JSON.parse(answer.body))
+    token = { text, session_id, renew_at: asked_at + expires_in * 1000 * LIMITS.token_renew_ratio }
+    return text
+  }
+
+  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+    const bearer = await tokenFor(deps.session_id(), abort)
+    const name = params['name'] ?? params['uri']
+    const answer = await http.post(
+      `${deps.locate()}/mcp${deps.query}`,
+      {
+        authorization: `Bearer ${bearer}`,
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': PROTOCOL,
+        'mcp-method': method,
+        ...(typeof name === 'string' ? { 'mcp-name': headerText(name) } : {}),
+      },
+      { jsonrpc: '2.0', id: next_id++, method, params: enveloped(params, deps.version) },
+      abort,
+    )
+    return resultIn(answer)
+  }
+
+  function startIfWanted(away_ms: number): void {
+    if (deps.startHub === undefined) return
+    // One that ran a moment ago is probably being restarted by whoever runs it.
+    if (reached && away_ms < LIMITS.bridge_autostart_after_ms) return
+    if (clock.monotonic() - started_at < LIMITS.bridge_wait_ms) return
+    started_at = clock.monotonic()
+    log.info({}, 'no hub answers; starting one')
+    deps.startHub()
+  }
+
+  return {
+    reached: () => reached,
+
+    async request(method, params, { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms }) {
+      const began = clock.monotonic()
+      let delay_ms: number = LIMITS.bridge_retry_min_ms
+      let renewed = false
+      for (;;) {
+        try {
+          const result = await attempt(method, params, abort)
+          reached = true
+          return result
+        } catch (error) {
+          if (abort?.aborted === true) throw error
+          const refused = error instanceof TurnbellError ? error.code : null
+          if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
+            token = null
+            renewed = true
+            continue
+          }
+          const away = error instanceof HubAway || refused === 'hub_stopping' || refused === 'hub_not_ready'
+          if (!away) throw error
+          const away_ms = clock.monotonic() - began
+          if (error instanceof HubAway && !error.unsent && !repeatable) throw uncertain(error)
+          if (away_ms + delay_ms > wait_ms) throw unreachable(deps.locate(), error)
+          startIfWanted(away_ms)
+          await pause(clock, delay_ms, abort)
+          delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
+        }
+      }
+    },
+
+    close: () => http.close(),
+  }
+}
+
+/** Every request of this revision says who asks; there is no handshake to remember it from. */
+function enveloped(params: Params, version: string): Params {
+  const meta = (params['_meta'] ?? {}) as Record<string, unknown>
+  return {
+    ...params,
+    _meta: {
+      ...meta,
+      'io.modelcontextprotocol/protocolVersion': PROTOCOL,
+      'io.modelcontextprotocol/clientInfo': { name: 'turnbell-bridge', version },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  }
+}
+
+/** The specification's sentinel for names that no header can carry. */
+function headerText(name: string): string {
+  const plain = /^[\x21-\x7e]+$/.test(name) && !name.startsWith('=?')
+  return plain ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`
+}
+
+function resultIn(answer: HubAnswer): Result {
+  const parsed = RpcAnswer.safeParse(jsonIn(answer))
+  if (parsed.success && parsed.data.result !== undefined) return parsed.data.result
+  if (parsed.success && parsed.data.error !== undefined) {
+    const { code, message, data } = parsed.data.error
+    throw new RpcFailure(code, message, data)
+  }
+  throw refusalIn(answer)
+}
+
+/** The last message of an event stream is the answer; what came before it was progress. */
+function jsonIn({ content_type, body }: HubAnswer): unknown {
+  const text = content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function lastEvent(body: string): string | undefined {
+  const events = body.split(/\r?\n\r?\n/).map((block) =>
+    block
+      .split(/\r?\n/)
+      .filter((line) => line.startsWith('data:'))
+      .map((line) => line.slice('data:'.length).trimStart())
+      .join('\n'),
+  )
+  return events.findLast((data) => data !== '')
+}
+
+function refusalIn(answer: HubAnswer): TurnbellError {
+  const problem = Problem.safeParse(jsonIn(answer))
+  if (problem.success) return fromProblem(problem.data)
+  return new TurnbellError('internal', {
+    detail: `The hub answered ${answer.status} without a problem: ${answer.body.slice(0, 200)}`,
+  })
+}
+
+function unreachable(url: string, cause: unknown): TurnbellError {
+  return new TurnbellError('hub_unreachable', {
+    detail: `No hub answered at ${url}.`,
+    hint: 'Nothing was lost and nothing was done. Start the hub with `turnbell hub` or `turnbell up`, then call again.',
+    cause,
+  })
+}
+
+function uncertain(cause: HubAway): TurnbellError {
+  return new TurnbellError('hub_unreachable', {
+    detail: `The hub went away before it answered: ${cause.message}`,
+    hint: 'It may or may not have acted. Look before you call again.',
+    cause,
+  })
+}
+
+async function pause(clock: Clock, delay_ms: number, abort?: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = clock.after(delay_ms, resolve)
+    abort?.addEventListener('abort', () => (timer.cancel(), resolve()), { once: true })
+  })
+  abort?.throwIfAborted()
+}
