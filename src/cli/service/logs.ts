@@ -44,7 +44,8 @@ export function describeLine(line: string): string {
   if (value === null || typeof value !== 'object') return printable(line)
   const { time, level, msg, pid: _pid, hostname: _host, v: _v, ...rest } = value as Record<string, unknown>
   const when = typeof time === 'number' ? new Date(time).toISOString() : typeof time === 'string' ? time : ''
-  const how = typeof level === 'number' ? (LEVELS[level] ?? String(level)) : String(level ?? '')
+  const how =
+    typeof level === 'number' ? (LEVELS[level] ?? `${level}`) : typeof level === 'string' ? level : ''
   const more = Object.keys(rest).length === 0 ? '' : `  ${JSON.stringify(rest)}`
   return printable(`${when}  ${how.padEnd(5)}  ${typeof msg === 'string' ? msg : ''}${more}`.trim())
 }
