@@ -1,0 +1,229 @@
+/**
+ * A hub without its WebSocket and without a disk: real modules over memory stores, the real kernel, the
+ * real HTTP and MCP doors on a real loopback port.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { FACADES } from '../../src/facades/all.ts'
+import { createTokens } from '../../src/hub/tokens.ts'
+import type { Facade } from '../../src/kernel/define.ts'
+import { createKernel, type DispatchLine, type Kernel } from '../../src/kernel/dispatch.ts'
+import { projectMcp } from '../../src/kernel/project-mcp.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import type { Json } from '../../src/contracts/ids.ts'
+import type { Caller } from '../../src/contracts/token.ts'
+import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
+import { createRegistrations } from '../../src/modules/registry/registrations.ts'
+import { createRouteResolver } from '../../src/modules/registry/route.ts'
+import type { SignalEvents } from '../../src/modules/signals/events.ts'
+import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
+import type { EventLog } from '../../src/ports/event-log.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
+import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import type { Doors } from '../../src/transports/doors.ts'
+import { createHttpTransport } from '../../src/transports/http/server.ts'
+import { createMcpHttp, type McpHttp } from '../../src/transports/mcp/http.ts'
+
+export interface SmallHub {
+  url: string
+  port: number
+  server: Server
+  kernel: Kernel
+  signals: SignalModule
+  personas: PersonaRegistry
+  store: SignalStore
+  events: EventLog
+  mcp: McpHttp
+  /** Lines for logs/dispatch.jsonl. */
+  lines: DispatchLine[]
+  /** What was logged, with its level. */
+  logged: { level: string; fields: object; message: string }[]
+  /** Change it to see a hub that is not ready. */
+  readiness: { ready: boolean; reason: string | null }
+  operator: string
+  token(identity: string, kind?: 'agent' | 'daemon' | 'observer', session_id?: string): string
+  expiredToken(identity: string): string
+  /** One request with a JSON body, as the operator unless another token is given (null for none). */
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface RequestOptions {
+  token?: string | null
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface Answer {
+  status: number
+  type: string
+  headers: Headers
+  body: Json & Record<string, never>
+  text: string
+}
+
+const OPERATOR = 'operator-secret'
+
+export async function startSmallHub(options: { facades?: readonly Facade[] } = {}): Promise<SmallHub> {
+  const clock = systemClock
+  const ids = createIds(clock, systemRandom)
+  const logged: SmallHub['logged'] = []
+  const at = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, fields, message })
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+
+  const store = createMemorySignalStore(clock)
+  const events = createMemoryEventLog(clock)
+  const registrations = createRegistrations({ clock, events: { joined: () => {}, left: () => {} } })
+  const personas = await openPersonaRegistry({
+    records: createMemoryRecordStore(),
+    registrations,
+    pendingCount: (identity) => store.pendingCount(identity),
+    changed: () => {},
+    clock,
+    ids,
+    log,
+  })
+  const routes = createRouteResolver(registrations)
+  const signals = createSignals({ store, personas, routes, events: signalEvents(events), clock, ids, log })
+  await signals.start()
+
+  const lines: DispatchLine[] = []
+  const kernel = createKernel({
+    facades: options.facades ?? FACADES,
+    modules: { signals, personas },
+    events,
+    clock,
+    ids,
+    log,
+    line: (line) => lines.push(line),
+  })
+  const tokens = createTokens({ signing_key: 'k', operator_token: OPERATOR, tenant_id: 'local', clock })
+  const server = createServer()
+  const port = await listening(server)
+  const readiness: SmallHub['readiness'] = { ready: true, reason: null }
+  const doors: Doors = {
+    authenticate: (token) => tokens.authenticate(token),
+    issueToken: (caller, request) => tokens.issue(caller, request),
+    health: () => ({
+      status: 'ok',
+      version: '0.0.0',
+      uptime_s: 1,
+      connected: { agent: 0, daemon: 0, observer: 0 },
+    }),
+    readiness: () => readiness,
+    metricsText: () => Promise.resolve('# HELP turnbell_hub_up 1\nturnbell_hub_up 1\n'),
+    events,
+    ownHosts: () => [`127.0.0.1:${port}`, `localhost:${port}`],
+    log,
+    clock,
+    ids,
+  }
+  const projection = projectMcp(kernel.registry)
+  const mcp = await createMcpHttp({ kernel, projection, doors, version: '0.0.0' })
+  const http = createHttpTransport({ kernel, doors, version: '0.0.0', raw: [mcp] })
+  await http.start(server)
+
+  const url = `http://127.0.0.1:${port}`
+  const sign = (caller: Omit<Caller, 'tenant_id'>, exp: number) =>
+    tokens.sign({ tenant_id: 'local', ...caller, exp } as Parameters<typeof tokens.sign>[0])
+  return {
+    url,
+    port,
+    server,
+    kernel,
+    signals,
+    personas,
+    store,
+    events,
+    mcp,
+    lines,
+    logged,
+    readiness,
+    operator: OPERATOR,
+    token: (identity, kind = 'agent', session_id) =>
+      sign(
+        { identity, kind, ...(session_id === undefined ? {} : { session_id }) },
+        Math.floor(clock.now() / 1000) + 3600,
+      ),
+    expiredToken: (identity) => sign({ identity, kind: 'agent' }, 1),
+    request: (method, path, request = {}) => ask(url, OPERATOR, method, path, request),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      await http.stop()
+      server.closeAllConnections()
+      await closed
+      await events.close()
+      await store.close()
+    },
+  }
+}
+
+/** The hub's own mapping lives in `hub/push.ts`; a door only needs to hear of pushes. */
+function signalEvents(events: EventLog): SignalEvents {
+  const none = () => {}
+  return {
+    pushed: (push) => {
+      events.append({
+        type: 'signal.pushed',
+        agent_id: push.to,
+        data: { signal_id: push.signal_id, from: push.from, intent: push.intent },
+      })
+    },
+    repeated: none,
+    drained: none,
+    confirmed: none,
+    released: none,
+    replayed: none,
+    completed: none,
+    expired: none,
+    dead: none,
+    replyRefused: none,
+    rung: none,
+  }
+}
+
+async function ask(
+  url: string,
+  operator: string,
+  method: string,
+  path: string,
+  { token = operator, body, headers = {} }: RequestOptions,
+): Promise<Answer> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const type = response.headers.get('content-type') ?? ''
+  const parsed = (type.includes('json') ? JSON.parse(text) : null) as Answer['body']
+  return { status: response.status, type, headers: response.headers, body: parsed, text }
+}
+
+function listening(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}
+
+/** The problem's code of a refused call; fails when it was not refused. */
+export async function refusedWith(call: () => unknown): Promise<string> {
+  try {
+    await call()
+  } catch (error) {
+    if (error instanceof TurnbellError) return error.code
+    throw error
+  }
+  throw new Error('it was not refused')
+}
