@@ -14,5 +14,12 @@ const BUNDLES: Record<string, string> = { hub: './hub.js', daemon: './daemon.js'
 const bundle = command === undefined ? undefined : BUNDLES[command]
 const wantsHelp = rest.includes('--help') || rest.includes('-h')
 
+// A service manager that starts again after every failure (launchd) cannot be told which failures are
+// final, so these are told to it as success. See service-templates/.
+const finalExits = (process.env['TURNBELL_FINAL_EXITS'] ?? '').split(' ')
+process.on('exit', (code) => {
+  if (finalExits.includes(String(code))) process.exitCode = 0
+})
+
 const program = (await import(bundle !== undefined && !wantsHelp ? bundle : './cli.js')) as Program
 await program.main(bundle !== undefined && !wantsHelp ? rest : process.argv.slice(2))
