@@ -48,7 +48,7 @@ async function pastClient(token: string): Promise<AnyClient> {
   const transport = new PastTransport(new URL(`${hub.url}/mcp`), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },
   })
-  await client.connect(transport as Parameters<typeof client.connect>[0])
+  await client.connect(transport)
   return {
     updates,
     protocol: () => transport.protocolVersion,
