@@ -12,7 +12,8 @@
  * A run that ends well ends the turn, which makes what it drained final. A run that fails, or is cut
  * off, may have died with signals in its hands: the surface then goes on under a new session id, so
  * the hub takes back what the old session drained and had not confirmed. The program finds the id in
- * TURNBELL_SESSION_ID and drains under it.
+ * TURNBELL_SESSION_ID and drains under it. A new session is owed a bell at once, so a program that keeps
+ * failing would be run without a pause: its turn is `unknown` for a while first, longer each time.
  */
 import { z } from 'zod'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
@@ -87,6 +88,8 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   let turn: Turn = own_turns ? 'idle' : 'unknown'
   let running: Program | null = null
   let orphan: Timer | null = null
+  let failures = 0
+  let pause: Timer | null = null
 
   const status = (): SurfaceStatus => ({ surface: 'command', session_id, delivery: 'push', turn, turn_seq })
 
@@ -96,13 +99,24 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
     void host?.report(status())
   }
 
-  /** `well` says that the program ended by itself with code 0. */
-  function programEnded(well: boolean): void {
+  /** Null when the program could not even be started: then it drained nothing, and its session goes on. */
+  function programEnded(how: 'well' | 'badly' | null): void {
     running = null
     deps.run_file.remove()
-    if (!well) session_id = deps.ids.next()
-    if (own_turns) move('idle')
-    else if (!well) void host?.report(status())
+    if (how !== 'badly') {
+      failures = 0
+      if (own_turns) move('idle')
+      return
+    }
+    session_id = deps.ids.next()
+    if (!own_turns) return void host?.report(status())
+    const pause_ms = Math.min(LIMITS.command_pause_min_ms * 2 ** failures, LIMITS.command_pause_max_ms)
+    failures = Math.min(failures + 1, 30)
+    move('unknown')
+    pause = clock.after(pause_ms, () => {
+      pause = null
+      move('idle')
+    })
   }
 
   function begin(doorbell: Doorbell): Promise<ProgramExit> {
@@ -123,7 +137,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
     return program.exited.then((exit) => {
       cut.cancel()
       if (exit.code !== 0) log.warn(exit, 'the command failed')
-      programEnded(exit.code === 0)
+      programEnded(program.pid === undefined ? null : exit.code === 0 ? 'well' : 'badly')
       return exit
     })
   }
@@ -141,7 +155,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
       orphan?.cancel()
       orphan = null
       // How it ended is nobody's child to know, so it counts as having failed.
-      programEnded(false)
+      programEnded('badly')
     })
   }
 
@@ -180,6 +194,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
 
     close() {
       orphan?.cancel()
+      pause?.cancel()
       host = null
     },
   }

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
 import { CallAnswer, EventsPage, Health } from '../contracts/http.ts'
-import type { RegistrationKind } from '../contracts/ids.ts'
+import { Json, type RegistrationKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { TokenAnswer } from '../contracts/token.ts'
 
@@ -17,6 +17,8 @@ export interface HubClient {
   health(): Promise<Health>
   /** Whether `/ready` says 200. A hub that cannot be reached is not ready. */
   ready(): Promise<boolean>
+  /** A client's hook event, with the client's own words. Answers what the client is to be told. */
+  hook(client: string, payload: Record<string, Json>): Promise<Json>
   events(query: { since?: number; type?: string; limit?: number }): Promise<z.output<typeof EventsPage>>
 }
 
@@ -47,6 +49,8 @@ export function createHubClient(fetcher: typeof fetch, url: string, token: strin
         throw error
       }
     },
+    hook: async (name, payload) =>
+      parse(url, Json, await request(`/hook/${encodeURIComponent(name)}`, payload)),
     events: async (query) => {
       const parameters = new URLSearchParams()
       for (const [name, value] of Object.entries(query)) parameters.set(name, String(value))

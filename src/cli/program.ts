@@ -10,6 +10,8 @@ import { registerPaths } from './commands/paths.ts'
 import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
 import { registerBundles } from './commands/bundles.ts'
+import { registerHook } from './commands/hook.ts'
+import { registerRun } from './commands/run.ts'
 import { registerSend } from './commands/send.ts'
 import { registerService } from './commands/service.ts'
 import { registerStatus } from './commands/status.ts'
@@ -36,6 +38,8 @@ export function createProgram(cli: Cli): Command {
   registerSend(program, cli)
   registerPending(program, cli)
   registerCall(program, cli)
+  registerRun(program, cli)
+  registerHook(program, cli)
   registerService(program, cli)
   registerToken(program, cli)
   registerPaths(program, cli)

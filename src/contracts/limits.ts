@@ -147,8 +147,13 @@ export const LIMITS = {
   command_timeout_ms: 30_000,
   command_output_bytes_max: 65_536,
   hook_timeout_ms: 2_000,
+  /** Hook events kept for a hub that is away; beyond this they are dropped. */
+  spool_bytes_max: 16 * 1024 * 1024,
   /** A ring is answered after this long even if the command still runs. Below shim_answer_ms. */
   command_answer_ms: 1_000,
+  /** A command that failed is left alone for this long, growing while it keeps failing. */
+  command_pause_min_ms: 500,
+  command_pause_max_ms: 60_000,
   /** A shim whose daemon went away tries again after this long, growing to the maximum. */
   shim_reconnect_min_ms: 100,
   shim_reconnect_max_ms: 2_000,

@@ -1,0 +1,76 @@
+/**
+ * `turnbell hook`: what the hooks that were wired into a client call. A client waits for its hooks, and
+ * shows their failures to a person who can do nothing about them: this ends with 0 in time, always.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
+import { LIMITS } from '../../contracts/limits.ts'
+import { Identity, type Json } from '../../contracts/ids.ts'
+import { timestamp } from '../../ports/clock.ts'
+import { prepareHome } from '../../system/home.ts'
+import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { readAll } from '../output.ts'
+import { examples } from '../render.ts'
+
+interface Options {
+  persona?: string
+  client: string
+}
+
+export function registerHook(program: Command, cli: Cli): void {
+  const command = program
+    .command('hook')
+    .description("what a client's hooks call; reads the hook's JSON on stdin, ends with 0 whatever happens")
+    .argument('<event>', 'such as PostToolUse')
+    .option('--persona <name>', 'whose client (TURNBELL_PERSONA)')
+    .option('--client <kind>', 'which client', 'claude-code')
+    .addHelpText('after', examples([['turnbell hook PostToolUse < payload.json', 'what a client does']]))
+  command.action(async (event: string, options: Options) => {
+    const done = new Promise<'late'>((resolve) => {
+      cli.clock.after(LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS, () => resolve('late'))
+    })
+    const answer = await Promise.race([tell(cli, command, event, options).catch(() => null), done])
+    cli.stdout.write(`${JSON.stringify(answer === null || answer === 'late' ? {} : answer)}\n`, () => {
+      // Whatever still waits, a stdin that never ends or a hub that never answers, must not keep the client.
+      process.exit(0)
+    })
+  })
+}
+
+/** Time to write the answer and end before the client's patience does. */
+const ANSWER_MARGIN_MS = 300
+
+async function tell(cli: Cli, command: Command, event: string, options: Options): Promise<Json | null> {
+  const invocation = invocationOf(cli, command)
+  const payload = parsed(await readAll(cli.stdin, LIMITS.body_bytes_max))
+  const identity = Identity.safeParse(options.persona ?? cli.env['TURNBELL_PERSONA'])
+  // A client that acts for nobody has nothing to tell.
+  if (!identity.success) return null
+  const body = { ...payload, hook_event_name: event }
+  try {
+    const hub = await invocation.hub().as(identity.data, 'agent')
+    return await hub.hook(options.client, body)
+  } catch {
+    spool(invocation, { client: options.client, identity: identity.data, body })
+    return null
+  }
+}
+
+/** One line for the hub to take in when it is back. The id keeps it from being taken in twice. */
+function spool({ cli, home }: Invocation, entry: { client: string; identity: string; body: object }): void {
+  prepareHome(home)
+  const line = JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...entry })
+  const file = path.join(home.spool, 'hooks.jsonl')
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  if (size + line.length > LIMITS.spool_bytes_max) return
+  // One write of one line: two hooks at once append one after the other.
+  fs.appendFileSync(file, `${line}\n`, { mode: 0o600 })
+}
+
+function parsed(text: string): Record<string, Json> {
+  const value: unknown = JSON.parse(text === '' ? '{}' : text)
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, Json>)
+    : {}
+}
