@@ -44,8 +44,10 @@ const GUARD_TRIES = { retries: 60, factor: 1, minTimeout: 50, maxTimeout: 50 }
  * both find a dead owner, and the slower one would remove the lock the faster one has just taken.
  */
 export async function lockDirectory(options: DirectoryLockOptions): Promise<DirectoryLock> {
-  const letGoOfGuard = await lockfile.lock(options.lock, {
-    lockfilePath: `${options.lock}.guard`,
+  // proper-lockfile knows its locks by this first path: the guard must not share it with the lock.
+  const guard = `${options.lock}.guard`
+  const letGoOfGuard = await lockfile.lock(guard, {
+    lockfilePath: guard,
     realpath: false,
     stale: GUARD_STALE_MS,
     retries: GUARD_TRIES,

@@ -52,6 +52,7 @@ export async function ack(
     const waited = signals.filter((signal) => signal.status === 'pending').map((signal) => signal.signal_id)
     needs.events.completed({
       to,
+      by: caller.kind === 'operator' ? 'operator' : 'agent',
       signal_ids: done.completed,
       waited: done.completed.filter((id) => waited.includes(id)),
       session_id: sessionOf(caller),

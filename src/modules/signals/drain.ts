@@ -4,6 +4,7 @@ import { defang, defangText } from './defang.ts'
 import type { Leases } from './leases.ts'
 import type { SignalParts } from './needs.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { DrainedSignal, DrainInput, DrainResult } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
@@ -51,6 +52,7 @@ export async function drain(
       session_id,
       limit,
       now: timestamp(needs.clock),
+      bytes_max: LIMITS.drain_bytes_max,
       except_sessions: except,
     })
     ;[drained] = await Promise.all([taken, confirmed])

@@ -6,8 +6,8 @@ import type { DrainId, Identity, SessionId, SignalId } from '../../contracts/ids
 export type ReleaseCause = 'answer_broken' | 'hub_restarted' | 'session_lost' | 'lease_timed_out' | 'asked'
 
 export interface SignalEvents {
-  /** A signal waits that did not wait before: accepted, or replayed. */
-  pushed(push: PendingEntry & { to: Identity; pending_count: number }): void
+  /** A new signal waits. */
+  pushed(push: PendingEntry & { to: Identity; to_session?: SessionId; pending_count: number }): void
   /** The same key came again: nothing was stored and nobody is told. */
   repeated(signal: { signal_id: SignalId; to: Identity; from: Identity }): void
   drained(drain: {
@@ -24,9 +24,12 @@ export interface SignalEvents {
     cause: ReleaseCause
     pending_count: number
   }): void
+  /** Dead or finished ones wait again. */
+  replayed(replay: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
   /** `waited` names those that were still pending: they left the queue without a drain. */
   completed(completion: {
     to: Identity
+    by: 'agent' | 'operator'
     signal_ids: SignalId[]
     waited: SignalId[]
     session_id: SessionId

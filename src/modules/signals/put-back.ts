@@ -46,10 +46,10 @@ export async function replay(
     known.map((signal) => needs.store.replay([signal.signal_id], sameTimeAgain(needs, signal))),
   )
   const replayed = outcomes.flatMap((outcome) => outcome.replayed)
-  for (const { signal_id, seq, to, from, intent, priority } of known) {
-    if (!replayed.includes(signal_id)) continue
-    const pending_count = needs.store.pendingCount(to)
-    needs.events.pushed({ signal_id, seq, to, from, intent, priority, pending_count })
+  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+    const back = signals.map((signal) => signal.signal_id).filter((id) => replayed.includes(id))
+    if (back.length === 0) continue
+    needs.events.replayed({ to, signal_ids: back, pending_count: needs.store.pendingCount(to) })
   }
   return { replayed, unknown: missing(signal_ids, replayed) }
 }

@@ -86,8 +86,12 @@ export function createSender(needs: SignalParts): Sender {
   }
 
   const announce: Sender['announce'] = (signal, seq) => {
-    const { signal_id, to, from, intent, priority } = signal
-    events.pushed({ signal_id, seq, to, from, intent, priority, pending_count: store.pendingCount(to) })
+    const { signal_id, to, from, intent, priority, to_session } = signal
+    events.pushed({
+      ...{ signal_id, seq, to, from, intent, priority },
+      ...(to_session === undefined ? {} : { to_session }),
+      pending_count: store.pendingCount(to),
+    })
   }
 
   const send = async (caller: Caller, input: SendInput): Promise<Receipt> => {

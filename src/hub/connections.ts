@@ -1,0 +1,244 @@
+/**
+ * The WebSocket side of the hub: sockets, hello, frames, and when a link ends.
+ *
+ * Whatever a client sends is answered with a frame, an error frame or a close; nothing it sends can end
+ * more than its own link.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type RawData, type WebSocket } from 'ws'
+import { describeIssues, TurnbellError } from '../contracts/errors.ts'
+import { ClientFrame, CLOSE } from '../contracts/frames.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Registrations } from '../modules/registry/registrations.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import { admit, type AdmissionNeeds } from './admission.ts'
+import { handleFrame, type FrameNeeds } from './frame-handlers.ts'
+import { Link, type Member } from './link.ts'
+
+export interface Connections {
+  /** Completes an upgrade whose path, host and origin were found good. */
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer, token: string | null): void
+  /** Pings, and ends links that are silent. Called every few seconds. */
+  tick(): void
+  /** No new links; those that are there hear that the hub stops, and may finish what runs. */
+  announceStop(): void
+  /** Ends every link. Resolves once the sockets are gone, or cut off after a moment. */
+  close(): Promise<void>
+}
+
+export interface ConnectionNeeds
+  extends Omit<AdmissionNeeds, 'registrations'>, Omit<FrameNeeds, 'registrations'> {
+  registrations: Pick<Registrations, 'join' | 'heartbeat' | 'rows' | 'close'>
+  clock: Clock
+  log: Log
+  /** Counts for the metrics. */
+  counted(what: 'frame' | 'frame_malformed' | 'link_accepted' | 'link_refused'): void
+}
+
+/** How long a peer may take to answer a close at the end. */
+const CLOSE_ANSWER_MS = 1_000
+
+export function createConnections(needs: ConnectionNeeds): Connections {
+  const { clock, log, links, channels, registrations, ids } = needs
+  const server = new WebSocketServer({
+    noServer: true,
+    // Frames are small and the peers near: compression would cost memory for every link.
+    perMessageDeflate: false,
+    maxPayload: LIMITS.frame_bytes_max,
+    clientTracking: false,
+  })
+  let stopping = false
+
+  const refuse = (link: Link, error: unknown, id?: string | number) => {
+    const instance = ids.next()
+    if (!(error instanceof TurnbellError)) {
+      log.error(
+        { err: error, instance, ...(link.member === null ? {} : about(link.member)) },
+        'a frame broke',
+      )
+    }
+    link.fail(error, instance, id)
+  }
+
+  const malformed = (link: Link, error: TurnbellError, id?: string | number) => {
+    needs.counted('frame_malformed')
+    link.malformed_in_a_row += 1
+    refuse(link, error, id)
+    if (link.malformed_in_a_row >= LIMITS.malformed_frames_max) {
+      link.end(CLOSE.malformed, 'too many malformed frames')
+    }
+  }
+
+  const handle = (link: Link & { member: Member }, frame: ClientFrame) => {
+    const id = 'id' in frame ? frame.id : undefined
+    try {
+      // An agent that calls is there, whether or not it sends heartbeats. A daemon's life is its heartbeat.
+      if (link.member.kind === 'agent' && frame.type !== 'ping' && link.member.ticket !== null) {
+        registrations.heartbeat(link.member.ticket)
+      }
+      const done = handleFrame(needs, link, frame)
+      if (done) done.catch((error: unknown) => refuse(link, error, id))
+    } catch (error) {
+      refuse(link, error, id)
+    }
+  }
+
+  const onOpen = (socket: WebSocket, token: string | null) => {
+    const link: Link = new Link(socket, clock.monotonic())
+    links.add(link)
+    /** Frames that came while the hello was being looked at; null once it was accepted. */
+    let early: ClientFrame[] | null = null
+    let said_hello = false
+
+    const hello_due: Timer = clock.after(LIMITS.hello_timeout_ms, () => {
+      if (!said_hello) unproven('no hello came in time')
+    })
+    const unproven = (detail: string) => {
+      needs.counted('link_refused')
+      refuse(link, new TurnbellError('frame_invalid', { detail, hint: 'Say hello first, within 5 s.' }))
+      link.end(CLOSE.unauthorised, 'hello expected')
+    }
+
+    const first = (frame: ClientFrame) => {
+      if (frame.type !== 'hello') return unproven(`${frame.type} came before hello`)
+      said_hello = true
+      early = []
+      hello_due.cancel()
+      admit(needs, link, frame, token).then(
+        () => {
+          needs.counted('link_accepted')
+          const waiting = early ?? []
+          early = null
+          for (const next of waiting)
+            if (link.member !== null) handle(link as Link & { member: Member }, next)
+        },
+        (error: unknown) => {
+          needs.counted('link_refused')
+          refuse(link, error)
+          link.end(isWrapped(error) ? CLOSE.going_away : CLOSE.unauthorised, codeOf(error))
+        },
+      )
+    }
+
+    const onFrame = (frame: ClientFrame) => {
+      if (!said_hello) return first(frame)
+      if (early !== null) {
+        if (early.push(frame) > LIMITS.calls_underway_max) link.end(CLOSE.overloaded, 'frames before welcome')
+        return
+      }
+      if (link.member !== null) handle(link as Link & { member: Member }, frame)
+    }
+
+    socket.on('message', (data: RawData, is_binary: boolean) => {
+      link.heard_at = clock.monotonic()
+      if (!link.open) return
+      needs.counted('frame')
+      const parsed = parseFrame(data, is_binary)
+      if ('frame' in parsed) {
+        link.malformed_in_a_row = 0
+        onFrame(parsed.frame)
+      } else malformed(link, parsed.error, parsed.id)
+    })
+    const heard = () => (link.heard_at = clock.monotonic())
+    socket.on('pong', heard)
+    socket.on('ping', heard)
+    // Oversize frames and broken framing: `ws` closes the link itself, with the code that fits.
+    socket.on('error', (err) => log.debug({ err: err.message }, 'a link broke'))
+    socket.on('close', () => {
+      hello_due.cancel()
+      const ticket = link.member?.ticket ?? null
+      channels.forget(link)
+      links.remove(link)
+      if (ticket !== null) registrations.close(ticket)
+    })
+  }
+
+  return {
+    accept(request, socket, head, token) {
+      if (stopping || links.unproven() >= LIMITS.unproven_links_max) {
+        socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+        return
+      }
+      server.handleUpgrade(request, socket, head, (client) => onOpen(client, token))
+    },
+
+    tick() {
+      const now = clock.monotonic()
+      for (const link of links.all()) {
+        if (now - link.heard_at > LIMITS.ws_silence_max_ms) {
+          // Nobody there to answer a close.
+          link.socket.terminate()
+        } else if (now - link.pinged_at >= LIMITS.ws_ping_interval_ms) {
+          link.pinged_at = now
+          if (link.open) link.socket.ping()
+        }
+      }
+    },
+
+    announceStop() {
+      stopping = true
+      for (const link of links.all()) link.send({ type: 'lifecycle.shutdown', reason: 'stopping' })
+    },
+
+    async close() {
+      stopping = true
+      const closing = [...links.all()].map(
+        (link) =>
+          new Promise<void>((resolve) => {
+            if (link.socket.readyState === link.socket.CLOSED) return resolve()
+            const cut = clock.after(CLOSE_ANSWER_MS, () => link.socket.terminate())
+            link.socket.once('close', () => {
+              cut.cancel()
+              resolve()
+            })
+            link.end(CLOSE.going_away, 'the hub is stopping')
+          }),
+      )
+      await Promise.all(closing)
+    },
+  }
+}
+
+type Parsed = { frame: ClientFrame } | { error: TurnbellError; id?: string | number }
+
+function parseFrame(data: RawData, is_binary: boolean): Parsed {
+  if (is_binary) return { error: invalid('frames are text, this one is binary') }
+  let value: unknown
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-base-to-string -- a Buffer: `binaryType` is its default
+    value = JSON.parse(data.toString())
+  } catch {
+    return { error: invalid('the text is not JSON') }
+  }
+  const parsed = ClientFrame.safeParse(value)
+  if (parsed.success) return { frame: parsed.data }
+  const error = invalid(describeIssues(parsed.error, 'frame'))
+  const id = idOf(value)
+  return id === undefined ? { error } : { error, id }
+}
+
+/** Told back where there is one, so that the client knows which of its requests was not understood. */
+function idOf(value: unknown): string | number | undefined {
+  if (typeof value !== 'object' || value === null || !('id' in value)) return undefined
+  const { id } = value
+  if (typeof id === 'number' && Number.isSafeInteger(id)) return id
+  return typeof id === 'string' && id.length > 0 && id.length <= 64 ? id : undefined
+}
+
+function invalid(detail: string): TurnbellError {
+  return new TurnbellError('frame_invalid', { detail })
+}
+
+function isWrapped(error: unknown): boolean {
+  return error instanceof TurnbellError && error.code === 'persona_wrapped'
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof TurnbellError ? error.code : 'internal'
+}
+
+function about(member: Member) {
+  return { identity: member.identity, kind: member.kind, client_id: member.client_id }
+}

@@ -1,0 +1,181 @@
+/** What the hub does for each frame of an admitted client. */
+import { TurnbellError } from '../contracts/errors.ts'
+import type { ClientFrame, ClientFrameOf } from '../contracts/frames.ts'
+import type { Json } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Kernel } from '../kernel/dispatch.ts'
+import type { Registrations } from '../modules/registry/registrations.ts'
+import type { SignalService } from '../modules/signals/service.ts'
+import type { Ids } from '../ports/random.ts'
+import type { Channels } from './channels.ts'
+import type { CriticalEvents } from './critical-events.ts'
+import type { DaemonReports } from './daemon-reports.ts'
+import type { Link, Member } from './link.ts'
+
+export interface FrameNeeds {
+  dispatch: Kernel['dispatch']
+  signals: Pick<SignalService, 'peek' | 'turnReported' | 'sessionSeen' | 'doorbellReported'>
+  registrations: Pick<Registrations, 'heartbeat' | 'rows'>
+  channels: Channels
+  critical: CriticalEvents
+  reports: DaemonReports
+  ids: Ids
+  /** Calls that are not answered yet; the hub waits for them when it stops. */
+  underway: Set<Promise<unknown>>
+}
+
+type Proven = Link & { member: Member }
+type Handlers = {
+  [T in ClientFrame['type']]: (
+    needs: FrameNeeds,
+    link: Proven,
+    frame: ClientFrameOf<T>,
+  ) => void | Promise<void>
+}
+
+/** Throws, or rejects with, what refuses the frame. */
+export function handleFrame(needs: FrameNeeds, link: Proven, frame: ClientFrame): void | Promise<void> {
+  const handle = HANDLERS[frame.type] as (
+    needs: FrameNeeds,
+    link: Proven,
+    frame: ClientFrame,
+  ) => void | Promise<void>
+  return handle(needs, link, frame)
+}
+
+const HANDLERS: Handlers = {
+  hello() {
+    throw new TurnbellError('frame_invalid', { detail: 'This link has said hello already.' })
+  },
+
+  async heartbeat({ registrations, signals, reports, channels }, { member }, { surface, metrics, seq }) {
+    // An observer holds no row; what it sends only shows that its socket lives.
+    if (member.ticket === null) return
+    if (!registrations.heartbeat(member.ticket, surface)) return
+    if (metrics !== undefined && member.kind === 'daemon') reports.reported(member.identity, metrics)
+    else if (member.kind === 'daemon') reports.heard(member.identity)
+    channels.announce([`agents/${member.identity}`], 'agent.heartbeat', { kind: member.kind, seq })
+    const session_id = member.kind === 'agent' ? member.session_id : (surface?.session_id ?? null)
+    if (session_id === null) return
+    signals.sessionSeen(member.identity, session_id)
+    if (surface === undefined || !surface.attached) return
+    await signals.turnReported(member.identity, session_id, surface.turn, surface.turn_seq)
+  },
+
+  async doorbell({ signals }, { member }, { signal_id, doorbell_id, stage }) {
+    if (member.kind !== 'daemon') throw forbidden(member, 'report doorbells')
+    await signals.doorbellReported(member.identity, { signal_id, doorbell_id, stage })
+  },
+
+  'pending.peek'({ signals, registrations }, link, { id, limit }) {
+    const { member } = link
+    const listing = signals.peek(
+      member.identity,
+      limit ?? LIMITS.peek_limit_max,
+      surfaceSession(registrations, member),
+    )
+    link.send({ type: 'pending', id, ...listing })
+  },
+
+  subscribe({ channels }, link, { id, channel }) {
+    channels.subscribe(link, channel)
+    link.send({ type: 'result', id, channel, subscribed: true })
+  },
+
+  unsubscribe({ channels }, link, { id, channel }) {
+    channels.unsubscribe(link, channel)
+    link.send({ type: 'result', id, channel, subscribed: false })
+  },
+
+  publish({ channels }, link, { id, channel, event, data }) {
+    const bytes = Buffer.byteLength(JSON.stringify(data))
+    if (bytes > LIMITS.payload_bytes_max) {
+      throw new TurnbellError('payload_too_large', {
+        detail: `The event's data has ${bytes} bytes; it may have ${LIMITS.payload_bytes_max}.`,
+      })
+    }
+    const message_id = channels.publish(link, channel, event, data)
+    link.send({ type: 'result', id, message_id })
+  },
+
+  ack({ critical }, link, { message_id }) {
+    critical.ack(link, message_id)
+  },
+
+  call(needs, link, frame) {
+    if (link.calls_underway >= LIMITS.calls_underway_max) {
+      throw new TurnbellError('limit_reached', {
+        detail: `A link has at most ${LIMITS.calls_underway_max} calls underway.`,
+      })
+    }
+    link.calls_underway += 1
+    const answered = call(needs, link, frame).finally(() => {
+      link.calls_underway -= 1
+      needs.underway.delete(answered)
+    })
+    needs.underway.add(answered)
+    return answered
+  },
+
+  ping(_, link) {
+    link.send({ type: 'pong' })
+  },
+}
+
+/** Runs any action and answers with its output; the lease of a drain learns whether the answer left. */
+async function call(
+  needs: FrameNeeds,
+  link: Proven,
+  { id, facade, action, params }: ClientFrameOf<'call'>,
+): Promise<void> {
+  let settle: (how: 'written' | 'broken') => void = () => undefined
+  const answered = new Promise<'written' | 'broken'>((resolve) => (settle = resolve))
+  const { caller, client_id, identity } = link.member
+  const outcome = await needs.dispatch({
+    facade,
+    action,
+    params: params ?? {},
+    caller,
+    context: { agent_id: caller.kind === 'operator' ? client_id : identity },
+    answered,
+  })
+  if (!outcome.ok) {
+    settle('broken')
+    link.send({ ...outcome.problem, type: 'error', id })
+    return
+  }
+  const text = resultText(id, outcome.result)
+  if (text === null) {
+    settle('broken')
+    throw new TurnbellError('limit_reached', {
+      detail: `The answer is larger than a frame of ${LIMITS.frame_bytes_max} bytes.`,
+      hint: 'Ask for less at once with `limit`.',
+    })
+  }
+  // The callback comes once the bytes are handed to the kernel; a link that breaks before takes the lease back.
+  link.sendText(text, (error) => settle(error ? 'broken' : 'written'))
+}
+
+function resultText(id: string | number, result: Json): string | null {
+  const text = JSON.stringify({ type: 'result', id, result })
+  return Buffer.byteLength(text) > LIMITS.frame_bytes_max ? null : text
+}
+
+/** Whose signals a daemon rings for: those its surface's session can drain. Undefined: nobody's in particular. */
+export function surfaceSession(
+  registrations: Pick<Registrations, 'rows'>,
+  member: Member,
+): string | null | undefined {
+  if (member.kind === 'observer') return undefined
+  if (member.kind === 'agent') return member.session_id
+  const row = registrations
+    .rows(member.identity)
+    .find(({ kind, epoch }) => kind === 'daemon' && epoch === member.ticket?.epoch)
+  return row?.facts?.attached === true ? row.facts.session_id : undefined
+}
+
+function forbidden(member: Member, verb: string): TurnbellError {
+  return new TurnbellError('kind_forbidden', {
+    detail: `The ${member.kind} of ${member.identity} may not ${verb}.`,
+  })
+}

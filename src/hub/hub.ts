@@ -1,0 +1,244 @@
+/**
+ * The hub without its sockets' addresses: modules, kernel, links and what ties them together. Time,
+ * randomness and stores are handed in, so a simulation runs the same hub as a machine does.
+ */
+import { createKernel, type DispatchLine, type Kernel } from '../kernel/dispatch.ts'
+import type { Facade } from '../kernel/define.ts'
+import type { HubEvent } from '../contracts/events.ts'
+import type { TenantId } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { LeaveReason, Registration } from '../contracts/registry.ts'
+import type { Caller } from '../contracts/token.ts'
+import { openPersonaRegistry } from '../modules/registry/personas.ts'
+import { createRegistrations } from '../modules/registry/registrations.ts'
+import { createRouteResolver } from '../modules/registry/route.ts'
+import { sessionOf } from '../modules/signals/callers.ts'
+import { createSignals, type SignalModule } from '../modules/signals/service.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { EventLog } from '../ports/event-log.ts'
+import type { Log } from '../ports/log.ts'
+import type { Ids } from '../ports/random.ts'
+import type { RecordStore } from '../ports/record-store.ts'
+import type { SignalStore } from '../ports/signal-store.ts'
+import type { Doors } from '../transports/doors.ts'
+import { createChannels } from './channels.ts'
+import { createConnections, type Connections } from './connections.ts'
+import { createCriticalEvents } from './critical-events.ts'
+import { createDaemonReports } from './daemon-reports.ts'
+import { createLinks } from './links.ts'
+import { createHubMetrics } from './metrics.ts'
+import { createPush } from './push.ts'
+import { createTokens } from './tokens.ts'
+
+export interface HubNeeds {
+  tenant_id: TenantId
+  version: string
+  secrets: { operator_token: string; signing_key: string }
+  stores: { signals: SignalStore; records: RecordStore; events: EventLog }
+  facades: readonly Facade[]
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** Takes a line of logs/dispatch.jsonl. */
+  line?: (line: DispatchLine) => void
+  ownHosts(): readonly string[]
+}
+
+export interface Hub {
+  doors: Doors
+  kernel: Kernel
+  connections: Connections
+  signals: SignalModule
+  /** Calls over WebSocket that are not answered yet. */
+  underway: ReadonlySet<Promise<unknown>>
+  /** From now on /ready says 200. Takes back what a former run left leased. */
+  start(): Promise<void>
+  /** From now on /ready says 503 and nothing new is let in. */
+  stopping(): void
+  /** Ends every link and timer. The stores belong to who opened them. */
+  close(): Promise<void>
+}
+
+export async function createHub(needs: HubNeeds): Promise<Hub> {
+  const { clock, ids, log, stores } = needs
+  const { signals: store, events } = stores
+  const last = store.health().last_signal_id
+  if (last !== null) ids.startAfter(last)
+
+  const tokens = createTokens({ ...needs.secrets, tenant_id: needs.tenant_id, clock })
+  const links = createLinks()
+  const reports = createDaemonReports({ clock })
+  const critical = createCriticalEvents({ clock })
+  const channels = createChannels({ clock, ids, critical })
+  const underway = new Set<Promise<unknown>>()
+  let state: 'starting' | 'ready' | 'stopping' = 'starting'
+  const started_at = clock.monotonic()
+  let last_event_seq = 0
+
+  const registrations = createRegistrations({
+    clock,
+    events: {
+      joined(row) {
+        if (row.kind === 'daemon') reports.heard(row.identity)
+        push.registry.joined(row)
+      },
+      left(row, reason) {
+        push.registry.left(row, reason)
+        left(row, reason)
+      },
+    },
+  })
+  const routes = createRouteResolver(registrations)
+
+  const push = createPush({
+    ...{ links, channels, events, store, registrations, clock },
+    pendingCount: (identity, session_id) => signals.pendingCount(identity, session_id),
+  })
+  const personas = await openPersonaRegistry({
+    ...{ records: stores.records, registrations, clock, ids, log },
+    pendingCount: (identity) => store.pendingCount(identity),
+    changed(persona) {
+      if (persona.state !== 'active') reports.forget(persona.identity)
+      push.personaChanged(persona)
+    },
+  })
+  const signals: SignalModule = createSignals({
+    ...{ store, personas, routes, clock, ids, log },
+    events: push.signals,
+  })
+
+  /** A row ended. An agent's session ended with it, unless another row still holds the session. */
+  const left = (row: Registration, reason: LeaveReason) => {
+    if (row.kind === 'daemon') {
+      const others = registrations.rows(row.identity).some(({ kind }) => kind === 'daemon')
+      if (!others) reports.left(row.identity)
+      return
+    }
+    if (routes.sessions(row.identity).includes(row.session_id)) return
+    signals
+      .sessionLost(row.identity, row.session_id)
+      .catch((err: unknown) =>
+        log.error(
+          { err, identity: row.identity, reason },
+          'the leases of a lost session could not be released',
+        ),
+      )
+  }
+
+  const kernel = createKernel({
+    ...{ facades: needs.facades, modules: { signals, personas }, events, clock, ids, log },
+    line(line) {
+      metrics.dispatched(line)
+      needs.line?.(line)
+    },
+    seen(caller: Caller) {
+      if (caller.kind === 'agent') signals.sessionSeen(caller.identity, sessionOf(caller))
+    },
+  })
+
+  const readiness = () => {
+    if (state === 'starting') return { ready: false, reason: 'The hub is starting.' }
+    if (state === 'stopping') return { ready: false, reason: 'The hub is stopping.' }
+    const { writable, reason } = store.health()
+    return writable
+      ? { ready: true, reason: null }
+      : { ready: false, reason: reason ?? 'The store takes no writes.' }
+  }
+  const uptime_s = () => (clock.monotonic() - started_at) / 1000
+
+  const metrics = createHubMetrics({
+    tenant_id: needs.tenant_id,
+    version: needs.version,
+    uptime_s,
+    ready: () => readiness().ready,
+    links: () => links.count(),
+    personas: () => countBy(personas.list(), ({ state: persona_state }) => persona_state),
+    store: () => store.health(),
+    leases: () => store.leases().length,
+    criticalDropped: () => critical.dropped(),
+    daemons: () => reports.current(),
+    isAction: (facade, action) =>
+      kernel.registry.facades.some(({ name, actions }) => name === facade && Object.hasOwn(actions, action)),
+  })
+  const stopWatching = events.watch((event: HubEvent) => {
+    last_event_seq = event.seq
+    metrics.event(event)
+    channels.mirror(event)
+  })
+
+  const connections = createConnections({
+    ...{ tokens, personas, registrations, signals, links, channels, critical, reports, underway },
+    ...{ clock, ids, log },
+    dispatch: (request) => kernel.dispatch(request),
+    lastEventSeq: () => last_event_seq,
+    counted: (what) => metrics.counted(what),
+  })
+
+  const doors: Doors = {
+    ...{ events, log, clock, ids },
+    authenticate: (token) => tokens.authenticate(token),
+    issueToken: (caller, request) => tokens.issue(caller, request),
+    health() {
+      const status = state === 'ready' ? (readiness().ready ? 'ok' : 'degraded') : state
+      return { status, version: needs.version, uptime_s: Math.round(uptime_s()), connected: links.count() }
+    },
+    readiness,
+    metricsText: () => metrics.text(),
+    ownHosts: () => needs.ownHosts(),
+  }
+
+  const timers: Timer[] = []
+  const sweep = () => {
+    registrations.sweep()
+    connections.tick()
+    signals.sweep().catch((err: unknown) => log.error({ err }, 'a sweep failed'))
+  }
+
+  return {
+    doors,
+    kernel,
+    connections,
+    signals,
+    underway,
+
+    async start() {
+      const { released } = await signals.start()
+      if (released > 0) log.info({ released }, 'signals that a former run had handed out wait again')
+      const { seq } = events.append({
+        type: 'hub.started',
+        agent_id: null,
+        data: { version: needs.version, released },
+      })
+      last_event_seq = seq
+      timers.push(
+        clock.every(LIMITS.sweep_interval_ms, sweep),
+        clock.every(LIMITS.critical_check_ms, () => critical.check()),
+        clock.every(LIMITS.metrics_channel_interval_ms, () => {
+          if (channels.subscribers('metrics').size > 0) {
+            channels.announce(['metrics'], 'metric.update', metrics.snapshot())
+          }
+        }),
+      )
+      state = 'ready'
+    },
+
+    stopping() {
+      if (state === 'stopping') return
+      state = 'stopping'
+      connections.announceStop()
+    },
+
+    async close() {
+      state = 'stopping'
+      for (const timer of timers.splice(0)) timer.cancel()
+      await connections.close()
+      stopWatching()
+    },
+  }
+}
+
+function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,74 @@
+/** One WebSocket client: what it is, and how frames reach it. */
+import type { WebSocket } from 'ws'
+import { toProblem } from '../contracts/errors.ts'
+import { CLOSE, type HubFrame } from '../contracts/frames.ts'
+import type { Identity, SessionId } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Caller } from '../contracts/token.ts'
+import type { Ticket } from '../modules/registry/registrations.ts'
+
+/** What a link is once its hello was accepted. */
+export interface Member {
+  client_id: string
+  kind: 'agent' | 'daemon' | 'observer'
+  identity: Identity
+  session_id: SessionId
+  /** As whom its calls are made; an operator's link may act as any persona. */
+  caller: Caller
+  /** Null for observers, which hold no row. */
+  ticket: Ticket | null
+}
+
+/**
+ * A class, not closures: a hub holds thousands of idle links, and what each of them costs counts.
+ * Nothing here decides; see `connections.ts`.
+ */
+export class Link {
+  readonly socket: WebSocket
+  member: Member | null = null
+  channels: Set<string> | null = null
+  malformed_in_a_row = 0
+  calls_underway = 0
+  heard_at: number
+  pinged_at: number
+
+  constructor(socket: WebSocket, now: number) {
+    this.socket = socket
+    this.heard_at = now
+    this.pinged_at = now
+  }
+
+  get open(): boolean {
+    return this.socket.readyState === this.socket.OPEN
+  }
+
+  /** False where the link is not open any more. */
+  send(frame: HubFrame): boolean {
+    return this.sendText(JSON.stringify(frame))
+  }
+
+  /** For a frame that many get: made once. */
+  sendText(text: string, done?: (error?: Error | null) => void): boolean {
+    if (!this.open) {
+      done?.(new Error('the link is closed'))
+      return false
+    }
+    this.socket.send(text, done)
+    if (this.socket.bufferedAmount > LIMITS.ws_backlog_bytes_max) {
+      this.end(CLOSE.overloaded, 'the client reads too slowly')
+      return false
+    }
+    return true
+  }
+
+  /** Tells what went wrong and leaves the link open. Answers the instance for the log. */
+  fail(error: unknown, instance: string, id?: string | number): void {
+    this.send({ ...toProblem(error, instance), type: 'error', ...(id === undefined ? {} : { id }) })
+  }
+
+  /** The peer may answer the close; one that does not is cut off by `ws` after its own timeout. */
+  end(code: number, reason: string): void {
+    if (this.socket.readyState === this.socket.OPEN) this.socket.close(code, reason)
+    if (code === CLOSE.overloaded) this.socket.terminate()
+  }
+}

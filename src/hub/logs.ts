@@ -1,0 +1,90 @@
+/** The hub's two logs, JSON lines both: what happened to it, and one line for every dispatch. */
+import { pino } from 'pino'
+import type { Config } from '../contracts/config.ts'
+import type { DispatchLine } from '../kernel/dispatch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+
+export interface HubLogs {
+  log: Log
+  dispatch(line: DispatchLine): void
+  flush(): void
+  close(): void
+}
+
+const FLUSH_MS = 1_000
+/** Dispatch lines are gathered to this size before they are written, or for a second. */
+const GATHERED_BYTES = 8 * 1024
+/** Lines beyond this are dropped: a disk that stands still must not fill the memory. */
+const WAITING_BYTES_MAX = 8 * 1024 * 1024
+
+export function openHubLogs(
+  files: { hub_log: string; dispatch_log: string },
+  level: Config['log']['level'],
+  clock: Clock,
+): HubLogs {
+  // Synchronous: a hub that dies must not take the reason with it.
+  const hub_file = pino.destination({ dest: files.hub_log, sync: true, mode: 0o600 })
+  const log = pino(
+    {
+      level,
+      base: { pid: process.pid },
+      redact: {
+        paths: ['token', '*.token', 'authorization', '*.authorization', 'headers.cookie'],
+        censor: 'REDACTED',
+      },
+    },
+    pino.multistream([
+      { level: 'trace', stream: hub_file },
+      { level: 'warn', stream: { write: showShort } },
+    ]),
+  )
+  const dispatch_file = pino.destination({
+    ...{
+      dest: files.dispatch_log,
+      sync: false,
+      mode: 0o600,
+      minLength: GATHERED_BYTES,
+      maxLength: WAITING_BYTES_MAX,
+    },
+  })
+  // A full disk must not end the hub; the log says it once.
+  let told = false
+  dispatch_file.on('error', (err: Error) => {
+    if (!told) log.warn({ err }, 'the dispatch log cannot be written')
+    told = true
+  })
+  const flushing = clock.every(FLUSH_MS, () => dispatch_file.flush())
+
+  const flush = () => {
+    hub_file.flushSync()
+    try {
+      dispatch_file.flushSync()
+    } catch {
+      // Not open yet: nothing was dispatched.
+    }
+  }
+  return {
+    log,
+    dispatch: (line) => void dispatch_file.write(`${JSON.stringify(line)}\n`),
+    flush,
+    close() {
+      flushing.cancel()
+      flush()
+      dispatch_file.end()
+    },
+  }
+}
+
+/** Warnings and worse, for the person at the terminal. */
+function showShort(line: string): void {
+  const entry = JSON.parse(line) as {
+    level: number
+    msg?: string
+    err?: { message?: string }
+    detail?: string
+  }
+  const word = entry.level >= 50 ? 'error' : 'warn'
+  const more = entry.err?.message ?? entry.detail
+  process.stderr.write(`${word}: ${entry.msg ?? ''}${more === undefined ? '' : ` (${more})`}\n`)
+}

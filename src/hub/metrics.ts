@@ -1,0 +1,230 @@
+/**
+ * Every metric of the hub, in one table, and the daemons' last published sets beside them.
+ *
+ * Labels are closed lists (kinds, stages, causes, error codes, declared actions), so a caller cannot
+ * make a series. The daemons' six families are the contract of `contracts/metrics.ts`.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { HubEvent } from '../contracts/events.ts'
+import type { TenantId } from '../contracts/ids.ts'
+import { DAEMON_METRICS } from '../contracts/metrics.ts'
+import type { DispatchLine } from '../kernel/dispatch.ts'
+import type { StoreHealth } from '../ports/signal-store.ts'
+import type { DaemonReport } from './daemon-reports.ts'
+
+const PREFIX = 'turnbell_hub_'
+
+/** Default gauges of prom-client that end in `_total`, which is for counters only. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
+
+/** What is counted as it happens. */
+export const HUB_COUNTERS = {
+  signals_total: { help: 'Signals by what happened to them.', labels: ['stage'] },
+  releases_total: { help: 'Drained signals that went back to pending, by cause.', labels: ['cause'] },
+  doorbells_total: { help: 'Doorbells as daemons report them, by stage.', labels: ['stage'] },
+  peers_total: {
+    help: 'Registrations that began and ended, by kind and reason.',
+    labels: ['kind', 'change'],
+  },
+  dispatches_total: { help: 'Calls of actions by outcome.', labels: ['facade', 'action', 'outcome'] },
+  refusals_total: { help: 'Calls that were refused or broke, by error code.', labels: ['code'] },
+  frames_total: { help: 'WebSocket frames from clients.', labels: ['result'] },
+  links_total: { help: 'WebSocket links by what became of their hello.', labels: ['result'] },
+} as const
+
+/** What is read when somebody scrapes. */
+export const HUB_GAUGES = {
+  info: { help: 'Always 1; the label has the version.', labels: ['version'] },
+  uptime_seconds: { help: 'Seconds since the hub started.', labels: [] },
+  ready: { help: '1 while /ready answers 200.', labels: [] },
+  links: { help: 'Open WebSocket links by kind.', labels: ['kind'] },
+  personas: { help: 'Personas by state.', labels: ['state'] },
+  signals_stored: { help: 'Signals in the store, finished ones included.', labels: [] },
+  signals_pending: { help: 'Signals that wait to be drained, all personas together.', labels: [] },
+  leases: { help: 'Drains that are not confirmed yet.', labels: [] },
+  store_writable: { help: '0 once the store takes no writes.', labels: [] },
+  critical_events_dropped: { help: 'Critical events that a client never acknowledged.', labels: [] },
+} as const
+
+const DISPATCH_SECONDS = {
+  name: `${PREFIX}dispatch_duration_seconds`,
+  help: 'How long actions take, until their output is ready to be sent.',
+  buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+}
+
+export interface MetricsSources {
+  tenant_id: TenantId
+  version: string
+  uptime_s(): number
+  ready(): boolean
+  links(): Record<string, number>
+  personas(): Record<string, number>
+  store(): StoreHealth
+  leases(): number
+  criticalDropped(): number
+  daemons(): DaemonReport[]
+  /** Declared actions; others are counted as `unknown`. */
+  isAction(facade: string, action: string): boolean
+}
+
+export interface HubMetrics {
+  text(): Promise<string>
+  /** The numbers of the `metrics` channel. */
+  snapshot(): Record<string, number>
+  /** Counts a fact of the event stream. */
+  event(event: HubEvent): void
+  dispatched(line: DispatchLine): void
+  counted(what: 'frame' | 'frame_malformed' | 'link_accepted' | 'link_refused'): void
+}
+
+type Counters = { [K in keyof typeof HUB_COUNTERS]: Counter }
+
+export function createHubMetrics(sources: MetricsSources): HubMetrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: PREFIX })
+  for (const name of MISNAMED) registry.removeSingleMetric(PREFIX + name)
+
+  const counters = Object.fromEntries(
+    Object.entries(HUB_COUNTERS).map(([name, { help, labels }]) => [
+      name,
+      new Counter({ name: PREFIX + name, help, labelNames: labels, registers: [registry] }),
+    ]),
+  ) as Counters
+  const seconds = new Histogram({ ...DISPATCH_SECONDS, registers: [registry] })
+  declareGauges(registry, sources)
+  declareDaemons(registry, sources)
+
+  return {
+    text: () => registry.metrics(),
+
+    snapshot() {
+      const store = sources.store()
+      const daemons = sources.daemons()
+      return {
+        uptime_s: Math.round(sources.uptime_s()),
+        signals_pending: store.pending,
+        signals_stored: store.signals,
+        leases: sources.leases(),
+        agents: sources.links()['agent'] ?? 0,
+        daemons: sources.links()['daemon'] ?? 0,
+        observers: sources.links()['observer'] ?? 0,
+        daemons_up: daemons.filter(({ up }) => up).length,
+        daemons_down: daemons.filter(({ up }) => !up).length,
+      }
+    },
+
+    event({ type, data }) {
+      const [family, what = ''] = type.split('.')
+      const signals = Array.isArray(data['signal_ids']) ? data['signal_ids'].length : 1
+      if (family === 'signal') counters.signals_total.inc({ stage: what }, signals)
+      if (type === 'signal.released') counters.releases_total.inc({ cause: text(data['cause']) }, signals)
+      if (family === 'doorbell') counters.doorbells_total.inc({ stage: what })
+      if (family === 'peer') {
+        counters.peers_total.inc({ kind: text(data['kind']), change: text(data['reason'] ?? 'joined') })
+      }
+    },
+
+    dispatched({ facade, action, success, error, duration_ms }) {
+      const known = sources.isAction(facade, action)
+      counters.dispatches_total.inc({
+        facade: known ? facade : 'unknown',
+        action: known ? action : 'unknown',
+        outcome: success ? 'done' : 'refused',
+      })
+      if (error !== undefined) counters.refusals_total.inc({ code: error })
+      seconds.observe(duration_ms / 1000)
+    },
+
+    counted(what) {
+      if (what === 'frame') counters.frames_total.inc({ result: 'received' })
+      else if (what === 'frame_malformed') counters.frames_total.inc({ result: 'malformed' })
+      else counters.links_total.inc({ result: what === 'link_accepted' ? 'accepted' : 'refused' })
+    },
+  }
+}
+
+function declareGauges(registry: Registry, sources: MetricsSources): void {
+  const values: { [K in keyof typeof HUB_GAUGES]: () => number | Record<string, number> } = {
+    info: () => ({ [sources.version]: 1 }),
+    uptime_seconds: () => sources.uptime_s(),
+    ready: () => (sources.ready() ? 1 : 0),
+    links: () => sources.links(),
+    personas: () => sources.personas(),
+    signals_stored: () => sources.store().signals,
+    signals_pending: () => sources.store().pending,
+    leases: () => sources.leases(),
+    store_writable: () => (sources.store().writable ? 1 : 0),
+    critical_events_dropped: () => sources.criticalDropped(),
+  }
+  for (const [name, { help, labels }] of Object.entries(HUB_GAUGES)) {
+    const read = values[name as keyof typeof HUB_GAUGES]
+    const [label] = labels as readonly string[]
+    new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames: labels,
+      registers: [registry],
+      collect() {
+        const value = read()
+        this.reset()
+        if (typeof value === 'number') this.set(value)
+        else for (const [key, count] of Object.entries(value)) this.set({ [label as string]: key }, count)
+      },
+    })
+  }
+}
+
+/** The daemons' own families, with exactly their labels. */
+function declareDaemons(registry: Registry, sources: MetricsSources): void {
+  const byPersona: Record<string, (report: DaemonReport) => number | null> = {
+    daemon_up: ({ up }) => (up ? 1 : 0),
+    daemon_heartbeat_age_seconds: ({ heartbeat_age_seconds }) => heartbeat_age_seconds,
+    daemon_drain_age_seconds: ({ drain_age_seconds }) => drain_age_seconds,
+    daemon_signal_queue_depth: ({ set }) => set?.signal_queue_depth ?? null,
+  }
+  const byClass: Record<string, (report: DaemonReport) => object> = {
+    daemon_errors_total: ({ set }) => set?.errors_total ?? {},
+    daemon_last_error_timestamp_seconds: ({ set }) => set?.last_error_timestamp_seconds ?? {},
+  }
+  for (const [name, { type, help, labels }] of Object.entries(DAEMON_METRICS)) {
+    const common = { name, help, labelNames: labels, registers: [registry] }
+    const read = byPersona[name]
+    const readClasses = byClass[name]
+    const collect = (set: (labels: Record<string, string>, value: number) => void) => {
+      for (const report of sources.daemons()) {
+        const own = { tenant_id: sources.tenant_id, identity: report.identity }
+        const value = read?.(report) ?? null
+        if (value !== null) set(own, value)
+        for (const [error_class, count] of Object.entries(readClasses?.(report) ?? {})) {
+          set({ ...own, error_class }, count as number)
+        }
+      }
+    }
+    if (type === 'counter') {
+      new Counter({
+        ...common,
+        collect() {
+          // The daemon counts; the hub only repeats the number it was told last.
+          this.reset()
+          collect((labelled, value) => this.inc(labelled, value))
+        },
+      })
+    } else {
+      new Gauge({
+        ...common,
+        collect() {
+          this.reset()
+          collect((labelled, value) => this.set(labelled, value))
+        },
+      })
+    }
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : 'unknown'
+}

@@ -1,0 +1,138 @@
+/**
+ * A change in the store becomes a push to whoever is joined for that persona, and a fact in the event
+ * stream. Only ids and metadata leave here: what a signal says is drained, never pushed.
+ */
+import type { HubFrame } from '../contracts/frames.ts'
+import type { Identity, Json } from '../contracts/ids.ts'
+import type { LeaveReason, Persona, Registration } from '../contracts/registry.ts'
+import type { RegistryEvents, Registrations } from '../modules/registry/registrations.ts'
+import type { SignalEvents } from '../modules/signals/events.ts'
+import { timestamp, type Clock } from '../ports/clock.ts'
+import type { EventLog } from '../ports/event-log.ts'
+import type { SignalStore } from '../ports/signal-store.ts'
+import type { Channels } from './channels.ts'
+import { surfaceSession } from './frame-handlers.ts'
+import type { Links } from './links.ts'
+
+export interface PushNeeds {
+  links: Links
+  channels: Channels
+  events: EventLog
+  store: Pick<SignalStore, 'mark'>
+  registrations: Pick<Registrations, 'rows'>
+  /** How many wait for a session of this persona; see `SignalService.pendingCount`. */
+  pendingCount(identity: Identity, session_id?: string | null): number
+  clock: Clock
+}
+
+export interface Push {
+  signals: SignalEvents
+  registry: RegistryEvents
+  personaChanged(persona: Persona): void
+}
+
+export function createPush(needs: PushNeeds): Push {
+  const { links, channels, events, clock } = needs
+
+  const note = (type: string, agent_id: Identity, data: Record<string, Json>) =>
+    void events.append({ type, agent_id, data })
+
+  /** The frame is made for each link: what waits depends on which session its surface has. */
+  const toPersona = (
+    identity: Identity,
+    frameFor: (pending_count: number, session_id: string | null | undefined) => HubFrame | null,
+  ): { daemons: number } => {
+    let daemons = 0
+    for (const link of links.of(identity)) {
+      const session_id = surfaceSession(needs.registrations, link.member)
+      const frame = frameFor(needs.pendingCount(identity, session_id), session_id)
+      if (frame !== null && link.send(frame) && link.member.kind === 'daemon') daemons += 1
+    }
+    return { daemons }
+  }
+
+  const signals: SignalEvents = {
+    pushed({ to_session, pending_count: total, ...push }) {
+      const { daemons } = toPersona(push.to, (pending_count, session_id) => {
+        const for_another = to_session !== undefined && session_id != null && session_id !== to_session
+        return for_another ? null : { type: 'signal.pushed', ...push, pending_count }
+      })
+      if (daemons > 0) needs.store.mark([push.signal_id], 'pushed_at', timestamp(clock))
+      note('signal.pushed', push.to, { ...push, pending_count: total })
+    },
+    repeated({ to, ...signal }) {
+      note('signal.repeated', to, signal)
+    },
+    drained({ to, signal_ids, session_id, drain_id, pending_count: total }) {
+      toPersona(to, (pending_count) => ({ type: 'signal.drained', signal_ids, session_id, pending_count }))
+      note('signal.drained', to, { signal_ids, session_id, drain_id, pending_count: total })
+    },
+    confirmed({ to, ...confirm }) {
+      note('signal.confirmed', to, confirm)
+    },
+    released({ to, signal_ids, cause, pending_count: total }) {
+      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      note('signal.released', to, { signal_ids, cause, pending_count: total })
+    },
+    replayed({ to, signal_ids, pending_count: total }) {
+      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      note('signal.replayed', to, { signal_ids, pending_count: total })
+    },
+    completed({ to, signal_ids, waited, session_id, by, pending_count: total }) {
+      // Handled without a drain: for whoever rings, the same as drained by that session.
+      if (waited.length > 0 && by === 'agent') {
+        toPersona(to, (pending_count) => ({
+          type: 'signal.drained',
+          signal_ids: waited,
+          session_id,
+          pending_count,
+        }))
+      }
+      note('signal.completed', to, { signal_ids, by, pending_count: total })
+    },
+    // No frame for these two: nobody drained, so no bell was answered. The next look at pending tells.
+    expired({ to, ...expiry }) {
+      note('signal.expired', to, expiry)
+    },
+    dead({ to, ...death }) {
+      note('signal.dead', to, death)
+    },
+    replyRefused({ reply_to, ...refusal }) {
+      note('signal.reply_refused', reply_to, refusal)
+    },
+    rung({ to, stage, ...bell }) {
+      note(`doorbell.${stage}`, to, bell)
+    },
+  }
+
+  const tellPeers = (frame: HubFrame, row: Registration) => {
+    const text = JSON.stringify(frame)
+    const told = new Set([
+      ...links.of(row.identity),
+      ...channels.subscribers('global'),
+      ...channels.subscribers(`agents/${row.identity}`),
+      ...channels.subscribers(`sessions/${row.session_id}`),
+    ])
+    for (const link of told) link.sendText(text)
+  }
+  const peerOf = ({ identity, surface, kind, session_id }: Registration) => ({
+    ...{ identity, surface, kind, session_id },
+  })
+
+  const registry: RegistryEvents = {
+    joined(row) {
+      tellPeers({ type: 'peer.joined', ...peerOf(row) }, row)
+      note('peer.joined', row.identity, peerOf(row))
+    },
+    left(row: Registration, reason: LeaveReason) {
+      tellPeers({ type: 'peer.left', ...peerOf(row), reason }, row)
+      note('peer.left', row.identity, { ...peerOf(row), reason })
+    },
+  }
+
+  return {
+    signals,
+    registry,
+    personaChanged: ({ identity, state, surface }) => note(`persona.${state}`, identity, { surface }),
+  }
+}

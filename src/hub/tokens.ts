@@ -1,0 +1,119 @@
+/**
+ * Who calls. The operator's token is the home's own secret; everybody else holds a signed statement of
+ * one persona and one kind (`contracts/token.ts` has its form). Nothing is stored, so a restarted hub
+ * knows every token it gave out.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { z } from 'zod'
+import { TurnbellError } from '../contracts/errors.ts'
+import { RESERVED_IDENTITIES, type TenantId } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { TokenPayload, type Caller, type TokenAnswer, type TokenRequest } from '../contracts/token.ts'
+import type { Clock } from '../ports/clock.ts'
+
+export interface Tokens {
+  sign(payload: TokenPayload): string
+  /** Throws `token_invalid` for anything that is not ours, `token_expired` for what was. */
+  verify(token: string): TokenPayload
+  /** Throws `token_missing` for null. */
+  authenticate(token: string | null): Caller
+  /** Throws `operator_required` unless the operator asks, or the caller renews for its own identity and kind. */
+  issue(caller: Caller, request: z.infer<typeof TokenRequest>): z.infer<typeof TokenAnswer>
+}
+
+/** Longer than any token of ours: a payload is at most a few hundred bytes. */
+const TOKEN_LENGTH_MAX = 2_048
+
+export function createTokens(needs: {
+  signing_key: string
+  operator_token: string
+  tenant_id: TenantId
+  clock: Clock
+}): Tokens {
+  const { clock, tenant_id } = needs
+  const now_s = () => Math.floor(clock.now() / 1000)
+  const signature = (body: string) => createHmac('sha256', needs.signing_key).update(body).digest('hex')
+
+  const sign: Tokens['sign'] = (payload) => {
+    const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
+    return `${body}.${signature(body)}`
+  }
+
+  const verify: Tokens['verify'] = (token) => {
+    const [body, signed, ...more] = token.length > TOKEN_LENGTH_MAX ? [] : token.split('.')
+    if (!body || !signed || more.length > 0) throw invalid('it does not have the form of a token')
+    if (!sameSecret(signed, signature(body))) throw invalid('its signature does not fit')
+    const payload = TokenPayload.safeParse(parseJson(body))
+    if (!payload.success) throw invalid('it does not say who holds it')
+    if (payload.data.tenant_id !== tenant_id) throw invalid('it belongs to another tenant')
+    if (payload.data.exp <= now_s()) {
+      throw new TurnbellError('token_expired', {
+        detail: `The token of ${payload.data.identity} ended at ${new Date(payload.data.exp * 1000).toISOString()}.`,
+      })
+    }
+    return payload.data
+  }
+
+  return {
+    sign,
+    verify,
+
+    authenticate(token) {
+      if (token === null || token === '') {
+        throw new TurnbellError('token_missing', { detail: 'The request carries no token.' })
+      }
+      if (sameSecret(token, needs.operator_token)) {
+        return { tenant_id, kind: 'operator', identity: 'operator' }
+      }
+      const { identity, kind, session_id } = verify(token)
+      return { tenant_id, kind, identity, ...(session_id === undefined ? {} : { session_id }) }
+    },
+
+    issue(caller, request) {
+      const own = caller.identity === request.identity && caller.kind === request.kind
+      if (caller.kind !== 'operator' && !own) {
+        throw new TurnbellError('operator_required', {
+          detail: `The ${caller.kind} ${caller.identity} may renew its own token, not get one for the ${request.kind} ${request.identity}.`,
+        })
+      }
+      if ((RESERVED_IDENTITIES as readonly string[]).includes(request.identity)) {
+        throw new TurnbellError('params_invalid', {
+          detail: `identity: ${request.identity} is the name of a sender that is no persona.`,
+        })
+      }
+      // A renewal stays the session it was; otherwise one run of an agent could take another's leases.
+      const session_id = caller.session_id ?? request.session_id
+      if (request.session_id !== undefined && request.session_id !== session_id) {
+        throw new TurnbellError('identity_mismatch', {
+          detail: 'A renewal is for the session that the token names.',
+        })
+      }
+      const token = sign({
+        tenant_id,
+        identity: request.identity,
+        kind: request.kind,
+        ...(session_id === undefined ? {} : { session_id }),
+        exp: now_s() + LIMITS.token_ttl_s,
+      })
+      return { token, expires_in: LIMITS.token_ttl_s }
+    },
+  }
+}
+
+function invalid(why: string): TurnbellError {
+  return new TurnbellError('token_invalid', { detail: `The token was not accepted: ${why}.` })
+}
+
+/** Takes the same time wherever they differ; hashing first makes lengths equal. */
+function sameSecret(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(body, 'base64url').toString('utf8'))
+  } catch {
+    return null
+  }
+}
