@@ -30,3 +30,4 @@ export const TokenRequest = z.strictObject({
   session_id: SessionId.optional(),
 })
 export const TokenAnswer = z.object({ token: z.string(), expires_in: z.number().int() })
+export type TokenAnswer = z.infer<typeof TokenAnswer>

@@ -47,8 +47,11 @@ export interface Bell {
   /** The newest signal that waited when it left: what is newer has never rung. */
   covered_seq: number
   seen: boolean
-  /** `held`: the surface could not take it just then. `failed`: the attempt broke. Neither was rung. */
-  outcome: 'open' | 'held' | 'failed'
+  /**
+   * `leaving`: the surface has not answered yet. `open`: it has it. `held`: it could not take it just
+   * then. `failed`: the attempt broke. The last two reached nobody.
+   */
+  outcome: 'leaving' | 'open' | 'held' | 'failed'
 }
 
 export interface History {
@@ -204,33 +207,36 @@ export function reported(
     turn_seq: report.turn_seq,
     idle_since: report.turn === 'idle' ? (stands ? before.idle_since : now) : null,
   }
-  // The session that was rung is not the one that will drain; its bell, and what it ignored, went with it.
-  const base = another ? forgetBell(history) : history
-  const bell = continues ? base.bell : rebase(base.bell, report)
+  const bell = continues ? history.bell : rebase(history.bell, report, another)
   const seen = bell !== null && !bell.seen && report.seen_doorbell_id === bell.doorbell_id
   return {
     active,
     seen,
     history: {
-      ...base,
+      ...history,
       surface,
       take: report.take === true,
-      hold: active ? null : base.hold,
+      hold: active ? null : history.hold,
       bell: seen ? { ...bell, seen: true, outcome: 'open' } : bell,
-      lost_rings: seen ? 0 : base.lost_rings,
+      lost_rings: seen ? 0 : history.lost_rings,
     },
   }
 }
 
 /**
- * Keeps the bell comparable after the shim came back, perhaps counting its turns anew. A turn that runs
- * now may be the one the bell began, so its end counts as the end of a new turn. An idle surface tells
- * nothing of what became of the bell: it is taken as not seen, so that it can be found lost.
+ * Keeps the bell comparable after a shim came back, perhaps counting its turns anew.
+ *
+ * Another session has not been rung, so where it stands counts as past the bell's turn. It does not
+ * wipe the record clean: a command that fails gets a new session each time, and must not be run in a
+ * circle. In the same session a turn that runs now may be the one the bell began; an idle surface tells
+ * nothing of what became of the bell, so it is taken as not seen and can be found lost.
  */
-function rebase(bell: Bell | null, report: SurfaceReport): Bell | null {
-  if (bell === null || report.turn_seq > bell.turn_seq) return bell
-  if (report.turn === 'busy') return { ...bell, turn_seq: report.turn_seq - 1 }
-  return { ...bell, turn_seq: report.turn_seq, seen: false }
+function rebase(bell: Bell | null, report: SurfaceReport, another: boolean): Bell | null {
+  if (bell === null) return null
+  const past = { ...bell, turn_seq: report.turn_seq - 1 }
+  if (another && bell.outcome !== 'leaving') return past
+  if (report.turn_seq > bell.turn_seq) return bell
+  return report.turn === 'busy' ? past : { ...bell, turn_seq: report.turn_seq, seen: false }
 }
 
 export function surfaceLost(history: History): History {
@@ -249,8 +255,8 @@ export function bellAnswered(
   if (bell === null || bell.doorbell_id !== doorbell_id) return { history, seen: false }
   if (accepted) {
     const seen = proof === 'confirmed' && !bell.seen
-    if (!seen) return { history, seen }
-    return { history: { ...history, bell: { ...bell, seen }, lost_rings: 0 }, seen }
+    const known: Bell = { ...bell, outcome: 'open', seen: bell.seen || seen }
+    return { history: { ...history, bell: known, ...(seen && { lost_rings: 0 }) }, seen }
   }
   const outcome = proof === 'deferred' ? 'held' : 'failed'
   return { history: { ...history, bell: { ...bell, outcome } }, seen: false }

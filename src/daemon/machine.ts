@@ -6,9 +6,11 @@
  */
 import { initialTransition, setup, transition, type SnapshotFrom } from 'xstate'
 import type { MachineState } from '../contracts/control.ts'
+import { newContext, nextDeadline as deadlineIn, type Context, type Input } from './context.ts'
+import type { DaemonEvent, Effect } from './events.ts'
 import { decide } from './pacer.ts'
 import * as steps from './steps.ts'
-import type { Context, DaemonEvent, Effect, Input, Step } from './steps.ts'
+import type { Step } from './steps.ts'
 
 type Params<T extends Effect['type']> = Extract<Effect, { type: T; params: object }>['params']
 
@@ -57,7 +59,7 @@ function act<T extends DaemonEvent['type']>(step: Step<T>) {
 }
 
 export const daemonMachine = daemon.createMachine({
-  context: ({ input }) => steps.newContext(input),
+  context: ({ input }) => newContext(input),
   initial: 'DISCONNECTED',
   on: {
     SURFACE_LOST: { actions: act(steps.surfaceLost) },
@@ -144,5 +146,5 @@ export function stateOf(snapshot: DaemonSnapshot): MachineState {
 }
 
 export function nextDeadline(snapshot: DaemonSnapshot): number | null {
-  return steps.nextDeadline(snapshot.value, snapshot.context)
+  return deadlineIn(snapshot.value, snapshot.context)
 }

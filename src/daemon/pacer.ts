@@ -40,13 +40,21 @@ function hold({ hold, manual, surface, rules }: History, now: number): Decision 
 
 /** After a bell none leaves until a turn that began since has ended, a drain, or the bell is lost. */
 function oneForThisTurn(history: History, now: number): Decision | null {
-  const { bell, rules } = history
+  const { bell, rules, fresh, manual, take, rerings } = history
   if (bell === null) return null
+  if (bell.outcome === 'leaving') return { kind: 'wait', for: 'receipt' }
+  // The way that broke is tried again after a while; the end of a turn is another way.
+  if (bell.outcome === 'failed' && !take) return fresh || manual ? null : untilLost(history, bell, now)
   if (turnEndedSince(history, bell)) {
-    const repeats = !isNews(history, bell)
-    return repeats && history.rerings >= rules.redoorbell_max ? { kind: 'wait', for: 'push' } : null
+    const spent = repeats(history, bell) && rerings >= rules.redoorbell_max
+    return spent ? { kind: 'wait', for: 'push' } : null
   }
+  if (bell.outcome === 'held' && manual) return null
   if (bell.seen) return { kind: 'wait', for: 'boundary' }
+  return untilLost(history, bell, now)
+}
+
+function untilLost(history: History, bell: Bell, now: number): Decision | null {
   const until = lostAt(history, bell)
   return now < until ? { kind: 'wait', for: 'receipt', until } : null
 }
@@ -56,9 +64,9 @@ function turnEndedSince({ surface }: History, bell: Bell): boolean {
   return surface.turn_seq > bell.turn_seq
 }
 
-/** Something nobody has been rung for, a person's wish, or a bell that never got through: no repetition. */
-function isNews({ fresh, manual }: History, bell: Bell): boolean {
-  return fresh || manual || bell.outcome !== 'open'
+/** The agent had the bell and the turn: ringing again says nothing new. */
+function repeats({ fresh, manual }: History, bell: Bell): boolean {
+  return bell.outcome === 'open' && !fresh && !manual
 }
 
 /**
@@ -91,8 +99,10 @@ export function isIgnored(history: History, now: number): boolean {
 /** A bell is out and its turn has not come: asking for another would be a second one for the same turn. */
 export function isOutstanding(history: History, now: number): boolean {
   const { bell } = history
-  if (bell === null || turnEndedSince(history, bell)) return false
-  return bell.seen || (bell.outcome === 'open' && now < lostAt(history, bell))
+  if (bell === null) return false
+  if (bell.outcome === 'leaving') return true
+  if (bell.outcome !== 'open' || turnEndedSince(history, bell)) return false
+  return bell.seen || now < lostAt(history, bell)
 }
 
 /** The one a bell names: the best of those no bell has named since the last drain, else the best. */
@@ -104,9 +114,8 @@ export function chooseSignal({ pending, named, manual }: History): PendingEntry 
 /** The history once a bell has left. Only to be called where `decide` said `ring`. */
 export function rung(history: History, entry: PendingEntry, doorbell_id: string, now: number): History {
   const { bell, pending, surface } = history
-  const ended = bell !== null && turnEndedSince(history, bell)
-  const lost = bell !== null && !ended
-  const repeats = ended && !isNews(history, bell)
+  const again = bell !== null && turnEndedSince(history, bell) && repeats(history, bell)
+  const lost = bell !== null && (bell.outcome === 'failed' || !turnEndedSince(history, bell))
   const waiting = new Set(pending.entries.map(({ signal_id }) => signal_id))
   return {
     ...history,
@@ -117,10 +126,10 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
       rung_at: now,
       covered_seq: pending.entries.reduce((newest, { seq }) => Math.max(newest, seq), entry.seq),
       seen: false,
-      outcome: 'open',
+      outcome: history.take ? 'open' : 'leaving',
     },
     fresh: false,
-    rerings: repeats ? history.rerings + 1 : history.rerings,
+    rerings: again ? history.rerings + 1 : history.rerings,
     lost_rings: lost ? Math.min(history.lost_rings + 1, LOST_RINGS_MAX * 10) : history.lost_rings,
     hold: null,
     after_hold: false,

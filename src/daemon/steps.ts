@@ -2,95 +2,17 @@
  * What each event does: the next context and the effects it asks for. Pure; `machine.ts` says in which
  * state which step is taken.
  */
-import type { MachineState, NotifyResult, Proof, SurfaceReport } from '../contracts/control.ts'
-import { doorbellText, type Doorbell } from '../contracts/doorbell.ts'
-import type { PendingEntry } from '../contracts/frames.ts'
-import type { SurfaceKind } from '../contracts/ids.ts'
+import type { NotifyResult } from '../contracts/control.ts'
+import { doorbellText } from '../contracts/doorbell.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import { reconnectDelay } from './backoff.ts'
+import type { Context } from './context.ts'
+import type { DaemonEvent, Effect, EventOf } from './events.ts'
 import * as history from './history.ts'
 import { chooseSignal, decide, isIgnored, isOutstanding, rung } from './pacer.ts'
 import { checkLimit, hasRingable, withChecked } from './pending-index.ts'
 import * as reconcile from './reconcile.ts'
-
-export interface Input {
-  identity: string
-  surface: SurfaceKind
-  rules: history.PacerRules
-  now: number
-}
-
-export interface Context {
-  identity: string
-  history: history.History
-  /** The moment of the latest event. */
-  now: number
-  /** Attempts that failed since the queue was last reconciled; `retry_at` is null while one runs. */
-  link: { failures: number; retry_at: number | null }
-  /** The list that is on its way, in RECONCILING. */
-  reconcile: { peek_id: string; by: number; meanwhile: reconcile.Meanwhile; active: boolean } | null
-  /** The last look before a bell, in EMITTING. */
-  check: { peek_id: string; by: number; limit: number } | null
-  /** The report whose answer waits for that look. */
-  take: { request: number; by: number } | null
-  peeks: number
-  doorbells_rung: number
-  last_drain_at: number | null
-  /** A surface that never attached counts as absent from here on. */
-  absent_by: number
-  absence_counted: boolean
-}
-
-/** Every event brings its moment, in monotonic milliseconds. */
-export type DaemonEvent = { now: number } & (
-  | { type: 'LINK_UP' }
-  /** `random`, in [0, 1), spreads the next attempt. */
-  | { type: 'LINK_LOST'; error_class: DaemonErrorClass; detail: string; random: number }
-  | {
-      type: 'PENDING_LISTED'
-      peek_id: string
-      signals: readonly PendingEntry[]
-      total: number
-      as_of_seq: number
-      /** For the bell, should this answer let one leave. */
-      doorbell_id: string
-    }
-  | { type: 'PEEK_REFUSED'; peek_id: string; detail: string; random: number }
-  | { type: 'SIGNAL_PUSHED'; entry: PendingEntry; total: number }
-  | { type: 'SIGNALS_DRAINED'; signal_ids: readonly string[]; total: number }
-  | { type: 'SIGNALS_RELEASED'; signal_ids: readonly string[]; total: number }
-  /** `request` names the answer that this report waits for. */
-  | { type: 'SURFACE_REPORTED'; report: SurfaceReport; request: number }
-  | { type: 'SURFACE_LOST' }
-  /** Who waited for this answer has hung up. */
-  | { type: 'REPORT_ABANDONED'; request: number }
-  | { type: 'BELL_ANSWERED'; doorbell_id: string; accepted: boolean; proof: Proof }
-  | { type: 'NOTIFY_REQUESTED'; request: number }
-  | { type: 'RESUME_REQUESTED' }
-  | { type: 'TIME_PASSED'; random: number }
-)
-export type EventOf<T extends DaemonEvent['type']> = Extract<DaemonEvent, { type: T }>
-
-/** What the machine asks for. `runtime.ts` performs it. */
-export type Effect =
-  | { type: 'connect' }
-  | { type: 'closeLink' }
-  | { type: 'peek'; params: { peek_id: string; limit: number } }
-  /** Over the open connection of a push shim, or in the answer to a report. */
-  | { type: 'ring'; params: { doorbell: Doorbell; request: number | null } }
-  | { type: 'answerReport'; params: { request: number } }
-  | { type: 'answerNotify'; params: { request: number; result: NotifyResult } }
-  | {
-      type: 'tellDoorbell'
-      params: { doorbell_id: string; signal_id: string; stage: 'requested' | 'accepted' | 'seen' }
-    }
-  /** The hub should know the surface's new facts now, not at the next heartbeat. */
-  | { type: 'publishFacts' }
-  /** A severe transition: the metric set leaves at once. */
-  | { type: 'publishMetrics' }
-  | { type: 'resumeSurface' }
-  | { type: 'countError'; params: { error_class: DaemonErrorClass; detail: string } }
 
 export interface Outcome {
   change?: Partial<Context>
@@ -100,24 +22,6 @@ export type Step<T extends DaemonEvent['type'] = DaemonEvent['type']> = (
   context: Context,
   event: EventOf<T>,
 ) => Outcome
-
-export function newContext({ identity, surface, rules, now }: Input): Context {
-  return {
-    identity,
-    history: history.newHistory(rules, surface),
-    now,
-    // The first attempt is due at once.
-    link: { failures: 0, retry_at: now },
-    reconcile: null,
-    check: null,
-    take: null,
-    peeks: 0,
-    doorbells_rung: 0,
-    last_drain_at: null,
-    absent_by: now + LIMITS.surface_attach_grace_ms,
-    absence_counted: false,
-  }
-}
 
 // --- link -----------------------------------------------------------------------------------
 
@@ -431,22 +335,4 @@ function factsEffect(before: history.History, after: history.History): Effect[] 
     a.turn === b.turn &&
     a.turn_seq === b.turn_seq
   return same ? [] : [{ type: 'publishFacts' }]
-}
-
-/** The nearest moment at which time alone changes something; null when only news can. */
-export function nextDeadline(state: MachineState, context: Context): number | null {
-  const { link, reconcile: list, check, take, history: known } = context
-  const moments: (number | null | undefined)[] = []
-  if (state === 'DISCONNECTED') moments.push(link.retry_at)
-  if (state === 'RECONCILING') moments.push(list?.by)
-  if (state === 'EMITTING') moments.push(check?.by, take?.by)
-  if (state === 'CONNECTED') {
-    const decision = decide(known, context.now)
-    moments.push(decision.kind === 'wait' ? decision.until : undefined)
-  }
-  if (!known.surface.known && !context.absence_counted) moments.push(context.absent_by)
-  return moments.reduce<number | null>(
-    (nearest, at) => (at == null ? nearest : nearest === null ? at : Math.min(nearest, at)),
-    null,
-  )
 }

@@ -1,0 +1,71 @@
+/** What the machine keeps, and the moments at which time alone changes it. */
+import type { MachineState } from '../contracts/control.ts'
+import type { SurfaceKind } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { newHistory, type History, type PacerRules } from './history.ts'
+import { decide } from './pacer.ts'
+import type { Meanwhile } from './reconcile.ts'
+
+export interface Input {
+  identity: string
+  surface: SurfaceKind
+  rules: PacerRules
+  now: number
+}
+
+export interface Context {
+  identity: string
+  history: History
+  /** The moment of the latest event. */
+  now: number
+  /** Attempts that failed since the queue was last reconciled; `retry_at` is null while one runs. */
+  link: { failures: number; retry_at: number | null }
+  /** The list that is on its way, in RECONCILING. */
+  reconcile: { peek_id: string; by: number; meanwhile: Meanwhile; active: boolean } | null
+  /** The last look before a bell, in EMITTING. */
+  check: { peek_id: string; by: number; limit: number } | null
+  /** The report whose answer waits for that look. */
+  take: { request: number; by: number } | null
+  peeks: number
+  doorbells_rung: number
+  last_drain_at: number | null
+  /** A surface that never attached counts as absent from here on. */
+  absent_by: number
+  absence_counted: boolean
+}
+
+export function newContext({ identity, surface, rules, now }: Input): Context {
+  return {
+    identity,
+    history: newHistory(rules, surface),
+    now,
+    // The first attempt is due at once.
+    link: { failures: 0, retry_at: now },
+    reconcile: null,
+    check: null,
+    take: null,
+    peeks: 0,
+    doorbells_rung: 0,
+    last_drain_at: null,
+    absent_by: now + LIMITS.surface_attach_grace_ms,
+    absence_counted: false,
+  }
+}
+
+/** The nearest moment at which time alone changes something; null when only news can. */
+export function nextDeadline(state: MachineState, context: Context): number | null {
+  const { link, reconcile: list, check, take, history: known } = context
+  const moments: (number | null | undefined)[] = []
+  if (state === 'DISCONNECTED') moments.push(link.retry_at)
+  if (state === 'RECONCILING') moments.push(list?.by)
+  if (state === 'EMITTING') moments.push(check?.by, take?.by)
+  if (state === 'CONNECTED') {
+    const decision = decide(known, context.now)
+    moments.push(decision.kind === 'wait' ? decision.until : undefined)
+  }
+  if (!known.surface.known && !context.absence_counted) moments.push(context.absent_by)
+  return moments.reduce<number | null>(
+    (nearest, at) => (at == null ? nearest : nearest === null ? at : Math.min(nearest, at)),
+    null,
+  )
+}

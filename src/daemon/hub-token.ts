@@ -1,0 +1,132 @@
+/**
+ * The daemon's token for its hub. With the operator's token at hand a new one is had for the asking;
+ * without it the one we were given is renewed while it still holds.
+ */
+import http from 'node:http'
+import https from 'node:https'
+import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { TokenAnswer, TokenPayload } from '../contracts/token.ts'
+import type { Clock } from '../ports/clock.ts'
+
+export interface TokenSourceOptions {
+  /** The hub's address, read anew each time. */
+  url: () => string
+  identity: string
+  session_id: string
+  /** Reads the operator's token of this home; null where there is none. */
+  operatorToken: () => string | null
+  /** A token that somebody made for this daemon; then the operator's is not asked for. */
+  given?: string | undefined
+  clock: Pick<Clock, 'now'>
+}
+
+export interface TokenSource {
+  /** A token with at least a fifth of its life left. Rejects with `token_missing` or the hub's refusal. */
+  current(): Promise<string>
+  /** When the present one should be renewed, in milliseconds from now; null without one. */
+  renewIn(): number | null
+}
+
+/** Renewed once this share of its life is over, so that a hub away for minutes costs nothing. */
+const RENEW_AT = 0.8
+
+export function createTokenSource(options: TokenSourceOptions): TokenSource {
+  const { clock } = options
+  let held: { token: string; renew_at: number; expires_at: number } | null =
+    options.given === undefined ? null : fromText(options.given, clock.now())
+
+  async function obtain(): Promise<string> {
+    // Ours first: renewing it needs no secret. The operator's when it is gone.
+    const valid = held !== null && held.expires_at > clock.now() ? held.token : null
+    const bearer = valid ?? (options.given === undefined ? options.operatorToken() : null)
+    if (bearer === null) {
+      throw new TurnbellError(options.given === undefined ? 'token_missing' : 'token_expired', {
+        detail: 'there is no token to present to the hub',
+        hint: 'The operator token of this home is made at the first start of a hub; or give --token-file.',
+      })
+    }
+    const { token, expires_in } = await requestToken(options, bearer)
+    const now = clock.now()
+    held = { token, expires_at: now + expires_in * 1000, renew_at: now + expires_in * 1000 * RENEW_AT }
+    return token
+  }
+
+  return {
+    async current() {
+      if (held !== null && clock.now() < held.renew_at) return held.token
+      try {
+        return await obtain()
+      } catch (error) {
+        // A hub with another signing key knows nothing of the token we hold; the operator's still counts.
+        const stale = error instanceof TurnbellError && error.code.startsWith('token_') && held !== null
+        if (!stale || options.given !== undefined) throw error
+        held = null
+        return obtain()
+      }
+    },
+    renewIn: () => (held === null ? null : Math.max(0, held.renew_at - clock.now())),
+  }
+}
+
+/** The payload is only read for its time; whether it is genuine is the hub's business. */
+function fromText(token: string, now: number): { token: string; renew_at: number; expires_at: number } {
+  let payload: unknown
+  try {
+    payload = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString('utf8'))
+  } catch {
+    payload = null
+  }
+  const parsed = TokenPayload.safeParse(payload)
+  if (!parsed.success) {
+    throw new TurnbellError('token_invalid', { detail: 'the given token is not one of ours' })
+  }
+  const expires_at = parsed.data.exp * 1000
+  return { token, expires_at, renew_at: now + (expires_at - now) * RENEW_AT }
+}
+
+async function requestToken(options: TokenSourceOptions, bearer: string): Promise<TokenAnswer> {
+  const { identity, session_id } = options
+  const body = { identity, kind: 'daemon', session_id }
+  const { status, text } = await post(`${options.url()}/auth/token`, bearer, body)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = null
+  }
+  const problem = Problem.safeParse(value)
+  if (problem.success) throw fromProblem(problem.data)
+  const answer = TokenAnswer.safeParse(value)
+  if (answer.success) return answer.data
+  throw new TurnbellError('hub_unreachable', { detail: `the hub answered ${status} to /auth/token` })
+}
+
+const ANSWER_BYTES_MAX = 64 * 1024
+
+// `fetch` would do, but loading it costs an idle daemon several megabytes for one request an hour.
+function post(url: string, bearer: string, body: object): Promise<{ status: number; text: string }> {
+  const { request } = url.startsWith('https:') ? https : http
+  return new Promise((resolve, reject) => {
+    const failed = (cause: Error) =>
+      reject(new TurnbellError('hub_unreachable', { detail: `${url}: ${cause.message}`, cause }))
+    const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+    const asked = request(
+      url,
+      { method: 'POST', headers, timeout: LIMITS.hello_timeout_ms, agent: false },
+      (answer) => {
+        let text = ''
+        answer.setEncoding('utf8')
+        answer.on('data', (chunk: string) => {
+          text += chunk
+          if (text.length > ANSWER_BYTES_MAX) answer.destroy(new Error('the answer is too long'))
+        })
+        answer.on('error', failed)
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+      },
+    )
+    asked.on('timeout', () => asked.destroy(new Error('no answer in time')))
+    asked.on('error', failed)
+    asked.end(JSON.stringify(body))
+  })
+}

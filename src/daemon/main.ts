@@ -1,0 +1,203 @@
+/** `turnbell daemon`: one persona's daemon in the foreground. The composition root. */
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { pino, type Logger } from 'pino'
+import { toProblem, TurnbellError } from '../contracts/errors.ts'
+import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import type { Config } from '../contracts/config.ts'
+import { startChild } from '../system/child-process.ts'
+import { systemClock } from '../system/clock.ts'
+import { loadConfig } from '../system/config.ts'
+import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
+import {
+  ensurePrivateDirectory,
+  personaPaths,
+  prepareHome,
+  resolveHome,
+  type Home,
+  type PersonaPaths,
+} from '../system/home.ts'
+import { findHub } from '../system/hub-address.ts'
+import { localSockets } from '../system/local-socket.ts'
+import { createIds, systemRandom } from '../system/random.ts'
+import { readOperatorToken } from '../system/secrets.ts'
+import { createHubLink } from './hub-link.ts'
+import { createTokenSource } from './hub-token.ts'
+import { createDaemon, type Daemon, type StopReason } from './runtime.ts'
+import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './settings.ts'
+import type { StartShim } from './supervise.ts'
+
+export async function main(argv: string[]): Promise<void> {
+  let json = argv.includes('--json')
+  try {
+    const flags = readFlags(argv)
+    json = flags.json === true
+    if (flags.help === true) {
+      process.stdout.write(USAGE)
+      return
+    }
+    await run(flags)
+  } catch (error) {
+    tellProblem(error, json)
+    process.exitCode = exitCodeOf(error)
+  }
+}
+
+/** Returns once the daemon runs; it then ends by a call of `leave`. */
+async function run(flags: Flags): Promise<void> {
+  // Whatever we write belongs to this user alone.
+  process.umask(0o077)
+  const home = resolveHome(process.env, flags.home)
+  const config = loadConfig(home.config, process.env)
+  const settings = settingsFrom(flags, config)
+  const { identity } = settings
+  prepareHome(home)
+  const paths = personaPaths(home, config.tenant_id, identity, process.env)
+  ensurePrivateDirectory(paths.run_dir)
+  const log = openLog(paths, config, identity)
+
+  let lost: ((error: Error) => void) | null = null
+  const lock = await lockDirectory({
+    lock: paths.daemon_lock,
+    what: `the daemon of ${identity}`,
+    onLost: (error) => lost?.(error),
+  })
+  try {
+    fs.writeFileSync(paths.daemon_pid, `${process.pid}\n`, { mode: 0o600 })
+    const daemon = compose(flags, home, config, settings, paths, log, (why) => void leave(why))
+    const leave = createLeave(daemon, lock, paths, log)
+    lost = (error) => void leave({ kind: 'replaced', detail: error.message })
+    for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(os_signal, () => void leave({ kind: 'asked' }))
+    }
+    // A bug ends the process; its supervisor starts it again, which is safe because the queue is durable.
+    process.on('uncaughtException', (error) => {
+      log.fatal({ err: error }, 'a bug')
+      process.exit(EXIT.failed)
+    })
+    await daemon.start()
+    log.info({ pid: process.pid, surface: settings.surface }, 'ready')
+    tellReady(flags, identity, paths)
+  } catch (error) {
+    fs.rmSync(paths.daemon_pid, { force: true })
+    await lock.release()
+    throw error
+  }
+}
+
+function compose(
+  flags: Flags,
+  home: Home,
+  config: Config,
+  settings: Settings,
+  paths: PersonaPaths,
+  log: Logger,
+  onStopAsked: (why: StopReason) => void,
+): Daemon {
+  const { identity, surface, rules, supervised } = settings
+  const ids = createIds(systemClock, systemRandom)
+  const session_id = ids.next()
+  const url = () => findHub(home, config, flags.hub)
+  const tokens = createTokenSource({
+    url,
+    identity,
+    session_id,
+    operatorToken: () => readOperatorToken(home),
+    given: flags['token-file'] === undefined ? undefined : readTokenFile(flags['token-file']),
+    clock: systemClock,
+  })
+  return createDaemon({
+    tenant_id: config.tenant_id,
+    identity,
+    surface,
+    rules,
+    pid: process.pid,
+    paths,
+    clock: systemClock,
+    random: systemRandom,
+    ids,
+    link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
+    sockets: localSockets,
+    startShim: supervised ? shimStarter(home, identity, log) : null,
+    writeMetrics: (text) => replaceFile(paths.metrics_file, text),
+    log,
+    onStopAsked,
+  })
+}
+
+/** The shim lies beside the bundle that this is part of. */
+function shimStarter(home: Home, identity: string, log: Logger): StartShim {
+  const file = path.join(import.meta.dirname, 'adapters', 'command', 'shim.js')
+  return (onExit) =>
+    startChild({
+      program: process.execPath,
+      args: [file, '--home', home.root, '--persona', identity],
+      env: { ...process.env, TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+      onLine: (stream, line) => log.info({ shim: stream, line }, 'the shim says'),
+      onExit,
+    })
+}
+
+function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, log: Logger) {
+  let leaving = false
+  return async (why: StopReason): Promise<void> => {
+    if (leaving) return
+    leaving = true
+    log.info(why, 'stopping')
+    if (why.kind !== 'asked') process.stderr.write(`turnbell daemon stops: ${why.detail}\n`)
+    let code: number = why.kind === 'replaced' ? EXIT.already_running : EXIT.done
+    try {
+      await daemon.stop()
+    } catch (error) {
+      log.error({ err: error }, 'could not stop cleanly')
+      code = EXIT.failed
+    }
+    fs.rmSync(paths.daemon_pid, { force: true })
+    await lock
+      .release()
+      .catch((error: unknown) => log.error({ err: error }, 'the lock could not be released'))
+    log.info({ code }, 'stopped')
+    process.exit(code)
+  }
+}
+
+function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {
+  // Written at once: what a daemon said before a kill -9 is what one wants to read.
+  const destination = pino.destination({ dest: paths.log, sync: true, append: true, mkdir: false })
+  const { level } = config.log
+  return pino(
+    { level, base: { pid: process.pid, identity }, timestamp: pino.stdTimeFunctions.isoTime },
+    destination,
+  )
+}
+
+function readTokenFile(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    throw new TurnbellError('config_invalid', { detail: `--token-file: ${file} cannot be read`, cause })
+  }
+}
+
+/** A reader finds the old text or the new one, never a mixture. */
+function replaceFile(file: string, text: string): void {
+  fs.writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  fs.renameSync(`${file}.new`, file)
+}
+
+function tellReady(flags: Flags, identity: string, paths: PersonaPaths): void {
+  const { control_socket, surface_socket } = paths
+  const document = { status: 'ready', identity, pid: process.pid, control_socket, surface_socket }
+  const line =
+    flags.json === true ? JSON.stringify(document) : `turnbell daemon ready ${identity} ${control_socket}`
+  process.stdout.write(`${line}\n`)
+}
+
+function tellProblem(error: unknown, json: boolean): void {
+  const problem = toProblem(error, randomUUID())
+  if (json) process.stdout.write(`${JSON.stringify(problem)}\n`)
+  process.stderr.write(`${problem.title}: ${problem.detail}\n${problem.hint}\n`)
+  if (!(error instanceof TurnbellError))
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+}

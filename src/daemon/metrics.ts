@@ -1,0 +1,97 @@
+/**
+ * The daemon's six metrics. State changes here at once; the set is published on a tick and with severe
+ * transitions. Names, labels and classes are closed (`contracts/metrics.ts`), so fifty personas give at
+ * most 1,200 series.
+ */
+import { Counter, Gauge, Registry } from 'prom-client'
+import { DAEMON_METRICS, DaemonErrorClass, type MetricsSet } from '../contracts/metrics.ts'
+import type { Clock } from '../ports/clock.ts'
+
+export interface MetricsReading {
+  last_heartbeat_at: number | null
+  last_drain_at: number | null
+  pending_count: number
+}
+
+export interface DaemonMetrics {
+  /** Anything that is not one of the ten classes is counted as `unclassified`. */
+  countError(error_class: string): void
+  lastErrorClass(): DaemonErrorClass | null
+  /** As it travels to the hub. */
+  set(reading: MetricsReading): MetricsSet
+  /** As Prometheus reads it. `up` is 0 in what a stopping daemon leaves behind. */
+  text(reading: MetricsReading, up?: 0 | 1): Promise<string>
+}
+
+export interface MetricsOptions {
+  tenant_id: string
+  identity: string
+  clock: Pick<Clock, 'now' | 'monotonic'>
+}
+
+export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): DaemonMetrics {
+  const registry = new Registry()
+  const own = { tenant_id, identity }
+  const started_at = clock.monotonic()
+  const up = gauge('daemon_up')
+  const heartbeatAge = gauge('daemon_heartbeat_age_seconds')
+  const drainAge = gauge('daemon_drain_age_seconds')
+  const depth = gauge('daemon_signal_queue_depth')
+  const lastError = gauge('daemon_last_error_timestamp_seconds')
+  const errors = new Counter({
+    name: 'daemon_errors_total',
+    help: DAEMON_METRICS.daemon_errors_total.help,
+    labelNames: DAEMON_METRICS.daemon_errors_total.labels,
+    registers: [registry],
+  })
+  const counts = new Map<DaemonErrorClass, number>()
+  const times = new Map<DaemonErrorClass, number>()
+  let last: DaemonErrorClass | null = null
+  // Every class exists from the start: a counter that appears with its first error hides that error from
+  // `increase()`. Its time is 0 until there is one.
+  for (const error_class of DaemonErrorClass.options) {
+    counts.set(error_class, 0)
+    times.set(error_class, 0)
+    errors.inc({ ...own, error_class }, 0)
+    lastError.set({ ...own, error_class }, 0)
+  }
+
+  function gauge(name: Exclude<keyof typeof DAEMON_METRICS, 'daemon_errors_total'>) {
+    const { help, labels } = DAEMON_METRICS[name]
+    return new Gauge({ name, help, labelNames: labels, registers: [registry] })
+  }
+
+  /** Before the first one it is the age of the daemon: it has been that long at least, and alerts can tell. */
+  function age(since: number | null): number {
+    return Math.max(0, (clock.monotonic() - (since ?? started_at)) / 1000)
+  }
+
+  return {
+    countError(name) {
+      const parsed = DaemonErrorClass.safeParse(name)
+      const error_class = parsed.success ? parsed.data : 'unclassified'
+      const at_s = clock.now() / 1000
+      last = error_class
+      counts.set(error_class, (counts.get(error_class) ?? 0) + 1)
+      times.set(error_class, at_s)
+      errors.inc({ ...own, error_class })
+      lastError.set({ ...own, error_class }, at_s)
+    },
+    lastErrorClass: () => last,
+    set: (reading) => ({
+      up: 1,
+      heartbeat_age_seconds: age(reading.last_heartbeat_at),
+      drain_age_seconds: age(reading.last_drain_at),
+      signal_queue_depth: reading.pending_count,
+      errors_total: Object.fromEntries(counts),
+      last_error_timestamp_seconds: Object.fromEntries(times),
+    }),
+    text(reading, is_up = 1) {
+      up.set(own, is_up)
+      heartbeatAge.set(own, age(reading.last_heartbeat_at))
+      drainAge.set(own, age(reading.last_drain_at))
+      depth.set(own, reading.pending_count)
+      return registry.metrics()
+    },
+  }
+}

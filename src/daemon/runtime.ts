@@ -1,0 +1,355 @@
+/**
+ * The daemon around its machine: a mailbox that feeds it one event at a time, the performer of its
+ * effects, and one timer for its nearest deadline. Everything from outside comes in through ports, so a
+ * simulation runs this very code.
+ */
+import type { DaemonStatus, NotifyResult } from '../contracts/control.ts'
+import type { Doorbell } from '../contracts/doorbell.ts'
+import { CLOSE, type HubFrame } from '../contracts/frames.ts'
+import type { SurfaceKind } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { DaemonErrorClass } from '../contracts/metrics.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { HubLink } from '../ports/hub-link.ts'
+import type { Log } from '../ports/log.ts'
+import type { Ids, Random } from '../ports/random.ts'
+import type { LocalSockets, RpcListener } from '../ports/rpc.ts'
+import { controlHandlers } from './control.ts'
+import { perform, type EffectPorts } from './effects.ts'
+import { createHeartbeat } from './heartbeat.ts'
+import { deliveryOf, factsOf, type PacerRules } from './history.ts'
+import { nextDeadline, start as startMachine, stateOf, step } from './machine.ts'
+import { createMetrics, type MetricsReading } from './metrics.ts'
+import type { DaemonEvent } from './events.ts'
+import { createSupervisor, type StartShim } from './supervise.ts'
+import { createSurfaceSocket } from './surface-socket.ts'
+
+export interface DaemonOptions {
+  tenant_id: string
+  identity: string
+  surface: SurfaceKind
+  rules: PacerRules
+  pid: number
+  paths: { socket_dir: string; control_socket: string; surface_socket: string }
+  clock: Clock
+  random: Random
+  ids: Ids
+  link: HubLink
+  sockets: LocalSockets
+  /** Starts the surface's shim; null where there is nothing to start. */
+  startShim: StartShim | null
+  /** Replaces what `metrics.prom` says. */
+  writeMetrics: (text: string) => void
+  log: Log
+  /** Somebody asked the daemon to end; the owner of the process then calls `stop`. */
+  onStopAsked: (why: StopReason) => void
+}
+
+export type StopReason =
+  | { kind: 'asked' }
+  /** The persona was wrapped or removed. */
+  | { kind: 'lifecycle'; detail: string }
+  /** Another daemon of this persona has taken the registration. */
+  | { kind: 'replaced'; detail: string }
+
+export interface Daemon {
+  /**
+   * Listens on both sockets, then begins to connect. Rejects with `bind_failed` or `home_not_permitted`.
+   */
+  start(): Promise<void>
+  /** Shim stopped, link closed, sockets removed. Calling it twice is fine. */
+  stop(): Promise<void>
+  status(): DaemonStatus
+}
+
+export function createDaemon(options: DaemonOptions): Daemon {
+  const { clock, random, ids, link, log, identity, tenant_id, onStopAsked } = options
+  const started_at = clock.monotonic()
+  const metrics = createMetrics(options)
+  let snapshot = startMachine({ ...options, now: started_at })
+  const mailbox: DaemonEvent[] = []
+  let busy = false
+  let stopping: Promise<void> | null = null
+  let timer: Timer | null = null
+  let publishing: Timer | null = null
+  let listeners: RpcListener[] = []
+  let requests = 0
+  const reports = new Map<number, (doorbell: Doorbell | null) => void>()
+  const notifications = new Map<number, (result: NotifyResult) => void>()
+
+  // --- mailbox
+
+  type News = DaemonEvent extends infer E ? (E extends unknown ? Omit<E, 'now'> : never) : never
+
+  /** Events that arise while one is handled wait for their turn: the machine is never entered twice. */
+  function post(news: News): void {
+    if (stopping !== null) return
+    mailbox.push({ ...news, now: clock.monotonic() })
+    if (busy) return
+    busy = true
+    try {
+      for (let event = mailbox.shift(); event !== undefined; event = mailbox.shift()) handle(event)
+    } finally {
+      busy = false
+    }
+    arm()
+  }
+
+  function handle(event: DaemonEvent): void {
+    const before = stateOf(snapshot)
+    const [next, effects] = step(snapshot, event)
+    snapshot = next
+    const after = stateOf(snapshot)
+    if (before !== after) log.debug({ event: event.type, from: before, to: after }, 'state changed')
+    for (const effect of effects) perform(effect, ports)
+  }
+
+  function arm(): void {
+    timer?.cancel()
+    const at = nextDeadline(snapshot)
+    if (at === null) {
+      timer = null
+      return
+    }
+    // Timers may fire a fraction early; rounding up keeps that from becoming a spin.
+    const delay_ms = Math.max(0, Math.ceil(at - clock.monotonic()))
+    timer = clock.after(delay_ms, () => post({ type: 'TIME_PASSED', random: random.next() }))
+  }
+
+  // --- parts
+
+  const surface = createSurfaceSocket(clock, log, {
+    onReport(report, answer) {
+      const request = ++requests
+      reports.set(request, answer)
+      post({ type: 'SURFACE_REPORTED', report, request })
+      return request
+    },
+    onAbandoned(request) {
+      reports.delete(request)
+      post({ type: 'REPORT_ABANDONED', request })
+    },
+    onLost: () => post({ type: 'SURFACE_LOST' }),
+  })
+
+  const supervisor = options.startShim && createSupervisor(options.startShim, clock, log)
+
+  const heartbeat = createHeartbeat({
+    clock,
+    link,
+    facts: () => factsOf(snapshot.context.history),
+    metrics: () => metrics.set(reading()),
+    onFailed: (detail) => countError('heartbeat_publish_failed', detail),
+  })
+
+  const ports: EffectPorts = {
+    connect: () => link.connect({ onUp, onFrame, onDown }),
+    closeLink() {
+      heartbeat.stop()
+      link.close()
+    },
+    send: (frame) => void link.send(frame),
+    ring: (doorbell) => surface.ring(doorbell),
+    onBellAnswered(doorbell, { accepted, proof }) {
+      log.info({ doorbell_id: doorbell.doorbell_id, accepted, proof }, 'rang')
+      post({ type: 'BELL_ANSWERED', doorbell_id: doorbell.doorbell_id, accepted, proof })
+    },
+    answerReport(request, doorbell) {
+      const answer = reports.get(request)
+      reports.delete(request)
+      answer?.(doorbell)
+      if (doorbell !== null) log.info({ doorbell_id: doorbell.doorbell_id }, 'rang at the end of a turn')
+    },
+    answerNotify(request, result) {
+      const answer = notifications.get(request)
+      notifications.delete(request)
+      answer?.(result)
+    },
+    publishFacts: () => heartbeat.beat('facts'),
+    publishMetrics() {
+      heartbeat.beat('facts and metrics')
+      void publish()
+    },
+    resumeSurface() {
+      supervisor?.hurry()
+      surface.resume()
+    },
+    countError,
+  }
+
+  function countError(error_class: string, detail: string): void {
+    metrics.countError(error_class)
+    log.warn({ error_class, detail }, 'something went wrong')
+  }
+
+  function reading(): MetricsReading {
+    const { last_drain_at, history } = snapshot.context
+    return {
+      last_heartbeat_at: heartbeat.lastAccepted(),
+      last_drain_at,
+      pending_count: history.pending.total,
+    }
+  }
+
+  function publish(up: 0 | 1 = 1): Promise<void> {
+    // The file is a copy for people and scrapers: a full disk must not stop the daemon.
+    return metrics
+      .text(reading(), up)
+      .then(options.writeMetrics)
+      .catch((error: unknown) => log.warn({ detail: String(error) }, 'metrics.prom could not be written'))
+  }
+
+  // --- the hub
+
+  function onUp(welcome: Extract<HubFrame, { type: 'welcome' }>): void {
+    log.info({ client_id: welcome.client_id }, 'linked to the hub')
+    post({ type: 'LINK_UP' })
+    heartbeat.start(welcome.heartbeat_interval_ms)
+  }
+
+  function onDown(error_class: DaemonErrorClass, detail: string, code: number | null): void {
+    heartbeat.stop()
+    if (code === CLOSE.stale) return askToStop({ kind: 'replaced', detail })
+    post({ type: 'LINK_LOST', error_class, detail, random: random.next() })
+  }
+
+  function onFrame(frame: HubFrame): void {
+    switch (frame.type) {
+      case 'signal.pushed': {
+        const { signal_id, seq, from, intent, priority, pending_count: total } = frame
+        return post({ type: 'SIGNAL_PUSHED', entry: { signal_id, seq, from, intent, priority }, total })
+      }
+      case 'signal.drained':
+        return post({ type: 'SIGNALS_DRAINED', signal_ids: frame.signal_ids, total: frame.pending_count })
+      case 'signal.released':
+        return post({ type: 'SIGNALS_RELEASED', signal_ids: frame.signal_ids, total: frame.pending_count })
+      case 'pending': {
+        const { id, signals, total, as_of_seq } = frame
+        const doorbell_id = ids.next()
+        return post({ type: 'PENDING_LISTED', peek_id: String(id), signals, total, as_of_seq, doorbell_id })
+      }
+      case 'pong':
+        return heartbeat.accepted()
+      case 'lifecycle.shutdown':
+        return onLifecycle(frame.reason)
+      case 'error':
+        return onError(frame)
+      case 'welcome':
+      case 'peer.joined':
+      case 'peer.left':
+      case 'event':
+      case 'result':
+        return
+    }
+  }
+
+  function onLifecycle(reason: string): void {
+    log.info({ reason }, 'the hub announced a shutdown')
+    // A hub that stops itself says so as well; then we wait for the next one.
+    if (reason === 'wrap' || reason === 'remove') askToStop({ kind: 'lifecycle', detail: reason })
+  }
+
+  function onError({ id, code, detail }: Extract<HubFrame, { type: 'error' }>): void {
+    log.warn({ code, detail }, 'the hub refused')
+    if (code === 'persona_wrapped') return askToStop({ kind: 'lifecycle', detail })
+    if (id !== undefined) {
+      post({ type: 'PEEK_REFUSED', peek_id: String(id), detail: `${code}: ${detail}`, random: random.next() })
+    }
+  }
+
+  function askToStop(why: StopReason): void {
+    if (stopping === null) onStopAsked(why)
+  }
+
+  // --- control.sock
+
+  function status(): DaemonStatus {
+    const { context } = snapshot
+    const { attached, kind, session_id, turn } = context.history.surface
+    const state = stateOf(snapshot)
+    return {
+      tenant_id,
+      identity,
+      pid: options.pid,
+      uptime_s: (clock.monotonic() - started_at) / 1000,
+      state,
+      connected: state === 'CONNECTED' || state === 'EMITTING',
+      delivery: deliveryOf(context.history),
+      last_heartbeat_age_s: ageOf(heartbeat.lastAccepted()),
+      last_drain_age_s: ageOf(context.last_drain_at),
+      pending_count: context.history.pending.total,
+      last_error_class: metrics.lastErrorClass(),
+      surface: { kind, attached, session_id: attached ? session_id : null, turn },
+      doorbells_rung: context.doorbells_rung,
+      restarts: supervisor?.restarts() ?? 0,
+    }
+  }
+
+  function ageOf(at: number | null): number | null {
+    return at === null ? null : Math.max(0, (clock.monotonic() - at) / 1000)
+  }
+
+  const verbs = {
+    status,
+    notify_surface: () =>
+      new Promise<NotifyResult>((resolve) => {
+        const request = ++requests
+        notifications.set(request, resolve)
+        post({ type: 'NOTIFY_REQUESTED', request })
+      }),
+    resume_surface() {
+      const accepted = snapshot.context.history.surface.attached || supervisor !== null || surface.isThere()
+      if (accepted) post({ type: 'RESUME_REQUESTED' })
+      return Promise.resolve({ accepted })
+    },
+    // In a later turn of the loop, so that the answer is written first.
+    shutdown: () => void clock.after(0, () => askToStop({ kind: 'asked' })),
+  }
+
+  async function listen(): Promise<void> {
+    const { socket_dir: directory, control_socket, surface_socket } = options.paths
+    const control = controlHandlers({
+      identity,
+      verbs,
+      onMismatch: (asked) => countError('ipc_auth_failed', `control.sock was asked about ${asked}`),
+      onBug: (error, instance) => log.error({ err: error, instance }, 'a control verb broke'),
+    })
+    listeners = [await options.sockets.listen({ directory, path: control_socket }, () => control)]
+    listeners.push(
+      await options.sockets.listen({ directory, path: surface_socket }, (peer) => surface.handlersFor(peer)),
+    )
+  }
+
+  return {
+    status,
+    async start() {
+      try {
+        await listen()
+      } catch (error) {
+        countError('ipc_bind_failed', String(error))
+        await publish(0)
+        throw error
+      }
+      publishing = clock.every(LIMITS.metrics_publish_ms, () => void publish())
+      void publish()
+      supervisor?.start()
+      post({ type: 'TIME_PASSED', random: random.next() })
+    },
+    stop() {
+      stopping ??= stop()
+      return stopping
+    },
+  }
+
+  async function stop(): Promise<void> {
+    timer?.cancel()
+    publishing?.cancel()
+    surface.close()
+    for (const answer of reports.values()) answer(null)
+    await supervisor?.stop()
+    heartbeat.stop()
+    link.close()
+    await Promise.all(listeners.map((listener) => listener.close()))
+    await publish(0)
+  }
+}

@@ -1,0 +1,98 @@
+/** What one daemon is told at its start: the command line and the configuration, put together. */
+import { parseArgs } from 'node:util'
+import type { Config } from '../contracts/config.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import { Identity, RESERVED_IDENTITIES, SurfaceKind } from '../contracts/ids.ts'
+import type { PacerRules } from './history.ts'
+
+export interface Flags {
+  persona?: string | undefined
+  hub?: string | undefined
+  surface?: string | undefined
+  home?: string | undefined
+  'token-file'?: string | undefined
+  json?: boolean | undefined
+  help?: boolean | undefined
+}
+
+export const USAGE = `turnbell daemon --persona NAME [--hub URL] [--surface KIND] [--token-file FILE] [--home DIR] [--json]
+
+One persona's daemon in the foreground. The surface is the one of personas.NAME in config.yaml where
+--surface does not say it.
+`
+
+/** @throws `usage_invalid`. */
+export function readFlags(argv: readonly string[]): Flags {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  const options = {
+    persona: text,
+    hub: text,
+    surface: text,
+    home: text,
+    'token-file': text,
+    json: flag,
+    help: flag,
+  }
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: false }).values
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause)
+    throw new TurnbellError('usage_invalid', { detail, cause })
+  }
+}
+
+export interface Settings {
+  identity: string
+  surface: SurfaceKind
+  rules: PacerRules
+  /** There is a shim for us to start. */
+  supervised: boolean
+}
+
+/** @throws `config_invalid`: a daemon is one persona's, and refuses to start without knowing whose. */
+export function settingsFrom(flags: Flags, config: Config): Settings {
+  const identity = identityFrom(flags)
+  const declared = config.personas[identity]
+  const surface = surfaceFrom(flags, declared?.surface, identity)
+  const supervised = surface === 'command' && declared?.command !== undefined
+  const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
+  // Our own command shim sees a program begin and end, but not whether an agent read the bell.
+  const receipts = !supervised
+  const rules = { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max, receipts }
+  return { identity, surface, supervised, rules }
+}
+
+function identityFrom({ persona }: Flags): string {
+  if (persona === undefined) {
+    throw new TurnbellError('config_invalid', {
+      detail: 'no persona is named: a daemon serves exactly one',
+      hint: 'turnbell daemon --persona NAME',
+    })
+  }
+  const identity = Identity.safeParse(persona)
+  if (!identity.success || (RESERVED_IDENTITIES as readonly string[]).includes(persona)) {
+    const found = JSON.stringify(persona)
+    const why = identity.success
+      ? 'is a reserved name'
+      : (identity.error.issues[0]?.message ?? 'is no identity')
+    throw new TurnbellError('config_invalid', { detail: `--persona: ${found}: ${why}` })
+  }
+  return identity.data
+}
+
+function surfaceFrom(flags: Flags, declared: SurfaceKind | undefined, identity: string): SurfaceKind {
+  if (flags.surface === undefined && declared !== undefined) return declared
+  const kinds = SurfaceKind.options.join(', ')
+  if (flags.surface === undefined) {
+    throw new TurnbellError('config_invalid', {
+      detail: `config.yaml has no personas.${identity}, and --surface is not given`,
+      hint: `turnbell persona add ${identity} --surface KIND, or --surface with one of ${kinds}.`,
+    })
+  }
+  const surface = SurfaceKind.safeParse(flags.surface)
+  if (surface.success) return surface.data
+  throw new TurnbellError('config_invalid', {
+    detail: `--surface: found ${JSON.stringify(flags.surface)}, allowed are ${kinds}`,
+  })
+}
