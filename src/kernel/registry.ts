@@ -67,7 +67,8 @@ export function createRegistry(facades: readonly Facade[]): Registry {
     facades,
     actions,
     resolve(facade, action) {
-      const found = byName.get(snake(action === undefined ? facade : `${facade}_${action}`))
+      const name = action === undefined ? facade : `${facade}_${action}`
+      const found = byName.get(name) ?? byName.get(snake(name))
       if (found !== undefined) return found
       throw unknownName(byFacade, byName, facade, action)
     },

@@ -1,10 +1,10 @@
 /**
- * MCP's Streamable HTTP of the 2025 era over one shared SDK server
+ * MCP's Streamable HTTP over one shared SDK server
  * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
  *
- * The SDK's own transport wants a server per session, and answers through web streams. Ours keeps no
- * state of a client in the server, so one serves them all: each request gets an id of its own while it
- * is inside, which also keeps two clients apart that both count from 1. Answers are plain JSON, as the
+ * The SDK's own transports want a server per session or per request, and answer through web streams.
+ * Our server keeps nothing of a client, so one serves them all: each request gets an id of its own while
+ * it is inside, which also keeps two clients apart that both count from 1. Answers are plain JSON, as the
  * specification allows where nothing is said before the result.
  */
 import type { ServerResponse } from 'node:http'
@@ -14,6 +14,7 @@ import {
   isJSONRPCResultResponse,
   isJSONRPCErrorResponse,
   type JSONRPCMessage,
+  type MessageClassification,
   type RequestId,
   type Server,
   type Transport,
@@ -40,7 +41,11 @@ export interface Exchanges {
   close(): Promise<void>
 }
 
-export async function createExchanges(server: Server): Promise<Exchanges> {
+/** `classification` is the era that the server is bound to; absent for the 2025 era. */
+export async function createExchanges(
+  server: Server,
+  classification?: MessageClassification,
+): Promise<Exchanges> {
   const byInnerId = new Map<number, Exchange>()
   /** What a later `notifications/cancelled` of the same session may name. */
   const cancellable = new Map<string, number>()
@@ -91,11 +96,14 @@ export async function createExchanges(server: Server): Promise<Exchanges> {
           if (cancellable.get(key) === inner_id) cancellable.delete(key)
         }
       })
-      const authInfo = authInfoOf(peer)
+      const extra = {
+        authInfo: authInfoOf(peer),
+        ...(classification === undefined ? {} : { classification }),
+      }
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
           cancel(message, session_id)
-        else transport.onmessage?.(message, { authInfo })
+        else transport.onmessage?.(message, extra)
       }
       if (ids.length === 0) response.writeHead(202, headers).end()
     },

@@ -1,21 +1,18 @@
 /**
  * MCP on `/mcp`: one door for both protocol eras. Who calls is told by the bearer token of each request.
  *
- * Requests of 2026-07-28 go to the SDK's entry, with a pool of servers instead of one made per request;
- * those of the 2025 era to one shared server with sessions.
+ * The body is read and judged once; then its era answers, with the same tools from the same kernel.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { toNodeHandler, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import {
   classifyInboundRequest,
-  createMcpHandler,
   isJsonContentType,
   SUPPORTED_PROTOCOL_VERSIONS,
   type JSONRPCMessage,
-  type Server,
 } from '@modelcontextprotocol/server'
 import { createExchanges } from './exchanges.ts'
-import { authInfoOf, peerOf, type McpPeer } from './peer.ts'
+import { peerOf, type McpPeer } from './peer.ts'
+import { createModernMcp } from './modern.ts'
 import { maySee, pendingUri } from './resources.ts'
 import { createMcpServer } from './server.ts'
 import { createMcpSessions, type McpSession } from './sessions.ts'
@@ -43,7 +40,6 @@ export interface McpHttp extends RawRoute {
   toolsChanged(): void
 }
 
-const SERVERS_IDLE_MAX = 64
 /** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
 const RPC = { parse_error: -32700, invalid_request: -32600, transport: -32000, session_unknown: -32001 }
 
@@ -51,15 +47,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { doors } = options
   const sessions = createMcpSessions(doors)
   const exchanges = await createExchanges(createMcpServer({ ...options, peerOf }))
-  const modern = createMcpHandler(pooled(options), {
-    legacy: 'reject',
-    keepAliveMs: LIMITS.sse_heartbeat_ms,
-    maxSubscriptions: LIMITS.mcp_streams_max,
-    onerror: (error) => doors.log.debug({ err: error }, 'an MCP request was refused'),
-  })
-  const serveModern = toNodeHandler(modern, {
-    onerror: (error) => doors.log.error({ err: error }, 'an MCP request broke'),
-  })
+  const modern = await createModernMcp(() => createMcpServer({ ...options, peerOf }), doors.log)
   const stopWatching = doors.events.watch(({ type, agent_id }) => {
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)
@@ -96,10 +84,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     const peer: McpPeer = { caller, answered: answeredBy(response) }
     const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
-    else {
-      const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
-      await serveModern(authenticated, response, onlyOwn(caller, body))
-    }
+    else await modern.serve(request, response, route, onlyOwn(caller, body), peer)
   }
 
   const servePast = (
@@ -194,21 +179,6 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       sessions.close()
       await Promise.all([modern.close(), exchanges.close()])
     },
-  }
-}
-
-/**
- * The SDK's entry asks for a server per request and closes it afterwards. A closed one is whole again, so
- * it is handed out to the next request instead of being made anew.
- */
-function pooled(options: McpHttpOptions): () => Server {
-  const idle: Server[] = []
-  return () => {
-    const server = idle.pop() ?? createMcpServer({ ...options, peerOf })
-    server.onclose = () => {
-      if (idle.length < SERVERS_IDLE_MAX) idle.push(server)
-    }
-    return server
   }
 }
 
