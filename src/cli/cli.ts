@@ -40,6 +40,8 @@ export interface Cli {
   output(json: boolean): Output
   /** Runs one of the other bundles in this process: `hub`, `daemon`, `bridge`. */
   startBundle(name: string, args: string[]): Promise<void>
+  /** Called for each request to end (Ctrl-C, SIGTERM, the terminal closes). Returns how to stop listening. */
+  onTermination(call: () => void): () => void
   /** What the process exits with when the command itself throws nothing. */
   exitWith(code: number): void
 }

@@ -38,6 +38,13 @@ export async function main(argv: string[]): Promise<void> {
     runProgram,
     output: (json) => createOutput({ stdout, stderr, colors, ids }, json),
     exitWith: (code) => void (process.exitCode = code),
+    onTermination(call) {
+      const os_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+      for (const os_signal of os_signals) process.on(os_signal, call)
+      return () => {
+        for (const os_signal of os_signals) process.off(os_signal, call)
+      }
+    },
     async startBundle(name, args) {
       const bundle = (await import(new URL(`./${name}.js`, import.meta.url).href)) as Bundle
       await bundle.main(args)

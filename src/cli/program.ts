@@ -16,6 +16,7 @@ import { registerSend } from './commands/send.ts'
 import { registerService } from './commands/service.ts'
 import { registerStatus } from './commands/status.ts'
 import { registerToken } from './commands/token.ts'
+import { registerUp } from './commands/up.ts'
 
 export function createProgram(cli: Cli): Command {
   const program = new Command('turnbell')
@@ -31,6 +32,7 @@ export function createProgram(cli: Cli): Command {
     // Refusals are printed in one place and one form, so commander itself stays silent about them.
     .configureOutput({ writeOut: (text) => void cli.stdout.write(text), writeErr: () => {} })
     .exitOverride()
+  registerUp(program, cli)
   registerBundles(program, cli)
   registerStatus(program, cli)
   registerControl(program, cli)

@@ -1,0 +1,187 @@
+/** `turnbell up`: hub and daemons in the foreground, each its own process, with a live view. */
+import type { Command } from 'commander'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { EXIT } from '../../contracts/exit-codes.ts'
+import { prepareHome } from '../../system/home.ts'
+import { type Cli, type Invocation, invocationOf } from '../cli.ts'
+import { count, examples } from '../render.ts'
+import { startFleet, type Fleet } from '../up/fleet.ts'
+import { createLaunch } from '../up/launch.ts'
+import { changes } from '../up/lines.ts'
+import { openScreen, type Screen } from '../up/screen.ts'
+import { frame, type Snapshot } from '../up/view.ts'
+import { createWatch, type Watch } from '../up/watch.ts'
+
+const LOOK_MS = 500
+/** Every so many looks, personas that were added or wrapped meanwhile are taken in. */
+const FOLLOW_EVERY = 4
+
+export function registerUp(program: Command, cli: Cli): void {
+  const command = program
+    .command('up')
+    .description('hub and every configured daemon in the foreground, with a live view')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell up', 'Ctrl-C stops everything it started'],
+        ['turnbell up | tee up.log', 'without a terminal: plain lines'],
+      ]),
+    )
+  command.action(() => up(invocationOf(cli, command)))
+}
+
+async function up(invocation: Invocation): Promise<void> {
+  const { cli, out, json, home } = invocation
+  invocation.config()
+  prepareHome(home)
+  const stop = stopRequest(cli)
+  const fleet = await startFleet({
+    invocation,
+    launch: createLaunch(cli.node, cli.program, cli.env),
+    onChange: () => {},
+  })
+  const show = json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
+  try {
+    await Promise.race([fleet.settled(), stop.asked])
+    const started = {
+      home: home.root,
+      hub: fleet.hub(),
+      url: invocation.hub().url,
+      personas: fleet.daemons(),
+    }
+    if (json) await out.result(started, () => '')
+    else show.remark(`turnbell up ready ${started.url} (${count(started.personas.length, 'daemon')})`)
+    await keepShowing(invocation, fleet, show, stop)
+  } finally {
+    show.close()
+    await stopFleet(invocation, fleet, stop)
+  }
+}
+
+interface Show {
+  snapshot(snapshot: Snapshot): void
+  remark(text: string): void
+  close(): void
+}
+
+async function keepShowing(
+  invocation: Invocation,
+  fleet: Fleet,
+  show: Show,
+  stop: StopRequest,
+): Promise<void> {
+  const watch: Watch = createWatch(invocation, fleet)
+  for (let look = 1; !stop.isAsked(); look += 1) {
+    show.snapshot(await watch.look())
+    if (look % FOLLOW_EVERY === 0) await followQuietly(fleet, show)
+    await Promise.race([stop.asked, pause(invocation.cli, LOOK_MS)])
+  }
+}
+
+/** A hub that is away, or a configuration that is being edited, must not end what runs. */
+async function followQuietly(fleet: Fleet, show: Show): Promise<void> {
+  try {
+    await fleet.follow()
+  } catch (error) {
+    if (!(error instanceof TurnbellError)) throw error
+    if (error.code === 'config_invalid') show.remark(`configuration: ${error.detail}`)
+  }
+}
+
+async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopRequest): Promise<void> {
+  const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
+  const hub = fleet.hub()
+  const left = fleet.daemons().length - ours.length
+  out.note(
+    `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was running before and goes on'}`,
+  )
+  stop.onSecond(() => fleet.kill())
+  const killed = await fleet.stop()
+  stop.forget()
+  if (killed.length > 0) {
+    out.note(`did not stop in time and had to be killed: ${killed.join(', ')}`)
+    cli.exitWith(EXIT.failed)
+  } else {
+    out.note(left > 0 && ours.length === 0 ? 'left everything running' : 'all stopped')
+  }
+}
+
+// --- terminals ------------------------------------------------------------------------------
+
+const isTerminal = (cli: Cli) => cli.stdout.isTTY === true && cli.env['TERM'] !== 'dumb'
+
+function liveView(cli: Cli): Show {
+  const { stdout } = cli
+  const screen: Screen = openScreen((text) => void stdout.write(text))
+  let last: Snapshot | null = null
+  const draw = () => {
+    if (last === null) return
+    const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
+    screen.draw(frame(last, size, cli.colors))
+  }
+  const resized = () => {
+    screen.forget()
+    draw()
+  }
+  stdout.on('resize', resized)
+  return {
+    snapshot(snapshot) {
+      last = snapshot
+      draw()
+    },
+    // What a remark would say is in the frame anyway.
+    remark() {},
+    close() {
+      stdout.off('resize', resized)
+      screen.close()
+    },
+  }
+}
+
+function linesTo(cli: Cli, stream: NodeJS.WritableStream): Show {
+  let last: Snapshot | null = null
+  const say = (line: string) =>
+    void stream.write(`${new Date(cli.clock.now()).toISOString().slice(11, 23)} ${line}\n`)
+  let remarked = ''
+  return {
+    snapshot(snapshot) {
+      for (const line of changes(last, snapshot)) say(line)
+      last = snapshot
+    },
+    remark(text) {
+      if (text !== remarked) say(text)
+      remarked = text
+    },
+    close() {},
+  }
+}
+
+// --- stopping -------------------------------------------------------------------------------
+
+interface StopRequest {
+  asked: Promise<void>
+  isAsked(): boolean
+  onSecond(call: () => void): void
+  forget(): void
+}
+
+function stopRequest(cli: Cli): StopRequest {
+  let count_asked = 0
+  let ask = (): void => {}
+  let second = (): void => {}
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  const forget = cli.onTermination(() => {
+    count_asked += 1
+    if (count_asked === 1) ask()
+    else second()
+  })
+  return {
+    asked,
+    isAsked: () => count_asked > 0,
+    onSecond: (call) => void (second = call),
+    forget,
+  }
+}
+
+const pause = (cli: Cli, delay_ms: number) =>
+  new Promise<void>((resolve) => void cli.clock.after(delay_ms, resolve))

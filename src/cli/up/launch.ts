@@ -1,0 +1,74 @@
+/**
+ * Starts turnbell processes that outlive their starter. Each leads its own process group, so a Ctrl-C in
+ * the terminal reaches only `up`, which then stops them in order. What they print goes to a file that has
+ * no name any more: a pipe would break in their hands if `up` were killed.
+ */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+export interface Exit {
+  code: number | null
+  os_signal: NodeJS.Signals | null
+}
+
+export interface Launched {
+  pid: number | null
+  exited: Promise<Exit>
+  /** Null while it runs. */
+  exit(): Exit | null
+  /** What it printed so far, the last of it. */
+  said(): string
+  kill(os_signal: NodeJS.Signals): void
+}
+
+/** Starts `turnbell ARGS` from the same installation. */
+export type Launch = (args: readonly string[]) => Launched
+
+const SAID_BYTES = 8_192
+
+export function createLaunch(node: string, program: string, env: NodeJS.ProcessEnv): Launch {
+  return (args) => {
+    const output = namelessFile()
+    const child = spawn(node, [program, ...args], {
+      env,
+      detached: true,
+      stdio: ['ignore', output, output],
+    })
+    let exit: Exit | null = null
+    let failure = ''
+    const exited = new Promise<Exit>((resolve) => {
+      const ended = (how: Exit) => resolve((exit ??= how))
+      child.once('exit', (code, os_signal) => ended({ code, os_signal }))
+      child.once('error', (error) => {
+        failure = error.message
+        ended({ code: null, os_signal: null })
+      })
+    })
+    return {
+      pid: child.pid ?? null,
+      exited,
+      exit: () => exit,
+      said: () => failure || lastOf(output),
+      kill: (os_signal) => void child.kill(os_signal),
+    }
+  }
+}
+
+function namelessFile(): number {
+  const file = path.join(os.tmpdir(), `turnbell-${process.pid}-${randomBytes(8).toString('hex')}`)
+  const fd = fs.openSync(file, 'wx+', 0o600)
+  // Windows keeps the name of an open file; the system's temporary directory is the place for it then.
+  if (process.platform !== 'win32') fs.unlinkSync(file)
+  return fd
+}
+
+function lastOf(fd: number): string {
+  const { size } = fs.fstatSync(fd)
+  const from = Math.max(0, size - SAID_BYTES)
+  const bytes = Buffer.alloc(size - from)
+  fs.readSync(fd, bytes, 0, bytes.length, from)
+  return bytes.toString('utf8').trim()
+}
