@@ -6,12 +6,26 @@ const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
 
 fs.rmSync('dist', { recursive: true, force: true })
 
+/** zod brings its messages in fifty languages; ours are English, and a daemon loads what its bundle holds. */
+const englishOnly = {
+  name: 'english-only',
+  setup({ onLoad }) {
+    onLoad({ filter: /zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    }))
+  },
+}
+
 const shared = {
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'esm',
   sourcemap: true,
+  // Names stay: stack traces in a user's log must be readable.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  plugins: [englishOnly],
   legalComments: 'none',
   logLevel: 'warning',
   define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },
