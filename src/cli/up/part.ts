@@ -114,8 +114,8 @@ export function startPart(needs: PartNeeds): Part {
         return adoptOther(own.said())
       case 'restart': {
         failures += 1
-        const why = firstLine(own.said())
-        const note = `${describeExit(exit)}${why === '' ? '' : ` (${why})`}; again in ${next.in_ms / 1000} s`
+        const why = inShort(own.said())
+        const note = `${describeExit(exit)}, again in ${next.in_ms / 1000} s${why === '' ? '' : `: ${why}`}`
         change({ state: 'waiting', pid: null, note })
         await pause(next.in_ms)
         if (!released) change({ state: 'starting', restarts: view.restarts + 1 })
@@ -157,4 +157,5 @@ export function startPart(needs: PartNeeds): Part {
   }
 }
 
-const firstLine = (text: string) => text.split('\n', 1)[0] ?? ''
+const SHORT_LENGTH_MAX = 300
+const inShort = (text: string) => text.replace(/\s+/g, ' ').slice(0, SHORT_LENGTH_MAX)
