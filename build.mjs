@@ -4,7 +4,8 @@ import fs from 'node:fs'
 
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
 
-fs.rmSync('dist', { recursive: true, force: true })
+// Built aside and moved into place, so that what runs from dist/ never meets half a build.
+const aside = `dist.${process.pid}`
 
 /** zod brings its messages in fifty languages; ours are English, and a daemon loads what its bundle holds. */
 const englishOnly = {
@@ -46,17 +47,20 @@ await Promise.all([
   build({
     ...shared,
     entryPoints: { turnbell: 'src/bin.ts' },
-    outdir: 'dist',
+    outdir: aside,
     banner: {},
     external: ['./*.js'],
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
-  build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: 'dist', packages: 'external' }),
-  build({ ...shared, entryPoints: programs, outdir: 'dist' }),
+  build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
+  build({ ...shared, entryPoints: programs, outdir: aside }),
   ...Object.entries(shims).map(([kind, entry]) =>
-    build({ ...shared, entryPoints: { shim: entry }, outdir: `dist/adapters/${kind}` }),
+    build({ ...shared, entryPoints: { shim: entry }, outdir: `${aside}/adapters/${kind}` }),
   ),
 ])
 
-fs.chmodSync('dist/turnbell.js', 0o755)
-fs.cpSync('adapters/claude-code/plugin', 'dist/adapters/claude-code', { recursive: true })
+fs.chmodSync(`${aside}/turnbell.js`, 0o755)
+fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
+
+fs.rmSync('dist', { recursive: true, force: true })
+fs.renameSync(aside, 'dist')
