@@ -1,4 +1,5 @@
 /** Opens the stores a hub stands on: `memory:`, `file:`, `file:/some/directory`. */
+import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -6,6 +7,12 @@ import type { EventLog } from '../ports/event-log.ts'
 import type { Log } from '../ports/log.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
+import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
+import { ensurePrivateDirectory } from '../system/home.ts'
+import { codeOf, unsyncedDisk } from './file/disk.ts'
+import { openFileEventLog } from './file/event-log.ts'
+import { createFileRecordStore } from './file/record-store.ts'
+import { openFileSignalStore, type FileSignalStore } from './file/signal-store.ts'
 import { createMemoryEventLog } from './memory/event-log.ts'
 import { createMemoryRecordStore } from './memory/record-store.ts'
 import { createMemorySignalStore } from './memory/signal-store.ts'
@@ -57,8 +64,124 @@ function openMemory({ clock }: StoreOptions): Stores {
   }
 }
 
-async function openDirectory(uri: string, { hub_dir }: StoreOptions): Promise<Stores> {
-  const named = uri.slice('file:'.length).replace(/^\/\//, '')
+/** Only for measuring what the syncs cost; nothing survives a crash of the machine then. */
+const UNSYNCED = '?sync=off'
+
+async function openDirectory(uri: string, options: StoreOptions): Promise<Stores> {
+  const { clock, log, hub_dir } = options
+  const unsynced = uri.endsWith(UNSYNCED)
+  const named = uri.slice('file:'.length, unsynced ? -UNSYNCED.length : undefined).replace(/^\/\//, '')
   const directory = named === '' ? hub_dir : path.resolve(named)
-  throw new TurnbellError('store_unavailable', { detail: `${directory}: the file store is not built yet` })
+  ensurePrivateDirectory(directory)
+
+  const fatal = once((error: TurnbellError) => {
+    log.error({ err: error }, 'the store takes no more changes')
+    options.onFatal?.(error)
+  })
+  let signals: FileSignalStore | null = null
+  const lock = await lockDirectory({
+    lock: path.join(directory, 'lock'),
+    what: 'a hub',
+    onLost(cause) {
+      const error = new TurnbellError('store_fenced', {
+        detail: `the lock of ${directory} was taken away: ${cause.message}`,
+        cause,
+      })
+      signals?.fence(error)
+      fatal(error)
+    },
+  }).catch((error: unknown) => {
+    throw explained(withAddress(error, directory), directory)
+  })
+  let events: EventLog | null = null
+  try {
+    signals = await openFileSignalStore({
+      directory,
+      clock,
+      ...(unsynced ? { disk: unsyncedDisk } : {}),
+      onCut: (notice) =>
+        log.warn(notice, 'the journal ended in a torn write, which was cut off and kept aside'),
+      onFatal: fatal,
+    })
+    events = openFileEventLog({
+      directory: path.join(directory, 'events'),
+      clock,
+      onFailed: (err) => log.error({ err }, 'events are kept in memory only from now on'),
+    })
+    const records = createFileRecordStore({
+      directory: path.join(directory, 'records'),
+      onRejected: (notice) => log.warn(notice, 'a file that is no record was set aside'),
+    })
+    return { signals, records, events, close: closing(signals, events, lock) }
+  } catch (error) {
+    await events?.close()
+    await signals?.close()
+    await lock.release()
+    throw explained(error, directory)
+  }
+}
+
+function closing(signals: SignalStore, events: EventLog, lock: DirectoryLock): () => Promise<void> {
+  let closed: Promise<void> | null = null
+  const close = async () => {
+    try {
+      await events.close()
+      await signals.close()
+    } finally {
+      await lock.release()
+    }
+  }
+  return () => (closed ??= close())
+}
+
+function once(call: (error: TurnbellError) => void): (error: TurnbellError) => void {
+  let called = false
+  return (error) => {
+    if (called) return
+    called = true
+    call(error)
+  }
+}
+
+/** The holder's address, where it has said so: the reader can use that hub instead. */
+function withAddress(error: unknown, directory: string): unknown {
+  if (!(error instanceof TurnbellError) || error.code !== 'already_running') return error
+  const url = addressIn(path.join(directory, 'hub.pid'))
+  if (url === null) return error
+  return new TurnbellError('already_running', {
+    detail: `${error.detail}, at ${url}`,
+    hint: `Use that hub, or stop it first: it answers at ${url}.`,
+    cause: error,
+  })
+}
+
+function addressIn(file: string): string | null {
+  try {
+    const { url } = JSON.parse(fs.readFileSync(file, 'utf8')) as { url?: unknown }
+    return typeof url === 'string' ? url : null
+  } catch {
+    return null
+  }
+}
+
+/** What the system says about a directory, in words for the one who must mend it. */
+function explained(error: unknown, directory: string): unknown {
+  const code = codeOf(error)
+  if (error instanceof TurnbellError || code === undefined) return error
+  const detail = `${directory} cannot be used: ${String(error)}`
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    return new TurnbellError('home_not_permitted', {
+      detail,
+      hint: 'The directory and everything in it must be writable and belong to you.',
+      cause: error,
+    })
+  }
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new TurnbellError('store_unavailable', {
+      detail,
+      hint: 'Make room on the disk and start the hub again; what was accepted is safe.',
+      cause: error,
+    })
+  }
+  return new TurnbellError('store_unavailable', { detail, cause: error })
 }

@@ -5,6 +5,7 @@ import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts
 import type { Clock } from '../../ports/clock.ts'
 import type { Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
+import { viewOf } from '../signal-view.ts'
 
 interface Row {
   signal: Signal
@@ -327,16 +328,13 @@ function finishedAt({ status, lease, stages, signal }: Row): string | null {
   return status === 'acked' && lease === null ? stages.confirmed_at : null
 }
 
-function view(row: Row): SignalView {
-  const { signal, seq, status, deliveries, lease, stages, result } = row
-  const { created_at: _, idempotency_key: __, ...rest } = structuredClone(signal)
-  return {
-    ...rest,
+function view({ signal, seq, status, deliveries, lease, stages, result }: Row): SignalView {
+  return viewOf(structuredClone(signal), {
     seq,
     status,
     deliveries,
-    ...(lease?.held ? { leased_to: lease.session_id, drain_id: lease.drain_id } : {}),
-    ...(result === undefined ? {} : { result: structuredClone(result) }),
+    lease: lease?.held ? lease : null,
     stages: { ...stages },
-  }
+    result: structuredClone(result),
+  })
 }

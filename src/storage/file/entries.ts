@@ -1,0 +1,225 @@
+/**
+ * What a journal line says. One entry is one change: applying the entries of a journal in order gives
+ * the state that the store was in. Outcomes are written down, not rules: a line names the signals it
+ * changed, so that a later version with other bounds reads the same history.
+ *
+ * Members stand in the order given here. Of a signal the header comes first and the payload last, so
+ * that recovery reads the short part and leaves bodies on disk.
+ */
+import type { DrainId, Identity, Json, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
+import type { Signal } from '../../contracts/signal.ts'
+import type { Stage } from '../../ports/signal-store.ts'
+import { openText } from './line.ts'
+import { wordsOf, type Words } from './ulid-words.ts'
+
+export const FORMAT_VERSION = 1
+
+/** First line of every segment. */
+export interface SegmentEntry {
+  kind: 'segment'
+  version: number
+  segment: number
+  /** Compaction joins neighbours: this file stands for the segments `first` to `segment`. */
+  first: number
+  /** How often compaction has rewritten it. */
+  revision: number
+  /** The fencing epoch of its writer. */
+  epoch: number
+  /** How long the segment before it was when this one was begun; anything after that is a straggler's. */
+  follows: { segment: number; bytes: number } | null
+  /** The highest given out before this segment, so that forgetting signals never repeats a seq or an id. */
+  last_seq: Seq
+  last_signal_id: SignalId | null
+}
+
+/** First line of every commit: what stands before `at` was synced before this line was written. */
+export interface CommitEntry {
+  kind: 'commit'
+  at: number
+}
+
+/** Last line after a clean close: the segment is complete. */
+export interface ClosedEntry {
+  kind: 'closed'
+  at: number
+}
+
+export interface LeaseEntry {
+  kind: 'lease'
+  drain_id: DrainId
+  session_id: SessionId
+  identity: Identity
+  at: string
+  signal_ids: SignalId[]
+}
+
+export interface ConfirmEntry {
+  kind: 'confirm'
+  drain_id: DrainId
+  at: string
+  signal_ids: SignalId[]
+}
+
+export interface ReleaseEntry {
+  kind: 'release'
+  pending: SignalId[]
+  dead: SignalId[]
+}
+
+export interface CompleteEntry {
+  kind: 'complete'
+  at: string
+  signal_ids: SignalId[]
+  result?: Json
+}
+
+export interface ExpireEntry {
+  kind: 'expire'
+  at: string
+  signal_ids: SignalId[]
+}
+
+export interface ReplayEntry {
+  kind: 'replay'
+  expires_at: string
+  signal_ids: SignalId[]
+}
+
+export interface MarkEntry {
+  kind: 'mark'
+  stage: Stage
+  at: string
+  signal_ids: SignalId[]
+}
+
+/** Finished signals that are over for good; see `SignalIndex.forget`. */
+export interface ForgetEntry {
+  kind: 'forget'
+  finished_before: string
+  created_before: string
+}
+
+export type ChangeEntry =
+  | LeaseEntry
+  | ConfirmEntry
+  | ReleaseEntry
+  | CompleteEntry
+  | ExpireEntry
+  | ReplayEntry
+  | MarkEntry
+  | ForgetEntry
+
+export type Entry = SegmentEntry | CommitEntry | ClosedEntry | ChangeEntry
+
+/** What the index keeps of a signal, as far as it stands in the line's header. Made to be filled again and again. */
+export interface SignalHead {
+  id: Words
+  seq: Seq
+  created_ms: number
+  expires_ms: number
+  priority: number
+  to: Identity
+  from: Identity
+  intent: string
+  to_session: SessionId | undefined
+  in_reply_to: SignalId | undefined
+  idempotency_key: string | undefined
+  /** How many lines of the same all-or-nothing group follow. */
+  left: number
+}
+
+export function emptyHead(): SignalHead {
+  return {
+    id: new Uint32Array(4),
+    seq: 0,
+    created_ms: 0,
+    expires_ms: 0,
+    priority: 0,
+    to: '',
+    from: '',
+    intent: '',
+    to_session: undefined,
+    in_reply_to: undefined,
+    idempotency_key: undefined,
+    left: 0,
+  }
+}
+
+export const PAYLOAD_MEMBER = ',"payload":'
+
+/** The open text of a signal's line; `left` is how many lines of the same all-or-nothing group follow. */
+export function signalText(signal: Signal, seq: Seq, left: number): string {
+  let text =
+    `{"kind":"signal","seq":${seq},"signal_id":"${signal.signal_id}"` +
+    `,"created_at":"${signal.created_at}","expires_at":"${signal.expires_at}","priority":${signal.priority}` +
+    `,"to":${quoted(signal.to)},"from":${quoted(signal.from)},"intent":${quoted(signal.intent)}` +
+    `,"origin":"${signal.origin}"`
+  if (signal.topic !== undefined) text += `,"topic":${quoted(signal.topic)}`
+  if (signal.reply_to !== undefined) text += `,"reply_to":${quoted(signal.reply_to)}`
+  if (signal.in_reply_to !== undefined) text += `,"in_reply_to":"${signal.in_reply_to}"`
+  if (signal.to_session !== undefined) text += `,"to_session":${quoted(signal.to_session)}`
+  if (signal.broadcast_id !== undefined) text += `,"broadcast_id":"${signal.broadcast_id}"`
+  if (signal.idempotency_key !== undefined) text += `,"idempotency_key":${quoted(signal.idempotency_key)}`
+  if (left > 0) text += `,"left":${left}`
+  return text + PAYLOAD_MEMBER + JSON.stringify(signal.payload ?? null)
+}
+
+const quoted = (text: string): string => JSON.stringify(text)
+
+/** Fills `head` from a signal that is about to be written. */
+export function fillHead(head: SignalHead, signal: Signal, seq: Seq): void {
+  if (!wordsOf(signal.signal_id, head.id)) throw new Error(`signal_id ${signal.signal_id} is no ULID`)
+  head.seq = seq
+  head.created_ms = Date.parse(signal.created_at)
+  head.expires_ms = Date.parse(signal.expires_at)
+  head.priority = signal.priority
+  head.to = signal.to
+  head.from = signal.from
+  head.intent = signal.intent
+  head.to_session = signal.to_session
+  head.in_reply_to = signal.in_reply_to
+  head.idempotency_key = signal.idempotency_key
+  head.left = 0
+  if (Number.isNaN(head.created_ms) || Number.isNaN(head.expires_ms)) {
+    throw new Error(`signal ${signal.signal_id} has no times`)
+  }
+}
+
+/** The signal that a line holds, as it was accepted. */
+export function signalOf(line: string): Signal {
+  const {
+    kind: _,
+    seq: __,
+    left: ___,
+    crc: ____,
+    ...signal
+  } = JSON.parse(line) as Signal & {
+    [name: string]: unknown
+  }
+  return signal
+}
+
+export function entryText(entry: Entry): string {
+  return openText(entry)
+}
+
+/** Any line but a signal's. Throws when it is no entry of this version. */
+export function parseEntry(line: string): Entry {
+  const { crc: _, ...entry } = JSON.parse(line) as Entry & { crc: string }
+  if (!KINDS.has(entry.kind)) throw new Error(`unknown kind ${JSON.stringify(entry.kind)}`)
+  return entry
+}
+
+const KINDS = new Set<unknown>([
+  'segment',
+  'commit',
+  'closed',
+  'lease',
+  'confirm',
+  'release',
+  'complete',
+  'expire',
+  'replay',
+  'mark',
+  'forget',
+] satisfies Entry['kind'][])

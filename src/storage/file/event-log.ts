@@ -1,0 +1,161 @@
+/**
+ * The event log on disk: two files of JSON lines, of which the older one is let go when the newer one is
+ * full. Nothing is synced: events tell what happened, they are not what happened. Reads are answered from
+ * memory; the files are there for the next start and for `jq`.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { HubEvent } from '../../contracts/events.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { EventLog } from '../../ports/event-log.ts'
+import { createMemoryEventLog } from '../memory/event-log.ts'
+
+export interface FileEventLogOptions {
+  directory: string
+  clock: Pick<Clock, 'now' | 'soon'>
+  events_max?: number
+  /** The log could not be written; it goes on in memory. Called once. */
+  onFailed?: (error: Error) => void
+}
+
+const NEWER = 'events.jsonl'
+const OLDER = 'events.1.jsonl'
+/**
+ * Events are written when the loop comes round, so a kill may lose some that a watcher has seen. After an
+ * unclean end the seq goes on further up, so that nobody takes a new event for one it has seen already.
+ */
+const SEQ_GAP = 10_000
+const CLOSED = '{"closed":true}\n'
+
+export function openFileEventLog(options: FileEventLogOptions): EventLog {
+  const { directory, clock, onFailed = () => {} } = options
+  const events_max: number = options.events_max ?? LIMITS.event_log_events_max
+  const newer = path.join(directory, NEWER)
+  const older = path.join(directory, OLDER)
+  fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const before = [...readEvents(older), ...readEvents(newer)]
+  const last = before.at(-1)?.seq ?? 0
+  const clean = last === 0 || endsWith(newer, CLOSED) || (size(newer) === 0 && endsWith(older, CLOSED))
+  const memory = createMemoryEventLog(clock, { events_max, before, last_seq: clean ? last : last + SEQ_GAP })
+
+  let fd: number | null = fs.openSync(newer, 'a', 0o600)
+  // A torn line must not swallow the next one.
+  if (size(newer) > 0 && !endsWith(newer, '\n')) fs.writeSync(fd, '\n')
+  let in_newer = countLines(newer)
+  let waiting: string[] = []
+  let writing = false
+  let scheduled = false
+  const settled: (() => void)[] = []
+
+  const fail = (error: Error) => {
+    waiting = []
+    if (fd === null) return
+    fd = null
+    onFailed(error)
+  }
+  const rotate = () => {
+    fs.closeSync(fd as number)
+    fs.renameSync(newer, older)
+    fd = fs.openSync(newer, 'a', 0o600)
+    in_newer = 0
+  }
+  const flush = () => {
+    scheduled = false
+    if (writing) return
+    if (fd === null || waiting.length === 0) {
+      for (const settle of settled.splice(0)) settle()
+      return
+    }
+    try {
+      if (in_newer >= events_max) rotate()
+    } catch (error) {
+      fail(error as Error)
+      return flush()
+    }
+    const lines = Buffer.from(waiting.join(''))
+    in_newer += waiting.length
+    waiting = []
+    writing = true
+    write(fd, lines, 0, (error) => {
+      writing = false
+      if (error !== null) fail(error)
+      flush()
+    })
+  }
+
+  return {
+    ...memory,
+    append(fresh) {
+      const event = memory.append(fresh)
+      if (fd === null) return event
+      waiting.push(`${JSON.stringify(event)}\n`)
+      if (!scheduled && !writing) {
+        scheduled = true
+        clock.soon(flush)
+      }
+      return event
+    },
+    async close() {
+      await memory.close()
+      await new Promise<void>((resolve) => {
+        settled.push(resolve)
+        flush()
+      })
+      if (fd === null) return
+      const open = fd
+      fd = null
+      fs.writeSync(open, CLOSED)
+      fs.closeSync(open)
+    },
+  }
+}
+
+function write(fd: number, bytes: Buffer, from: number, done: (error: Error | null) => void): void {
+  fs.write(fd, bytes, from, bytes.length - from, null, (error, written) => {
+    if (error !== null || from + written === bytes.length) done(error)
+    else write(fd, bytes, from + written, done)
+  })
+}
+
+/** Torn and foreign lines are skipped. */
+function readEvents(file: string): HubEvent[] {
+  const events: HubEvent[] = []
+  for (const line of readText(file).split('\n')) {
+    if (line === '') continue
+    const event = parse(line)
+    // Seqs only grow; a line that steps back was not written by us.
+    if (event !== null && event.seq > (events.at(-1)?.seq ?? 0)) events.push(event)
+  }
+  return events
+}
+
+function parse(line: string): HubEvent | null {
+  try {
+    const parsed = HubEvent.safeParse(JSON.parse(line))
+    return parsed.success ? parsed.data : null
+  } catch {
+    return null
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+function countLines(file: string): number {
+  return readText(file).split('\n').length - 1
+}
+
+function size(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function endsWith(file: string, ending: string): boolean {
+  return readText(file).endsWith(ending)
+}

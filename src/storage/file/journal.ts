@@ -1,0 +1,323 @@
+/**
+ * The writing end of the journal. Everything that is queued when the event loop comes round goes into one
+ * write and one fdatasync; whoever waits is told only after that. While a sync is under way the next
+ * batch gathers.
+ *
+ * A write or sync that fails is the end of it: what the page cache holds after a failed fsync is unknown,
+ * so the journal is dead for writes until it is opened again. What was not synced is cut off if the disk
+ * still lets us; if not, the next open recognises it.
+ */
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { codeOf, writeFully, type Disk } from './disk.ts'
+import { entryText, FORMAT_VERSION, type SegmentEntry } from './entries.ts'
+import type { Epoch } from './epoch.ts'
+import { sealLine, SEAL_BYTES } from './line.ts'
+import type { LineReader } from './line-reader.ts'
+import { segmentFile } from './segments.ts'
+import type { Location } from './signal-index.ts'
+
+export interface JournalOptions {
+  disk: Disk
+  directory: string
+  clock: Pick<Clock, 'soon'>
+  epoch: Epoch
+  lines: LineReader
+  segment_bytes_max: number
+  commit_bytes_max: number
+  /** What the header of a new segment says about what came before it. */
+  last: () => Pick<SegmentEntry, 'last_seq' | 'last_signal_id'>
+  /** Called before a batch is written: the last chance to add to it. */
+  beforeCommit: () => void
+  onDead: (error: TurnbellError) => void
+}
+
+/** Where a journal ends; segment 0 is the place before the first one. */
+export interface JournalEnd {
+  segment: number
+  bytes: number
+}
+
+interface Batch {
+  segment: number
+  /** Where in the segment its first byte goes. */
+  start: number
+  buffer: Buffer
+  length: number
+  done: Promise<void>
+  resolve(): void
+  reject(error: TurnbellError): void
+}
+
+const BUFFER_BYTES = 64 * 1024
+const BUFFER_KEPT_BYTES = 1024 * 1024
+/** A UTF-16 unit takes at most three bytes of UTF-8. */
+const UTF8_BYTES_MAX = 3
+
+export class Journal {
+  private readonly options: JournalOptions
+  /** Where the next line goes, written or not. */
+  private end: JournalEnd
+  /** Everything before this place survives a crash. */
+  private durable: JournalEnd
+  private fd: number | null = null
+  private fd_segment = 0
+  private gathering: Batch | null = null
+  /** Full batches, in order, that wait for the one under way. */
+  private readonly full: Batch[] = []
+  private underway: Batch | null = null
+  private scheduled = false
+  private spare: Buffer | null = null
+  dead: TurnbellError | null = null
+
+  constructor(options: JournalOptions, end: JournalEnd) {
+    this.options = options
+    this.end = end
+    this.durable = end
+  }
+
+  /** The segment that is being written; the ones before it are sealed. 0 before the first write. */
+  get active(): number {
+    return this.fd_segment
+  }
+
+  get durableEnd(): JournalEnd {
+    return this.durable
+  }
+
+  /**
+   * Call before the lines that belong together: they go into one segment and one commit. Throws once the
+   * journal is dead.
+   */
+  begin(): void {
+    this.checkAlive()
+    const { segment_bytes_max, commit_bytes_max } = this.options
+    const batch = this.gathering
+    if (batch !== null && batch.length < commit_bytes_max && this.end.bytes < segment_bytes_max) return
+    if (batch !== null) this.full.push(batch)
+    const first = this.fd === null && batch === null && this.full.length === 0 && this.underway === null
+    const fresh = first || this.end.bytes >= segment_bytes_max
+    this.gathering = fresh ? this.batchInNewSegment() : this.batch()
+    this.schedule()
+  }
+
+  /** Throws once the journal is dead. */
+  checkAlive(): void {
+    if (this.dead !== null) throw this.dead
+  }
+
+  /** Seals one line into the batch that `begin` has seen to. Takes the line's JSON without its `}`. */
+  add(text: string): Location {
+    const batch = this.gathering as Batch
+    const room = text.length * UTF8_BYTES_MAX + SEAL_BYTES
+    if (batch.length + room > batch.buffer.length) this.grow(batch, room)
+    const start = batch.length
+    const bytes = batch.buffer.write(text, start)
+    batch.length = sealLine(batch.buffer, start, start + bytes)
+    const offset = batch.start + start
+    this.end = { segment: batch.segment, bytes: batch.start + batch.length }
+    return { segment: batch.segment, offset, length: batch.length - start - 1 }
+  }
+
+  /** Settles with everything that was added before this call. */
+  committed(): Promise<void> {
+    if (this.dead !== null) return Promise.reject(this.dead)
+    const last = this.gathering ?? this.full.at(-1) ?? this.underway
+    return last === null ? NOTHING_TO_WAIT_FOR : last.done
+  }
+
+  isDurable({ segment, offset }: Location): boolean {
+    return segment < this.durable.segment || (segment === this.durable.segment && offset < this.durable.bytes)
+  }
+
+  /** The line's bytes, from memory while they are on their way. Throws `store_damaged` when they are not what was written. */
+  readLine({ segment, offset, length }: Location): Buffer {
+    const batch = this.batchAt(segment, offset)
+    if (batch !== null) {
+      const start = offset - batch.start
+      return Buffer.from(batch.buffer.subarray(start, start + length))
+    }
+    return this.options.lines.read({ segment, offset, length })
+  }
+
+  /** Writes what is queued, says that the segment is complete, and closes the files. */
+  async close(): Promise<void> {
+    try {
+      if (this.dead === null) {
+        this.options.beforeCommit()
+        await this.committed()
+        if (this.fd !== null) {
+          this.begin()
+          this.add(entryText({ kind: 'closed', at: this.end.bytes }))
+          await this.committed()
+        }
+      }
+    } finally {
+      this.dead ??= new TurnbellError('store_unavailable', { detail: 'The store is closed.' })
+      if (this.fd !== null) this.options.disk.close(this.fd)
+      this.fd = null
+    }
+  }
+
+  private batch(): Batch {
+    const batch = newBatch(this.end.segment, this.end.bytes, this.takeBuffer())
+    this.gathering = batch
+    this.add(entryText({ kind: 'commit', at: this.end.bytes }))
+    return batch
+  }
+
+  private batchInNewSegment(): Batch {
+    const follows = this.end.segment === 0 ? null : this.end
+    const segment = this.end.segment + 1
+    const batch = newBatch(segment, 0, this.takeBuffer())
+    this.gathering = batch
+    this.add(
+      entryText({
+        kind: 'segment',
+        version: FORMAT_VERSION,
+        segment,
+        first: segment,
+        revision: 0,
+        epoch: this.options.epoch.number,
+        follows,
+        ...this.options.last(),
+      }),
+    )
+    return batch
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.underway !== null) return
+    this.scheduled = true
+    this.options.clock.soon(() => {
+      this.scheduled = false
+      this.commit()
+    })
+  }
+
+  private commit(): void {
+    if (this.dead !== null || this.underway !== null) return
+    const { disk, epoch, beforeCommit } = this.options
+    beforeCommit()
+    const batch = this.full.shift() ?? this.gathering
+    if (batch === null) return
+    if (batch === this.gathering) this.gathering = null
+    this.underway = batch
+    try {
+      epoch.check()
+      const fd = batch.start === 0 ? this.openSegment(batch.segment) : (this.fd as number)
+      writeFully(disk, fd, batch.buffer.subarray(0, batch.length), batch.start)
+      disk.sync(fd, (error) => {
+        if (error === null) this.synced(batch)
+        else this.die(error)
+      })
+    } catch (error) {
+      this.die(error)
+    }
+  }
+
+  private synced(batch: Batch): void {
+    if (this.dead !== null) return
+    this.durable = { segment: batch.segment, bytes: batch.start + batch.length }
+    this.underway = null
+    if (batch.buffer.length <= BUFFER_KEPT_BYTES) this.spare = batch.buffer
+    batch.resolve()
+    // Not at once: whoever was told now may have more, which then shares the next sync.
+    if (this.gathering !== null || this.full.length > 0) this.schedule()
+  }
+
+  private openSegment(segment: number): number {
+    const { disk, directory } = this.options
+    if (this.fd !== null) disk.close(this.fd)
+    this.fd = null
+    this.fd = disk.open(segmentFile(directory, segment), 'new')
+    this.fd_segment = segment
+    disk.syncDirectory(directory)
+    return this.fd
+  }
+
+  /** Ends writing for good. A `store_fenced` cause leaves the files as they are: they are another's. */
+  die(cause: unknown): void {
+    if (this.dead !== null) return
+    const error = refusal(cause, this.options.directory)
+    this.dead = error
+    if (error.code !== 'store_fenced') this.cutUnsynced()
+    const waiting = [this.underway, ...this.full, this.gathering]
+    this.options.onDead(error)
+    for (const batch of waiting) batch?.reject(error)
+  }
+
+  /** A courtesy: the sender of what is cut here was told that it is not stored. */
+  private cutUnsynced(): void {
+    const { disk, directory } = this.options
+    try {
+      if (this.fd === null) return
+      if (this.fd_segment === this.durable.segment) disk.truncate(this.fd, this.durable.bytes)
+      else disk.remove(segmentFile(directory, this.fd_segment))
+    } catch {
+      // The disk is failing; the next open deals with what it finds.
+    }
+  }
+
+  private batchAt(segment: number, offset: number): Batch | null {
+    const holds = (batch: Batch | null) =>
+      batch !== null &&
+      batch.segment === segment &&
+      offset >= batch.start &&
+      offset < batch.start + batch.length
+    if (holds(this.gathering)) return this.gathering
+    if (holds(this.underway)) return this.underway
+    return this.full.find(holds) ?? null
+  }
+
+  private takeBuffer(): Buffer {
+    const buffer = this.spare ?? Buffer.allocUnsafeSlow(BUFFER_BYTES)
+    this.spare = null
+    return buffer
+  }
+
+  private grow(batch: Batch, room: number): void {
+    let bytes = batch.buffer.length
+    while (bytes < batch.length + room) bytes *= 2
+    const buffer = Buffer.allocUnsafeSlow(bytes)
+    batch.buffer.copy(buffer, 0, 0, batch.length)
+    batch.buffer = buffer
+  }
+}
+
+const NOTHING_TO_WAIT_FOR = Promise.resolve()
+
+function newBatch(segment: number, start: number, buffer: Buffer): Batch {
+  const { promise, resolve, reject } = promiseOf()
+  // Nobody may be waiting for it: marks are kept lazily.
+  promise.catch(() => {})
+  return { segment, start, buffer, length: 0, done: promise, resolve, reject }
+}
+
+function promiseOf() {
+  let resolve!: () => void
+  let reject!: (error: TurnbellError) => void
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}
+
+function refusal(cause: unknown, directory: string): TurnbellError {
+  if (cause instanceof TurnbellError) return cause
+  const code = codeOf(cause)
+  if (code === 'EEXIST') {
+    return new TurnbellError('store_fenced', {
+      detail: `another hub writes to ${directory}: ${String(cause)}`,
+      cause,
+    })
+  }
+  return new TurnbellError('store_unavailable', {
+    detail: `the journal in ${directory} cannot be written: ${String(cause)}`,
+    ...(code === 'ENOSPC' || code === 'EDQUOT'
+      ? { hint: 'Make room on the disk, then start the hub again; what was accepted is safe.' }
+      : { hint: 'Look at the disk, then start the hub again; what was accepted is safe.' }),
+    cause,
+  })
+}

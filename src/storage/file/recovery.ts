@@ -1,0 +1,245 @@
+/**
+ * Brings the index to where the journal ends. Only the end of the last segment may be torn: it is cut
+ * off, kept beside the file and reported. A bad line anywhere else is damage, and opening refuses.
+ */
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { replaceFile, type Disk } from './disk.ts'
+import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalHead } from './entries.ts'
+import type { JournalEnd } from './journal.ts'
+import type { KeyBook } from './key-book.ts'
+import { LineScanner, wasSynced, type BadLine } from './scan.ts'
+import { listSegments, type SegmentFile } from './segments.ts'
+import { createHeaderReader, isSignalLine } from './signal-header.ts'
+import type { Location, SignalIndex } from './signal-index.ts'
+import { wordsOf } from './ulid-words.ts'
+
+/** What was set aside at an open, for the log. */
+export interface CutNotice {
+  file: string
+  offset: number
+  bytes: number
+  /** Where the bytes are now. */
+  kept_in: string
+  reason: string
+}
+
+export interface Recovery {
+  disk: Disk
+  directory: string
+  index: SignalIndex
+  keys: KeyBook
+  onCut: (notice: CutNotice) => void
+}
+
+/** The segments of a journal that hangs together, leftovers of an interrupted compaction taken away. */
+export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
+  for (const name of disk.list(directory)) {
+    if (name.endsWith('.new')) disk.remove(path.join(directory, name))
+  }
+  const all = listSegments(disk, directory)
+  const joined = new Set<number>()
+  for (const { head } of all) {
+    if (head !== null) for (let old = head.first; old < head.segment; old += 1) joined.add(old)
+  }
+  const segments = all.filter(({ segment }) => !joined.has(segment))
+  for (const { segment, file } of all) if (joined.has(segment)) disk.remove(file)
+  for (const [place, { file, head, segment }] of segments.entries()) {
+    const last = place === segments.length - 1
+    if (head === null) {
+      if (!last)
+        throw damaged(file, { offset: 0, reason: 'the first line, which describes the file, is damaged' })
+      continue
+    }
+    if (head.version !== FORMAT_VERSION) {
+      throw new TurnbellError('store_damaged', {
+        detail: `${file} at byte 0: format ${head.version}, but this version reads ${FORMAT_VERSION}`,
+        hint: 'Start the version of turnbell that wrote it.',
+      })
+    }
+    const before = segments[place - 1]?.segment ?? 0
+    if (head.segment !== segment || (head.follows?.segment ?? 0) !== before) {
+      const missing = head.follows?.segment ?? 0
+      throw damaged(file, {
+        offset: 0,
+        reason: `it follows segment ${missing}, but the one before it here is ${before}`,
+      })
+    }
+  }
+  return segments
+}
+
+/** Applies everything after `from` and answers where the journal ends. */
+export function replayJournal(
+  recovery: Recovery,
+  segments: readonly SegmentFile[],
+  from: JournalEnd,
+): JournalEnd {
+  const replay = new Replay(recovery)
+  let end: JournalEnd = { segment: 0, bytes: 0 }
+  for (const [place, segment] of segments.entries()) {
+    const next = segments[place + 1]
+    const start = segment.segment < from.segment ? null : segment.segment === from.segment ? from.bytes : 0
+    if (next !== undefined) {
+      const bytes = sealedBytes(recovery, segment, next.head)
+      if (start !== null) replay.sealed(segment, start, bytes)
+      end = { segment: segment.segment, bytes }
+    } else {
+      end = replay.last(segment, start ?? segment.bytes) ?? end
+    }
+  }
+  return end
+}
+
+/** How much of a sealed segment counts. What a former owner wrote after it was sealed is set aside. */
+function sealedBytes(recovery: Recovery, segment: SegmentFile, next: SegmentEntry | null): number {
+  const { file, bytes, head } = segment
+  if (next?.follows === undefined || next.follows === null || head?.revision !== 0) return bytes
+  const sealed = next.follows.bytes
+  if (bytes < sealed) {
+    throw damaged(file, { offset: bytes, reason: `the file ends here, but it was ${sealed} bytes long` })
+  }
+  if (bytes > sealed) {
+    cut(recovery, segment, sealed, 'a former owner wrote here after another hub had taken the journal')
+  }
+  return sealed
+}
+
+class Replay {
+  private readonly recovery: Recovery
+  private readonly scanner: LineScanner
+  private readonly readHeader = createHeaderReader()
+  /** Lines of an all-or-nothing group whose last line has not come yet. */
+  private group: { head: SignalHead; at: Location }[] = []
+  private segment = 0
+
+  constructor(recovery: Recovery) {
+    this.recovery = recovery
+    this.scanner = new LineScanner(recovery.disk)
+  }
+
+  sealed(segment: SegmentFile, from: number, to: number): void {
+    const { disk } = this.recovery
+    const fd = disk.open(segment.file, 'read')
+    try {
+      const bad = this.scan(fd, segment, from, to)
+      if (bad !== null) throw damaged(segment.file, bad)
+    } finally {
+      disk.close(fd)
+    }
+  }
+
+  /** Null when nothing of the file is left. */
+  last(segment: SegmentFile, from: number): JournalEnd | null {
+    const { disk } = this.recovery
+    if (segment.bytes === 0) return this.remove(segment)
+    let torn: BadLine | null
+    const fd = disk.open(segment.file, 'read')
+    try {
+      const bad = this.scan(fd, segment, from, segment.bytes)
+      if (bad === null && segment.head === null) {
+        throw damaged(segment.file, { offset: 0, reason: 'the first line does not describe the file' })
+      }
+      if (bad !== null && wasSynced(disk, fd, bad.offset, segment.bytes)) throw damaged(segment.file, bad)
+      const [first] = this.group
+      torn =
+        first === undefined
+          ? bad
+          : { offset: first.at.offset, reason: 'the signals that belong together are not all there' }
+    } finally {
+      disk.close(fd)
+    }
+    if (torn === null) return { segment: segment.segment, bytes: segment.bytes }
+    cut(this.recovery, segment, torn.offset, torn.reason)
+    if (torn.offset > 0) return { segment: segment.segment, bytes: torn.offset }
+    return this.remove(segment)
+  }
+
+  /** Its writer died before the first line was whole. */
+  private remove(segment: SegmentFile): null {
+    const { disk, directory } = this.recovery
+    disk.remove(segment.file)
+    disk.syncDirectory(directory)
+    return null
+  }
+
+  private scan(fd: number, segment: SegmentFile, from: number, to: number): BadLine | null {
+    this.segment = segment.segment
+    this.group = []
+    return this.scanner.scan(fd, from, to, (buffer, start, end, offset) => {
+      const length = end - start
+      if (isSignalLine(buffer, start)) this.signal(this.readHeader(buffer, start, end), offset, length)
+      else this.entry(parseEntry(buffer.toString('utf8', start, end)), offset, length)
+    })
+  }
+
+  private signal(head: SignalHead, offset: number, length: number): void {
+    if (head.left === 0 && this.group.length === 0) {
+      this.store(head, { segment: this.segment, offset, length })
+      return
+    }
+    this.group.push({
+      head: { ...head, id: head.id.slice() },
+      at: { segment: this.segment, offset, length },
+    })
+    if (head.left > 0) return
+    for (const { head, at } of this.group) this.store(head, at)
+    this.group = []
+  }
+
+  private store(head: SignalHead, { segment, offset, length }: Location): void {
+    const { index, keys } = this.recovery
+    const row = index.addSignal(head, segment, offset, length)
+    if (head.idempotency_key !== undefined) keys.note(row, head.from, head.idempotency_key)
+  }
+
+  private entry(entry: Entry, offset: number, length: number): void {
+    const { index } = this.recovery
+    switch (entry.kind) {
+      case 'commit':
+      case 'closed':
+        return
+      case 'segment': {
+        const id = new Uint32Array(4)
+        if (entry.last_signal_id !== null) wordsOf(entry.last_signal_id, id)
+        return index.noteLast(entry.last_seq, id)
+      }
+      default:
+        index.apply(entry, { segment: this.segment, offset, length })
+    }
+  }
+}
+
+/** Takes everything from `offset` on out of the file, keeping it beside the file. */
+function cut(
+  { disk, directory, onCut }: Recovery,
+  segment: SegmentFile,
+  offset: number,
+  reason: string,
+): void {
+  const { file } = segment
+  const fd = disk.open(file, 'write')
+  try {
+    const bytes = disk.size(fd) - offset
+    const rest = Buffer.allocUnsafe(bytes)
+    disk.read(fd, rest, offset)
+    const kept_in = freeName(disk, directory, `${file}.torn-${offset}`)
+    if (bytes > 0) replaceFile(disk, kept_in, [rest])
+    disk.truncate(fd, offset)
+    disk.syncNow(fd)
+    if (bytes > 0) onCut({ file, offset, bytes, kept_in, reason })
+  } finally {
+    disk.close(fd)
+  }
+}
+
+function freeName(disk: Disk, directory: string, wanted: string): string {
+  const taken = new Set(disk.list(directory))
+  let name = wanted
+  for (let count = 2; taken.has(path.basename(name)); count += 1) name = `${wanted}-${count}`
+  return name
+}
+
+function damaged(file: string, { offset, reason }: BadLine): TurnbellError {
+  return new TurnbellError('store_damaged', { detail: `${file} at byte ${offset}: ${reason}` })
+}

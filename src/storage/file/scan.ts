@@ -1,0 +1,104 @@
+/** Goes over a segment line by line, checking each. */
+import type { Disk } from './disk.ts'
+import { parseEntry } from './entries.ts'
+import { lineHolds, NEWLINE } from './line.ts'
+
+const CHUNK_BYTES = 1024 * 1024
+
+export interface BadLine {
+  offset: number
+  reason: string
+}
+
+/** A line as it stands in a buffer that is filled anew afterwards; `end` leaves the newline out. */
+export type LineVisitor = (buffer: Buffer, start: number, end: number, offset: number) => void
+
+export class LineScanner {
+  private readonly disk: Disk
+  private buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+
+  constructor(disk: Disk) {
+    this.disk = disk
+  }
+
+  /**
+   * Visits the lines in `from..to` until one does not hold, and answers that one; null when all hold. A
+   * visitor that throws says that its line is bad.
+   */
+  scan(fd: number, from: number, to: number, visit: LineVisitor): BadLine | null {
+    for (const part of this.parts(fd, from, to)) {
+      if ('reason' in part) return part
+      const bad = visitLines(this.buffer, part.filled, part.offset, visit)
+      if (bad !== null) return bad
+    }
+    return null
+  }
+
+  /** The same, one chunk at a time, so that a long scan can let others work in between. */
+  *parts(fd: number, from: number, to: number): Generator<{ offset: number; filled: number } | BadLine> {
+    let offset = from
+    while (offset < to) {
+      const wanted = Math.min(this.buffer.length, to - offset)
+      const filled = this.disk.read(fd, this.buffer.subarray(0, wanted), offset)
+      const end = this.buffer.subarray(0, filled).lastIndexOf(NEWLINE) + 1
+      if (end > 0) {
+        yield { offset, filled: end }
+        offset += end
+      } else if (filled < wanted || offset + filled === to) {
+        yield { offset, reason: 'the line ends without its newline' }
+        return
+      } else {
+        this.buffer = Buffer.allocUnsafeSlow(this.buffer.length * 2)
+      }
+    }
+  }
+
+  /** What the last part read; valid until the next one. */
+  get chunk(): Buffer {
+    return this.buffer
+  }
+}
+
+export function visitLines(
+  buffer: Buffer,
+  filled: number,
+  offset: number,
+  visit: LineVisitor,
+): BadLine | null {
+  let start = 0
+  while (start < filled) {
+    const end = buffer.indexOf(NEWLINE, start)
+    if (!lineHolds(buffer, start, end)) {
+      return { offset: offset + start, reason: 'the line does not match its checksum' }
+    }
+    try {
+      visit(buffer, start, end, offset + start)
+    } catch (error) {
+      return { offset: offset + start, reason: error instanceof Error ? error.message : String(error) }
+    }
+    start = end + 1
+  }
+  return null
+}
+
+const WITNESSES = [Buffer.from('{"kind":"commit","at":'), Buffer.from('{"kind":"closed","at":')]
+
+/**
+ * Whether the file proves that what stands at `bad` was once synced: a commit is begun only after the one
+ * before it is on disk, so a whole commit line further on means that the bad line is damage and no torn
+ * write. Witnesses are looked for anywhere, because a damaged newline hides where lines begin.
+ */
+export function wasSynced(disk: Disk, fd: number, bad: number, to: number): boolean {
+  const rest = Buffer.allocUnsafe(to - bad)
+  const filled = disk.read(fd, rest, bad)
+  return WITNESSES.some((witness) => {
+    for (let at = rest.indexOf(witness, 1); at !== -1; at = rest.indexOf(witness, at + 1)) {
+      const end = rest.indexOf(NEWLINE, at)
+      if (end === -1 || end >= filled || !lineHolds(rest, at, end)) continue
+      const entry = parseEntry(rest.toString('utf8', at, end))
+      // It names its own place, so a payload that looks like one is none.
+      if ('at' in entry && entry.at === bad + at) return true
+    }
+    return false
+  })
+}

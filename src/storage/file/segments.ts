@@ -1,0 +1,48 @@
+/** The files of a journal: `0000000001.jsonl` and so on, each beginning with a line about itself. */
+import path from 'node:path'
+import type { Disk } from './disk.ts'
+import { parseEntry, type SegmentEntry } from './entries.ts'
+import { lineHolds, NEWLINE } from './line.ts'
+
+const NAME = /^(\d{10})\.jsonl$/
+const HEAD_BYTES_MAX = 4096
+
+export interface SegmentFile {
+  segment: number
+  file: string
+  bytes: number
+  /** Null where the first line is damaged or not all there. */
+  head: SegmentEntry | null
+}
+
+export function segmentFile(directory: string, segment: number): string {
+  return path.join(directory, `${String(segment).padStart(10, '0')}.jsonl`)
+}
+
+/** All segments in order, whatever state they are in. */
+export function listSegments(disk: Disk, directory: string): SegmentFile[] {
+  return disk.list(directory).flatMap((name) => {
+    const number = NAME.exec(name)?.[1]
+    if (number === undefined) return []
+    const file = path.join(directory, name)
+    const fd = disk.open(file, 'read')
+    try {
+      return [{ segment: Number(number), file, bytes: disk.size(fd), head: readHead(disk, fd) }]
+    } finally {
+      disk.close(fd)
+    }
+  })
+}
+
+function readHead(disk: Disk, fd: number): SegmentEntry | null {
+  const buffer = Buffer.alloc(HEAD_BYTES_MAX)
+  const filled = disk.read(fd, buffer, 0)
+  const end = buffer.subarray(0, filled).indexOf(NEWLINE)
+  if (end === -1 || !lineHolds(buffer, 0, end)) return null
+  try {
+    const entry = parseEntry(buffer.toString('utf8', 0, end))
+    return entry.kind === 'segment' ? entry : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,361 @@
+/**
+ * The state a journal leads to: what every signal's status is, who waits, who holds a lease. It changes
+ * only by applying entries, the same way for a call as for the replay of a journal, so that what a
+ * restart finds is what was there.
+ *
+ * Entries are obeyed, not judged: whoever writes one has looked first. A signal that an entry names and
+ * that is not here was forgotten, and compaction has not come to that line yet.
+ */
+import type { Identity, Seq, SignalId } from '../../contracts/ids.ts'
+import type { ChangeEntry, CompleteEntry, LeaseEntry, ReplayEntry, SignalHead } from './entries.ts'
+import { Leases } from './leases.ts'
+import { Names } from './names.ts'
+import { PendingOrder } from './pending-order.ts'
+import { FLAG, Rows, STATUS, TIME_COLUMNS, type Page, type Row, type StatusCode } from './rows.ts'
+import { RowTable } from './row-table.ts'
+import { SegmentUse } from './segment-use.ts'
+import { textOf, wordsOf, type Words } from './ulid-words.ts'
+
+/** Where a line stands in the journal; `length` leaves the newline out. */
+export interface Location {
+  segment: number
+  offset: number
+  length: number
+}
+
+const INTENTS_MAX = 0xffff
+const NAMES_MAX = 0x7fffffff
+
+export class SignalIndex {
+  rows = new Rows()
+  identities = new Names(NAMES_MAX)
+  sessions = new Names(NAMES_MAX)
+  intents = new Names(INTENTS_MAX)
+  readonly leases = new Leases()
+  readonly pending = new PendingOrder()
+  readonly segments = new SegmentUse()
+  ids = new RowTable((row) => this.idHash(row))
+  keys = new RowTable((row) => this.rows.get(row, 'key_hash'))
+  /** Signals that are not forgotten. */
+  count = 0
+  last_seq: Seq = 0
+  readonly last_id: Words = new Uint32Array(4)
+
+  private readonly probe: Words = new Uint32Array(4)
+  private readonly isProbe = (row: Row) => this.rows.hasId(row, this.probe)
+
+  /** The row of a signal that is not forgotten, or -1. */
+  find(signal_id: SignalId): Row {
+    const row = this.findAny(signal_id)
+    return row === -1 || this.rows.status(row) === STATUS.forgotten ? -1 : row
+  }
+
+  /** Forgotten ones included. */
+  findAny(signal_id: SignalId): Row {
+    if (!wordsOf(signal_id, this.probe)) return -1
+    return this.ids.find(hashOfWords(this.probe), this.isProbe)
+  }
+
+  get last_signal_id(): SignalId | null {
+    const [w0, w1, w2, w3] = this.last_id as unknown as [number, number, number, number]
+    return w0 === 0 && w1 === 0 && w2 === 0 && w3 === 0 ? null : textOf(w0, w1, w2, w3)
+  }
+
+  noteLast(seq: Seq, id: Words): void {
+    if (seq > this.last_seq) this.last_seq = seq
+    for (let at = 0; at < 4; at += 1) {
+      const [mine, other] = [this.last_id[at] as number, id[at] as number]
+      if (other === mine) continue
+      if (other > mine) this.last_id.set(id)
+      return
+    }
+  }
+
+  /** A new signal waits. One that is known already changes nothing; its row is answered. */
+  addSignal(head: SignalHead, segment: number, offset: number, length: number): Row {
+    this.probe.set(head.id)
+    const known = this.ids.find(hashOfWords(this.probe), this.isProbe)
+    if (known !== -1) return known
+    const { rows } = this
+    const row = rows.add(head.seq)
+    const page = rows.page(row)
+    const slot = rows.slot(row)
+    rows.setId(row, head.id)
+    page.segments[slot] = segment
+    page.offsets[slot] = offset
+    page.lengths[slot] = length
+    page.created_ms[slot] = head.created_ms
+    rows.setExpires(row, head.expires_ms)
+    page.priority[slot] = head.priority
+    page.to[slot] = this.identities.number(head.to)
+    page.from[slot] = this.identities.number(head.from)
+    const intent = this.intents.number(head.intent)
+    if (intent === -1) rows.flag(row, FLAG.intent_on_disk, true)
+    else page.intents[slot] = intent
+    if (head.to_session !== undefined) {
+      rows.set(row, 'to_session', this.sessions.number(head.to_session) + 1)
+    }
+    if (head.in_reply_to !== undefined) rows.set(row, 'reply_hash', textHash(head.in_reply_to))
+    this.ids.add(row)
+    this.segments.use(segment, length)
+    this.count += 1
+    this.noteLast(head.seq, head.id)
+    this.enterPending(row, page, slot)
+    return row
+  }
+
+  /** The row answers for its sender's key from now on, in place of `before` (-1: nobody's). */
+  addKey(row: Row, hash: number, before: Row): void {
+    if (before !== -1) this.keys.remove(before)
+    this.rows.set(row, 'key_hash', hash)
+    this.keys.add(row)
+  }
+
+  /** `at` is where the entry's line stands; a completion's result is read from there. */
+  apply(entry: ChangeEntry, at: Location): void {
+    switch (entry.kind) {
+      case 'lease':
+        return this.lease(entry)
+      case 'confirm':
+        return this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))
+      case 'release':
+        this.each(entry.pending, (row) => this.release(row, STATUS.pending))
+        return this.each(entry.dead, (row) => this.release(row, STATUS.dead))
+      case 'complete':
+        return this.each(entry.signal_ids, (row) => this.complete(row, entry, at))
+      case 'expire':
+        return this.each(entry.signal_ids, (row) => this.change(row, STATUS.expired))
+      case 'replay':
+        return this.each(entry.signal_ids, (row) => this.replay(row, entry))
+      case 'mark':
+        return this.each(entry.signal_ids, (row) => {
+          if (this.rows.get(row, entry.stage) === 0) this.rows.setTime(row, entry.stage, Date.parse(entry.at))
+        })
+      case 'forget':
+        this.forget(Date.parse(entry.finished_before), Date.parse(entry.created_before))
+    }
+  }
+
+  private each(signal_ids: readonly SignalId[], change: (row: Row) => void): void {
+    for (const signal_id of signal_ids) {
+      const row = this.find(signal_id)
+      if (row !== -1) change(row)
+    }
+  }
+
+  private lease(entry: LeaseEntry): void {
+    const persona = this.identities.number(entry.identity)
+    const lease = this.leases.open(entry.drain_id, entry.session_id, persona)
+    const at = Date.parse(entry.at)
+    this.each(entry.signal_ids, (row) => {
+      this.change(row, STATUS.acked)
+      this.leaveLease(row)
+      lease.rows.add(row)
+      this.rows.set(row, 'lease', lease.number)
+      this.rows.flag(row, FLAG.held, true)
+      this.rows.setTime(row, 'drained_at', at)
+      const page = this.rows.page(row)
+      const slot = this.rows.slot(row)
+      page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)
+    })
+  }
+
+  private confirm(row: Row, at: number): void {
+    this.change(row, STATUS.acked)
+    this.leaveLease(row)
+    this.rows.setTime(row, 'confirmed_at', at)
+    this.noteFinish(row, at)
+  }
+
+  private release(row: Row, status: typeof STATUS.pending | typeof STATUS.dead): void {
+    this.rows.flag(row, FLAG.held, false)
+    this.change(row, status)
+  }
+
+  private complete(row: Row, entry: CompleteEntry, at: Location): void {
+    const ms = Date.parse(entry.at)
+    this.change(row, STATUS.completed)
+    this.leaveLease(row)
+    if (this.rows.get(row, 'drained_at') !== 0 && this.rows.get(row, 'confirmed_at') === 0) {
+      this.rows.setTime(row, 'confirmed_at', ms)
+    }
+    this.rows.setTime(row, 'completed_at', ms)
+    this.noteFinish(row, ms)
+    if (entry.result !== undefined) this.setResult(row, at)
+  }
+
+  setResult(row: Row, at: Location): void {
+    this.rows.set(row, 'result_segment', at.segment)
+    this.rows.set(row, 'result_offset', at.offset)
+    this.rows.set(row, 'result_length', at.length)
+  }
+
+  private replay(row: Row, entry: ReplayEntry): void {
+    this.leaveLease(row)
+    const page = this.rows.page(row)
+    const slot = this.rows.slot(row)
+    page.deliveries[slot] = 0
+    for (const column of TIME_COLUMNS) this.rows.set(row, column, 0)
+    this.setResult(row, { segment: 0, offset: 0, length: 0 })
+    this.rows.setExpires(row, Date.parse(entry.expires_at))
+    this.change(row, STATUS.pending)
+  }
+
+  /** Moves a row to another status, into the pending order or out of it. */
+  private change(row: Row, status: StatusCode): void {
+    const page = this.rows.page(row)
+    const slot = this.rows.slot(row)
+    const before = page.status[slot]
+    if (before === status) return
+    if (before === STATUS.pending) {
+      this.pending.remove(
+        page.to[slot] as number,
+        page.priority[slot] as number,
+        row,
+        this.rows.get(row, 'to_session') !== 0,
+      )
+    }
+    if (status === STATUS.pending) this.enterPending(row, page, slot)
+    else page.status[slot] = status
+    if (status === STATUS.expired) this.noteFinish(row, this.rows.expires(row))
+  }
+
+  private enterPending(row: Row, page: Page, slot: number): void {
+    page.status[slot] = STATUS.pending
+    const addressed = this.rows.get(row, 'to_session') !== 0
+    this.pending.add(page.to[slot] as number, page.priority[slot] as number, row, addressed)
+    page.earliest_expiry = Math.min(page.earliest_expiry, this.rows.expires(row))
+  }
+
+  private leaveLease(row: Row): void {
+    this.rows.flag(row, FLAG.held, false)
+    const number = this.rows.get(row, 'lease')
+    if (number === 0) return
+    this.leases.leave(number, row)
+    this.rows.set(row, 'lease', 0)
+  }
+
+  private noteFinish(row: Row, ms: number): void {
+    const page = this.rows.page(row)
+    page.earliest_finish = Math.min(page.earliest_finish, ms)
+  }
+
+  /** When it was finished; null while it is not. A dead one is never finished: somebody has to look at it. */
+  finishedAt(row: Row): number | null {
+    const { rows } = this
+    switch (rows.status(row)) {
+      case STATUS.completed:
+        return rows.time(row, 'completed_at')
+      case STATUS.expired:
+        return rows.expires(row)
+      case STATUS.acked:
+        return rows.has(row, FLAG.held) ? null : rows.time(row, 'confirmed_at')
+      default:
+        return null
+    }
+  }
+
+  /** How many rows a `forget` with these bounds would forget. */
+  forgettable(finished_before: number, created_before: number): number {
+    let count = 0
+    for (const [number, page] of this.rows.pages.entries()) {
+      if (page === undefined || page.earliest_finish >= finished_before) continue
+      for (const row of this.rows.inPage(number)) {
+        if (this.isOver(row, finished_before, created_before)) count += 1
+      }
+    }
+    return count
+  }
+
+  private forget(finished_before: number, created_before: number): void {
+    for (const [number, page] of this.rows.pages.entries()) {
+      if (page === undefined || page.earliest_finish >= finished_before) continue
+      let earliest = Infinity
+      for (const row of this.rows.inPage(number)) {
+        if (this.isOver(row, finished_before, created_before)) this.forgetRow(row)
+        else earliest = Math.min(earliest, this.finishedAt(row) ?? Infinity)
+      }
+      page.earliest_finish = earliest
+    }
+  }
+
+  /** A row whose sender's key still has to answer stays. */
+  private isOver(row: Row, finished_before: number, created_before: number): boolean {
+    const finished_at = this.finishedAt(row)
+    if (finished_at === null || finished_at >= finished_before) return false
+    if (this.rows.get(row, 'key_hash') === 0) return true
+    return (this.rows.page(row).created_ms[this.rows.slot(row)] as number) <= created_before
+  }
+
+  /** Its number stays taken until its line is gone from the journal. */
+  private forgetRow(row: Row): void {
+    this.change(row, STATUS.forgotten)
+    this.leaveLease(row)
+    if (this.rows.get(row, 'key_hash') !== 0) this.keys.remove(row)
+    const { segment, length } = this.location(row)
+    this.segments.waste(segment, length)
+    this.count -= 1
+  }
+
+  /** What could not be written never was: forgets every signal whose line stands at or after this place. */
+  undoFrom(segment: number, offset: number): void {
+    for (let row = this.rows.end - 1; row >= 0; row -= 1) {
+      const status = this.rows.status(row)
+      const at = this.location(row)
+      if (at.segment < segment || (at.segment === segment && at.offset < offset)) return
+      if (status !== STATUS.gone && status !== STATUS.forgotten) this.forgetRow(row)
+    }
+  }
+
+  /** Pending rows whose time is over, oldest first. */
+  overdue(now_ms: number): Row[] {
+    const found: Row[] = []
+    for (const [number, page] of this.rows.pages.entries()) {
+      if (page === undefined || page.earliest_expiry > now_ms) continue
+      let earliest = Infinity
+      for (const row of this.rows.inPage(number)) {
+        if (page.status[this.rows.slot(row)] !== STATUS.pending) continue
+        const expires = this.rows.expires(row)
+        earliest = Math.min(earliest, expires)
+        if (expires <= now_ms) found.push(row)
+      }
+      page.earliest_expiry = earliest
+    }
+    return found
+  }
+
+  location(row: Row): Location {
+    const page = this.rows.page(row)
+    const slot = this.rows.slot(row)
+    return {
+      segment: page.segments[slot] as number,
+      offset: page.offsets[slot] as number,
+      length: page.lengths[slot] as number,
+    }
+  }
+
+  to(row: Row): Identity {
+    return this.identities.name(this.rows.page(row).to[this.rows.slot(row)] as number)
+  }
+
+  from(row: Row): Identity {
+    return this.identities.name(this.rows.page(row).from[this.rows.slot(row)] as number)
+  }
+
+  private idHash(row: Row): number {
+    const { ids } = this.rows.page(row)
+    return ids[this.rows.slot(row) * 4 + 3] as number
+  }
+}
+
+/** The last word: it differs between ids of the same millisecond, random or counted up. */
+function hashOfWords(words: Words): number {
+  return words[3] as number
+}
+
+/** FNV-1a over UTF-16 units; never 0, which stands for no text. */
+export function textHash(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash >>> 0 || 1
+}

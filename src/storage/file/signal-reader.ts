@@ -1,0 +1,156 @@
+/** Puts together what the index knows and what the line says. */
+import type { SignalStatus, SignalView } from '../../contracts/signal.ts'
+import type { PendingEntry } from '../../contracts/frames.ts'
+import type { Json } from '../../contracts/ids.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Drained, SignalQuery } from '../../ports/signal-store.ts'
+import { viewOf } from '../signal-view.ts'
+import { PAYLOAD_MEMBER, signalOf } from './entries.ts'
+import { TAIL_BYTES } from './line.ts'
+import { FLAG, PAGE_ROWS, STATUS, type Column, type Row } from './rows.ts'
+import { textHash, type Location, type SignalIndex } from './signal-index.ts'
+
+const PAYLOAD = Buffer.from(PAYLOAD_MEMBER)
+const STATUS_NAMES: Partial<Record<number, SignalStatus>> = {
+  [STATUS.pending]: 'pending',
+  [STATUS.acked]: 'acked',
+  [STATUS.completed]: 'completed',
+  [STATUS.expired]: 'expired',
+  [STATUS.dead]: 'dead',
+}
+/** A long search lets others work after this many pages of rows. */
+const PAGES_AT_ONCE = 16
+
+export class SignalReader {
+  private readonly index: SignalIndex
+  private readonly readLine: (at: Location) => Buffer
+
+  constructor(index: SignalIndex, readLine: (at: Location) => Buffer) {
+    this.index = index
+    this.readLine = readLine
+  }
+
+  body(row: Row): { line: Buffer; payload_bytes: number } {
+    const line = this.readLine(this.index.location(row))
+    const payload_bytes = line.length - TAIL_BYTES - line.indexOf(PAYLOAD) - PAYLOAD.length
+    return { line, payload_bytes }
+  }
+
+  /** As its next drain would hand it out. */
+  handOut(row: Row, line: Buffer = this.body(row).line): Drained {
+    const { rows } = this.index
+    return {
+      signal: { ...signalOf(line.toString()), expires_at: isoOf(rows.expires(row)) },
+      seq: rows.seq(row),
+      deliveries: (rows.page(row).deliveries[rows.slot(row)] as number) + 1,
+    }
+  }
+
+  pendingEntry(row: Row): PendingEntry {
+    const { rows } = this.index
+    const page = rows.page(row)
+    const slot = rows.slot(row)
+    return {
+      signal_id: rows.idText(row),
+      seq: rows.seq(row),
+      from: this.index.from(row),
+      intent: rows.has(row, FLAG.intent_on_disk)
+        ? signalOf(this.body(row).line.toString()).intent
+        : this.index.intents.name(page.intents[slot] as number),
+      priority: page.priority[slot] as number,
+    }
+  }
+
+  view(row: Row): SignalView {
+    const { rows, leases } = this.index
+    const { signal, seq } = this.handOut(row)
+    const lease = rows.has(row, FLAG.held) ? leases.numbered(rows.get(row, 'lease')) : undefined
+    const time = (column: Parameters<typeof rows.time>[1]) => {
+      const ms = rows.time(row, column)
+      return ms === null ? null : isoOf(ms)
+    }
+    return viewOf(signal, {
+      seq,
+      status: STATUS_NAMES[rows.status(row)] as SignalStatus,
+      deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
+      lease: lease ?? null,
+      result: this.result(row),
+      stages: {
+        created_at: signal.created_at,
+        pushed_at: time('pushed_at'),
+        rung_at: time('rung_at'),
+        seen_at: time('seen_at'),
+        drained_at: time('drained_at'),
+        confirmed_at: time('confirmed_at'),
+        completed_at: time('completed_at'),
+      },
+    })
+  }
+
+  /** Newest first. Rows never change their number, so others may work between two pages. */
+  async query(query: SignalQuery, clock: Pick<Clock, 'soon'>): Promise<SignalView[]> {
+    const found: SignalView[] = []
+    const { rows } = this.index
+    const matches = this.filter(query)
+    let pages = 0
+    for (let number = rows.pages.length - 1; number >= 0 && found.length < query.limit; number -= 1) {
+      const page = rows.pages[number]
+      if (page === undefined || (query.before_seq !== undefined && page.seq_base >= query.before_seq))
+        continue
+      for (let row = Math.min((number + 1) * PAGE_ROWS, rows.end) - 1; row >= number * PAGE_ROWS; row -= 1) {
+        if (!matches(row)) continue
+        const view = this.view(row)
+        if (query.in_reply_to !== undefined && view.in_reply_to !== query.in_reply_to) continue
+        found.push(view)
+        if (found.length === query.limit) break
+      }
+      pages += 1
+      if (pages % PAGES_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve))
+    }
+    return found
+  }
+
+  /** By what the index knows; of `in_reply_to` that is only a hash. */
+  private filter({
+    to,
+    from,
+    status,
+    in_reply_to,
+    before_seq = Infinity,
+  }: SignalQuery): (row: Row) => boolean {
+    const { rows, identities } = this.index
+    const to_number = to === undefined ? null : identities.find(to)
+    const from_number = from === undefined ? null : identities.find(from)
+    const reply_hash = in_reply_to === undefined ? null : textHash(in_reply_to)
+    const reply: Column = 'reply_hash'
+    return (row) => {
+      const page = rows.page(row)
+      const slot = rows.slot(row)
+      const name = STATUS_NAMES[page.status[slot] as number]
+      return (
+        name !== undefined &&
+        (to_number === null || page.to[slot] === to_number) &&
+        (from_number === null || page.from[slot] === from_number) &&
+        (status === undefined || status.includes(name)) &&
+        (reply_hash === null || rows.get(row, reply) === reply_hash) &&
+        rows.seq(row) < before_seq
+      )
+    }
+  }
+
+  private result(row: Row): Json | undefined {
+    const { rows } = this.index
+    const length = rows.get(row, 'result_length')
+    if (length === 0) return undefined
+    const line = this.readLine({
+      segment: rows.get(row, 'result_segment'),
+      offset: rows.get(row, 'result_offset'),
+      length,
+    })
+    return (JSON.parse(line.toString()) as { result: Json }).result
+  }
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
