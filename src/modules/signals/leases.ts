@@ -24,6 +24,11 @@ export interface Lease {
   boundary_turn: number | null
   /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
   written: boolean
+  /**
+   * Some of its signals were given back one by one. The store's confirm still counts for those, so only
+   * the agent's own word may finish this lease.
+   */
+  partial: boolean
 }
 
 export interface Leases {
@@ -33,6 +38,10 @@ export interface Leases {
   open(drain_id: DrainId, identity: Identity, session_id: SessionId): Lease
   /** Nothing was drained under it. */
   forget(lease: Lease): void
+  /** False once it was confirmed, taken back or forgotten. */
+  stands(lease: Lease): boolean
+  /** Once more, for a session that was lost before the store had drained. */
+  takeBack(lease: Lease): Promise<void>
   settle(lease: Lease, answered: Promise<'written' | 'broken'>): void
   /** Only the persona's own; confirming twice, or what is unknown, changes nothing. */
   confirm(identity: Identity, drain_id: DrainId): Promise<void>
@@ -41,6 +50,8 @@ export interface Leases {
   turnReported(identity: Identity, session_id: SessionId, turn: Turn, turn_seq: number): Promise<void>
   seen(identity: Identity, session_id: SessionId): void
   lost(identity: Identity, session_id: SessionId): Promise<void>
+  /** The agent gave signals of this lease back: what ends without its word must not confirm them. */
+  givenBack(drain_id: DrainId): void
   /** Sessions heard of within `lease_ms` and not lost since. */
   recentSessions(identity: Identity): SessionId[]
   sweep(): Promise<void>
@@ -127,9 +138,13 @@ export function createLeases(needs: SignalNeeds): Leases {
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
+  const stands = (lease: Lease) => owners.get(lease.drain_id)?.lease === lease
+
   return {
     tellReleased,
     forget,
+    stands,
+    takeBack: (lease) => releaseLease(lease, 'session_lost'),
 
     async start() {
       const left = store.leases()
@@ -148,6 +163,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
+        partial: false,
       }
       session.leases.add(lease)
       own(drain_id, identity, lease)
@@ -158,7 +174,7 @@ export function createLeases(needs: SignalNeeds): Leases {
       answered
         .then(async (how) => {
           if (how === 'written') lease.written = true
-          else if (owners.get(lease.drain_id)?.lease === lease) await releaseLease(lease, 'answer_broken')
+          else if (stands(lease)) await releaseLease(lease, 'answer_broken')
         })
         .catch((err: unknown) =>
           log.error({ err, drain_id: lease.drain_id }, 'a lease could not be settled; its time will run out'),
@@ -173,7 +189,7 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async confirmWritten(identity, session_id) {
       const session = knownSession(identity, session_id)
-      const written = [...(session?.leases ?? [])].filter((lease) => lease.written)
+      const written = [...(session?.leases ?? [])].filter((lease) => lease.written && !lease.partial)
       await Promise.all(written.map((lease) => confirmLease(identity, lease.drain_id, lease)))
     },
 
@@ -188,7 +204,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         if (lease.boundary_turn === null || restarted || !lease.written) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
         } else if (turn_seq > lease.boundary_turn || (turn_seq === lease.boundary_turn && turn === 'idle')) {
-          finished.push(lease)
+          if (!lease.partial) finished.push(lease)
         }
       }
       await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))
@@ -204,6 +220,13 @@ export function createLeases(needs: SignalNeeds): Leases {
       const leases = [...session.leases]
       drop(session)
       await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))
+    },
+
+    givenBack(drain_id) {
+      const lease = owners.get(drain_id)?.lease
+      if (lease === null || lease === undefined) return
+      lease.partial = true
+      if (!store.leases().some((standing) => standing.drain_id === drain_id)) forget(lease)
     },
 
     recentSessions: (identity) => [...(personas.get(identity)?.keys() ?? [])],
