@@ -25,7 +25,7 @@ import { fileLog, stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { watchText } from '../../src/system/watch-text.ts'
 import { createBridge } from '../../src/transports/bridge/bridge.ts'
-import { INSTRUCTIONS } from '../../src/transports/bridge/instructions.ts'
+import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
 
@@ -103,6 +103,7 @@ function attend({ home, config, identity }: Place): void {
   const bridge = createBridge({
     upstream,
     transport,
+    session_id: session,
     instructions: INSTRUCTIONS,
     version: VERSION,
     ids,
@@ -164,12 +165,12 @@ function stayQuiet(error: unknown): void {
   log.warn({ err: error }, 'this session has no persona; turnbell stays quiet in it')
   createBridge({
     upstream: {
-      reached: () => false,
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
       close: () => {},
     },
     transport,
+    session_id: () => 'nobody',
     instructions: '',
     version: VERSION,
     ids,

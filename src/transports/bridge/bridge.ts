@@ -15,8 +15,9 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createDrains, drainIn, type Drains, type OpenDrain } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
-import { RpcFailure, type Params, type Upstream } from './upstream.ts'
+import { AnswerLost, RpcFailure, type Params, type Upstream } from './upstream.ts'
 import { toProblem } from '../../contracts/errors.ts'
+import type { SessionId } from '../../contracts/ids.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 
@@ -32,6 +33,8 @@ export interface ToolCall {
 export interface BridgeOptions {
   upstream: Upstream
   transport: StdioLines
+  /** The session under which the hub leases what is drained. */
+  session_id: () => SessionId
   instructions: string
   version: string
   ids: Ids
@@ -94,7 +97,13 @@ export function createBridge(options: BridgeOptions): Bridge {
     if (drains_now) await drains.settled()
     const { args, repeatable } = sayable(call, options.ids)
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-    const result = await upstream.request('tools/call', params, { repeatable, abort: call.signal })
+    const ask = () => upstream.request('tools/call', params, { repeatable, abort: call.signal })
+    const result = await ask().catch(async (error: unknown) => {
+      if (!(drains_now && error instanceof AnswerLost)) throw error
+      // The hub may believe that we have what it drained, and the next drain would make that final.
+      await drains.releaseLeft(options.session_id())
+      return ask()
+    })
     const drain = drainIn(result)
     if (drain !== null) watch(request_id, call, drain)
     return result as CallToolResult
@@ -195,11 +204,11 @@ function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * What may be said twice to a hub that died in between. A drain may, its broken answer gave the signals
- * back; a send may once it has a key of its own; what else `signals` does changes nothing the second time.
+ * What may be said twice to a hub that died in between: a send once it has a key of its own; what else
+ * `signals` does changes nothing the second time. A drain may not: see where it is asked for.
  */
 function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
-  if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: true }
+  if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: call.args['peek'] === true }
   if (call.name !== 'signals') return { args: call.args, repeatable: false }
   const { action, params, ...rest } = call.args
   if (action !== 'send' && action !== 'broadcast') return { args: call.args, repeatable: true }

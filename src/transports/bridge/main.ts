@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
-import { INSTRUCTIONS } from './instructions.ts'
+import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import { stdioLines } from './stdio-lines.ts'
 import { createUpstream } from './upstream.ts'
 import type { Config } from '../../contracts/config.ts'
@@ -59,6 +59,7 @@ function serve({ home, config, identity, hub, autostart, query }: Settings): voi
   const bridge = createBridge({
     upstream,
     transport: stdioLines(process.stdin, process.stdout),
+    session_id: () => session_id,
     instructions: INSTRUCTIONS,
     version: VERSION,
     ids,

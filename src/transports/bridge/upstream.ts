@@ -59,11 +59,10 @@ export interface RequestOptions {
 export interface Upstream {
   /**
    * @throws RpcFailure for an error of the protocol, TurnbellError `hub_unreachable` when no hub came
-   * back in time, or one of the hub's own refusals.
+   * back in time, or one of the hub's own refusals. An `AnswerLost` is a `hub_unreachable` that the hub
+   * may have acted on.
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
-  /** True once a hub has answered. */
-  reached(): boolean
   close(): void
 }
 
@@ -128,8 +127,6 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   }
 
   return {
-    reached: () => reached,
-
     async request(method, params, { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms }) {
       const began = clock.monotonic()
       let delay_ms: number = LIMITS.bridge_retry_min_ms
@@ -150,7 +147,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
           const away = error instanceof HubAway || refused === 'hub_stopping' || refused === 'hub_not_ready'
           if (!away) throw error
           const away_ms = clock.monotonic() - began
-          if (error instanceof HubAway && !error.unsent && !repeatable) throw uncertain(error)
+          if (error instanceof HubAway && !error.unsent && !repeatable) throw new AnswerLost(error)
           if (away_ms + delay_ms > wait_ms) throw unreachable(deps.locate(), error)
           startIfWanted(away_ms)
           await pause(clock, delay_ms, abort)
@@ -230,18 +227,25 @@ function unreachable(url: string, cause: unknown): TurnbellError {
   })
 }
 
-function uncertain(cause: HubAway): TurnbellError {
-  return new TurnbellError('hub_unreachable', {
-    detail: `The hub went away before it answered: ${cause.message}`,
-    hint: 'It may or may not have acted. Look before you call again.',
-    cause,
-  })
+export class AnswerLost extends TurnbellError {
+  constructor(cause: HubAway) {
+    super('hub_unreachable', {
+      detail: `The hub went away before it answered: ${cause.message}`,
+      hint: 'It may or may not have acted. Look before you call again.',
+      cause,
+    })
+  }
 }
 
 async function pause(clock: Clock, delay_ms: number, abort?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
-    const timer = clock.after(delay_ms, resolve)
-    abort?.addEventListener('abort', () => (timer.cancel(), resolve()), { once: true })
+    const done = () => {
+      timer.cancel()
+      abort?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(delay_ms, done)
+    abort?.addEventListener('abort', done, { once: true })
   })
   abort?.throwIfAborted()
 }

@@ -1,0 +1,111 @@
+/** An official MCP client in front of a real bridge, both in this process, joined by two pipes. */
+import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
+import type { Transport as PastTransport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { Client } from '@modelcontextprotocol/client'
+import { PassThrough, Transform } from 'node:stream'
+import type { Clock } from '../../src/ports/clock.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { createBridge, type Bridge, type BridgeOptions } from '../../src/transports/bridge/bridge.ts'
+import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
+import { createUpstream, type UpstreamDeps } from '../../src/transports/bridge/upstream.ts'
+
+export interface ToolAnswer {
+  isError?: boolean
+  content: { type: string; text: string }[]
+  structuredContent?: Record<string, unknown>
+}
+
+export interface BridgedClient {
+  bridge: Bridge
+  tools(): Promise<string[]>
+  call(name: string, args?: Record<string, unknown>, options?: { abort?: AbortSignal }): Promise<ToolAnswer>
+  /** Nothing the bridge writes reaches the client any more, and no write is taken, until `resume`. */
+  pause(): void
+  resume(): void
+  close(): Promise<void>
+}
+
+export interface BridgedOptions {
+  era: 'past' | 'present'
+  upstream: Partial<UpstreamDeps> & Pick<UpstreamDeps, 'identity' | 'locate' | 'operatorToken'>
+  bridge?: Partial<BridgeOptions>
+}
+
+export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): Promise<BridgedClient> {
+  const toBridge = new PassThrough()
+  const toClient = new PassThrough()
+  let held: (() => void)[] | null = null
+  const gate = new Transform({
+    transform(chunk, _encoding, done) {
+      const pass = () => done(null, chunk)
+      if (held === null) pass()
+      else held.push(pass)
+    },
+    highWaterMark: 0,
+  })
+  gate.pipe(toClient)
+
+  const up = createUpstream({
+    session_id: () => 'session-1',
+    query: '',
+    version: '0.0.0',
+    clock: systemClock,
+    log: silentLog,
+    ...upstream,
+  })
+  const made = createBridge({
+    upstream: up,
+    transport: stdioLines(toBridge, gate),
+    session_id: () => 'session-1',
+    instructions: 'test',
+    version: '0.0.0',
+    ids: createIds(systemClock, systemRandom),
+    log: silentLog,
+    ...bridge,
+  })
+  const lines = stdioLines(toClient, toBridge)
+  const client =
+    era === 'past'
+      ? new PastClient({ name: 'past', version: '1' })
+      : new Client({ name: 'present', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  if (client instanceof PastClient) await client.connect(lines)
+  else await client.connect(lines)
+  return {
+    bridge: made,
+    async tools() {
+      const { tools } = await client.listTools()
+      return tools.map(({ name }) => name)
+    },
+    async call(name, args = {}, { abort } = {}) {
+      const options = abort === undefined ? {} : { signal: abort }
+      const result =
+        client instanceof PastClient
+          ? await client.callTool({ name, arguments: args }, undefined, options)
+          : await client.callTool({ name, arguments: args }, options)
+      return result as ToolAnswer
+    },
+    pause: () => void (held = []),
+    resume() {
+      const waiting = held ?? []
+      held = null
+      for (const pass of waiting) pass()
+    },
+    async close() {
+      await client.close()
+      toBridge.end()
+      up.close()
+    },
+  }
+}
+
+/** Real timers that run this many times faster than they say. */
+export function hurriedClock(times: number): Clock {
+  const origin = systemClock.monotonic()
+  return {
+    ...systemClock,
+    monotonic: () => origin + (systemClock.monotonic() - origin) * times,
+    after: (delay_ms, call) => systemClock.after(delay_ms / times, call),
+  }
+}

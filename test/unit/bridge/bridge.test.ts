@@ -1,0 +1,246 @@
+/** The bridge between an official client and a real hub's doors. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  bridgedClient,
+  type BridgedClient,
+  type BridgedOptions,
+  hurriedClock,
+} from '../../support/bridge-client.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+async function startHub(): Promise<SmallHub> {
+  const hub = await startSmallHub()
+  for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+  open.push(hub)
+  return hub
+}
+
+async function connect(
+  hub: Pick<SmallHub, 'operator'> & { url: string },
+  options: Partial<BridgedOptions['upstream']> & { era?: BridgedOptions['era']; identity?: string } = {},
+): Promise<BridgedClient> {
+  const { era = 'present', identity = 'ada', ...upstream } = options
+  const client = await bridgedClient({
+    era,
+    upstream: { identity, locate: () => hub.url, operatorToken: () => hub.operator, ...upstream },
+  })
+  open.push(client)
+  return client
+}
+
+async function send(hub: SmallHub, payload: string): Promise<string> {
+  const { body } = await hub.request('POST', '/api/signals/send', {
+    body: { to: 'ada', intent: 'test', payload },
+  })
+  return (body as unknown as { signal_id: string }).signal_id
+}
+
+const payloads = (answer: { structuredContent?: Record<string, unknown> }) =>
+  (answer.structuredContent?.['signals'] as { payload: string }[]).map(({ payload }) => payload)
+
+const statusOf = async (hub: SmallHub, signal_id: string) => (await hub.store.read(signal_id))?.status
+const confirmed = async (hub: SmallHub, signal_id: string) =>
+  (await hub.store.read(signal_id))?.stages.confirmed_at ?? null
+
+describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
+  test('sees the tools of the hub and drains its queue', async () => {
+    const hub = await startHub()
+    await send(hub, 'one')
+    const client = await connect(hub, { era })
+    expect(await client.tools()).toEqual(expect.arrayContaining(['signals_pending', 'signals']))
+    expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+  })
+
+  test('is told a refusal as the problem it is', async () => {
+    const client = await connect(await startHub(), { era })
+    const answer = await client.call('signals', { action: 'send', params: { to: 'nobody', intent: 'x' } })
+    expect(answer.isError).toBe(true)
+    expect(answer.structuredContent).toMatchObject({ code: 'target_unknown' })
+  })
+})
+
+test('a drain is confirmed once its answer is in the pipe of the client', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  const client = await connect(hub)
+  client.pause()
+  const answer = client.call('signals_pending')
+  await eventually('the hub has drained', async () => (await statusOf(hub, signal_id)) === 'acked')
+  expect(await confirmed(hub, signal_id)).toBeNull()
+  client.resume()
+  expect(payloads(await answer)).toEqual(['one'])
+  await eventually('the hub has the confirmation', () => confirmed(hub, signal_id))
+  expect(hub.store.leases()).toEqual([])
+})
+
+test('a drain that the client gave up goes back', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  const client = await connect(hub)
+  client.pause()
+  const abort = new AbortController()
+  const given_up = client
+    .call('signals_pending', {}, { abort: abort.signal })
+    .catch((error: unknown) => error)
+  await eventually('the hub has drained', async () => (await statusOf(hub, signal_id)) === 'acked')
+  abort.abort()
+  await given_up
+  await eventually('it waits again', async () => (await statusOf(hub, signal_id)) === 'pending')
+  client.resume()
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
+test('a hub that comes back at another address is found by the call that waits for it', async () => {
+  const first = await startSmallHub()
+  await first.personas.add({ identity: 'ada', surface: 'mcp' })
+  const at = { url: first.url, operator: first.operator }
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => at.operator },
+  })
+  open.push(client)
+  expect(payloads(await client.call('signals_pending'))).toEqual([])
+  await first.close()
+  const waiting = client.call('signals_pending')
+  const second = await startHub()
+  await send(second, 'after the restart')
+  at.url = second.url
+  expect(payloads(await waiting)).toEqual(['after the restart'])
+  expect(await client.tools()).toContain('signals_pending')
+})
+
+test('a hub that stays away becomes a problem with a hint, and the next call tries again', async () => {
+  const hub = await startHub()
+  const at = { url: hub.url }
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: {
+      identity: 'ada',
+      locate: () => at.url,
+      operatorToken: () => hub.operator,
+      clock: hurriedClock(50),
+    },
+  })
+  open.push(client)
+  expect(await client.tools()).toContain('signals')
+  at.url = 'http://127.0.0.1:9'
+  const answer = await client.call('signals_pending')
+  expect(answer.isError).toBe(true)
+  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable', retry: 'after_delay' })
+  expect(answer.structuredContent?.['hint']).toContain('turnbell hub')
+  expect(await client.tools(), 'the list of a moment ago stands').toContain('signals')
+  at.url = hub.url
+  expect(payloads(await client.call('signals_pending'))).toEqual([])
+})
+
+test('starts a hub where none runs, once', async () => {
+  let starts = 0
+  const at = { url: 'http://127.0.0.1:9', operator: null as string | null }
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: {
+      identity: 'ada',
+      locate: () => at.url,
+      operatorToken: () => at.operator,
+      startHub: () => {
+        starts += 1
+        void startHub().then((hub) => Object.assign(at, { url: hub.url, operator: hub.operator }))
+      },
+    },
+  })
+  open.push(client)
+  expect(await client.tools()).toContain('signals_pending')
+  expect(starts).toBe(1)
+})
+
+/** Passes everything on; what the hub answered to the n-th MCP call is thrown away with the connection. */
+async function breakingProxy(hub: SmallHub, breaks: (body: string) => boolean) {
+  let broken = 0
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      const { host: _, ...headers } = request.headers
+      const onward = http.request(
+        `${hub.url}${request.url}`,
+        { method: request.method ?? 'GET', headers },
+        (answer) => {
+          const parts: Buffer[] = []
+          answer.on('data', (part: Buffer) => parts.push(part))
+          answer.on('end', () => {
+            if (broken === 0 && breaks(body)) {
+              broken += 1
+              response.destroy()
+            } else {
+              response.writeHead(answer.statusCode ?? 500, answer.headers).end(Buffer.concat(parts))
+            }
+          })
+        },
+      )
+      onward.end(body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  open.push({
+    close: () => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve()))),
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    operator: hub.operator,
+    broken: () => broken,
+  }
+}
+
+test('a send whose answer was lost is said again and stored once', async () => {
+  const hub = await startHub()
+  const proxy = await breakingProxy(hub, (body) => body.includes('"send"'))
+  const client = await connect(proxy, { identity: 'bob' })
+  const answer = await client.call('signals', {
+    action: 'send',
+    params: { to: 'ada', intent: 'x', payload: 'once' },
+  })
+  expect(proxy.broken()).toBe(1)
+  expect(answer.structuredContent).toMatchObject({ durable: true })
+  expect(hub.store.pendingCount('ada')).toBe(1)
+})
+
+test('a drain whose answer was lost is drained again', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const proxy = await breakingProxy(hub, (body) => body.includes('signals_pending'))
+  const client = await connect(proxy)
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+  expect(proxy.broken()).toBe(1)
+})
+
+test('a token that the hub no longer takes is renewed within the call', async () => {
+  const hub = await startHub()
+  const other = await startHub()
+  const at = { url: hub.url, operator: hub.operator }
+  const client = await connect(at, { operatorToken: () => other.operator, locate: () => at.url })
+  await client.call('signals_pending')
+  expect((await client.call('signals_pending')).isError).toBeUndefined()
+})
+
+test('what the client says about its own connection does not travel on', async () => {
+  const hub = await startHub()
+  const client = await connect(hub)
+  await client.call('signals_pending', { peek: true })
+  expect(hub.lines.at(-1)).toMatchObject({ identity: 'ada', agent_id: 'anonymous' })
+})
+
+test('a line that is no message is passed over', async () => {
+  const hub = await startHub()
+  const client = await connect(hub)
+  expect((await client.call('no_such_tool')).isError).toBe(true)
+  expect(payloads(await client.call('signals_pending'))).toEqual([])
+})
