@@ -10,7 +10,7 @@ import type { RpcHandlers, RpcParams } from '../ports/rpc.ts'
 export interface ControlVerbs {
   status(): DaemonStatus
   notify_surface(): Promise<NotifyResult>
-  resume_surface(): Promise<{ accepted: boolean }>
+  resume_surface(): { accepted: boolean }
   /** Begins to stop; the answer leaves first. */
   shutdown(): void
 }
@@ -54,14 +54,14 @@ function identityIn(params: RpcParams): string | undefined {
   return parsed.data.identity
 }
 
-async function answer(verb: ControlVerb, verbs: ControlVerbs): Promise<Json> {
+function answer(verb: ControlVerb, verbs: ControlVerbs): Json | Promise<Json> {
   switch (verb) {
     case 'status':
       return verbs.status()
     case 'notify_surface':
-      return { ...(await verbs.notify_surface()) } as Json
+      return verbs.notify_surface().then((result) => result as Json)
     case 'resume_surface':
-      return await verbs.resume_surface()
+      return verbs.resume_surface()
     case 'shutdown':
       verbs.shutdown()
       return { stopping: true }

@@ -77,7 +77,7 @@ async function run(flags: Flags): Promise<void> {
       process.exit(EXIT.failed)
     })
     await daemon.start()
-    log.info({ pid: process.pid, surface: settings.surface }, 'ready')
+    log.info({ surface: settings.surface }, 'ready')
     tellReady(flags, identity, paths)
   } catch (error) {
     fs.rmSync(paths.daemon_pid, { force: true })

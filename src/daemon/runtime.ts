@@ -300,7 +300,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     resume_surface() {
       const accepted = snapshot.context.history.surface.attached || supervisor !== null || surface.isThere()
       if (accepted) post({ type: 'RESUME_REQUESTED' })
-      return Promise.resolve({ accepted })
+      return { accepted }
     },
     // In a later turn of the loop, so that the answer is written first.
     shutdown: () => void clock.after(0, () => askToStop({ kind: 'asked' })),

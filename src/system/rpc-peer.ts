@@ -118,19 +118,21 @@ export function createRpcPeer(
       const detail = `${LIMITS.rpc_in_flight_max} requests of this connection wait for their answers`
       return refuse(id, new TurnbellError('limit_reached', { detail }))
     }
-    answering += 1
-    const run = async (): Promise<void> => {
-      try {
-        const result = await handlers.onRequest(method, params ?? {})
-        if (id !== undefined) send({ jsonrpc: '2.0', id, result: result ?? null })
-      } catch (error) {
-        if (id !== undefined) refuse(id, error)
-      } finally {
-        answering -= 1
-      }
+    const succeed = (result: Json) => {
+      if (id !== undefined) send({ jsonrpc: '2.0', id, result: result ?? null })
     }
-    // Runs at once up to the handler's first wait, so requests reach it in the order of arrival.
-    void run()
+    const fail = (error: unknown) => {
+      if (id !== undefined) refuse(id, error)
+    }
+    try {
+      const result = handlers.onRequest(method, params ?? {})
+      // What is known at once is answered at once, so that answers keep the order of the questions.
+      if (!(result instanceof Promise)) return succeed(result)
+      answering += 1
+      void result.then(succeed, fail).finally(() => (answering -= 1))
+    } catch (error) {
+      fail(error)
+    }
   }
 
   function onResponse({ id, result, error }: RpcResponse): void {

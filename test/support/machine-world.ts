@@ -1,0 +1,233 @@
+/**
+ * The daemon's machine between a hub and a surface that do as they are told, without timers or sockets.
+ * Questions are answered at once unless a test holds them back; every bell is checked as it leaves.
+ */
+import type { Proof, SurfaceReport } from '../../src/contracts/control.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { PendingEntry } from '../../src/contracts/frames.ts'
+import { nextDeadline, start, stateOf, step } from '../../src/daemon/machine.ts'
+import type { DaemonEvent, Effect } from '../../src/daemon/events.ts'
+import { deliveryOf, type PacerRules } from '../../src/daemon/history.ts'
+
+export const RULES: PacerRules = {
+  reconnect_ring: 'boundary',
+  reconnect_patience_ms: 300_000,
+  bell_receipt_ms: 10_000,
+  redoorbell_max: 3,
+  receipts: true,
+}
+
+type News = DaemonEvent extends infer E ? (E extends unknown ? Omit<E, 'now'> : never) : never
+
+/** A ULID that counts. */
+export function countedId(prefix: string, n: number): string {
+  return `01${prefix}${String(n).padStart(24 - prefix.length, '0')}`
+}
+
+export function machineWorld(rules: Partial<PacerRules> = {}) {
+  let now = 0
+  let snapshot = start({ identity: 'ada', surface: 'claude-code', rules: { ...RULES, ...rules }, now })
+  let ids = 0
+  let requests = 0
+  let report: SurfaceReport = {
+    surface: 'claude-code',
+    session_id: 'session-1',
+    delivery: 'push',
+    turn: 'idle',
+    turn_seq: 0,
+  }
+  /** What waits at the hub, in its order. */
+  let queue: PendingEntry[] = []
+  let seq = 0
+  const peeks: { peek_id: string; limit: number }[] = []
+  const world = {
+    effects: [] as Effect[],
+    bells: [] as { doorbell: Doorbell; taken: boolean; at: number }[],
+    /** What each report was answered, by request. */
+    answers: new Map<number, Doorbell | null>(),
+    notified: [] as Extract<Effect, { type: 'answerNotify' }>['params']['result'][],
+    errors: [] as string[],
+    /** False holds the answers to peeks back. */
+    hubAnswers: true,
+    /** What the surface says to a bell; null keeps it waiting. */
+    surfaceAnswers: { accepted: true, proof: 'sent' } as { accepted: boolean; proof: Proof } | null,
+
+    get now() {
+      return now
+    },
+    get state() {
+      return stateOf(snapshot)
+    },
+    get context() {
+      return snapshot.context
+    },
+    get delivery() {
+      return deliveryOf(snapshot.context.history)
+    },
+    get queue() {
+      return queue
+    },
+    get report() {
+      return report
+    },
+    get deadline() {
+      return nextDeadline(snapshot)
+    },
+
+    tell(news: News): Effect[] {
+      const before = stateOf(snapshot)
+      const [next, effects] = step(snapshot, { ...news, now } as DaemonEvent)
+      snapshot = next
+      world.effects.push(...effects)
+      for (const effect of effects) perform(effect, before)
+      return effects
+    },
+
+    // --- the link
+    connects() {
+      if (world.state === 'DISCONNECTED' && world.context.link.retry_at !== null) {
+        world.pass(Math.max(0, world.context.link.retry_at - now))
+      }
+      world.tell({ type: 'LINK_UP' })
+    },
+    linkLost() {
+      peeks.length = 0
+      world.tell({ type: 'LINK_LOST', error_class: 'ws_stream_stalled', detail: 'cut', random: 0 })
+    },
+    /** Answers the oldest peek that was held back. */
+    hubAnswersNow() {
+      const peek = peeks.shift()
+      if (peek) answerPeek(peek)
+    },
+
+    // --- the hub's queue
+    accepts(priority = 3): PendingEntry {
+      seq += 1
+      const signal_id = countedId('S', seq)
+      const entry = { signal_id, seq, from: 'bob', intent: 'task', priority }
+      queue = [...queue, entry].sort((a, b) => b.priority - a.priority || a.seq - b.seq)
+      return entry
+    },
+    /** Accepts a signal and pushes it. */
+    pushes(priority = 3): PendingEntry {
+      const entry = world.accepts(priority)
+      world.tell({ type: 'SIGNAL_PUSHED', entry, total: queue.length })
+      return entry
+    },
+    repeatsPush(entry: PendingEntry) {
+      world.tell({ type: 'SIGNAL_PUSHED', entry, total: queue.length })
+    },
+    /** The queue loses signals without a word to this daemon. */
+    losesSilently(count = Infinity) {
+      queue = queue.slice(Math.min(count, queue.length))
+    },
+    drains(count = Infinity): PendingEntry[] {
+      const taken = queue.slice(0, count)
+      queue = queue.slice(taken.length)
+      const signal_ids = taken.map(({ signal_id }) => signal_id)
+      if (taken.length > 0) world.tell({ type: 'SIGNALS_DRAINED', signal_ids, total: queue.length })
+      return taken
+    },
+    releases(taken: readonly PendingEntry[]) {
+      queue = [...queue, ...taken].sort((a, b) => b.priority - a.priority || a.seq - b.seq)
+      const signal_ids = taken.map(({ signal_id }) => signal_id)
+      world.tell({ type: 'SIGNALS_RELEASED', signal_ids, total: queue.length })
+    },
+
+    // --- the surface
+    reports(change: Partial<SurfaceReport> = {}): Doorbell | null | undefined {
+      const { take: _, seen_doorbell_id: __, ...standing } = report
+      report = { ...standing, ...change }
+      const request = ++requests
+      world.tell({ type: 'SURFACE_REPORTED', report, request })
+      return world.answers.get(request)
+    },
+    turnBegins(seen = false) {
+      const bell = world.bells.at(-1)
+      const receipt = seen && bell ? { seen_doorbell_id: bell.doorbell.doorbell_id } : {}
+      world.reports({ turn: 'busy', turn_seq: report.turn_seq + 1, ...receipt })
+    },
+    turnEnds() {
+      world.reports({ turn: 'idle' })
+    },
+    /** The end of a turn at which the surface asks for a bell. */
+    turnEndsAsking(): Doorbell | null | undefined {
+      return world.reports({ turn: 'idle', take: true })
+    },
+    surfaceLeaves() {
+      world.tell({ type: 'SURFACE_LOST' })
+    },
+    notify() {
+      world.tell({ type: 'NOTIFY_REQUESTED', request: ++requests })
+      return world.notified.at(-1)
+    },
+
+    /** Time passes; the machine is woken at each of its deadlines. */
+    pass(ms: number) {
+      const until = now + ms
+      for (let at = world.deadline; at !== null && at <= until; at = world.deadline) {
+        now = Math.max(now, at)
+        world.tell({ type: 'TIME_PASSED', random: 0.5 })
+      }
+      now = until
+    },
+  }
+
+  function perform(effect: Effect, before: string): void {
+    switch (effect.type) {
+      case 'peek':
+        peeks.push(effect.params)
+        if (world.hubAnswers) world.hubAnswersNow()
+        return
+      case 'ring': {
+        const { doorbell, request } = effect.params
+        check(doorbell, request !== null, before)
+        world.bells.push({ doorbell, taken: request !== null, at: now })
+        if (request !== null) world.answers.set(request, doorbell)
+        else if (world.surfaceAnswers) {
+          world.tell({ type: 'BELL_ANSWERED', doorbell_id: doorbell.doorbell_id, ...world.surfaceAnswers })
+        }
+        return
+      }
+      case 'answerReport':
+        if (world.answers.has(effect.params.request)) throw new Error('a report was answered twice')
+        world.answers.set(effect.params.request, null)
+        return
+      case 'answerNotify':
+        world.notified.push(effect.params.result)
+        return
+      case 'countError':
+        world.errors.push(effect.params.error_class)
+        return
+      default:
+    }
+  }
+
+  /** What must hold for every bell, whatever the test is about. */
+  function check(doorbell: Doorbell, taken: boolean, before: string): void {
+    if (before !== 'EMITTING') throw new Error(`a bell left in ${before}`)
+    if (doorbell.pending_count < 1) throw new Error('a bell with nothing pending')
+    if (!queue.some(({ signal_id }) => signal_id === doorbell.signal_id)) {
+      throw new Error('a bell names a signal that does not wait')
+    }
+    if (!taken && report.turn !== 'idle') throw new Error('a bell rang into a turn')
+  }
+
+  function answerPeek({ peek_id, limit }: { peek_id: string; limit: number }): void {
+    const doorbell_id = countedId('B', ++ids)
+    const signals = queue.slice(0, limit)
+    world.tell({ type: 'PENDING_LISTED', peek_id, signals, total: queue.length, as_of_seq: seq, doorbell_id })
+  }
+
+  return world
+}
+
+export type MachineWorld = ReturnType<typeof machineWorld>
+
+/** Connected, reconciled, and a surface attached and idle. */
+export function readyWorld(rules: Partial<PacerRules> = {}): MachineWorld {
+  const world = machineWorld(rules)
+  world.connects()
+  world.reports()
+  return world
+}

@@ -1,0 +1,718 @@
+import { describe, expect, test } from 'vitest'
+import { machineWorld, readyWorld } from '../../support/machine-world.ts'
+
+const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
+  world.bells.map(({ doorbell }) => doorbell.reason)
+
+describe('a healthy, idle surface', () => {
+  test('is rung at once for a push', () => {
+    const world = readyWorld()
+    const entry = world.pushes()
+    expect(world.bells).toHaveLength(1)
+    expect(world.bells[0]?.doorbell).toMatchObject({
+      identity: 'ada',
+      signal_id: entry.signal_id,
+      pending_count: 1,
+      reason: 'signal',
+    })
+    expect(world.state).toBe('CONNECTED')
+  })
+
+  test('is rung once for a push that is repeated', () => {
+    const world = readyWorld()
+    const entry = world.pushes()
+    world.turnBegins(true)
+    world.repeatsPush(entry)
+    world.repeatsPush(entry)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('is not rung for a quiet push, and is told of it with the next loud one', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    expect(world.bells).toHaveLength(0)
+    const loud = world.pushes(1)
+    expect(world.bells.map(({ doorbell }) => [doorbell.signal_id, doorbell.pending_count])).toEqual([
+      [loud.signal_id, 2],
+    ])
+  })
+
+  test('is rung for the highest priority first, then the oldest', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes(3)
+    const urgent = world.pushes(9)
+    world.pushes(9)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.signal_id)).toEqual([urgent.signal_id])
+  })
+})
+
+describe('a turn', () => {
+  test('is never rung into: pushes during it make one bell after it', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.pushes()
+    world.pushes()
+    expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
+  })
+
+  test('that is unknown counts as running', () => {
+    const world = machineWorld()
+    world.connects()
+    world.reports({ turn: 'unknown' })
+    world.pushes()
+    expect(world.bells).toHaveLength(0)
+    world.reports({ turn: 'idle' })
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('of twelve signals gathered while away begins with one bell, and the drain returns all twelve', () => {
+    const world = readyWorld()
+    world.linkLost()
+    for (let n = 0; n < 12; n += 1) world.accepts()
+    world.turnBegins()
+    world.connects()
+    expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => [doorbell.pending_count, doorbell.reason])).toEqual([
+      [12, 'backlog'],
+    ])
+    world.turnBegins(true)
+    expect(world.drains()).toHaveLength(12)
+    world.turnEnds()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('five signals and five turns without a drain make five bells, each naming another signal', () => {
+    const world = readyWorld()
+    const entries = [1, 2, 3, 4, 5].map(() => world.pushes())
+    for (let turn = 1; turn <= 4; turn += 1) {
+      world.turnBegins(true)
+      world.turnEnds()
+      expect(world.bells).toHaveLength(turn + 1)
+    }
+    const named = world.bells.map(({ doorbell }) => doorbell.signal_id)
+    expect(named).toEqual(entries.map(({ signal_id }) => signal_id))
+  })
+
+  test('that a bell began hears no other until it has ended', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pushes()
+    world.pass(5_000)
+    world.turnBegins(true)
+    world.pushes()
+    world.drains(1)
+    expect(world.bells).toHaveLength(1)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+})
+
+describe('a drain', () => {
+  test('that leaves something, with the agent idle, is followed by a bell for the rest', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pushes()
+    world.drains(1)
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1, 1])
+  })
+
+  test('of everything clears the bell: the next push rings at once', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.drains()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(1)
+    world.pushes()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('that nobody told this daemon of is found out before the bell leaves', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.losesSilently()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(0)
+    expect(world.context.history.pending.total).toBe(0)
+    expect(world.state).toBe('CONNECTED')
+  })
+
+  test('that nobody told of and that left something leads to a bell for what is left', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.pushes()
+    const third = world.pushes()
+    world.losesSilently(2)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => [doorbell.signal_id, doorbell.pending_count])).toEqual([
+      [third.signal_id, 1],
+    ])
+  })
+
+  test('that is taken back rings again, also for signals named before', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    const taken = world.drains()
+    world.turnEnds()
+    world.releases(taken)
+    expect(world.bells).toHaveLength(2)
+    expect(world.bells[1]?.doorbell.signal_id).toBe(taken[0]?.signal_id)
+  })
+
+  test('of quiet signals that is taken back stays quiet', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    world.turnBegins()
+    const taken = world.drains()
+    world.turnEnds()
+    world.releases(taken)
+    expect(world.bells).toHaveLength(0)
+    expect(world.state).toBe('CONNECTED')
+  })
+})
+
+describe('a lost bell', () => {
+  test('is armed again after bell_receipt_ms of idleness, each one later than the one before', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pass(9_999)
+    expect(world.bells).toHaveLength(1)
+    world.pass(300_000)
+    const times = world.bells.map(({ at }) => at - (world.bells[0]?.at ?? 0))
+    expect(times).toEqual([0, 10_000, 30_000, 70_000, 150_000])
+  })
+
+  test('lost three times in a row makes delivery degraded until one is seen', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pass(69_999)
+    expect(world.delivery).toBe('ok')
+    world.pass(1)
+    expect(world.delivery).toBe('degraded')
+    world.turnBegins(true)
+    expect(world.delivery).toBe('ok')
+  })
+
+  test('is not lost while the agent works, nor once it was seen', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pass(5_000)
+    world.turnBegins(true)
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('on a surface that gives no receipts waits for the next boundary', () => {
+    const world = readyWorld({ receipts: false })
+    world.pushes()
+    world.pass(60_000)
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('on a surface that gives no receipts is not lost for ever: patience rings it', () => {
+    const world = readyWorld({ receipts: false })
+    world.pushes()
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(1)
+    world.pass(1)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('given in the answer to a report is found lost when the surface stays idle', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    expect(world.turnEndsAsking()).not.toBeNull()
+    world.turnEnds()
+    world.pass(9_999)
+    expect(world.bells).toHaveLength(1)
+    world.pass(1)
+    expect(world.bells.map(({ taken }) => taken)).toEqual([true, false])
+  })
+})
+
+describe('an agent that does not drain', () => {
+  const ignoreTurns = (world: ReturnType<typeof readyWorld>, turns: number) => {
+    for (let turn = 0; turn < turns; turn += 1) {
+      world.turnBegins(true)
+      world.turnEnds()
+    }
+  }
+
+  test('is rung again at the end of each turn, three turns in a row, then delivery is degraded', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 3)
+    expect(world.bells).toHaveLength(4)
+    expect(world.delivery).toBe('ok')
+    ignoreTurns(world, 5)
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(4)
+    expect(world.delivery).toBe('degraded')
+  })
+
+  test('is rung once for a new push even then', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 4)
+    const news = world.pushes()
+    ignoreTurns(world, 4)
+    expect(world.bells).toHaveLength(5)
+    expect(world.bells[4]?.doorbell.signal_id).toBe(news.signal_id)
+    expect(world.delivery).toBe('degraded')
+  })
+
+  test('is trusted again after a drain', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 4)
+    world.drains()
+    expect(world.delivery).toBe('ok')
+    world.pushes()
+    ignoreTurns(world, 3)
+    expect(world.bells).toHaveLength(8)
+  })
+
+  test('is rung no second time where redoorbell_max is 0', () => {
+    const world = readyWorld({ redoorbell_max: 0 })
+    world.pushes()
+    ignoreTurns(world, 2)
+    expect(world.bells).toHaveLength(1)
+    expect(world.delivery).toBe('degraded')
+  })
+})
+
+describe('a backlog found at a reconnect', () => {
+  const withBacklog = (rules = {}) => {
+    const world = readyWorld(rules)
+    world.linkLost()
+    world.accepts()
+    world.accepts()
+    world.connects()
+    return world
+  }
+
+  test('does not ring by itself', () => {
+    const world = withBacklog()
+    world.pass(299_000)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('rings at the end of the next turn', () => {
+    const world = withBacklog()
+    world.turnBegins()
+    expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('rings with the next push', () => {
+    const world = withBacklog()
+    world.pushes()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
+  })
+
+  test('does not ring with a quiet push', () => {
+    const world = withBacklog()
+    world.pushes(0)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('rings after a partial drain', () => {
+    const world = withBacklog()
+    world.drains(1)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('rings when a surface asks at the end of a turn', () => {
+    const world = withBacklog()
+    expect(world.reports({ take: true })).toMatchObject({ reason: 'backlog', pending_count: 2 })
+  })
+
+  test('rings when the agent has come back as another session', () => {
+    const world = withBacklog()
+    world.reports({ session_id: 'session-2', turn_seq: 0 })
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('rings when a surface that was seen to leave comes back', () => {
+    const world = withBacklog()
+    world.surfaceLeaves()
+    expect(world.bells).toHaveLength(0)
+    world.reports()
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('does not ring because a surface attaches to a daemon that never saw one', () => {
+    const world = machineWorld()
+    world.accepts()
+    world.connects()
+    world.reports()
+    world.pass(60_000)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('rings a surface that stays idle for reconnect_patience_ms, and not before', () => {
+    const world = withBacklog()
+    world.pass(100_000)
+    world.turnBegins()
+    expect(world.bells).toHaveLength(0)
+    const idle = withBacklog()
+    idle.pass(299_999)
+    expect(idle.bells).toHaveLength(0)
+    idle.pass(1)
+    expect(reasons(idle)).toEqual(['backlog'])
+  })
+
+  test('is waited for from the moment the surface attaches, if it comes later', () => {
+    const world = machineWorld()
+    world.accepts()
+    world.connects()
+    world.pass(1_000_000)
+    world.reports()
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('rings an idle surface at once where reconnect_ring is idle', () => {
+    const world = withBacklog({ reconnect_ring: 'idle' })
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('includes what is pushed while it is being listed', () => {
+    const world = readyWorld()
+    world.linkLost()
+    world.accepts()
+    world.hubAnswers = false
+    world.connects()
+    const late = world.accepts()
+    world.tell({ type: 'SIGNAL_PUSHED', entry: late, total: 2 })
+    world.hubAnswersNow()
+    expect(world.bells).toHaveLength(0)
+    expect(world.context.history.pending.total).toBe(2)
+    world.hubAnswers = true
+    world.turnBegins()
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([2])
+  })
+
+  test('that was activity already while the list was on its way rings once it is there', () => {
+    const world = readyWorld()
+    world.linkLost()
+    world.turnBegins()
+    world.accepts()
+    world.hubAnswers = false
+    world.connects()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(0)
+    world.hubAnswers = true
+    world.hubAnswersNow()
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('that was drained elsewhere rings nothing', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.linkLost()
+    world.losesSilently()
+    world.connects()
+    world.turnEnds()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('does not repeat a bell in the turn that was rung before the drop', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.linkLost()
+    world.connects()
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+  })
+})
+
+describe('the end of a turn that asks', () => {
+  test('is answered with the bell, which then counts as rung', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    const entry = world.pushes()
+    const answer = world.reports({ turn: 'busy', take: true })
+    expect(answer).toMatchObject({ signal_id: entry.signal_id, reason: 'signal' })
+    world.turnBegins(true)
+    world.turnEnds()
+    expect(world.context.doorbells_rung).toBe(2)
+  })
+
+  test('is answered null with nothing pending, and so is a report that does not ask', () => {
+    const world = readyWorld()
+    expect(world.turnEndsAsking()).toBeNull()
+    world.turnBegins()
+    world.pushes()
+    expect(world.reports({ turn: 'busy' })).toBeNull()
+  })
+
+  test('is answered null at once while the hub is away', () => {
+    const world = readyWorld()
+    world.linkLost()
+    expect(world.turnEndsAsking()).toBeNull()
+    world.hubAnswers = false
+    world.connects()
+    expect(world.state).toBe('RECONCILING')
+    expect(world.turnEndsAsking()).toBeNull()
+  })
+
+  test('is answered null after take_answer_ms when the hub is slow, and the bell finds another way', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.hubAnswers = false
+    expect(world.turnEndsAsking()).toBeUndefined()
+    world.pass(1_000)
+    expect([...world.answers.values()].at(-1)).toBeNull()
+    expect(world.state).toBe('EMITTING')
+    world.hubAnswersNow()
+    expect(world.bells.map(({ taken }) => taken)).toEqual([false])
+  })
+
+  test('carries the bell even when one was about to leave over the connection', () => {
+    const world = readyWorld()
+    world.hubAnswers = false
+    world.pushes()
+    expect(world.state).toBe('EMITTING')
+    world.turnEndsAsking()
+    world.hubAnswersNow()
+    expect(world.bells.map(({ taken }) => taken)).toEqual([true])
+  })
+
+  test('of somebody who hung up costs no bell', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.hubAnswers = false
+    world.reports({ turn: 'busy', take: true })
+    world.tell({ type: 'REPORT_ABANDONED', request: world.context.take?.request ?? -1 })
+    world.hubAnswersNow()
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('is answered null when a newer report comes before the answer', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.hubAnswers = false
+    world.reports({ turn: 'idle', take: true })
+    world.turnBegins()
+    world.hubAnswersNow()
+    expect(world.bells).toHaveLength(0)
+    expect([...world.answers.values()]).not.toContain(undefined)
+  })
+
+  test('is the only way to a pull surface', () => {
+    const world = machineWorld()
+    world.connects()
+    world.reports({ delivery: 'pull' })
+    world.pushes()
+    expect(world.bells).toHaveLength(0)
+    expect(world.reports({ delivery: 'pull', turn_seq: 1, take: true })).toMatchObject({ pending_count: 1 })
+  })
+})
+
+describe('a bell that the surface does not take', () => {
+  test('and that broke is tried again later, counted as surface_inject_failed, and leaves delivery degraded', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof: 'failed' }
+    world.pushes()
+    expect(world.errors).toEqual(['surface_inject_failed'])
+    expect(world.delivery).toBe('degraded')
+    world.pass(9_999)
+    expect(world.bells).toHaveLength(1)
+    world.surfaceAnswers = { accepted: true, proof: 'sent' }
+    world.pass(1)
+    expect(world.bells).toHaveLength(2)
+    expect(world.delivery).toBe('ok')
+  })
+
+  test('and that breaks with a turn and a new session each time is not tried in a circle', () => {
+    const world = readyWorld({ receipts: false })
+    world.surfaceAnswers = null
+    world.pushes()
+    for (let run = 1; run <= 20; run += 1) {
+      world.turnBegins()
+      world.reports({ turn: 'idle', session_id: `run-${run}` })
+      const { doorbell_id } = world.bells.at(-1)!.doorbell
+      world.tell({ type: 'BELL_ANSWERED', doorbell_id, accepted: false, proof: 'failed' })
+    }
+    expect(world.bells).toHaveLength(1)
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('and that was accepted but ended its turn badly under a new session is bounded by the re-rings', () => {
+    const world = readyWorld({ receipts: false })
+    world.pushes()
+    for (let run = 1; run <= 20; run += 1) {
+      world.turnBegins()
+      world.reports({ turn: 'idle', session_id: `run-${run}` })
+    }
+    expect(world.bells).toHaveLength(4)
+    expect(world.delivery).toBe('degraded')
+  })
+
+  test('because it is deferred rings after a while or at the next boundary, without an error', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof: 'deferred' }
+    world.pushes()
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+    world.surfaceAnswers = { accepted: true, proof: 'sent' }
+    world.turnBegins()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(3)
+    expect(world.errors).toEqual([])
+  })
+
+  test('is not followed by another before the surface has answered', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = null
+    world.pushes()
+    world.turnBegins()
+    world.turnEnds()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('or whose receipt comes with the answer is seen', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: true, proof: 'confirmed' }
+    world.pushes()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+    expect(world.effects.filter(({ type }) => type === 'tellDoorbell')).toMatchObject([
+      { params: { stage: 'requested' } },
+      { params: { stage: 'accepted' } },
+      { params: { stage: 'seen' } },
+    ])
+  })
+})
+
+describe('an absent surface', () => {
+  test('degrades delivery and is counted once, however much waits', () => {
+    const world = readyWorld()
+    world.surfaceLeaves()
+    world.surfaceLeaves()
+    world.pushes()
+    world.pushes()
+    expect(world.delivery).toBe('degraded')
+    expect(world.errors).toEqual(['surface_unavailable'])
+    expect(world.state).toBe('CONNECTED')
+    world.reports()
+    expect(world.delivery).toBe('ok')
+    world.surfaceLeaves()
+    expect(world.errors).toEqual(['surface_unavailable', 'surface_unavailable'])
+  })
+
+  test('that never came is counted once: after a grace, or when a signal comes', () => {
+    const world = machineWorld()
+    world.connects()
+    world.pass(4_999)
+    expect(world.errors).toEqual([])
+    world.pass(3_600_000)
+    expect(world.errors).toEqual(['surface_unavailable'])
+    const other = machineWorld()
+    other.connects()
+    other.pushes()
+    other.pass(3_600_000)
+    expect(other.errors).toEqual(['surface_unavailable'])
+  })
+
+  test('that comes back as the same idle session is rung again for a bell nobody saw', () => {
+    const world = readyWorld()
+    world.reports({ turn_seq: 7 })
+    world.pushes()
+    world.surfaceLeaves()
+    world.reports({ turn_seq: 0 })
+    expect(world.bells).toHaveLength(1)
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('whose shim was killed in the turn it had been rung for is rung again if nothing was drained', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.surfaceLeaves()
+    world.reports({ turn: 'busy', turn_seq: 0 })
+    world.reports({ turn: 'idle', turn_seq: 0 })
+    expect(world.bells).toHaveLength(2)
+  })
+})
+
+describe('notify_surface', () => {
+  test('rings a quiet signal that would never ring by itself', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    expect(world.notify()).toEqual({ accepted: true })
+    expect(reasons(world)).toEqual(['manual'])
+  })
+
+  test('ends a hold and the budget of an agent that ignores its bells', () => {
+    const world = readyWorld({ redoorbell_max: 0 })
+    world.linkLost()
+    world.accepts()
+    world.connects()
+    expect(world.notify()).toEqual({ accepted: true })
+    world.turnBegins(true)
+    world.turnEnds()
+    expect(world.delivery).toBe('degraded')
+    expect(world.notify()).toEqual({ accepted: true })
+    expect(reasons(world)).toEqual(['manual', 'manual'])
+  })
+
+  test('during a turn is deferred to its end', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    world.turnBegins()
+    expect(world.notify()).toEqual({ accepted: true, reason: 'mid_turn' })
+    expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(reasons(world)).toEqual(['manual'])
+  })
+
+  test('during a turn whose agent then drains everything rings nothing', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    world.turnBegins()
+    world.notify()
+    world.drains()
+    world.turnEnds()
+    world.pushes(0)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('is refused with nothing pending, with a bell out, without a surface, without a hub', () => {
+    const world = readyWorld()
+    expect(world.notify()).toEqual({ accepted: false, reason: 'nothing_pending' })
+    world.pushes()
+    expect(world.notify()).toEqual({ accepted: false, reason: 'already_rung' })
+    world.surfaceLeaves()
+    expect(world.notify()).toEqual({ accepted: false, reason: 'surface_absent' })
+    world.linkLost()
+    expect(world.notify()).toEqual({ accepted: false, reason: 'not_connected' })
+  })
+})
