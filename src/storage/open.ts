@@ -9,7 +9,7 @@ import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { ensurePrivateDirectory } from '../system/home.ts'
-import { codeOf, unsyncedDisk } from './file/disk.ts'
+import { codeOf, type Disk } from './file/disk.ts'
 import { openFileEventLog } from './file/event-log.ts'
 import { createFileRecordStore } from './file/record-store.ts'
 import { openFileSignalStore, type FileSignalStore } from './file/signal-store.ts'
@@ -30,6 +30,8 @@ export interface StoreOptions {
   log: Log
   /** What `file:` without a path means: `home.hub_dir`. */
   hub_dir: string
+  /** What the journal stands on instead of the system's files; only benchmarks and tests bring their own. */
+  disk?: Disk
   /**
    * Called once when the store can promise nothing any more: a write or sync failed, another hub took the
    * directory. Every later change is refused; the hub should say so and stop.
@@ -64,13 +66,9 @@ function openMemory({ clock }: StoreOptions): Stores {
   }
 }
 
-/** Only for measuring what the syncs cost; nothing survives a crash of the machine then. */
-const UNSYNCED = '?sync=off'
-
 async function openDirectory(uri: string, options: StoreOptions): Promise<Stores> {
   const { clock, log, hub_dir } = options
-  const unsynced = uri.endsWith(UNSYNCED)
-  const named = uri.slice('file:'.length, unsynced ? -UNSYNCED.length : undefined).replace(/^\/\//, '')
+  const named = uri.slice('file:'.length).replace(/^\/\//, '')
   const directory = named === '' ? hub_dir : path.resolve(named)
   ensurePrivateDirectory(directory)
 
@@ -98,7 +96,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
     signals = await openFileSignalStore({
       directory,
       clock,
-      ...(unsynced ? { disk: unsyncedDisk } : {}),
+      ...(options.disk === undefined ? {} : { disk: options.disk }),
       onCut: (notice) =>
         log.warn(notice, 'the journal ended in a torn write, which was cut off and kept aside'),
       onFatal: fatal,

@@ -84,14 +84,6 @@ export const systemDisk: Disk = {
   },
 }
 
-/** For benchmarks that want to know what the syncs cost: keeps no promise at all. */
-export const unsyncedDisk: Disk = {
-  ...systemDisk,
-  sync: (_fd, done) => done(null),
-  syncNow() {},
-  syncDirectory() {},
-}
-
 /** Writes everything, however short the single writes are. */
 export function writeFully(disk: Disk, fd: number, source: Uint8Array, position: number): void {
   let written = 0
