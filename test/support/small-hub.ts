@@ -63,7 +63,8 @@ export interface Answer {
   status: number
   type: string
   headers: Headers
-  body: Json & Record<string, never>
+  /** Null when the answer is no JSON. */
+  body: Record<string, Json>
   text: string
 }
 

@@ -7,12 +7,17 @@ import type { ServerResponse } from 'node:http'
  */
 export function answeredBy(response: ServerResponse): Promise<'written' | 'broken'> {
   return new Promise((resolve) => {
-    if (response.destroyed || response.socket?.destroyed === true) {
+    // Kept here: the response lets go of its socket when it finishes.
+    const { socket } = response
+    if (response.destroyed || socket === null || socket.destroyed) {
       resolve('broken')
       return
     }
-    // `close` follows `finish` on a good answer; whichever comes first has the word.
-    response.once('finish', () => resolve(response.socket?.destroyed === true ? 'broken' : 'written'))
+    // Node says `finish` also when the last write failed, just before it destroys the socket; only the
+    // socket's own state tells the two apart. Without a finish, `close` has the word.
+    response.once('finish', () =>
+      resolve(socket.errored === null && !socket.destroyed ? 'written' : 'broken'),
+    )
     response.once('close', () => resolve('broken'))
   })
 }

@@ -1,5 +1,6 @@
 /** Everything that can go wrong on the way in, as a problem on the way out. */
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { redactUrl } from './guard.ts'
 import { toProblem, TurnbellError, type Problem } from '../../contracts/errors.ts'
 import type { Doors } from '../doors.ts'
@@ -50,4 +51,31 @@ export function sendProblem(response: ServerResponse, problem: Problem): void {
     ...(response.req.complete ? {} : { connection: 'close' }),
   })
   response.end(body)
+}
+
+const CLIENT_ERROR_STATUS: Record<string, number> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** Bytes that never became a request. There is no response object yet, so the answer is written by hand. */
+export function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  doors: Pick<Doors, 'ids' | 'log'>,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const refused = new TurnbellError('request_invalid', {
+    detail: 'The bytes are no HTTP request.',
+    cause: error,
+  })
+  const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
+  const body = JSON.stringify({ ...problemOf(refused, doors, ''), status })
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    )
+  }
+  socket.destroy(error)
 }

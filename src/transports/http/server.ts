@@ -10,7 +10,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { action, batch, call, parsed } from './calls.ts'
 import { position, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
-import { PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
+import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
 import { FIXED_ROUTES } from './routes.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { describeFacades, describeTools, projectHttp, projectOpenApi } from '../../kernel/project-http.ts'
@@ -102,6 +102,7 @@ function build(
     exposeHeadRoutes: false,
     return503OnClosing: false,
     serverFactory: (handler) => server.on('request', onRequest(handler)),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, doors),
     frameworkErrors: (error, request, reply) => void answerError(doors, error, request, reply),
   })
   app.decorateRequest('caller', null as unknown as Caller)

@@ -1,0 +1,242 @@
+/** The event stream: pages, and server-sent events that survive a reconnect and a reader that does not read. */
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { HubEvent } from '../../../src/contracts/events.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import type { Clock } from '../../../src/ports/clock.ts'
+import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
+import { streamEvents } from '../../../src/transports/http/events.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+
+let hub: SmallHub
+beforeAll(async () => {
+  hub = await startSmallHub()
+})
+afterAll(() => hub.close())
+
+const note = (type: string, agent_id: string | null, n = 0) =>
+  hub.events.append({ type, agent_id, data: { n } })
+
+interface Stream {
+  events: HubEvent[]
+  comments: number
+  ended: boolean
+  close(): void
+}
+
+async function listen(query: string, headers: Record<string, string> = {}): Promise<Stream> {
+  const stream: Stream = { events: [], comments: 0, ended: false, close: () => outgoing.destroy() }
+  const outgoing = httpRequest({
+    host: '127.0.0.1',
+    port: hub.port,
+    path: `/events${query}`,
+    headers: { authorization: `Bearer ${hub.operator}`, accept: 'text/event-stream', ...headers },
+  })
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once('response', resolve).once('error', reject).end()
+  })
+  expect(incoming.headers['content-type']).toContain('text/event-stream')
+  outgoing.on('error', () => {})
+  incoming.on('error', () => {})
+  let text = ''
+  incoming.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const frame = Object.fromEntries(
+        text
+          .slice(0, end)
+          .split('\n')
+          .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+      )
+      text = text.slice(end + 2)
+      if (frame['data'] === undefined) {
+        stream.comments++
+        continue
+      }
+      const event = JSON.parse(frame['data']) as HubEvent
+      expect(frame).toMatchObject({ id: String(event.seq), event: event.type })
+      stream.events.push(event)
+    }
+  })
+  incoming.on('end', () => (stream.ended = true))
+  await eventually('the stream is open', () => stream.comments > 0)
+  return stream
+}
+
+describe('a page', () => {
+  test('goes on where the last one ended', async () => {
+    for (let n = 0; n < 5; n++) note('page.test', 'ada', n)
+    const first = (await hub.request('GET', '/events?type=page.test&limit=3')).body
+    expect((first['events'] as unknown as HubEvent[]).map(({ data }) => data['n'])).toEqual([0, 1, 2])
+    const second = (
+      await hub.request('GET', `/events?type=page.test&limit=3&since=${first['next'] as number}`)
+    ).body
+    expect((second['events'] as unknown as HubEvent[]).map(({ data }) => data['n'])).toEqual([3, 4])
+  })
+
+  test('takes a time, a persona and a family of types', async () => {
+    note('family.one', 'ada')
+    note('family.two', 'bob')
+    const types = async (query: string) =>
+      ((await hub.request('GET', `/events${query}`)).body['events'] as unknown as HubEvent[]).map(
+        ({ type }) => type,
+      )
+    expect(await types('?type=family.')).toEqual(['family.one', 'family.two'])
+    expect(await types('?type=family.&agent_id=bob')).toEqual(['family.two'])
+    expect(await types(`?type=family.&since=${new Date(0).toISOString()}`)).toHaveLength(2)
+    expect(await types('?type=family.&since=2999-01-01T00:00:00.000Z')).toEqual([])
+  })
+
+  test.each(['?since=yesterday', '?limit=0', '?limit=100000', '?limit=x', '?wrong=1', '?since=-5'])(
+    'refuses %s',
+    async (query) => {
+      expect((await hub.request('GET', `/events${query}`)).body['code']).toBe('request_invalid')
+    },
+  )
+
+  test('shows each call as dispatch and result, or as error', async () => {
+    const since = (await hub.request('GET', '/events?limit=1000')).body['next'] as number
+    const headers = { 'x-agent-id': 'main', 'x-run-id': 'r1' }
+    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' }, headers })
+    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'get' }, headers })
+    const { events } = (await hub.request('GET', `/events?since=${since}`)).body as unknown as {
+      events: HubEvent[]
+    }
+    const about = { facade: 'personas', agent_id: 'main', run_id: 'r1' }
+    expect(events.map(({ type, data }) => ({ type, data }))).toEqual([
+      { type: 'dispatch', data: { ...about, action: 'list', timestamp: expect.any(String) as string } },
+      {
+        type: 'result',
+        data: { ...about, action: 'list', success: true, duration_ms: expect.any(Number) as number },
+      },
+      { type: 'dispatch', data: { ...about, action: 'get', timestamp: expect.any(String) as string } },
+      { type: 'error', data: { ...about, action: 'get', error: 'params_invalid' } },
+      {
+        type: 'result',
+        data: { ...about, action: 'get', success: false, duration_ms: expect.any(Number) as number },
+      },
+    ])
+  })
+})
+
+describe('a stream', () => {
+  test('begins with what happens next', async () => {
+    note('live.test', 'ada', 1)
+    const stream = await listen('?type=live.test')
+    note('live.test', 'ada', 2)
+    note('other', 'ada')
+    note('live.test', 'bob', 3)
+    await eventually('both arrive', () => stream.events.length === 2)
+    expect(stream.events.map(({ data }) => data['n'])).toEqual([2, 3])
+    stream.close()
+  })
+
+  test('resumes after the last event its reader saw', async () => {
+    const { seq } = note('resume.test', 'ada', 1)
+    note('resume.test', 'ada', 2)
+    const stream = await listen('?type=resume.test&since=0', { 'last-event-id': String(seq) })
+    note('resume.test', 'ada', 3)
+    await eventually('what was missed and what is new', () => stream.events.length === 2)
+    expect(stream.events.map(({ data }) => data['n'])).toEqual([2, 3])
+    stream.close()
+  })
+
+  test('catches up over many pages without a gap', async () => {
+    for (let n = 0; n < 350; n++) note('many.test', null, n)
+    const stream = await listen('?type=many.test&since=0')
+    for (let n = 350; n < 400; n++) note('many.test', null, n)
+    await eventually('all arrive', () => stream.events.length === 400)
+    expect(stream.events.map(({ data }) => data['n'])).toEqual(Array.from({ length: 400 }, (_, n) => n))
+    stream.close()
+  })
+
+  test('ends when the hub stops', async () => {
+    const other = await startSmallHub()
+    const outgoing = httpRequest({
+      host: '127.0.0.1',
+      port: other.port,
+      path: '/events',
+      headers: { authorization: `Bearer ${other.operator}`, accept: 'text/event-stream' },
+    })
+    const incoming = await new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve).end())
+    const ended = new Promise((resolve) => incoming.once('end', resolve).resume())
+    await other.close()
+    await ended
+  })
+})
+
+/** A response whose socket takes nothing until it is told to. */
+class Stalling extends EventEmitter {
+  written: string[] = []
+  full = false
+  destroyed = false
+  writeHead = () => this
+  write(text: string): boolean {
+    this.written.push(text)
+    return !this.full
+  }
+  end(): void {
+    this.emit('close')
+  }
+  destroy(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
+}
+
+describe('a reader that does not read', () => {
+  const begin = () => {
+    let now = 0
+    const beats: (() => void)[] = []
+    const clock: Clock = {
+      now: () => now,
+      monotonic: () => now,
+      after: () => ({ cancel: () => {} }),
+      every: (_, call) => (beats.push(call), { cancel: () => beats.splice(0) }),
+      soon: (call) => call(),
+    }
+    const events = createMemoryEventLog(clock)
+    const response = new Stalling()
+    streamEvents(response as unknown as ServerResponse, {}, 0, { events, clock, log: silentLog })
+    const pass = (ms: number) => {
+      now += ms
+      for (const beat of [...beats]) beat()
+    }
+    const append = (n: number) => events.append({ type: 'x', agent_id: null, data: { n } })
+    const seen = () => response.written.filter((text) => text.startsWith('id:')).length
+    return { response, append, seen, pass, beats }
+  }
+
+  test('costs no memory while it stalls, and misses nothing once it goes on', () => {
+    const { response, append, seen } = begin()
+    response.full = true
+    append(1)
+    for (let n = 2; n <= 500; n++) append(n)
+    expect(seen()).toBe(1)
+    response.full = false
+    response.emit('drain')
+    expect(seen()).toBe(500)
+  })
+
+  test('is closed when it stalls for too long', () => {
+    const { response, append, pass, beats } = begin()
+    response.full = true
+    append(1)
+    pass(LIMITS.sse_silence_max_ms)
+    expect(response.destroyed).toBe(false)
+    pass(1)
+    expect(response.destroyed).toBe(true)
+    expect(beats).toEqual([])
+  })
+
+  test('hears a heartbeat while nothing happens', () => {
+    const { response, pass } = begin()
+    const before = response.written.length
+    pass(LIMITS.sse_heartbeat_ms)
+    expect(response.written.slice(before)).toEqual([': \n\n'])
+  })
+})

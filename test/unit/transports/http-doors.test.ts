@@ -1,0 +1,244 @@
+/** Who gets in: tokens, kinds, hosts and origins; and what becomes of those who are still inside at the end. */
+import { connect } from 'node:net'
+import { request as httpRequest } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { tokenOf, redactUrl } from '../../../src/transports/http/guard.ts'
+import { refusedWith, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
+import { z } from 'zod'
+
+describe('a running hub', () => {
+  let hub: SmallHub
+  beforeAll(async () => {
+    hub = await startSmallHub()
+    for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+  })
+  afterAll(() => hub.close())
+
+  const PROTECTED = [
+    ['GET', '/metrics'],
+    ['POST', '/call'],
+    ['POST', '/batch'],
+    ['GET', '/facades'],
+    ['GET', '/tools'],
+    ['GET', '/openapi.json'],
+    ['GET', '/events'],
+    ['POST', '/hook/codex'],
+    ['POST', '/auth/token'],
+    ['POST', '/api/signals/inbox'],
+    ['POST', '/mcp'],
+    ['GET', '/mcp'],
+    ['DELETE', '/mcp'],
+    ['GET', '/no/such/route'],
+  ] as const
+
+  test.each(PROTECTED)('%s %s needs a token', async (method, path) => {
+    const refused = async (token: string | null) => (await hub.request(method, path, { token })).body['code']
+    expect(await refused(null)).toBe('token_missing')
+    expect(await refused('made.up')).toBe('token_invalid')
+    expect(await refused(hub.expiredToken('ada'))).toBe('token_expired')
+    const missing = await hub.request(method, path, { token: null })
+    expect(missing.status).toBe(401)
+    expect(missing.headers.get('www-authenticate')).toBe('Bearer')
+  })
+
+  test('another scheme than Bearer is no token', async () => {
+    const answer = await hub.request('GET', '/facades', {
+      token: null,
+      headers: { authorization: 'Basic YTpi' },
+    })
+    expect(answer.body['code']).toBe('token_invalid')
+  })
+
+  // What each kind gets for each kind of action: the policy seen from outside.
+  const send = { to: 'bob', intent: 'x', priority: 0 }
+  test.each([
+    ['operator', 'signals/send', send, 200],
+    ['agent', 'signals/send', send, 200],
+    ['daemon', 'signals/send', send, 403],
+    ['observer', 'signals/send', send, 403],
+    ['operator', 'signals/pending', {}, 403],
+    ['agent', 'signals/pending', {}, 200],
+    ['daemon', 'signals/pending', {}, 403],
+    ['observer', 'signals/pending', {}, 403],
+    ['operator', 'signals/inbox', {}, 200],
+    ['agent', 'signals/inbox', {}, 200],
+    ['daemon', 'signals/inbox', {}, 403],
+    ['observer', 'signals/inbox', {}, 200],
+    ['operator', 'personas/add', { identity: 'bob', surface: 'mcp' }, 200],
+    ['agent', 'personas/add', { identity: 'eve', surface: 'mcp' }, 403],
+    ['daemon', 'personas/wrap', { identity: 'bob' }, 403],
+    ['observer', 'personas/remove', { identity: 'bob' }, 403],
+    ['agent', 'personas/list', {}, 200],
+    ['daemon', 'personas/get', { identity: 'bob' }, 200],
+    ['observer', 'personas/list', {}, 200],
+    ['agent', 'projects/list', {}, 403],
+    ['agent', 'projects/remove', { project: '/x' }, 403],
+    ['operator', 'projects/list', {}, 200],
+  ] as const)('the %s may call %s or not', async (kind, action, body, status) => {
+    const token = kind === 'operator' ? hub.operator : hub.token('ada', kind)
+    const answer = await hub.request('POST', `/api/${action}`, { token, body })
+    expect(answer.status, answer.text).toBe(status)
+    if (status === 403) expect(['kind_forbidden', 'operator_required']).toContain(answer.body['code'])
+  })
+
+  test('an agent sees neither another’s inbox nor another’s signal', async () => {
+    const sent = await hub.request('POST', '/api/signals/send', { body: send })
+    const asAda = { token: hub.token('ada') }
+    expect((await hub.request('GET', '/api/signals/inbox?to=bob', asAda)).body['code']).toBe(
+      'identity_mismatch',
+    )
+    const read = await hub.request(
+      'GET',
+      `/api/signals/read?signal_id=${sent.body['signal_id'] as string}`,
+      asAda,
+    )
+    expect(read.status).toBeGreaterThanOrEqual(400)
+    const dead = await hub.request('POST', '/api/signals/replay', {
+      ...asAda,
+      body: { signal_ids: [sent.body['signal_id']] },
+    })
+    expect(dead.body['replayed']).toEqual([])
+  })
+
+  /** fetch sets Host itself, so these go out by hand. */
+  const withHost = (headers: Record<string, string>, path = '/health') =>
+    new Promise<number>((resolve, reject) => {
+      const outgoing = httpRequest({ host: '127.0.0.1', port: hub.port, path, headers }, (incoming) => {
+        incoming.resume()
+        resolve(incoming.statusCode ?? 0)
+      })
+      outgoing.on('error', reject)
+      outgoing.end()
+    })
+
+  test('a request for another host is refused, on every door', async () => {
+    for (const path of ['/health', '/ready', '/', '/mcp', '/facades']) {
+      expect(await withHost({ host: 'evil.example' }, path), path).toBe(403)
+      expect(await withHost({ host: `127.0.0.1:${hub.port + 1}` }, path), path).toBe(403)
+    }
+    expect(await withHost({ host: `localhost:${hub.port}` })).toBe(200)
+    expect(await withHost({ host: `LOCALHOST:${hub.port}` })).toBe(200)
+  })
+
+  test('a page from another origin is refused, the hub’s own is not', async () => {
+    const host = `127.0.0.1:${hub.port}`
+    expect(await withHost({ host, origin: `http://${host}` })).toBe(200)
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'file://',
+      `http://${host}.evil.example`,
+      'http://localhost',
+    ]) {
+      expect(await withHost({ host, origin }), origin).toBe(403)
+    }
+  })
+
+  test('/mcp takes its token from the query as well, and no other route does', async () => {
+    const token = hub.token('ada')
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const mcp = await hub.request('POST', `/mcp?token=${token}`, { token: null, body: ping })
+    expect(mcp.body).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    expect((await hub.request('GET', `/facades?token=${token}`, { token: null })).body['code']).toBe(
+      'token_missing',
+    )
+  })
+
+  test('token requests are bounded', async () => {
+    const ask = () => hub.request('POST', '/auth/token', { body: { identity: 'ada', kind: 'agent' } })
+    const statuses = new Set<number>()
+    for (let asked = 0; asked <= LIMITS.token_requests_per_minute_max; asked += 50) {
+      for (const answer of await Promise.all(Array.from({ length: 50 }, ask))) {
+        statuses.add(answer.status)
+        if (answer.status === 429)
+          expect(answer.body).toMatchObject({ code: 'rate_limited', retry: 'after_delay' })
+      }
+    }
+    expect([...statuses].sort()).toEqual([200, 429])
+    expect((await hub.request('GET', '/facades')).status).toBe(200)
+  })
+})
+
+describe('a token', () => {
+  test('comes from the header first, then from the query where that is allowed', () => {
+    expect(tokenOf({ authorization: 'Bearer a.b' }, '/ws?token=c.d')).toBe('a.b')
+    expect(tokenOf({ authorization: 'bearer  a.b ' })).toBe('a.b')
+    expect(tokenOf({}, '/ws?x=1&token=c.d')).toBe('c.d')
+    expect(tokenOf({}, '/ws')).toBeNull()
+    expect(tokenOf({})).toBeNull()
+  })
+
+  test('never stands in a log', () => {
+    expect(redactUrl('/mcp?token=secret&x=1')).toBe('/mcp?token=REDACTED&x=1')
+    expect(redactUrl('/ws?a=1&TOKEN=secret')).toBe('/ws?a=1&TOKEN=REDACTED')
+    expect(redactUrl('/call')).toBe('/call')
+  })
+
+  test('that is malformed is refused before anything is read', async () => {
+    expect(await refusedWith(() => tokenOf({ authorization: 'Bearer' }))).toBe('token_invalid')
+    expect(await refusedWith(() => tokenOf({ authorization: 'Bearer a b' }))).toBe('token_invalid')
+  })
+})
+
+describe('a hub that stops', () => {
+  let hub: SmallHub
+  let finish: () => void
+  let entered: Promise<void>
+  afterEach(() => finish())
+
+  const slowFacade = () => {
+    let enter: () => void
+    entered = new Promise((resolve) => (enter = resolve))
+    const gate = new Promise<void>((resolve) => (finish = resolve))
+    return defineFacade({
+      name: 'slow',
+      summary: 'Waits.',
+      compact: 'Waits.',
+      facet: 'core',
+      micro: false,
+      actions: {
+        wait: defineAction({
+          summary: 'Waits.',
+          mutates: true,
+          input: z.strictObject({}),
+          output: z.object({ done: z.boolean() }),
+          errors: [],
+          allow: [],
+          handle: async () => {
+            enter()
+            await gate
+            return { done: true }
+          },
+        }),
+      },
+    })
+  }
+
+  test('finishes what runs and takes nothing new', async () => {
+    hub = await startSmallHub({ facades: [slowFacade()] })
+    const kept = connect(hub.port, '127.0.0.1')
+    await new Promise((resolve) => kept.once('connect', resolve))
+    const running = hub.request('POST', '/api/slow/wait', { body: {} })
+    await entered
+    const closed = hub.close()
+
+    let text = ''
+    const answered = new Promise<void>((resolve) =>
+      kept.on('data', (chunk) => ((text += chunk.toString()), resolve())),
+    )
+    kept.write(
+      `GET /facades HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nAuthorization: Bearer ${hub.operator}\r\n\r\n`,
+    )
+    await answered
+    expect(text).toMatch(/^HTTP\/1\.1 503 /)
+    expect(text).toContain('"code":"hub_stopping"')
+    expect(text.toLowerCase()).toContain('connection: close')
+
+    finish()
+    expect((await running).body).toEqual({ done: true })
+    await closed
+    kept.destroy()
+  })
+})

@@ -1,0 +1,335 @@
+/** Every HTTP route with input that fits and input that does not. */
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { Problem } from '../../../src/contracts/errors.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+
+let hub: SmallHub
+beforeAll(async () => {
+  hub = await startSmallHub()
+  for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+})
+afterAll(() => hub.close())
+
+/** Every refusal, whatever the route, is one problem with its own status and media type. */
+function expectProblem(answer: Answer, code: string): string {
+  expect(answer.type, answer.text).toContain('application/problem+json')
+  const problem = Problem.loose().parse(answer.body)
+  expect(problem).toMatchObject({ code, status: answer.status, type: `urn:turnbell:error:${code}` })
+  expect(problem.instance).toMatch(/^urn:turnbell:instance:[0-9A-Z]{26}$/)
+  return problem.detail
+}
+
+/** A raw request, for what fetch would not send. */
+function raw(lines: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(hub.port, '127.0.0.1', () => socket.write(lines))
+    socket.on('data', (chunk) => (text += chunk.toString()))
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+  })
+}
+
+describe('health and readiness', () => {
+  test('are told without a token', async () => {
+    const health = await hub.request('GET', '/health', { token: null })
+    expect(health.status).toBe(200)
+    expect(health.body).toMatchObject({ status: 'ok', tool_count: hub.kernel.registry.actions.length })
+    expect((await hub.request('GET', '/ready', { token: null })).body).toEqual({ ready: true, reason: null })
+  })
+
+  test('a hub that is not ready says why with 503', async () => {
+    Object.assign(hub.readiness, { ready: false, reason: 'The journal is being read.' })
+    const answer = await hub.request('GET', '/ready', { token: null })
+    Object.assign(hub.readiness, { ready: true, reason: null })
+    expect(answer.status).toBe(503)
+    expect(expectProblem(answer, 'hub_not_ready')).toBe('The journal is being read.')
+  })
+})
+
+describe('what is derived from the facades', () => {
+  test('/metrics is Prometheus text', async () => {
+    const answer = await hub.request('GET', '/metrics')
+    expect(answer.type).toContain('text/plain; version=0.0.4')
+    expect(answer.text).toContain('turnbell_hub_up 1')
+  })
+
+  test('/facades lists each with its actions', async () => {
+    const { body } = await hub.request('GET', '/facades')
+    const facades = body['facades'] as unknown as { name: string; actions: { name: string }[] }[]
+    expect(facades.map(({ name }) => name)).toEqual(['signals', 'personas', 'projects'])
+    expect(facades[0]?.actions.map(({ name }) => name)).toContain('pending')
+  })
+
+  test('/call knows every tool that /tools shows', async () => {
+    const { body } = await hub.request('GET', '/tools')
+    const tools = body['tools'] as unknown as { name: string }[]
+    expect(tools.length).toBe(hub.kernel.registry.actions.length)
+    for (const { name } of tools) {
+      const answer = await hub.request('POST', '/call', {
+        body: { tool: name, params: { no_such_field: 1 } },
+      })
+      expectProblem(answer, 'params_invalid')
+    }
+  })
+})
+
+describe('/call', () => {
+  test.each([
+    ['facade and action', { tool: 'signals', action: 'inbox', params: {} }],
+    ['a direct name', { tool: 'signals_inbox', params: {} }],
+    ['a direct name in camel case', { tool: 'signalsInbox' }],
+    [
+      'an old name with its old parameters',
+      { tool: 'coord_inbox', params: { agent_id: 'ada', status: 'pending' } },
+    ],
+    ['an old facade and action', { tool: 'coord', action: 'inbox', params: { agent_id: 'ada' } }],
+  ])('answers {result} for %s', async (_, body) => {
+    const answer = await hub.request('POST', '/call', { body, token: hub.token('ada') })
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.body).toEqual({ result: { signals: [] } })
+  })
+
+  test.each([
+    ['an unknown facade', { tool: 'signal', action: 'send' }, 'facade_unknown'],
+    ['an unknown action', { tool: 'signals', action: 'sned' }, 'action_unknown'],
+    ['a facade without an action', { tool: 'signals' }, 'action_unknown'],
+    [
+      'parameters that do not fit',
+      { tool: 'signals', action: 'read', params: { signal_id: 'x' } },
+      'params_invalid',
+    ],
+    ['no tool', { action: 'send' }, 'request_invalid'],
+    ['a field that is not its own', { tool: 'signals', action: 'inbox', prams: {} }, 'request_invalid'],
+    ['parameters that are no object', { tool: 'signals', action: 'inbox', params: [1] }, 'request_invalid'],
+    ['a body that is no object', [1, 2], 'request_invalid'],
+    ['a body that is no JSON', '{"tool":', 'request_invalid'],
+    ['a body that reaches for a prototype', '{"tool":"signals","__proto__":{"a":1}}', 'request_invalid'],
+  ])('refuses %s', async (_, body, code) => {
+    expectProblem(await hub.request('POST', '/call', { body }), code)
+  })
+
+  test('takes the context from headers', async () => {
+    await hub.request('POST', '/call', {
+      body: { tool: 'signals', action: 'inbox' },
+      headers: {
+        'x-agent-id': 'main',
+        'x-run-id': 'run-7',
+        'x-scope': 'portfolio',
+        'x-parent-call-id': 'c1',
+      },
+    })
+    expect(hub.lines.at(-1)).toMatchObject({
+      agent_id: 'main',
+      run_id: 'run-7',
+      scope: 'portfolio',
+      parent_call_id: 'c1',
+      identity: 'operator',
+    })
+    await hub.request('POST', '/call', { body: { tool: 'signals', action: 'inbox' } })
+    expect(hub.lines.at(-1)).toMatchObject({ agent_id: 'anonymous', run_id: null, scope: null })
+  })
+
+  test('refuses a context that nobody could mean', async () => {
+    const answer = await hub.request('POST', '/call', {
+      body: { tool: 'signals', action: 'inbox' },
+      headers: { 'x-agent-id': 'x'.repeat(200) },
+    })
+    expect(expectProblem(answer, 'request_invalid')).toContain(
+      'agent_id: expected string of at most 128 characters',
+    )
+  })
+
+  test('wants JSON', async () => {
+    const answer = await hub.request('POST', '/call', {
+      body: 'tool=signals',
+      headers: { 'content-type': 'text/plain' },
+    })
+    expectProblem(answer, 'request_invalid')
+  })
+})
+
+describe('/batch', () => {
+  const inbox = { facade: 'signals', action: 'inbox', params: {} }
+
+  test('answers in order, each call with its own error', async () => {
+    const answer = await hub.request('POST', '/batch', {
+      body: {
+        calls: [inbox, { facade: 'signals', action: 'sned' }, { facade: 'personas', action: 'list' }],
+        context: { agent_id: 'main', run_id: 'r' },
+      },
+      token: hub.token('ada'),
+    })
+    expect(answer.status).toBe(200)
+    expect(answer.body['results']).toMatchObject([
+      { result: { signals: [] } },
+      { error: { code: 'action_unknown', status: 404 } },
+      { result: { personas: [{ identity: 'ada' }, { identity: 'bob' }] } },
+    ])
+    expect(hub.lines.slice(-3).map(({ agent_id }) => agent_id)).toEqual(['main', 'main', 'main'])
+  })
+
+  test.each([
+    ['no calls', { calls: [] }],
+    ['too many', { calls: Array.from({ length: LIMITS.batch_calls_max + 1 }, () => inbox) }],
+    ['a call without an action', { calls: [{ facade: 'signals' }] }],
+    ['nothing', {}],
+  ])('refuses %s', async (_, body) => {
+    expectProblem(await hub.request('POST', '/batch', { body }), 'request_invalid')
+  })
+})
+
+describe('/api', () => {
+  test('answers the bare output of an action', async () => {
+    const answer = await hub.request('POST', '/api/signals/send', {
+      body: { to: 'bob', intent: 'x', priority: 0 },
+    })
+    expect(answer.body).toMatchObject({ durable: true, status: 'pending' })
+    const signal_id = answer.body['signal_id'] as string
+    const read = await hub.request('GET', `/api/signals/read?signal_id=${signal_id}`)
+    expect(read.body).toMatchObject({ to: 'bob', from: 'operator', origin: 'human', status: 'pending' })
+  })
+
+  test('reads numbers and lists from a query', async () => {
+    const answer = await hub.request('GET', '/api/signals/inbox?to=bob&status=pending,acked&limit=5')
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.body['signals']).toHaveLength(1)
+    expectProblem(await hub.request('GET', '/api/signals/inbox?limit=many'), 'params_invalid')
+    expectProblem(await hub.request('GET', '/api/signals/inbox?limit=5000'), 'params_invalid')
+  })
+
+  test('takes an empty body for an action without parameters', async () => {
+    expect((await hub.request('POST', '/api/personas/list')).status).toBe(200)
+    const empty = await hub.request('POST', '/api/personas/list', {
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(empty.status).toBe(200)
+  })
+
+  test('has no GET for what mutates, and no route for what does not exist', async () => {
+    expectProblem(await hub.request('GET', '/api/signals/send?to=bob&intent=x'), 'route_unknown')
+    expectProblem(await hub.request('POST', '/api/signals/nothing', { body: {} }), 'route_unknown')
+  })
+
+  test('names field, found and allowed', async () => {
+    const send = (body: object) => hub.request('POST', '/api/signals/send', { body })
+    expect(expectProblem(await send({ intent: 'x' }), 'params_invalid')).toBe(
+      'to: expected string, found nothing',
+    )
+    expect(expectProblem(await send({ to: 'Bob!', intent: 'x' }), 'params_invalid')).toContain('found "Bob!"')
+    expect(expectProblem(await send({ to: 'bob', intent: 'x', priority: 10 }), 'params_invalid')).toBe(
+      'priority: expected number of at most 9, found 10',
+    )
+    expect(expectProblem(await send({ to: 'bob', intent: 'x', prioritty: 1 }), 'params_invalid')).toContain(
+      'unknown field "prioritty" (did you mean priority?); allowed: to, intent',
+    )
+  })
+})
+
+describe('bodies', () => {
+  test('over 1 MiB are refused with 413, with and without a length', async () => {
+    const body = JSON.stringify({ tool: 'x', params: { text: 'y'.repeat(LIMITS.body_bytes_max) } })
+    const answer = await hub.request('POST', '/call', { body })
+    expect(answer.status).toBe(413)
+    expectProblem(answer, 'body_too_large')
+    const mcp = await hub.request('POST', '/mcp', { body })
+    expect(mcp.status).toBe(413)
+    expectProblem(mcp, 'body_too_large')
+  })
+
+  test('nested beyond reading are refused, not fatal', async () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
+    const body = `{"to":"bob","intent":"x","payload":${deep}}`
+    expectProblem(await hub.request('POST', '/api/signals/send', { body }), 'params_invalid')
+  })
+})
+
+describe('unknown routes', () => {
+  test.each([
+    ['GET', '/nothing'],
+    ['DELETE', '/call'],
+    ['GET', '/call'],
+    ['PUT', '/api/signals/send'],
+    ['POST', '/health'],
+  ])('%s %s', async (method, path) => {
+    const answer = await hub.request(method, path)
+    expect(answer.status).toBe(404)
+    expect(expectProblem(answer, 'route_unknown')).toBe(`There is no ${method} ${path}.`)
+  })
+
+  test('a path that is no URL', async () => {
+    expectProblem(await hub.request('GET', '/%E0%A4%A'), 'request_invalid')
+  })
+
+  test('GET / is a page', async () => {
+    const answer = await hub.request('GET', '/', { token: null })
+    expect(answer.status).toBe(200)
+    expect(answer.type).toContain('text/html')
+  })
+})
+
+describe('garbage on the wire', () => {
+  test('that is no HTTP is answered as a problem and the connection closed', async () => {
+    const answer = await raw('\u0001\u0002 nonsense\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('"code":"request_invalid"')
+  })
+
+  test('headers without end are refused', async () => {
+    const answer = await raw(
+      `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nX: ${'y'.repeat(80_000)}\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+    expect(answer).toContain('"code":"request_invalid"')
+  })
+})
+
+describe('/hook', () => {
+  test('answers {} and remembers what happened, not what was said', async () => {
+    const answer = await hub.request('POST', '/hook/claude-code', {
+      body: { hook_event_name: 'UserPromptSubmit', session_id: 's1', prompt: 'a secret plan', cwd: '/work' },
+      token: hub.token('ada'),
+    })
+    expect(answer.body).toEqual({})
+    const page = hub.events.read({ type: 'hook', limit: 10 })
+    expect(page.events.at(-1)).toMatchObject({
+      agent_id: 'ada',
+      data: { client: 'claude-code', hook_event_name: 'UserPromptSubmit', session_id: 's1', cwd: '/work' },
+    })
+    expect(JSON.stringify(page)).not.toContain('secret')
+  })
+
+  test('refuses a client without a name and a body that is no object', async () => {
+    expectProblem(await hub.request('POST', '/hook/Claude%20Code', { body: {} }), 'request_invalid')
+    expectProblem(await hub.request('POST', '/hook/codex', { body: [1] }), 'request_invalid')
+  })
+})
+
+describe('/auth/token', () => {
+  test('gives the operator a token for any persona and kind', async () => {
+    const answer = await hub.request('POST', '/auth/token', {
+      body: { identity: 'ada', kind: 'agent', session_id: 's1' },
+    })
+    expect(answer.body).toMatchObject({ expires_in: 3600 })
+    const token = answer.body['token'] as string
+    expect((await hub.request('GET', '/api/signals/inbox', { token })).status).toBe(200)
+  })
+
+  test('renews for the same identity and kind only', async () => {
+    const token = hub.token('ada', 'daemon')
+    const renew = (body: object) => hub.request('POST', '/auth/token', { token, body })
+    expect((await renew({ identity: 'ada', kind: 'daemon' })).status).toBe(200)
+    expectProblem(await renew({ identity: 'bob', kind: 'daemon' }), 'operator_required')
+    expectProblem(await renew({ identity: 'ada', kind: 'agent' }), 'operator_required')
+  })
+
+  test('refuses a request that names nobody', async () => {
+    expectProblem(await hub.request('POST', '/auth/token', { body: { kind: 'agent' } }), 'request_invalid')
+    expectProblem(
+      await hub.request('POST', '/auth/token', { body: { identity: 'ada', kind: 'operator' } }),
+      'request_invalid',
+    )
+  })
+})
