@@ -3,6 +3,7 @@ import { ensureOwnPersona, requireAgent, sessionOf } from './callers.ts'
 import { defang, defangText } from './defang.ts'
 import type { Leases } from './leases.ts'
 import type { SignalParts } from './needs.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { DrainedSignal, DrainInput, DrainResult } from '../../contracts/signal.ts'
@@ -39,12 +40,12 @@ export async function drain(
     return { signals, remaining: store.pendingCount(identity, except) - signals.length, drain_id: null }
   }
 
-  const limit = await affordable(needs, identity, input, except)
   const drain_id = needs.ids.next()
-  // Opened first: if the session is lost while the store works, the release queues behind the drain.
+  // Opened before anything is waited for, so that a loss of the session meanwhile finds it.
   const lease = leases.open(drain_id, identity, session_id)
   let drained: Drained[]
   try {
+    const limit = await affordable(needs, identity, input, except)
     // The store keeps the order of calls and commits both together.
     const confirmed = leases.confirmWritten(identity, session_id)
     const taken = store.drain(identity, {
@@ -57,10 +58,17 @@ export async function drain(
     })
     ;[drained] = await Promise.all([taken, confirmed])
   } catch (error) {
-    leases.forget(lease)
+    // Nothing was handed out. Where the store cannot even take it back, its next opening does.
+    await leases.takeBack(lease).catch(() => undefined)
     throw error
   }
 
+  if (!leases.stands(lease)) {
+    await leases.takeBack(lease)
+    throw new TurnbellError('binding_stale', {
+      detail: `The session ${session_id} of ${identity} was lost while it drained; its signals wait again.`,
+    })
+  }
   const remaining = store.pendingCount(identity, except)
   if (drained.length === 0) {
     leases.forget(lease)

@@ -1,0 +1,80 @@
+/** Time that only moves when a test says so. */
+import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Random } from '../../src/ports/random.ts'
+
+export interface FakeClock extends Clock {
+  /**
+   * Moves time on, running every timer that comes due on the way, in order of its time. What a timer
+   * started is let come to rest before the next one runs.
+   */
+  advance(ms: number): Promise<void>
+  /** The machine's clock is set: `now` jumps, `monotonic` does not. */
+  setBack(ms: number): void
+  /** How many timers are armed: none may be left behind. */
+  armed(): number
+}
+
+interface Armed {
+  due: number
+  order: number
+  interval_ms: number | null
+  call: () => void
+}
+
+export const START = Date.parse('2026-03-01T12:00:00.000Z')
+
+export function fakeClock(start = START): FakeClock {
+  let elapsed = 0
+  let offset = start
+  let order = 0
+  const timers = new Set<Armed>()
+
+  const arm = (delay_ms: number, interval_ms: number | null, call: () => void): Timer => {
+    const timer: Armed = { due: elapsed + Math.max(0, delay_ms), order: order++, interval_ms, call }
+    timers.add(timer)
+    return { cancel: () => void timers.delete(timer) }
+  }
+  const nextDue = (until: number): Armed | undefined =>
+    [...timers].filter(({ due }) => due <= until).sort((a, b) => a.due - b.due || a.order - b.order)[0]
+
+  return {
+    now: () => offset + elapsed,
+    monotonic: () => elapsed,
+    after: (delay_ms, call) => arm(delay_ms, null, call),
+    every: (interval_ms, call) => arm(interval_ms, interval_ms, call),
+    // Not a matter of time: the end of this turn of the loop comes by itself.
+    soon: (call) => void setImmediate(call),
+    async advance(ms) {
+      const until = elapsed + ms
+      for (let timer = nextDue(until); timer; timer = nextDue(until)) {
+        elapsed = Math.max(elapsed, timer.due)
+        if (timer.interval_ms === null) timers.delete(timer)
+        else timer.due += timer.interval_ms
+        timer.call()
+        await atRest()
+      }
+      elapsed = until
+      await atRest()
+    },
+    setBack: (ms) => void (offset -= ms),
+    armed: () => timers.size,
+  }
+}
+
+/** Everything that only waited for promises has run. */
+export async function atRest(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise<void>((rested) => setImmediate(rested))
+}
+
+/** Repeats itself for the same seed. Source: xorshift32, G. Marsaglia, "Xorshift RNGs", 2003. */
+export function seededRandom(seed = 1): Random {
+  // Zero is the one state it never leaves.
+  let state = seed >>> 0 || 1
+  const next = () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) / 2 ** 32
+  }
+  return { next, bytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(next() * 256)) }
+}

@@ -1,0 +1,137 @@
+/** The signals and registry modules over memory stores, on a clock that a test moves. */
+import type { Json } from '../../src/contracts/ids.ts'
+import { SendInput, DrainInput } from '../../src/contracts/signal.ts'
+import type { LeaveReason, Registration, SurfaceFacts } from '../../src/contracts/registry.ts'
+import type { Caller } from '../../src/contracts/token.ts'
+import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
+import {
+  createRegistrations,
+  type LossReason,
+  type Registrations,
+  type Ticket,
+} from '../../src/modules/registry/registrations.ts'
+import { createRouteResolver } from '../../src/modules/registry/route.ts'
+import type { SignalEvents } from '../../src/modules/signals/events.ts'
+import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
+import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
+import { createIds } from '../../src/system/random.ts'
+import { fakeClock, seededRandom, type FakeClock } from './fake-clock.ts'
+
+/** One thing that was told, in the order of telling: `signals.pushed`, `registry.left`, `link.lost`, … */
+export interface Told {
+  what: string
+  about: Record<string, Json>
+}
+
+export interface SignalWorld {
+  clock: FakeClock
+  store: SignalStore
+  records: RecordStore
+  signals: SignalModule
+  personas: PersonaRegistry
+  registrations: Registrations
+  told: Told[]
+  /** What was told of this kind, oldest first. */
+  toldOf(what: string): Record<string, Json>[]
+  /** A signal with sensible defaults. */
+  send(input: Partial<SendInput> & { to: string }, caller?: Caller): ReturnType<SignalModule['send']>
+  drain(
+    caller: Caller,
+    input?: Partial<DrainInput>,
+    answered?: Promise<'written' | 'broken'>,
+  ): ReturnType<SignalModule['drain']>
+  join(identity: string, kind: 'agent' | 'daemon', session_id?: string, surface?: 'command' | 'mcp'): Ticket
+  /** The hub starts again on the same stores: everything that lived in memory is gone. */
+  restart(): Promise<SignalWorld>
+}
+
+export const OPERATOR: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
+
+export function agent(identity: string, session_id?: string): Caller {
+  return { tenant_id: 'local', kind: 'agent', identity, ...(session_id === undefined ? {} : { session_id }) }
+}
+
+export function daemon(identity: string): Caller {
+  return { tenant_id: 'local', kind: 'daemon', identity }
+}
+
+export function observer(identity: string): Caller {
+  return { tenant_id: 'local', kind: 'observer', identity }
+}
+
+export const WRITTEN = Promise.resolve('written' as const)
+export const BROKEN = Promise.resolve('broken' as const)
+
+export function facts(
+  session_id: string | null,
+  turn: SurfaceFacts['turn'] = 'idle',
+  turn_seq = 0,
+  attached = true,
+): SurfaceFacts {
+  return { attached, session_id, turn, turn_seq }
+}
+
+export async function signalWorld(
+  options: {
+    clock?: FakeClock
+    store?: SignalStore
+    records?: RecordStore
+    personas?: readonly string[]
+    /** Puts itself between the module and the store. */
+    spy?: (store: SignalStore) => SignalStore
+  } = {},
+): Promise<SignalWorld> {
+  const clock = options.clock ?? fakeClock()
+  const kept = options.store ?? createMemorySignalStore(clock)
+  const store = options.spy?.(kept) ?? kept
+  const records = options.records ?? createMemoryRecordStore()
+  const ids = createIds(clock, seededRandom(clock.monotonic() + 1))
+  const told: Told[] = []
+  const tell = (what: string, about: object) => void told.push({ what, about: about as Record<string, Json> })
+
+  const names: (keyof SignalEvents)[] = [
+    ...(['pushed', 'repeated', 'drained', 'confirmed', 'released', 'replayed'] as const),
+    ...(['completed', 'expired', 'dead', 'replyRefused', 'rung'] as const),
+  ]
+  const events = Object.fromEntries(
+    names.map((name) => [name, (about: object) => tell(`signals.${name}`, about)]),
+  ) as unknown as SignalEvents
+
+  const registrations = createRegistrations({
+    clock,
+    events: {
+      joined: (row: Registration) => tell('registry.joined', row),
+      left: (row: Registration, reason: LeaveReason) => tell('registry.left', { ...row, reason }),
+    },
+  })
+  const routes = createRouteResolver(registrations)
+  const personas = await openPersonaRegistry({
+    ...{ records, registrations, clock, ids, log: silentLog },
+    pendingCount: (identity) => store.pendingCount(identity),
+    changed: (persona) => tell('persona.changed', persona),
+  })
+  for (const identity of options.personas ?? ['alice', 'bob']) {
+    await personas.add({ identity, surface: 'command' })
+  }
+  const signals = createSignals({ store, personas, routes, events, clock, ids, log: silentLog })
+  await signals.start()
+
+  return {
+    ...{ clock, store, records, signals, personas, registrations, told },
+    toldOf: (what) => told.filter((one) => one.what === what).map(({ about }) => about),
+    send: (input, caller = agent('alice')) =>
+      signals.send(caller, SendInput.parse({ intent: 'note', ...input })),
+    drain: (caller, input = {}, answered = WRITTEN) =>
+      signals.drain(caller, DrainInput.parse(input), answered),
+    join: (identity, kind, session_id = `${kind}-1`, surface = 'command') =>
+      registrations.join({
+        ...{ identity, surface, kind, session_id },
+        holder: { lose: (why: LossReason) => tell('link.lost', { identity, kind, session_id, why }) },
+      }),
+    restart: () => signalWorld({ ...options, clock, store: kept, records, personas: [] }),
+  }
+}

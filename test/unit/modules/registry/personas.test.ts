@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
+import { signalWorld } from '../../../support/signal-world.ts'
+
+describe('a persona', () => {
+  test('is made once; adding it again changes nothing', async () => {
+    const world = await signalWorld({ personas: [] })
+    const first = await world.personas.add({ identity: 'bob', surface: 'command' })
+    await world.clock.advance(1_000)
+    expect(await world.personas.add({ identity: 'bob', surface: 'command' })).toEqual(first)
+    expect(world.toldOf('persona.changed')).toHaveLength(1)
+  })
+
+  test('is made once however many joins ask for it at the same moment', async () => {
+    const world = await signalWorld({ personas: [] })
+    const made = await Promise.all([1, 2, 3].map(() => world.personas.ensure('bob', 'command')))
+    expect(new Set(made.map(({ created_at }) => created_at)).size).toBe(1)
+    expect(world.toldOf('persona.changed')).toHaveLength(1)
+  })
+
+  test.each(['operator', 'turnbell'])('cannot be called %s', async (identity) => {
+    const world = await signalWorld()
+    await expect(world.personas.add({ identity, surface: 'mcp' })).rejects.toMatchObject({
+      code: 'params_invalid',
+    })
+    await expect(world.personas.ensure(identity, 'mcp')).rejects.toMatchObject({ code: 'params_invalid' })
+  })
+
+  test('that is wrapped stays so when somebody joins, and across a restart, until it is added again', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await world.personas.wrap('bob')
+    await expect(world.personas.ensure('bob', 'command')).rejects.toMatchObject({ code: 'persona_wrapped' })
+    const after = await world.restart()
+    await expect(after.personas.ensure('bob', 'command')).rejects.toMatchObject({ code: 'persona_wrapped' })
+    expect(after.personas.list().find(({ identity }) => identity === 'bob')).toMatchObject({
+      state: 'wrapped',
+      pending_count: 1,
+    })
+    expect(await after.personas.add({ identity: 'bob', surface: 'command' })).toMatchObject({
+      state: 'active',
+    })
+    await expect(after.send({ to: 'bob' })).resolves.toBeDefined()
+  })
+
+  test('that is removed disappears from lists and stays known', async () => {
+    const world = await signalWorld()
+    await world.personas.remove('bob')
+    expect(world.personas.list().map(({ identity }) => identity)).toEqual(['alice'])
+    expect(world.personas.get('bob')).toMatchObject({ state: 'removed' })
+    expect(await world.personas.wrap('bob')).toMatchObject({ state: 'removed' })
+  })
+
+  test('that nobody knows cannot be wrapped', async () => {
+    const world = await signalWorld()
+    await expect(world.personas.wrap('nobody')).rejects.toMatchObject({ code: 'target_unknown' })
+  })
+
+  test('that is wrapped and added at the same moment ends as the last call says', async () => {
+    const world = await signalWorld()
+    await Promise.all([world.personas.wrap('bob'), world.personas.add({ identity: 'bob', surface: 'mcp' })])
+    expect(world.personas.get('bob')).toMatchObject({ state: 'active', surface: 'mcp' })
+    await Promise.all([world.personas.add({ identity: 'bob', surface: 'mcp' }), world.personas.wrap('bob')])
+    expect(world.personas.get('bob')).toMatchObject({ state: 'wrapped' })
+  })
+
+  test('beyond the limit is refused; a removed one makes room', async () => {
+    const world = await signalWorld({ personas: [] })
+    for (let n = 0; n < LIMITS.personas_max; n++)
+      await world.personas.add({ identity: `p${n}`, surface: 'mcp' })
+    await expect(world.personas.ensure('late', 'mcp')).rejects.toMatchObject({ code: 'limit_reached' })
+    await world.personas.remove('p0')
+    await expect(world.personas.ensure('late', 'mcp')).resolves.toMatchObject({ identity: 'late' })
+  })
+
+  test('whose record does not fit is left out, and the others are there', async () => {
+    const records = createMemoryRecordStore()
+    await records.put('persona', 'odd', { identity: 'ODD', state: 'napping' })
+    const world = await signalWorld({ records })
+    expect(world.personas.list().map(({ identity }) => identity)).toEqual(['alice', 'bob'])
+  })
+
+  test('is listed with agents and daemons counted apart', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'daemon')
+    world.join('bob', 'agent')
+    const [, bob] = world.personas.list()
+    const kinds = bob?.registrations.map(({ kind }) => kind)
+    expect([
+      kinds?.filter((kind) => kind === 'agent').length,
+      kinds?.filter((kind) => kind === 'daemon').length,
+    ]).toEqual([1, 1])
+  })
+})
+
+describe('a project', () => {
+  test('is one per root path, however it is spelled and whoever asks first', async () => {
+    const world = await signalWorld({ personas: [] })
+    const members = await Promise.all(
+      ['/srv/app', '/srv/app/', '/srv/./app', '/srv/lib/../app'].map((project, n) =>
+        world.personas.add({ identity: `p${n}`, surface: 'mcp', project }),
+      ),
+    )
+    expect(new Set(members.map(({ project_id }) => project_id)).size).toBe(1)
+    expect(world.personas.projects()).toMatchObject([{ root: '/srv/app' }])
+  })
+
+  test('needs an absolute path', async () => {
+    const world = await signalWorld()
+    await expect(
+      world.personas.add({ identity: 'bob', surface: 'mcp', project: 'app' }),
+    ).rejects.toMatchObject({ code: 'params_invalid' })
+  })
+
+  test('that is removed takes its personas along, by id or by path, and survives no restart', async () => {
+    const world = await signalWorld()
+    await world.personas.add({ identity: 'bob', surface: 'command', project: '/srv/app' })
+    world.join('bob', 'daemon')
+    expect(await world.personas.removeProject('/srv/app')).toEqual({ removed: ['bob'] })
+    expect(world.registrations.rows('bob')).toEqual([])
+    expect(await world.personas.removeProject('/srv/app')).toEqual({ removed: [] })
+    expect((await world.restart()).personas.projects()).toEqual([])
+  })
+})

@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { facts, signalWorld, type SignalWorld } from '../../../support/signal-world.ts'
+
+/** What was told, as `joined agent run-1` or `left daemon d-1 expire` or `lost agent run-1 preempt`. */
+function story(world: SignalWorld): string[] {
+  return world.told.flatMap((one) => {
+    const { what } = one
+    const about = one.about as Record<string, string>
+    const who = `${about['kind']} ${about['session_id']}`
+    if (what === 'registry.joined') return [`joined ${who}`]
+    if (what === 'registry.left') return [`left ${who} ${about['reason']}`]
+    return what === 'link.lost' ? [`lost ${who} ${about['why']}`] : []
+  })
+}
+const rows = (world: SignalWorld) => world.registrations.rows('bob')
+
+describe('a registration', () => {
+  test('is one row per identity, surface and kind: an agent and a daemon stand beside each other', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1')
+    world.join('bob', 'daemon', 'd-1')
+    world.join('bob', 'agent', 'run-9', 'mcp')
+    expect(rows(world).map(({ kind, surface, session_id }) => [kind, surface, session_id])).toEqual([
+      ['agent', 'command', 'run-1'],
+      ['daemon', 'command', 'd-1'],
+      ['agent', 'mcp', 'run-9'],
+    ])
+    expect(story(world)).toEqual(['joined agent run-1', 'joined daemon d-1', 'joined agent run-9'])
+  })
+
+  test('is taken by another session: the older one leaves first, then the newer one joins', async () => {
+    const world = await signalWorld()
+    const old = world.join('bob', 'agent', 'run-1')
+    const fresh = world.join('bob', 'agent', 'run-2')
+    expect(story(world)).toEqual([
+      'joined agent run-1',
+      'left agent run-1 preempt',
+      'lost agent run-1 preempt',
+      'joined agent run-2',
+    ])
+    expect(fresh.epoch).toBeGreaterThan(old.epoch)
+    expect(rows(world)).toHaveLength(1)
+  })
+
+  test('is refreshed by the same session: one binding, and the older link is dropped without a word', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1')
+    await world.clock.advance(5_000)
+    world.join('bob', 'agent', 'run-1')
+    expect(story(world)).toEqual(['joined agent run-1', 'joined agent run-1', 'lost agent run-1 refresh'])
+    expect(rows(world)).toMatchObject([
+      { joined_at: '2026-03-01T12:00:00.000Z', last_heartbeat_at: '2026-03-01T12:00:05.000Z' },
+    ])
+  })
+
+  test('no longer listens to a holder that lost it', async () => {
+    const world = await signalWorld()
+    const old = world.join('bob', 'daemon', 'd-1')
+    world.join('bob', 'daemon', 'd-2')
+    expect(world.registrations.heartbeat(old, facts('run-1'))).toBe(false)
+    world.registrations.close(old)
+    expect(rows(world).map(({ session_id }) => session_id)).toEqual(['d-2'])
+  })
+
+  test('takes a higher epoch with every join, also when the clock steps back', async () => {
+    const world = await signalWorld()
+    const epochs = []
+    for (const session of ['a', 'b', 'c']) {
+      epochs.push(world.join('bob', 'agent', session).epoch)
+      world.clock.setBack(60_000)
+    }
+    expect(epochs).toEqual([...epochs].sort((a, b) => a - b))
+    expect(new Set(epochs).size).toBe(3)
+  })
+
+  test('expires after thirty seconds of silence, not at them', async () => {
+    const world = await signalWorld()
+    const ticket = world.join('bob', 'daemon', 'd-1')
+    await world.clock.advance(10_000)
+    world.registrations.heartbeat(ticket)
+    await world.clock.advance(LIMITS.registration_expire_ms)
+    world.registrations.sweep()
+    expect(rows(world)).toHaveLength(1)
+    await world.clock.advance(1)
+    world.registrations.sweep()
+    expect(story(world).slice(1)).toEqual(['left daemon d-1 expire', 'lost daemon d-1 expire'])
+    expect(world.registrations.heartbeat(ticket)).toBe(false)
+  })
+
+  test('does not mind the clock being set: its age is measured otherwise', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'daemon', 'd-1')
+    world.clock.setBack(-3_600_000)
+    world.registrations.sweep()
+    expect(rows(world)).toHaveLength(1)
+  })
+
+  test("of a daemon does not keep an agent's alive, nor the other way round", async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.join('bob', 'agent', 'run-1')
+    for (let n = 0; n < 4; n++) {
+      await world.clock.advance(10_000)
+      world.registrations.heartbeat(daemon, facts('run-1', 'busy', n))
+      world.registrations.sweep()
+    }
+    expect(story(world)).toContain('left agent run-1 expire')
+    expect(story(world)).not.toContain('left daemon d-1 expire')
+  })
+
+  test.each(['wrap', 'remove'] as const)(
+    'ends with reason wrap on %s, and its link hears which it was',
+    async (why) => {
+      const world = await signalWorld()
+      world.join('bob', 'daemon', 'd-1')
+      world.join('bob', 'agent', 'run-1')
+      await (why === 'wrap' ? world.personas.wrap('bob') : world.personas.remove('bob'))
+      expect(story(world).slice(2)).toEqual([
+        ...['left daemon d-1 wrap', `lost daemon d-1 ${why}`],
+        ...['left agent run-1 wrap', `lost agent run-1 ${why}`],
+      ])
+      expect(rows(world)).toEqual([])
+    },
+  )
+})
+
+describe('an agent that only its daemon knows', () => {
+  test('has a row made, refreshed and ended by what the daemon says of its surface', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1', 'busy', 1))
+    world.registrations.heartbeat(daemon, facts('run-1', 'idle', 1))
+    expect(rows(world)).toHaveLength(2)
+    expect(rows(world)[1]).toMatchObject({ kind: 'agent', session_id: 'run-1', facts: { turn: 'idle' } })
+    world.registrations.heartbeat(daemon, facts(null, 'unknown', 0, false))
+    expect(story(world).slice(1)).toEqual(['joined agent run-1', 'left agent run-1 close'])
+  })
+
+  test('is preempted when the surface shows another session', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    world.registrations.heartbeat(daemon, facts('run-2'))
+    expect(story(world).slice(1)).toEqual([
+      'joined agent run-1',
+      'left agent run-1 preempt',
+      'joined agent run-2',
+    ])
+  })
+
+  test('is not lost with its daemon, only nobody can be rung', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    world.registrations.close(daemon)
+    await world.clock.advance(LIMITS.registration_expire_ms * 2)
+    world.registrations.sweep()
+    expect(rows(world)).toMatchObject([{ kind: 'agent', session_id: 'run-1', connected: false }])
+    const again = world.join('bob', 'daemon', 'd-2')
+    world.registrations.heartbeat(again, facts('run-1'))
+    expect(rows(world).find(({ kind }) => kind === 'agent')).toMatchObject({ connected: true })
+    expect(story(world).filter((line) => line.includes('run-1'))).toEqual(['joined agent run-1'])
+  })
+
+  test('is given up after lease_ms without its daemon', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    world.registrations.close(daemon)
+    await world.clock.advance(LIMITS.lease_ms + 1)
+    world.registrations.sweep()
+    expect(story(world).at(-1)).toBe('left agent run-1 expire')
+  })
+
+  test('never touches an agent that holds a link of its own', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1')
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-2'))
+    world.registrations.heartbeat(daemon, facts(null, 'unknown', 0, false))
+    expect(rows(world).find(({ kind }) => kind === 'agent')).toMatchObject({ session_id: 'run-1' })
+    expect(story(world)).toEqual(['joined agent run-1', 'joined daemon d-1'])
+  })
+
+  test('becomes an agent with a link when it joins itself', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    const own = world.join('bob', 'agent', 'run-1')
+    world.registrations.heartbeat(daemon, facts('run-7'))
+    expect(rows(world).find(({ kind }) => kind === 'agent')).toMatchObject({ session_id: 'run-1' })
+    world.registrations.close(own)
+    expect(story(world).at(-1)).toBe('left agent run-1 close')
+  })
+})

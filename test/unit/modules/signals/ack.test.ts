@@ -1,0 +1,357 @@
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { agent, BROKEN, daemon, observer, OPERATOR, signalWorld } from '../../../support/signal-world.ts'
+import { atRest } from '../../../support/fake-clock.ts'
+
+const BOB = agent('bob', 'run-1')
+const NOWHERE = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+
+describe('an ack', () => {
+  test('completes, keeps the result, and is harmless the second time', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    expect(await world.signals.ack(BOB, { signal_ids: [signal_id], result: { merged: true } })).toEqual({
+      completed: [signal_id],
+      already: [],
+      unknown: [],
+    })
+    expect(await world.signals.ack(BOB, { signal_ids: [signal_id] })).toEqual({
+      completed: [],
+      already: [signal_id],
+      unknown: [],
+    })
+    expect(await world.signals.read(BOB, signal_id)).toMatchObject({
+      status: 'completed',
+      result: { merged: true },
+    })
+    expect(world.toldOf('signals.completed')).toHaveLength(1)
+  })
+
+  test("reports what is unknown and what is another's alike", async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'alice' }, OPERATOR)
+    expect(await world.signals.ack(BOB, { signal_ids: [signal_id, NOWHERE] })).toEqual({
+      completed: [],
+      already: [],
+      unknown: [signal_id, NOWHERE],
+    })
+    expect(world.store.pendingCount('alice')).toBe(1)
+  })
+
+  test('of a signal that still waits tells whoever rings that it is gone', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    expect(world.toldOf('signals.completed')).toMatchObject([
+      { waited: [signal_id], session_id: 'run-1', by: 'agent', pending_count: 0 },
+    ])
+  })
+
+  test.each([
+    ['a daemon', daemon('bob')],
+    ['an observer', observer('bob')],
+  ])('by %s is refused', async (_, caller) => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    for (const attempt of [
+      world.signals.ack(caller, { signal_ids: [signal_id] }),
+      world.signals.release(caller, { signal_ids: [signal_id] }),
+      world.signals.replay(caller, { signal_ids: [signal_id] }),
+    ]) {
+      await expect(attempt).rejects.toMatchObject({ code: 'kind_forbidden' })
+    }
+  })
+
+  test('with a result over the limit is refused whole', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await expect(
+      world.signals.ack(BOB, { signal_ids: [signal_id], result: 'x'.repeat(LIMITS.result_bytes_max) }),
+    ).rejects.toMatchObject({ code: 'payload_too_large' })
+    expect(world.store.pendingCount('bob')).toBe(1)
+  })
+})
+
+describe('a reply', () => {
+  test('reaches the persona that waits for it, with the result and what it answers', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice', topic: 'ci', priority: 7 })
+    await world.drain(BOB)
+    await world.signals.ack(BOB, { signal_ids: [signal_id], result: 'green' })
+    const { signals } = await world.drain(agent('alice'))
+    expect(signals).toMatchObject([
+      {
+        ...{ from: 'bob', origin: 'agent', intent: 'reply', in_reply_to: signal_id },
+        ...{ payload: 'green', topic: 'ci', priority: 7 },
+      },
+    ])
+  })
+
+  test('carries null where there is no result', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    expect((await world.drain(agent('alice'))).signals).toMatchObject([{ intent: 'reply', payload: null }])
+  })
+
+  test('is stored before its signal is completed, and a crash between the two neither loses nor repeats it', async () => {
+    let dies = true
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        complete: async (...told) => {
+          if (dies) throw new Error('the process died here')
+          return store.complete(...told)
+        },
+      }),
+    })
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await world.drain(BOB)
+    const attempt = world.signals.ack(BOB, { signal_ids: [signal_id], result: 1 })
+    await expect(attempt).rejects.toThrow('the process died here')
+    dies = false
+    const after = await world.restart()
+    expect((await after.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 2 }])
+    await after.signals.ack(BOB, { signal_ids: [signal_id], result: 1 })
+    expect(after.store.pendingCount('alice')).toBe(1)
+    expect((await after.store.read(signal_id))?.status).toBe('completed')
+  })
+
+  test('is given once, however often the signal is acked', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await Promise.all([1, 2, 3].map(() => world.signals.ack(BOB, { signal_ids: [signal_id] })))
+    expect(world.store.pendingCount('alice')).toBe(1)
+  })
+
+  test('to a persona that takes no signals is told as refused, and the signal completes with its result', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'carol' })
+    await world.personas.wrap('carol')
+    await world.signals.ack(BOB, { signal_ids: [signal_id], result: 'kept' })
+    expect(world.toldOf('signals.replyRefused')).toEqual([
+      { signal_id, reply_to: 'carol', code: 'target_wrapped' },
+    ])
+    expect(await world.store.read(signal_id)).toMatchObject({ status: 'completed', result: 'kept' })
+  })
+
+  test('that finds a full queue refuses the ack whole: it can be tried again', async () => {
+    let full = true
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        pendingCount: (identity) =>
+          full && identity === 'alice' ? LIMITS.queue_depth_max : store.pendingCount(identity),
+      }),
+    })
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await expect(world.signals.ack(BOB, { signal_ids: [signal_id] })).rejects.toMatchObject({
+      code: 'queue_full',
+    })
+    expect((await world.store.read(signal_id))?.status).toBe('pending')
+    full = false
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    expect(world.store.pendingCount('alice')).toBe(1)
+  })
+})
+
+describe('release and replay', () => {
+  test('give back what the agent has drained, and only its own', async () => {
+    const world = await signalWorld()
+    const mine = await world.send({ to: 'bob' })
+    const theirs = await world.send({ to: 'alice' }, OPERATOR)
+    await world.drain(BOB)
+    await world.drain(agent('alice'))
+    const given = await world.signals.release(BOB, {
+      signal_ids: [mine.signal_id, theirs.signal_id, NOWHERE],
+    })
+    expect(given).toEqual({ released: [mine.signal_id], unknown: [theirs.signal_id, NOWHERE] })
+    expect(world.toldOf('signals.released')).toMatchObject([{ to: 'bob', cause: 'asked', pending_count: 1 }])
+    expect(world.store.pendingCount('alice')).toBe(0)
+  })
+
+  test('put a dead signal back with its time and its deliveries anew', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', ttl_s: 100 })
+    for (let n = 0; n <= LIMITS.deliveries_max; n++) {
+      await world.drain(BOB, {}, BROKEN)
+      await atRest()
+    }
+    await world.clock.advance(50_000)
+    expect(await world.signals.replay(BOB, { signal_ids: [signal_id, NOWHERE] })).toEqual({
+      replayed: [signal_id],
+      unknown: [NOWHERE],
+    })
+    const expires_at = new Date(world.clock.now() + 100_000).toISOString()
+    expect(await world.store.read(signal_id)).toMatchObject({ status: 'pending', deliveries: 0, expires_at })
+    expect(world.toldOf('signals.replayed')).toEqual([
+      { to: 'bob', signal_ids: [signal_id], pending_count: 1 },
+    ])
+  })
+
+  test('refuse a replay to a wrapped persona', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    await world.personas.wrap('bob')
+    await expect(world.signals.replay(OPERATOR, { signal_ids: [signal_id] })).rejects.toBeInstanceOf(
+      TurnbellError,
+    )
+  })
+})
+
+describe('expiry', () => {
+  test('takes what waited too long, tells of it once, and leaves the rest', async () => {
+    const world = await signalWorld()
+    const short = await world.send({ to: 'bob', ttl_s: 10 })
+    await world.send({ to: 'bob', ttl_s: 60 })
+    await world.clock.advance(10_000)
+    await world.signals.sweep()
+    await world.signals.sweep()
+    expect(world.toldOf('signals.expired')).toEqual([
+      { to: 'bob', signal_ids: [short.signal_id], pending_count: 1 },
+    ])
+    expect((await world.store.read(short.signal_id))?.status).toBe('expired')
+  })
+
+  test('leaves alone what was drained in time', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', ttl_s: 10 })
+    await world.drain(BOB)
+    await world.clock.advance(20_000)
+    await world.signals.sweep()
+    expect((await world.store.read(signal_id))?.status).toBe('acked')
+  })
+
+  test('joins a sweep that still runs instead of starting another', async () => {
+    let sweeps = 0
+    const world = await signalWorld({
+      spy: (store) => ({ ...store, expire: (now) => ((sweeps += 1), store.expire(now)) }),
+    })
+    await Promise.all([world.signals.sweep(), world.signals.sweep(), world.signals.sweep()])
+    expect(sweeps).toBe(1)
+  })
+
+  test('forgets finished signals after their retention', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    await world.clock.advance(LIMITS.finished_retention_ms + LIMITS.compaction_interval_ms)
+    await world.signals.sweep()
+    await expect(world.signals.read(BOB, signal_id)).rejects.toMatchObject({ code: 'signal_unknown' })
+  })
+})
+
+describe('looking', () => {
+  test("an agent reads what it sent and what was sent to it, and nobody else's", async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    const { signal_id } = await world.send({ to: 'bob' })
+    await expect(world.signals.read(agent('alice'), signal_id)).resolves.toMatchObject({ signal_id })
+    await expect(world.signals.read(BOB, signal_id)).resolves.toMatchObject({ signal_id })
+    await expect(world.signals.read(agent('carol'), signal_id)).rejects.toMatchObject({
+      code: 'signal_unknown',
+    })
+    await expect(world.signals.read(OPERATOR, signal_id)).resolves.toMatchObject({ signal_id })
+  })
+
+  test('an inbox is its own: another is refused, except to the operator', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await world.send({ to: 'alice' }, OPERATOR)
+    expect(await world.signals.inbox(BOB, { limit: 10 })).toHaveLength(1)
+    await expect(world.signals.inbox(BOB, { to: 'alice', limit: 10 })).rejects.toMatchObject({
+      code: 'identity_mismatch',
+    })
+    expect(await world.signals.inbox(OPERATOR, { limit: 10 })).toHaveLength(2)
+    expect(await world.signals.inbox(OPERATOR, { to: 'bob', limit: 10 })).toHaveLength(1)
+  })
+
+  test('a daemon never holds what a signal says', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', payload: 'secret' })
+    await expect(world.signals.read(daemon('bob'), signal_id)).rejects.toMatchObject({
+      code: 'kind_forbidden',
+    })
+    await expect(world.signals.inbox(daemon('bob'), { limit: 1 })).rejects.toMatchObject({
+      code: 'kind_forbidden',
+    })
+    expect(JSON.stringify(world.signals.peek('bob', 10))).not.toContain('secret')
+  })
+
+  test("a doorbell's stages are noted for the persona's own signals only", async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    const bell = { signal_id, doorbell_id: NOWHERE }
+    await world.signals.doorbellReported('alice', { ...bell, stage: 'seen' })
+    expect((await world.store.read(signal_id))?.stages.seen_at).toBeNull()
+    await world.signals.doorbellReported('bob', { ...bell, stage: 'requested' })
+    await world.clock.advance(1_000)
+    await world.signals.doorbellReported('bob', { ...bell, stage: 'seen' })
+    const { stages } = await world.signals.read(OPERATOR, signal_id)
+    expect([stages.rung_at, stages.seen_at]).toEqual(['2026-03-01T12:00:00.000Z', '2026-03-01T12:00:01.000Z'])
+    expect(world.toldOf('signals.rung').map(({ stage }) => stage)).toEqual(['requested', 'seen'])
+  })
+})
+
+describe('a broadcast', () => {
+  test('stores one signal each, under one id, for everybody but the sender', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol', 'dora'] })
+    await world.personas.wrap('dora')
+    const { broadcast_id, receipts, refused } = await world.signals.broadcast(agent('alice'), {
+      ...{ intent: 'note', payload: 1, priority: 3, ttl_s: 60 },
+    })
+    expect(receipts).toHaveLength(2)
+    expect(refused).toEqual([])
+    const stored = await Promise.all(receipts.map(({ signal_id }) => world.store.read(signal_id)))
+    expect(stored.map((signal) => signal?.to)).toEqual(['bob', 'carol'])
+    expect(stored.every((signal) => signal?.broadcast_id === broadcast_id)).toBe(true)
+  })
+
+  test('reports the recipients that refuse and reaches the others', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    await world.personas.wrap('carol')
+    const { receipts, refused } = await world.signals.broadcast(agent('alice'), {
+      ...{ to: ['bob', 'carol', 'nobody', 'bob'], intent: 'note', payload: 1, priority: 3, ttl_s: 60 },
+    })
+    expect(receipts).toHaveLength(1)
+    expect(refused.map(({ to, code }) => [to, code])).toEqual([
+      ['carol', 'target_wrapped'],
+      ['nobody', 'target_unknown'],
+    ])
+  })
+
+  test('with a key is given once, and completes what a crash cut off', async () => {
+    let stored = 0
+    const world = await signalWorld({
+      personas: ['alice', 'bob', 'carol'],
+      spy: (store) => ({
+        ...store,
+        append: async (signal) => {
+          if (++stored === 2) throw new Error('the process died here')
+          return store.append(signal)
+        },
+      }),
+    })
+    const input = { intent: 'note', payload: 1, priority: 3, ttl_s: 60, idempotency_key: 'release-4' }
+    await expect(world.signals.broadcast(agent('alice'), input)).rejects.toThrow('died')
+    const second = await world.signals.broadcast(agent('alice'), input)
+    const third = await world.signals.broadcast(agent('alice'), input)
+    expect(third.receipts.map(({ signal_id }) => signal_id)).toEqual(
+      second.receipts.map(({ signal_id }) => signal_id),
+    )
+    expect([world.store.pendingCount('bob'), world.store.pendingCount('carol')]).toEqual([1, 1])
+    expect(third.broadcast_id).toBe(
+      (await world.store.read(third.receipts[0]?.signal_id ?? ''))?.broadcast_id,
+    )
+  })
+
+  test('by a daemon is refused', async () => {
+    const world = await signalWorld()
+    const input = { intent: 'note', payload: 1, priority: 3, ttl_s: 60 }
+    await expect(world.signals.broadcast(daemon('alice'), input)).rejects.toMatchObject({
+      code: 'kind_forbidden',
+    })
+  })
+})

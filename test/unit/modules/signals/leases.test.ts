@@ -1,0 +1,357 @@
+import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { atRest } from '../../../support/fake-clock.ts'
+import {
+  agent,
+  BROKEN,
+  daemon,
+  observer,
+  OPERATOR,
+  signalWorld,
+  type SignalWorld,
+} from '../../../support/signal-world.ts'
+
+const BOB = agent('bob', 'run-1')
+
+/** Bob, who is in his third turn, has one signal that is drained and not confirmed. */
+async function drained(
+  turn: { turn: 'idle' | 'busy' | 'unknown'; turn_seq: number } | null = { turn: 'busy', turn_seq: 3 },
+): Promise<{ world: SignalWorld; signal_id: string; drain_id: string }> {
+  const world = await signalWorld()
+  if (turn) await world.signals.turnReported('bob', 'run-1', turn.turn, turn.turn_seq)
+  const { signal_id } = await world.send({ to: 'bob' })
+  const { drain_id } = await world.drain(BOB)
+  await atRest()
+  return { world, signal_id, drain_id: drain_id as string }
+}
+
+const confirmed = (world: SignalWorld) => world.store.leases().length === 0
+const waits = (world: SignalWorld) => world.store.pendingCount('bob')
+
+describe('a drain', () => {
+  test.each([
+    ['a daemon', daemon('bob')],
+    ['an observer', observer('bob')],
+    ['the operator', OPERATOR],
+  ])('by %s is refused and takes nothing', async (_, caller) => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await expect(world.drain(caller)).rejects.toMatchObject({ code: 'kind_forbidden' })
+    expect(waits(world)).toBe(1)
+    expect(world.store.leases()).toEqual([])
+  })
+
+  test("takes the caller's own queue, highest priority first, then oldest, and says what is left", async () => {
+    const world = await signalWorld()
+    for (const [payload, priority] of [
+      ['a', 3],
+      ['b', 9],
+      ['c', 3],
+      ['d', 0],
+    ] as const) {
+      await world.send({ to: 'bob', payload, priority })
+    }
+    await world.send({ to: 'alice', payload: 'not his' }, OPERATOR)
+    const first = await world.drain(BOB, { limit: 3 })
+    expect(first.signals.map(({ payload }) => payload)).toEqual(['b', 'a', 'c'])
+    expect(first.remaining).toBe(1)
+    expect(first.signals[0]).toMatchObject({ to: 'bob', from: 'alice', origin: 'agent', deliveries: 1 })
+  })
+
+  test('that finds nothing leases nothing', async () => {
+    const world = await signalWorld()
+    expect(await world.drain(BOB)).toEqual({ signals: [], remaining: 0, drain_id: null })
+    expect(world.toldOf('signals.drained')).toEqual([])
+  })
+
+  test('that only peeks changes nothing', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob', payload: 'look' })
+    const peeked = await world.drain(BOB, { peek: true })
+    expect(peeked).toMatchObject({ remaining: 0, drain_id: null, signals: [{ payload: 'look' }] })
+    expect(waits(world)).toBe(1)
+    expect(world.store.leases()).toEqual([])
+  })
+
+  test('of twelve signals that gathered returns all twelve', async () => {
+    const world = await signalWorld()
+    for (let payload = 0; payload < 12; payload++) await world.send({ to: 'bob', payload })
+    expect((await world.drain(BOB)).signals).toHaveLength(12)
+  })
+
+  test('keeps within max_tokens, gives at least one, and leases only what it gives', async () => {
+    const world = await signalWorld()
+    for (let n = 0; n < 5; n++) await world.send({ to: 'bob', payload: 'x'.repeat(2_000) })
+    const answer = await world.drain(BOB, { max_tokens: 1_500 })
+    expect(answer.signals).toHaveLength(2)
+    expect(JSON.stringify(answer).length).toBeLessThanOrEqual(1_500 * 4)
+    expect(answer.remaining).toBe(3)
+    expect((await world.drain(BOB, { max_tokens: 100 })).signals).toHaveLength(1)
+    expect((await world.drain(BOB, { max_tokens: 1_500, peek: true })).signals).toHaveLength(2)
+  })
+
+  test('never grows past what a frame carries', async () => {
+    const world = await signalWorld()
+    for (let n = 0; n < 6; n++) await world.send({ to: 'bob', payload: 'x'.repeat(60_000) })
+    const answer = await world.drain(BOB, { limit: 100 })
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(LIMITS.frame_bytes_max)
+    expect(answer.remaining).toBe(6 - answer.signals.length)
+    expect(answer.signals.length).toBeGreaterThan(0)
+  })
+
+  test('by two at the same moment shares no signal', async () => {
+    const world = await signalWorld()
+    for (let n = 0; n < 10; n++) await world.send({ to: 'bob', payload: n })
+    const [one, two] = await Promise.all([
+      world.drain(agent('bob', 'run-1'), { limit: 6 }),
+      world.drain(agent('bob', 'run-2'), { limit: 6 }),
+    ])
+    const all = [...one.signals, ...two.signals].map(({ signal_id }) => signal_id)
+    expect(new Set(all).size).toBe(all.length)
+    expect(all).toHaveLength(10)
+  })
+
+  test('of an agent that names no session leases to one of its persona', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await world.drain(agent('bob'))
+    expect(world.store.leases()).toMatchObject([{ session_id: 'anonymous:bob' }])
+  })
+
+  test('that the store refuses leaves no lease behind', async () => {
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        drain: async () => {
+          throw new TurnbellError('store_unavailable', { detail: 'disk full' })
+        },
+      }),
+    })
+    await world.send({ to: 'bob' })
+    await expect(world.drain(BOB)).rejects.toMatchObject({ code: 'store_unavailable' })
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(world.toldOf('signals.released')).toEqual([])
+  })
+})
+
+describe('a tentative ack becomes final', () => {
+  test('when the turn it was drained in has ended', async () => {
+    const { world, signal_id, drain_id } = await drained({ turn: 'busy', turn_seq: 3 })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(confirmed(world)).toBe(true)
+    expect(world.toldOf('signals.confirmed')).toEqual([{ to: 'bob', drain_id, signal_ids: [signal_id] }])
+    expect((await world.store.read(signal_id))?.stages.confirmed_at).not.toBeNull()
+  })
+
+  test('when a later turn has begun', async () => {
+    const { world } = await drained({ turn: 'busy', turn_seq: 3 })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('not before the next turn has ended, when it was drained while idle was reported', async () => {
+    const { world } = await drained({ turn: 'idle', turn_seq: 3 })
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('by the first report as a baseline, when no turn was known yet', async () => {
+    const { world } = await drained(null)
+    await world.signals.turnReported('bob', 'run-1', 'busy', 7)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 7)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('from a new baseline, when the turn counter began anew', async () => {
+    const { world } = await drained({ turn: 'busy', turn_seq: 40 })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 1)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 1)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test("not by another session's turns, nor by another persona's", async () => {
+    const { world } = await drained({ turn: 'busy', turn_seq: 3 })
+    await world.signals.turnReported('bob', 'run-2', 'idle', 9)
+    await world.signals.turnReported('alice', 'run-1', 'idle', 9)
+    expect(confirmed(world)).toBe(false)
+  })
+
+  test('not by a turn that ended before the answer had left', async () => {
+    const world = await signalWorld()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    let settle: (how: 'written' | 'broken') => void = () => undefined
+    await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(confirmed(world)).toBe(false)
+    settle('broken')
+    await atRest()
+    expect(waits(world)).toBe(1)
+  })
+
+  test('by a confirm that names its drain', async () => {
+    const { world, drain_id } = await drained()
+    await world.drain(BOB, { confirm: drain_id })
+    expect(confirmed(world)).toBe(true)
+    await expect(world.drain(BOB, { confirm: drain_id })).resolves.toMatchObject({ signals: [] })
+  })
+
+  test("not by a confirm of another persona's agent", async () => {
+    const { world, drain_id } = await drained()
+    await world.drain(agent('alice'), { confirm: drain_id })
+    expect(confirmed(world)).toBe(false)
+  })
+
+  test('by an ack of its signals', async () => {
+    const { world, signal_id } = await drained()
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(waits(world)).toBe(0)
+  })
+
+  test("by the session's next drain, once the former answer was completely written", async () => {
+    const { world } = await drained()
+    await world.drain(BOB)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('not by the next drain while the former answer is still on its way', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await world.drain(BOB, {}, new Promise(() => undefined))
+    await world.drain(BOB)
+    expect(confirmed(world)).toBe(false)
+  })
+
+  test('not by a peek, nor by the drain of another session', async () => {
+    const { world } = await drained()
+    await world.drain(BOB, { peek: true })
+    await world.drain(agent('bob', 'run-2'))
+    expect(confirmed(world)).toBe(false)
+  })
+
+  test('not by the next drain after a restart: the hub cannot know what the agent got', async () => {
+    const { world, signal_id } = await drained()
+    const after = await world.restart()
+    const again = await after.drain(BOB)
+    expect(again.signals).toMatchObject([{ signal_id, deliveries: 2 }])
+  })
+})
+
+describe('a tentative ack is taken back', () => {
+  test('when the answer could not be written, at once', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.drain(BOB, {}, BROKEN)
+    await atRest()
+    expect(world.toldOf('signals.released')).toMatchObject([
+      { to: 'bob', signal_ids: [signal_id], cause: 'answer_broken', pending_count: 1 },
+    ])
+    expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 2 }])
+  })
+
+  test('when the hub restarts', async () => {
+    const { world, signal_id } = await drained()
+    const after = await world.restart()
+    expect(after.toldOf('signals.released')).toMatchObject([
+      { signal_ids: [signal_id], cause: 'hub_restarted' },
+    ])
+    expect(waits(after)).toBe(1)
+  })
+
+  test('when its session is lost', async () => {
+    const { world, signal_id } = await drained()
+    await world.signals.sessionLost('bob', 'run-2')
+    expect(waits(world)).toBe(0)
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(world.toldOf('signals.released')).toMatchObject([
+      { signal_ids: [signal_id], cause: 'session_lost' },
+    ])
+  })
+
+  test('when its session is lost while the store still drains', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    const draining = world.drain(BOB)
+    await world.signals.sessionLost('bob', 'run-1')
+    await expect(draining).rejects.toMatchObject({ code: 'binding_stale' })
+    expect(waits(world)).toBe(1)
+    expect(world.store.leases()).toEqual([])
+  })
+
+  test('when lease_ms pass without a sign of life, and not a moment earlier', async () => {
+    const { world } = await drained()
+    await world.clock.advance(LIMITS.lease_ms - 1)
+    await world.signals.sweep()
+    expect(waits(world)).toBe(0)
+    await world.clock.advance(1)
+    await world.signals.sweep()
+    expect(waits(world)).toBe(1)
+    expect(world.toldOf('signals.released')).toMatchObject([{ cause: 'lease_timed_out' }])
+  })
+
+  test('not while the session shows signs of life', async () => {
+    const { world } = await drained()
+    for (let n = 0; n < 5; n++) {
+      await world.clock.advance(LIMITS.lease_ms - 1)
+      world.signals.sessionSeen('bob', 'run-1')
+      await world.signals.sweep()
+    }
+    expect(waits(world)).toBe(0)
+  })
+
+  test('and a confirm that comes late still counts, as long as nobody drained it again', async () => {
+    const { world, drain_id } = await drained()
+    await world.signals.sessionLost('bob', 'run-1')
+    await world.drain(BOB, { confirm: drain_id, peek: true })
+    expect(waits(world)).toBe(0)
+  })
+
+  test('and a confirm that comes after somebody else drained it changes nothing', async () => {
+    const { world, drain_id, signal_id } = await drained()
+    await world.signals.sessionLost('bob', 'run-1')
+    await world.drain(agent('bob', 'run-2'))
+    await world.drain(BOB, { confirm: drain_id, peek: true })
+    await world.signals.sessionLost('bob', 'run-2')
+    expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 3 }])
+  })
+
+  test('and a confirm after a restart still finds what it confirms', async () => {
+    const { world, drain_id } = await drained()
+    const after = await world.restart()
+    await after.drain(BOB, { confirm: drain_id, peek: true })
+    expect(waits(after)).toBe(0)
+  })
+
+  test('and after the sixth time it is dead, told as such, and rings nobody', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    for (let delivery = 1; delivery <= LIMITS.deliveries_max + 1; delivery++) {
+      expect((await world.drain(BOB, {}, BROKEN)).signals).toMatchObject([{ deliveries: delivery }])
+      await atRest()
+    }
+    expect(waits(world)).toBe(0)
+    expect((await world.store.read(signal_id))?.status).toBe('dead')
+    expect(world.toldOf('signals.released')).toHaveLength(LIMITS.deliveries_max)
+    expect(world.toldOf('signals.dead')).toEqual([{ to: 'bob', signal_ids: [signal_id], pending_count: 0 }])
+  })
+
+  test('only once, whatever else goes wrong for it', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    await world.drain(BOB, {}, BROKEN)
+    await atRest()
+    await world.signals.sessionLost('bob', 'run-1')
+    await world.clock.advance(LIMITS.lease_ms)
+    await world.signals.sweep()
+    expect(world.toldOf('signals.released')).toHaveLength(1)
+  })
+})

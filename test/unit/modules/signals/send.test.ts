@@ -1,0 +1,301 @@
+import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import type { SignalStore } from '../../../../src/ports/signal-store.ts'
+import {
+  agent,
+  daemon,
+  facts,
+  observer,
+  OPERATOR,
+  signalWorld,
+  type SignalWorld,
+} from '../../../support/signal-world.ts'
+
+const codeOf = async (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'accepted',
+    (error: unknown) => (error instanceof TurnbellError ? error.code : `bug: ${String(error)}`),
+  )
+
+describe('a send', () => {
+  test('answers with a receipt that names the signal, its seq and the route', async () => {
+    const world = await signalWorld()
+    const receipt = await world.send({ to: 'bob' })
+    expect(receipt).toEqual({
+      signal_id: expect.any(String) as string,
+      durable: true,
+      seq: 1,
+      status: 'pending',
+      route: { live: false, reason: 'no_binding' },
+    })
+    expect(world.store.pendingCount('bob')).toBe(1)
+  })
+
+  test('is stored before anybody hears of it', async () => {
+    const pushed_when_stored: number[] = []
+    const world: SignalWorld = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        append: async (signal) => {
+          const appended = await store.append(signal)
+          pushed_when_stored.push(world.toldOf('signals.pushed').length)
+          return appended
+        },
+      }),
+    })
+    await world.send({ to: 'bob' })
+    expect(pushed_when_stored).toEqual([0])
+    expect(world.toldOf('signals.pushed')).toHaveLength(1)
+  })
+
+  test('that the store could not keep is told to nobody, and the signal of a crash after storing is still drained', async () => {
+    let crash: 'before' | 'after' = 'before'
+    const failing = (store: SignalStore): SignalStore => ({
+      ...store,
+      append: async (signal) => {
+        if (crash === 'before') throw new TurnbellError('store_unavailable', { detail: 'disk full' })
+        await store.append(signal)
+        throw new Error('the process died here')
+      },
+    })
+    const world = await signalWorld({ spy: failing })
+    expect(await codeOf(world.send({ to: 'bob' }))).toBe('store_unavailable')
+    expect(world.store.pendingCount('bob')).toBe(0)
+    crash = 'after'
+    await expect(world.send({ to: 'bob', payload: 'kept' })).rejects.toThrow('the process died here')
+    expect(world.toldOf('signals.pushed')).toEqual([])
+    const after = await world.restart()
+    const { signals } = await after.drain(agent('bob'))
+    expect(signals.map(({ payload }) => payload)).toEqual(['kept'])
+  })
+
+  test('carries who sent it from the token and never from a parameter', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' }, agent('alice'))
+    expect(await world.store.read(signal_id)).toMatchObject({ from: 'alice', origin: 'agent' })
+    expect(await codeOf(world.send({ to: 'bob', from: 'carol' }, agent('alice')))).toBe('identity_mismatch')
+    await expect(world.send({ to: 'bob', from: 'alice' }, agent('alice'))).resolves.toBeDefined()
+  })
+
+  test('of the operator may name another sender and is marked as from a human', async () => {
+    const world = await signalWorld()
+    const plain = await world.send({ to: 'bob' }, OPERATOR)
+    const named = await world.send({ to: 'bob', from: 'ci' }, OPERATOR)
+    expect(await world.store.read(plain.signal_id)).toMatchObject({ from: 'operator', origin: 'human' })
+    expect(await world.store.read(named.signal_id)).toMatchObject({ from: 'ci', origin: 'human' })
+  })
+
+  test('by an agent whose persona nobody made makes it, so that it can be answered', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' }, agent('newcomer'))
+    expect(world.personas.get('newcomer')).toMatchObject({ state: 'active' })
+  })
+
+  test('keeps the order in which it was called', async () => {
+    const world = await signalWorld()
+    await Promise.all([1, 2, 3, 4, 5].map((payload) => world.send({ to: 'bob', payload })))
+    const { signals } = await world.drain(agent('bob'))
+    expect(signals.map(({ payload }) => payload)).toEqual([1, 2, 3, 4, 5])
+  })
+})
+
+describe('a send is refused and leaves nothing behind', () => {
+  test.each([
+    ['by a daemon', daemon('alice'), {}, 'kind_forbidden'],
+    ['by an observer', observer('alice'), {}, 'kind_forbidden'],
+    ['to an unknown persona', agent('alice'), { to: 'nobody' }, 'target_unknown'],
+    ['to a wrapped persona', agent('alice'), { to: 'wrapped' }, 'target_wrapped'],
+    ['to a removed persona', agent('alice'), { to: 'removed' }, 'target_wrapped'],
+    ['by the agent of a wrapped persona', agent('wrapped'), {}, 'persona_wrapped'],
+    ['to a session that is not there', agent('alice'), { to_session: 'gone' }, 'target_stale'],
+    [
+      'that needs a live route where there is none',
+      agent('alice'),
+      { require_live: true },
+      'target_not_routable',
+    ],
+    [
+      'with a payload over 64 KiB',
+      agent('alice'),
+      { payload: 'x'.repeat(LIMITS.payload_bytes_max) },
+      'payload_too_large',
+    ],
+    [
+      'with a payload of too many bytes in few characters',
+      agent('alice'),
+      { payload: '€'.repeat(22_000) },
+      'payload_too_large',
+    ],
+  ] as const)('%s', async (_, caller, input, code) => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'wrapped', 'removed'] })
+    await world.personas.wrap('wrapped')
+    await world.personas.remove('removed')
+    expect(await codeOf(world.send({ to: 'bob', ...input }, caller))).toBe(code)
+    expect(world.store.health().signals).toBe(0)
+    expect(world.toldOf('signals.pushed')).toEqual([])
+  })
+
+  test('with the name of the missing route and when somebody was last heard of', async () => {
+    const world = await signalWorld()
+    const ticket = world.join('bob', 'daemon')
+    world.registrations.heartbeat(ticket, facts(null, 'unknown', 0, false))
+    await expect(world.send({ to: 'bob', require_live: true })).rejects.toMatchObject({
+      code: 'target_not_routable',
+      detail: expect.stringMatching(/surface_absent.*daemon on command.*2026-03-01T12:00:00.000Z/) as string,
+    })
+  })
+
+  test('to a session after it was wrapped', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1')
+    await expect(world.send({ to: 'bob', to_session: 'run-1' })).resolves.toBeDefined()
+    await world.personas.wrap('bob')
+    expect(await codeOf(world.send({ to: 'bob', to_session: 'run-1' }))).toBe('target_wrapped')
+  })
+
+  test('once ten thousand wait, exactly, however many are sent at once', async () => {
+    const world = await signalWorld({
+      // Every row of the memory store costs a search; the bound is what is tested, not the store.
+      spy: (store) => ({ ...store, pendingCount: () => LIMITS.queue_depth_max - 3 }),
+    })
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => codeOf(world.send({ to: 'bob' }))))
+    expect(outcomes).toEqual(['accepted', 'accepted', 'accepted', 'queue_full', 'queue_full'])
+  })
+})
+
+describe('an idempotency key', () => {
+  test('answers a repeated send with the first receipt and pushes once', async () => {
+    const world = await signalWorld()
+    const first = await world.send({ to: 'bob', idempotency_key: 'deploy-1' })
+    const second = await world.send({ to: 'bob', idempotency_key: 'deploy-1', payload: 'changed' })
+    expect(second).toEqual(first)
+    expect(world.toldOf('signals.pushed')).toHaveLength(1)
+    expect(world.store.pendingCount('bob')).toBe(1)
+  })
+
+  test('stores once when both sends come at the same moment', async () => {
+    const world = await signalWorld()
+    const [first, second] = await Promise.all([
+      world.send({ to: 'bob', idempotency_key: 'k' }),
+      world.send({ to: 'bob', idempotency_key: 'k' }),
+    ])
+    expect(second.signal_id).toBe(first.signal_id)
+    expect(world.store.pendingCount('bob')).toBe(1)
+  })
+
+  test('belongs to its sender: another one may use the same', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    await world.send({ to: 'bob', idempotency_key: 'k' }, agent('alice'))
+    await world.send({ to: 'bob', idempotency_key: 'k' }, agent('carol'))
+    expect(world.store.pendingCount('bob')).toBe(2)
+  })
+
+  test('answers with its first receipt also when the persona has been wrapped or its queue filled since', async () => {
+    const world = await signalWorld()
+    const first = await world.send({ to: 'bob', idempotency_key: 'k' })
+    await world.personas.wrap('bob')
+    expect(await world.send({ to: 'bob', idempotency_key: 'k' })).toMatchObject({
+      signal_id: first.signal_id,
+      seq: first.seq,
+    })
+  })
+
+  test('is remembered for 24 hours, also across a restart', async () => {
+    const world = await signalWorld()
+    const first = await world.send({ to: 'bob', idempotency_key: 'k' })
+    await world.clock.advance(LIMITS.idempotency_window_ms - 1)
+    const again = await world.restart()
+    expect((await again.send({ to: 'bob', idempotency_key: 'k' })).signal_id).toBe(first.signal_id)
+    await world.clock.advance(1)
+    expect((await again.send({ to: 'bob', idempotency_key: 'k' })).signal_id).not.toBe(first.signal_id)
+  })
+})
+
+describe('the route of a receipt', () => {
+  test('is live while a daemon with an attached surface is heard of', async () => {
+    const world = await signalWorld()
+    const ticket = world.join('bob', 'daemon')
+    world.registrations.heartbeat(ticket, facts('run-1'))
+    expect((await world.send({ to: 'bob', require_live: true })).route).toEqual({ live: true, reason: null })
+  })
+
+  test('is live while an agent holds a link of its own', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent')
+    expect((await world.send({ to: 'bob' })).route).toEqual({ live: true, reason: null })
+  })
+
+  test.each([
+    ['no_binding', 'nobody ever joined', async (_: SignalWorld): Promise<void> => undefined],
+    [
+      'surface_absent',
+      'the daemon is there and its surface is not',
+      async (world: SignalWorld): Promise<void> =>
+        void world.registrations.heartbeat(world.join('bob', 'daemon'), facts(null, 'unknown', 0, false)),
+    ],
+    [
+      'daemon_down',
+      'the daemon left',
+      async (world: SignalWorld) => {
+        const ticket = world.join('bob', 'daemon')
+        world.registrations.heartbeat(ticket, facts('run-1'))
+        world.registrations.close(ticket)
+      },
+    ],
+    [
+      'stale',
+      'the daemon fell silent and the sweep has not come by yet',
+      async (world: SignalWorld) => {
+        world.registrations.heartbeat(world.join('bob', 'daemon'), facts('run-1'))
+        await world.clock.advance(LIMITS.registration_expire_ms + 1)
+      },
+    ],
+    [
+      'stale',
+      'the daemon fell silent and was swept',
+      async (world: SignalWorld) => {
+        world.registrations.heartbeat(world.join('bob', 'daemon'), facts('run-1'))
+        await world.clock.advance(LIMITS.registration_expire_ms + 1)
+        world.registrations.sweep()
+      },
+    ],
+  ] as const)('says %s when %s', async (reason, _, arrange) => {
+    const world = await signalWorld()
+    await arrange(world)
+    expect((await world.send({ to: 'bob' })).route).toEqual({ live: false, reason })
+  })
+})
+
+describe('a signal for one session', () => {
+  test('is left alone by another session while that one is there', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1')
+    await world.send({ to: 'bob', to_session: 'run-1', payload: 'yours' })
+    await world.send({ to: 'bob', payload: 'anybody' })
+    const other = await world.drain(agent('bob', 'run-2'))
+    expect(other.signals.map(({ payload }) => payload)).toEqual(['anybody'])
+    expect(other.remaining).toBe(0)
+    const own = await world.drain(agent('bob', 'run-1'))
+    expect(own.signals.map(({ payload }) => payload)).toEqual(['yours'])
+  })
+
+  test('is for whoever drains once that session is gone', async () => {
+    const world = await signalWorld()
+    const ticket = world.join('bob', 'agent', 'run-1')
+    await world.send({ to: 'bob', to_session: 'run-1', payload: 'yours' })
+    world.registrations.close(ticket)
+    await world.signals.sessionLost('bob', 'run-1')
+    const other = await world.drain(agent('bob', 'run-2'))
+    expect(other.signals.map(({ payload }) => payload)).toEqual(['yours'])
+  })
+
+  test('does not count for a daemon whose surface has another session: its bell would be for nothing', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1', 'mcp')
+    await world.send({ to: 'bob', to_session: 'run-1' })
+    expect(world.signals.peek('bob', 10, 'run-2')).toMatchObject({ signals: [], total: 0 })
+    expect(world.signals.peek('bob', 10, 'run-1').total).toBe(1)
+    expect(world.signals.peek('bob', 10).total).toBe(1)
+  })
+})
