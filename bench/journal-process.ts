@@ -1,0 +1,83 @@
+/** Where the journal is measured alone: a process of its own, so that nothing else shares its heap. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Signal } from '../src/contracts/signal.ts'
+import type { SignalStore } from '../src/ports/signal-store.ts'
+import { systemDisk } from '../src/storage/file/disk.ts'
+import { openFileSignalStore } from '../src/storage/file/signal-store.ts'
+import { systemClock } from '../src/system/clock.ts'
+import { createIds, systemRandom } from '../src/system/random.ts'
+import { micros } from './figures.ts'
+import { rawGroupCommit } from './limits.ts'
+import { PAYLOAD } from './payload.ts'
+import { meanSignalLine } from './processes.ts'
+import { serve } from './remote.ts'
+
+export interface Work {
+  /** Each run makes a new journal below it and takes it away again. */
+  directory: string
+  senders: number
+  appends: number
+}
+
+export interface Appended {
+  per_s: number
+  /** Appends that shared one sync, on average. */
+  batch_mean: number
+}
+
+export type JournalHandlers = {
+  store(work: Work): Promise<Appended & { line_bytes: number }>
+  raw(work: Work & { bytes: number }): Promise<Appended>
+}
+
+const ids = createIds(systemClock, systemRandom)
+
+serve({
+  async store({ directory, senders, appends }) {
+    const home = fs.mkdtempSync(path.join(directory, 'journal-'))
+    let syncs = 0
+    const disk = {
+      ...systemDisk,
+      sync(fd: number, done: (error: Error | null) => void) {
+        syncs += 1
+        systemDisk.sync(fd, done)
+      },
+    }
+    const store = await openFileSignalStore({ directory: home, clock: systemClock, disk })
+    try {
+      const signals = Array.from({ length: appends }, (_, index) => signalTo(`recipient-${index % 100}`))
+      const begun = micros()
+      // One iterator for all: each sender takes the next signal as soon as its last one is durable.
+      const next = signals.values()
+      await Promise.all(Array.from({ length: senders }, () => appendAll(store, next)))
+      const per_s = (appends * 1e6) / (micros() - begun)
+      const line_bytes = meanSignalLine(path.join(home, 'journal'))
+      return { per_s, batch_mean: appends / syncs, line_bytes }
+    } finally {
+      await store.close()
+      fs.rmSync(home, { recursive: true })
+    }
+  },
+
+  raw: ({ directory, bytes, senders, appends }) => rawGroupCommit(directory, bytes, senders, appends),
+} satisfies JournalHandlers)
+
+async function appendAll(store: SignalStore, signals: Iterable<Signal>): Promise<void> {
+  for (const signal of signals) await store.append(signal)
+}
+
+function signalTo(to: string): Signal {
+  const now = systemClock.now()
+  return {
+    signal_id: ids.next(),
+    to,
+    from: 'sender-1',
+    origin: 'agent',
+    intent: 'review.request',
+    payload: PAYLOAD,
+    priority: 3,
+    created_at: new Date(now).toISOString(),
+    expires_at: new Date(now + 86_400_000).toISOString(),
+  }
+}

@@ -1,0 +1,118 @@
+/** What the machine itself can do: the raw side of the ratios. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { spawn } from 'node:child_process'
+import { median, micros } from './figures.ts'
+import { pause } from './processes.ts'
+
+/** A growing file starts over here, so that a long run does not fill the disk. */
+const FILE_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * p50 in microseconds of appending `bytes` to a growing file and syncing it, one after the other. The
+ * synchronous calls are the fastest way Node has: no hop through the thread pool. `pause_ms` leaves
+ * the disk as idle between two appends as a paced benchmark does.
+ */
+export async function rawAppend(directory: string, bytes: number, ms: number, pause_ms = 0): Promise<number> {
+  const file = path.join(directory, `raw-append-${process.pid}`)
+  const line = Buffer.alloc(bytes, 'x')
+  const fd = fs.openSync(file, 'w', 0o600)
+  const latencies: number[] = []
+  try {
+    const end = micros() + ms * 1000
+    for (let at = 0; micros() < end; at = at > FILE_BYTES_MAX ? 0 : at + bytes) {
+      const started = micros()
+      fs.writeSync(fd, line, 0, bytes, at)
+      fs.fdatasyncSync(fd)
+      latencies.push(micros() - started)
+      if (pause_ms > 0) await pause(pause_ms)
+    }
+  } finally {
+    fs.closeSync(fd)
+    fs.rmSync(file)
+  }
+  return median(latencies)
+}
+
+/**
+ * Appends a second, and per sync, of a group commit that has nothing else to do: `senders` loops, each of which
+ * queues its next prepared line as soon as the last one is durable; whatever has queued up at the next
+ * turn of the event loop becomes one write and one fdatasync (one hop through the thread pool).
+ */
+export async function rawGroupCommit(
+  directory: string,
+  bytes: number,
+  senders: number,
+  appends: number,
+): Promise<{ per_s: number; batch_mean: number }> {
+  const file = path.join(directory, `raw-group-${process.pid}`)
+  const prepared = Buffer.alloc(bytes * senders, 'x')
+  const fd = fs.openSync(file, 'w', 0o600)
+  let position = 0
+  let queued: (() => void)[] = []
+  let committing = false
+  let started = 0
+  let commits = 0
+
+  const commit = () => {
+    const batch = queued
+    queued = []
+    const length = bytes * batch.length
+    commits += 1
+    fs.writeSync(fd, prepared, 0, length, position)
+    position = position > FILE_BYTES_MAX ? 0 : position + length
+    fs.fdatasync(fd, (error) => {
+      if (error) throw error
+      committing = false
+      for (const durable of batch) durable()
+    })
+  }
+  const append = (durable: () => void) => {
+    queued.push(durable)
+    if (committing) return
+    committing = true
+    setImmediate(commit)
+  }
+  const sender = () =>
+    new Promise<void>((resolve) => {
+      const next = () => {
+        if (started === appends) return resolve()
+        started += 1
+        append(next)
+      }
+      next()
+    })
+
+  try {
+    const begun = micros()
+    await Promise.all(Array.from({ length: senders }, sender))
+    return { per_s: (appends * 1e6) / (micros() - begun), batch_mean: appends / commits }
+  } finally {
+    fs.closeSync(fd)
+    fs.rmSync(file)
+  }
+}
+
+/** Milliseconds from starting a node process that does nothing to its end. */
+export function bareNodeStart(): Promise<number> {
+  const started = micros()
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' })
+    child.once('error', reject)
+    child.once('exit', () => resolve((micros() - started) / 1000))
+  })
+}
+
+/** Share of a 300 ms spin that somebody else took: above a few percent read the figures with care. */
+export function stolenPercent(): number {
+  const ms = 300
+  const begun = micros()
+  let last = begun
+  let lost = 0
+  while (last - begun < ms * 1000) {
+    const now = micros()
+    if (now - last > 300) lost += now - last
+    last = now
+  }
+  return Math.round(lost / ms) / 10
+}

@@ -1,0 +1,78 @@
+/** Two hubs under the same senders: the durable one, and the same one with sync off. */
+import {
+  addPersonas,
+  agentToken,
+  meanSignalLine,
+  startHub,
+  usage,
+  type Hub,
+  type Process,
+} from './processes.ts'
+import { startRemote, type Remote } from './remote.ts'
+import type { RunResult, SenderHandlers } from './sender.ts'
+
+/** Enough queues of LIMITS.queue_depth_max for everything that a run can send. */
+const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-${index}`)
+const WARM_UP_MS = 700
+
+export interface Sent extends RunResult {
+  /** How busy the hub was, all its threads together, in percent of one core. */
+  hub_cpu_percent: number
+}
+
+export interface LoadedHub {
+  hub: Hub
+  /** Sends for that long. */
+  run(ms: number): Promise<Sent>
+}
+
+export interface Load {
+  durable: LoadedHub
+  syncOff: LoadedHub
+  /** What one send appends to the journal. */
+  line_bytes: number
+  stop(): Promise<void>
+}
+
+/** Starts both hubs and `count` senders connected to each, warmed up. */
+export async function startLoad(count: number): Promise<Load> {
+  const sender = await startRemote<SenderHandlers>('sender')
+  const durable = await startHub('durable')
+  const syncOff = await startHub('sync off')
+  const load = {
+    durable: await connect(sender.call, durable, count),
+    syncOff: await connect(sender.call, syncOff, count),
+  }
+  await load.durable.run(WARM_UP_MS)
+  await load.syncOff.run(WARM_UP_MS)
+  const stopped: Process[] = [sender, durable, syncOff]
+  return {
+    ...load,
+    line_bytes: meanSignalLine(durable.journal),
+    stop: async () => void (await Promise.all(stopped.map((one) => one.stop()))),
+  }
+}
+
+async function connect(sender: Remote<SenderHandlers>, hub: Hub, count: number): Promise<LoadedHub> {
+  await addPersonas(hub, RECIPIENTS)
+  const senders = []
+  for (let index = 0; index < count; index++) {
+    const identity = `sender-${index}`
+    senders.push({ identity, token: await agentToken(hub, identity) })
+  }
+  const { group } = await sender.connect({ url: hub.url, senders, to: RECIPIENTS })
+  return {
+    hub,
+    async run(ms) {
+      const before = await usage(hub.pid)
+      const result = await sender.run({ group, ms })
+      const used_us = (await usage(hub.pid)).cpu_us - before.cpu_us
+      return { ...result, hub_cpu_percent: (100 * used_us) / result.elapsed_us }
+    },
+  }
+}
+
+/** Who was how busy: what limits, in words. */
+export function busy({ hub_cpu_percent, cpu_percent }: Sent): string {
+  return `hub ${Math.round(hub_cpu_percent)} %, sender process ${Math.round(cpu_percent)} % of a core`
+}

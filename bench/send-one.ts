@@ -1,0 +1,39 @@
+/** Goal 1: one sender, one durable send after the other. */
+import { figure, interleave, short, type Figure } from './figures.ts'
+import { rawAppend } from './limits.ts'
+import { busy, startLoad, type Sent } from './load.ts'
+
+const ROUNDS = 9
+const SEND_MS = 600
+const RAW_MS = 300
+
+interface Round {
+  durable: Sent
+  syncOff: Sent
+  raw_us: number
+}
+
+export async function sendOne(): Promise<Figure[]> {
+  const load = await startLoad(1)
+  try {
+    const rounds = await interleave<Round>(ROUNDS, {
+      durable: () => load.durable.run(SEND_MS),
+      syncOff: () => load.syncOff.run(SEND_MS),
+      raw_us: () => rawAppend(load.durable.hub.home, load.line_bytes, RAW_MS),
+    })
+    const pairs = rounds.map((round) => ({
+      ...round,
+      value: round.durable.p50_us,
+      limit: round.syncOff.p50_us + round.raw_us,
+    }))
+    return [
+      figure('send-one', 'us', '1: <= 1.5', pairs, (round) => [
+        'p50 of a durable send over WebSocket: one agent in a process of its own, the next send after the receipt',
+        `limit: p50 of the same hub with its fdatasync left out (${short(round.syncOff.p50_us)} us) + p50 of a raw writeSync + fdatasyncSync of the same ${load.line_bytes} bytes (${short(round.raw_us)} us)`,
+        busy(round.durable),
+      ]),
+    ]
+  } finally {
+    await load.stop()
+  }
+}
