@@ -60,7 +60,12 @@ export interface Invocation {
 }
 
 export function invocationOf(cli: Cli, command: Command): Invocation {
-  const { home: flag, json = false } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
+  const { home, json } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
+  return invocationIn(cli, home, json)
+}
+
+/** As if called with `--home`. */
+export function invocationIn(cli: Cli, flag?: string, json = false): Invocation {
   const home = resolveHome(cli.env, flag)
   let config: Config | null = null
   const readConfig = () => (config ??= loadConfig(home.config, cli.env))
@@ -73,7 +78,7 @@ export function invocationOf(cli: Cli, command: Command): Invocation {
     home,
     config: readConfig,
     paths,
-    control: (identity) => createControlClient(cli.clock, identity, paths(identity).control_socket),
+    control: (identity) => createControlClient(identity, paths(identity).control_socket),
     hub: () => createHubClient(cli.fetch, findHub(home, readConfig()), readOperatorToken(home)),
   }
 }

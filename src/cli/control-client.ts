@@ -1,20 +1,15 @@
-/**
- * A persona's control socket as a command sees it: one request, one answer, and the connection that
- * tells when the daemon is gone. JSON-RPC 2.0, one message a line.
- */
-import net from 'node:net'
-import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
+/** A persona's control socket as a command sees it: four verbs, a connection for each. */
+import type { z } from 'zod'
 import {
   type ControlVerb,
   DaemonStatus,
   NotifyResult,
   ResumeResult,
-  RpcResponse,
   ShutdownResult,
 } from '../contracts/control.ts'
+import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { z } from 'zod'
+import { connectLocally } from '../system/local-socket.ts'
 
 export interface ControlClient {
   identity: string
@@ -26,9 +21,16 @@ export interface ControlClient {
 }
 
 /** @throws `daemon_unreachable` where no daemon listens, `timed_out`, or what the daemon refuses with. */
-export function createControlClient(clock: Clock, identity: string, control_socket: string): ControlClient {
-  const ask = async <T extends z.ZodType>(verb: ControlVerb, schema: T): Promise<z.output<T>> =>
-    schema.parse(await exchange(clock, identity, control_socket, verb))
+export function createControlClient(identity: string, control_socket: string): ControlClient {
+  const ask = async <T extends z.ZodType>(verb: ControlVerb, schema: T): Promise<z.output<T>> => {
+    const parsed = schema.safeParse(await exchange(identity, control_socket, verb))
+    if (parsed.success) return parsed.data
+    throw new TurnbellError('daemon_unreachable', {
+      detail: `${identity}'s daemon answers, but not as this version of turnbell expects`,
+      hint: `Restart it with the installed version: \`turnbell shutdown --persona ${identity}\`.`,
+      cause: parsed.error,
+    })
+  }
   return {
     identity,
     status: () => ask('status', DaemonStatus),
@@ -38,80 +40,29 @@ export function createControlClient(clock: Clock, identity: string, control_sock
   }
 }
 
-async function exchange(
-  clock: Clock,
-  identity: string,
-  socket_path: string,
-  method: ControlVerb,
-): Promise<unknown> {
-  const line = await new Promise<string>((resolve, reject) => {
-    const socket = net.connect(socket_path)
-    let text = ''
-    const timer = clock.after(LIMITS.control_answer_ms, () => {
-      socket.destroy()
-      reject(
-        new TurnbellError('timed_out', {
-          detail: `${identity}'s daemon did not answer within ${LIMITS.control_answer_ms} ms`,
-        }),
-      )
-    })
-    const fail = (error: TurnbellError) => {
-      timer.cancel()
-      socket.destroy()
-      reject(error)
-    }
-    socket.setEncoding('utf8')
-    socket.on('connect', () =>
-      socket.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { identity } })}\n`),
-    )
-    socket.on('data', (chunk) => {
-      text += String(chunk)
-      const end = text.indexOf('\n')
-      if (end === -1 && text.length <= LIMITS.line_bytes_max) return
-      timer.cancel()
-      socket.destroy()
-      resolve(text.slice(0, end === -1 ? undefined : end))
-    })
-    socket.on('error', (cause) => fail(refused(identity, socket_path, cause)))
-    socket.on('close', () =>
-      fail(
-        new TurnbellError('daemon_unreachable', {
-          detail: `${identity}'s daemon closed the connection without an answer`,
-        }),
-      ),
-    )
+async function exchange(identity: string, control_socket: string, verb: ControlVerb): Promise<unknown> {
+  const peer = await connectLocally(control_socket).catch((error: unknown) => {
+    throw refused(identity, control_socket, error)
   })
-  return answerOf(identity, line)
-}
-
-function answerOf(identity: string, line: string): unknown {
-  const garbled = (cause: unknown) =>
-    new TurnbellError('daemon_unreachable', {
-      detail: `what listens on ${identity}'s control socket does not answer as a daemon`,
-      cause,
-    })
-  let response: RpcResponse
   try {
-    response = RpcResponse.parse(JSON.parse(line))
-  } catch (cause) {
-    throw garbled(cause)
+    return await peer.request(verb, { identity }, LIMITS.control_answer_ms)
+  } finally {
+    peer.close()
   }
-  if (response.error === undefined) return response.result
-  const problem = Problem.safeParse(response.error.data)
-  if (problem.success) throw fromProblem(problem.data)
-  throw garbled(response.error.message)
 }
 
-function refused(identity: string, socket_path: string, cause: NodeJS.ErrnoException): TurnbellError {
+function refused(identity: string, control_socket: string, error: unknown): unknown {
+  const cause = error instanceof TurnbellError ? (error.cause as NodeJS.ErrnoException) : null
+  if (cause === null) return error
   if (cause.code === 'EACCES' || cause.code === 'EPERM') {
     return new TurnbellError('home_not_permitted', {
-      detail: `${socket_path} belongs to another user`,
+      detail: `${control_socket} belongs to another user`,
       hint: 'Only the owner of a daemon can talk to it.',
       cause,
     })
   }
   return new TurnbellError('daemon_unreachable', {
-    detail: `no daemon of ${identity} listens on ${socket_path} (${cause.code ?? cause.message})`,
+    detail: `no daemon of ${identity} listens on ${control_socket} (${cause.code ?? cause.message})`,
     hint: `Start it with \`turnbell daemon --persona ${identity}\` or \`turnbell up\`.`,
     cause,
   })

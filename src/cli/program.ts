@@ -6,6 +6,7 @@ import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
 import { registerCall } from './commands/call.ts'
 import { registerControl } from './commands/control.ts'
+import { registerDemo } from './commands/demo.ts'
 import { registerPaths } from './commands/paths.ts'
 import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
@@ -33,6 +34,7 @@ export function createProgram(cli: Cli): Command {
     .configureOutput({ writeOut: (text) => void cli.stdout.write(text), writeErr: () => {} })
     .exitOverride()
   registerUp(program, cli)
+  registerDemo(program, cli)
   registerBundles(program, cli)
   registerStatus(program, cli)
   registerControl(program, cli)

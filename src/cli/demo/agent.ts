@@ -1,0 +1,132 @@
+/**
+ * A scripted agent: what Claude Code with its plugin is to a persona, in a few lines. It attaches to the
+ * daemon's surface.sock, begins a turn when it is rung, drains through the hub with a token of its own,
+ * and says when its turn is over. It keeps a diary, which is what the demo is judged by.
+ */
+import type { SurfaceReport } from '../../contracts/control.ts'
+import { ReportAnswer } from '../../contracts/control.ts'
+import { Doorbell } from '../../contracts/doorbell.ts'
+import type { Json, SessionId, SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { type DrainedSignal, DrainResult, Receipt, type SendInput } from '../../contracts/signal.ts'
+import type { RpcParams, RpcPeer } from '../../ports/rpc.ts'
+import { connectLocally } from '../../system/local-socket.ts'
+import type { HubClient } from '../hub-client.ts'
+import type { z } from 'zod'
+
+export interface Turn {
+  turn_seq: number
+  /** What started it: a doorbell, or the agent itself (a person typed something). */
+  started_by: 'doorbell' | 'itself'
+  bells: Doorbell[]
+  drained: DrainedSignal[]
+}
+
+export interface Diary {
+  turns: Turn[]
+  /** Doorbells that came while a turn was running: there must be none. */
+  bells_mid_turn: Doorbell[]
+}
+
+export interface Agent {
+  identity: string
+  session_id: SessionId
+  diary: Diary
+  isBusy(): boolean
+  /** Begins a turn by itself. */
+  beginTurn(): Promise<void>
+  drain(): Promise<DrainedSignal[]>
+  send(input: Omit<z.input<typeof SendInput>, 'from'>): Promise<Receipt>
+  ack(signal_ids: SignalId[], result?: Json): Promise<void>
+  /** Ends the turn. */
+  endTurn(): Promise<void>
+  leave(): void
+}
+
+export interface AgentNeeds {
+  identity: string
+  session_id: SessionId
+  surface_socket: string
+  /** As this agent; made anew for each call, because the hub may have another address by then. */
+  hub: () => Promise<HubClient>
+  /** It was rung: a turn has begun. */
+  onRung: (turn: Turn) => void
+  onBroken: (error: unknown) => void
+}
+
+export async function startAgent(needs: AgentNeeds): Promise<Agent> {
+  const { identity, session_id } = needs
+  const diary: Diary = { turns: [], bells_mid_turn: [] }
+  let turn: Turn | null = null
+
+  const status = (): SurfaceReport => {
+    const bell = turn?.bells.at(-1)
+    return {
+      surface: 'mcp',
+      session_id,
+      delivery: 'push',
+      turn: turn === null ? 'idle' : 'busy',
+      turn_seq: diary.turns.length,
+      ...(bell === undefined ? {} : { seen_doorbell_id: bell.doorbell_id }),
+    }
+  }
+  const report = async (): Promise<void> => {
+    const answer = await peer.request('status', status() as RpcParams, LIMITS.shim_answer_ms)
+    ReportAnswer.parse(answer)
+  }
+  const begin = (started_by: Turn['started_by'], bells: Doorbell[]): Turn => {
+    turn = { turn_seq: diary.turns.length + 1, started_by, bells, drained: [] }
+    diary.turns.push(turn)
+    return turn
+  }
+
+  const onRing = (params: RpcParams): Json => {
+    const bell = Doorbell.parse(params['doorbell'])
+    if (turn !== null) {
+      diary.bells_mid_turn.push(bell)
+      return { accepted: false, proof: 'deferred' }
+    }
+    const begun = begin('doorbell', [bell])
+    // The report follows the answer: first the bell is taken, then it is seen inside a turn.
+    report().then(() => needs.onRung(begun), needs.onBroken)
+    return { accepted: true, proof: 'sent' }
+  }
+
+  const peer: RpcPeer = await connectLocally(needs.surface_socket, {
+    onRequest: (method, params) => {
+      if (method === 'notify_surface') return onRing(params)
+      return method === 'status' ? (status() as RpcParams) : {}
+    },
+  })
+  await report()
+
+  const call = async <T extends z.ZodType>(action: string, params: unknown, answer: T) =>
+    (await needs.hub()).ask('signals', action, params, answer)
+
+  return {
+    identity,
+    session_id,
+    diary,
+    isBusy: () => turn !== null,
+    async beginTurn() {
+      begin('itself', [])
+      await report()
+    },
+    async drain() {
+      const { signals } = await call('pending', { limit: LIMITS.drain_limit_max }, DrainResult)
+      turn?.drained.push(...signals)
+      return signals
+    },
+    send: (input) => call('send', input, Receipt),
+    async ack(signal_ids, result) {
+      await (
+        await needs.hub()
+      ).call('signals', 'ack', { signal_ids, ...(result === undefined ? {} : { result }) })
+    },
+    async endTurn() {
+      turn = null
+      await report()
+    },
+    leave: () => peer.close(),
+  }
+}

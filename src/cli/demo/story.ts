@@ -1,0 +1,56 @@
+/** The demo's steps as they happen, each with its time, and the waiting between them. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Clock } from '../../ports/clock.ts'
+
+export interface Step {
+  at_ms: number
+  text: string
+}
+
+export interface Story {
+  steps: Step[]
+  chapter(title: string): void
+  tell(text: string): void
+  elapsed_ms(): number
+  /** Waits for a condition; what takes too long has failed. */
+  until<T>(what: string, probe: () => Promise<T> | T): Promise<NonNullable<Exclude<T, false>>>
+  /** What went wrong beside the script ends the next wait. */
+  broken: (error: unknown) => void
+}
+
+const POLL_MS = 10
+const PATIENCE_MS = 15_000
+
+export function createStory(clock: Clock, print: (line: string, kind: 'chapter' | 'step') => void): Story {
+  const started = clock.monotonic()
+  const steps: Step[] = []
+  let failure: { error: unknown } | null = null
+  const elapsed_ms = () => Math.round(clock.monotonic() - started)
+  const story: Story = {
+    steps,
+    elapsed_ms,
+    chapter: (title) => print(title, 'chapter'),
+    tell(text) {
+      const at_ms = elapsed_ms()
+      steps.push({ at_ms, text })
+      print(`${String(at_ms).padStart(6)} ms  ${text}`, 'step')
+    },
+    async until(what, probe) {
+      const deadline = clock.monotonic() + PATIENCE_MS
+      for (;;) {
+        if (failure !== null) throw failure.error
+        const value = await probe()
+        if (value !== false && value !== null && value !== undefined) return value as never
+        if (clock.monotonic() > deadline) {
+          throw new TurnbellError('timed_out', {
+            detail: `waited ${PATIENCE_MS} ms in vain: ${what}`,
+            hint: 'Run `turnbell demo --keep` and look at the logs of its home.',
+          })
+        }
+        await new Promise<void>((resolve) => void clock.after(POLL_MS, resolve))
+      }
+    },
+    broken: (error) => void (failure ??= { error }),
+  }
+  return story
+}
