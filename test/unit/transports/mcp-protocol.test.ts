@@ -1,0 +1,366 @@
+/** MCP by hand: what official clients never send, and what they need when a hub has restarted. */
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
+import { FACADES } from '../../../src/facades/all.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+
+let hub: SmallHub
+let cancelled: Promise<'written' | 'broken'>
+let entered: () => void
+let open: () => void
+
+const holding = defineFacade({
+  name: 'holding',
+  summary: 'Holds a call until it is let go.',
+  compact: 'Holds.',
+  facet: 'core',
+  micro: false,
+  actions: {
+    hold: defineAction({
+      summary: 'Holds.',
+      mutates: true,
+      input: z.strictObject({}),
+      output: z.object({}),
+      errors: [],
+      allow: ['agent'],
+      handle: async (_, { answered }) => {
+        cancelled = answered
+        const opened = new Promise<void>((resolve) => (open = resolve))
+        entered()
+        await opened
+        return {}
+      },
+    }),
+  },
+})
+
+beforeAll(async () => {
+  hub = await startSmallHub({ facades: [...FACADES, holding] })
+  for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+})
+afterAll(() => hub.close())
+
+const rpc = (method: string, params: object = {}, id: number | string = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+})
+const INITIALIZE = rpc('initialize', {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'raw', version: '1' },
+})
+
+function post(
+  body: unknown,
+  headers: Record<string, string> = {},
+  token = hub.token('ada'),
+): Promise<Answer> {
+  return hub.request('POST', '/mcp', { token, body, headers })
+}
+
+async function session(token = hub.token('ada')): Promise<string> {
+  const answer = await post(INITIALIZE, {}, token)
+  return answer.headers.get('mcp-session-id') as string
+}
+
+describe('a session of the 2025 era', () => {
+  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('speaks %s', async (version) => {
+    const answer = await post(
+      rpc('initialize', {
+        protocolVersion: version,
+        capabilities: {},
+        clientInfo: { name: 'x', version: '1' },
+      }),
+    )
+    expect(answer.body['result']).toMatchObject({
+      protocolVersion: version,
+      serverInfo: { name: 'turnbell' },
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+    })
+    expect(answer.headers.get('mcp-session-id')).toMatch(/^[0-9A-Z]{26}$/)
+  })
+
+  test('meets a client of the future with the newest that both know', async () => {
+    const answer = await post(
+      rpc('initialize', {
+        protocolVersion: '2099-01-01',
+        capabilities: {},
+        clientInfo: { name: 'x', version: '1' },
+      }),
+    )
+    expect(answer.body['result']).toMatchObject({ protocolVersion: '2025-11-25' })
+  })
+
+  test('that this hub never heard of is made anew: the hub was restarted', async () => {
+    const answer = await post(rpc('tools/list'), { 'mcp-session-id': 'from-before-the-restart' })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('mcp-session-id')).toBe('from-before-the-restart')
+  })
+
+  test('is over once it was ended', async () => {
+    const id = await session()
+    const end = () =>
+      hub.request('DELETE', '/mcp', { token: hub.token('ada'), headers: { 'mcp-session-id': id } })
+    expect((await end()).status).toBe(200)
+    expect((await end()).status).toBe(404)
+    const after = await post(rpc('tools/list'), { 'mcp-session-id': id })
+    expect(after.status).toBe(404)
+    expect(after.body).toMatchObject({ error: { message: 'Session not found' } })
+  })
+
+  test('is nobody else’s', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    expect((await post(rpc('tools/list'), headers, hub.token('bob'))).status).toBe(404)
+    expect((await post(rpc('tools/list'), headers, hub.token('ada', 'observer'))).status).toBe(404)
+    expect((await hub.request('DELETE', '/mcp', { token: hub.token('bob'), headers })).status).toBe(404)
+    expect((await post(rpc('tools/list'), headers)).status).toBe(200)
+  })
+
+  test('is not needed for a single call', async () => {
+    const answer = await post(rpc('tools/call', { name: 'signals_pending', arguments: {} }))
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('mcp-session-id')).toBeNull()
+    expect(answer.body['result']).toMatchObject({ structuredContent: { signals: [] } })
+    const subscribed = await post(rpc('resources/subscribe', { uri: 'turnbell://signals/ada/pending' }))
+    expect(subscribed.body['error']).toMatchObject({ message: expect.stringContaining('session') as string })
+  })
+
+  test('may not subscribe to another persona’s queue', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const answer = await post(rpc('resources/subscribe', { uri: 'turnbell://signals/bob/pending' }), headers)
+    expect(answer.body['error']).toMatchObject({
+      message: expect.stringContaining('identity_mismatch') as string,
+    })
+  })
+
+  test('keeps apart two requests with the same id', async () => {
+    const calls = ['ada', 'bob'].map((identity) =>
+      post(rpc('resources/list', {}, 7), {}, hub.token(identity)).then((answer) => answer.body),
+    )
+    expect(await Promise.all(calls)).toMatchObject([
+      { id: 7, result: { resources: [{ uri: 'turnbell://signals/ada/pending' }] } },
+      { id: 7, result: { resources: [{ uri: 'turnbell://signals/bob/pending' }] } },
+    ])
+  })
+
+  test('gets a batch answered as a batch, notifications left out', async () => {
+    const answer = await post([
+      rpc('ping', {}, 'a'),
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      rpc('no/such/method', {}, 2),
+    ])
+    const answers = answer.body as unknown as { id: unknown }[]
+    expect(answers).toHaveLength(2)
+    expect(answers).toContainEqual({ jsonrpc: '2.0', id: 'a', result: {} })
+    expect(answers).toContainEqual(
+      expect.objectContaining({ id: 2, error: expect.objectContaining({ code: -32601 }) as object }),
+    )
+  })
+
+  test('gets 202 for what needs no answer', async () => {
+    const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    expect([answer.status, answer.text]).toEqual([202, ''])
+  })
+
+  test('cancels a call: the connection closes and the answer counts as not delivered', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const inside = new Promise<void>((resolve) => (entered = resolve))
+    const call = post(rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'c1'), headers)
+    const failed = expect(call).rejects.toThrow()
+    await inside
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c1' } }, headers)
+    await failed
+    expect(await cancelled).toBe('broken')
+    open()
+  })
+
+  test('cannot cancel another session’s call', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const inside = new Promise<void>((resolve) => (entered = resolve))
+    const call = post(rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'c2'), headers)
+    await inside
+    const others = { 'mcp-session-id': await session(hub.token('bob')) }
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c2' } }
+    expect((await post(cancel, others, hub.token('bob'))).status).toBe(202)
+    expect((await post(cancel)).status).toBe(202)
+    open()
+    expect((await call).status).toBe(200)
+    expect(await cancelled).toBe('written')
+  })
+})
+
+describe('the stream of a session', () => {
+  const streams: IncomingMessage[] = []
+  const stream = async (headers: Record<string, string>, token = hub.token('ada')) => {
+    const outgoing = httpRequest({
+      host: '127.0.0.1',
+      port: hub.port,
+      path: '/mcp',
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers },
+    })
+    const incoming = await new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve).end())
+    streams.push(incoming)
+    const heard = { status: incoming.statusCode, text: '', ended: false }
+    incoming.on('data', (chunk: Buffer) => (heard.text += chunk.toString()))
+    incoming.on('end', () => (heard.ended = true))
+    return heard
+  }
+
+  test('carries what the session subscribed to, and nothing after it unsubscribed', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const heard = await stream(headers)
+    const uri = 'turnbell://signals/ada/pending'
+    const push = () =>
+      hub.request('POST', '/api/signals/send', { body: { to: 'ada', intent: 'x', priority: 0 } })
+    await push()
+    await post(rpc('resources/subscribe', { uri }), headers)
+    await push()
+    await eventually('the update', () => heard.text.includes('notifications/resources/updated'))
+    await post(rpc('resources/unsubscribe', { uri }), headers)
+    await push()
+    hub.mcp.toolsChanged()
+    await eventually('the list changed', () => heard.text.includes('notifications/tools/list_changed'))
+    expect(heard.text.match(/resources\/updated/g)).toHaveLength(1)
+    expect(heard.text).not.toContain('payload')
+  })
+
+  test('is one: a new one takes the place of the old', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const first = await stream(headers)
+    await stream(headers)
+    await eventually('the first one ends', () => first.ended)
+  })
+
+  test('needs a session and an Accept header', async () => {
+    expect((await stream({})).status).toBe(405)
+    expect((await stream({ 'mcp-session-id': await session(), accept: 'application/json' })).status).toBe(405)
+    expect((await stream({ 'mcp-session-id': await session(hub.token('bob')) })).status).toBe(404)
+  })
+
+  afterAll(() => streams.forEach((incoming) => incoming.destroy()))
+})
+
+describe('a request that is no MCP', () => {
+  test.each([
+    ['no JSON', '{"jsonrpc"', 400, -32700],
+    ['no JSON-RPC', { hello: 1 }, 400, -32600],
+    ['an empty batch', [], 400, -32600],
+    [
+      'a batch that is too long',
+      Array.from({ length: LIMITS.mcp_batch_max + 1 }, (_, n) => rpc('ping', {}, n)),
+      400,
+      -32600,
+    ],
+    ['initialize in a batch', [INITIALIZE, rpc('ping')], 400, -32600],
+  ])('is refused: %s', async (_, body, status, code) => {
+    const answer = await post(body)
+    expect(answer.status).toBe(status)
+    expect(answer.body['error']).toMatchObject({ code })
+  })
+
+  test('is refused: another content type, another method, another version', async () => {
+    expect((await post('x', { 'content-type': 'text/plain' })).status).toBe(415)
+    const put = await hub.request('PUT', '/mcp', { body: {} })
+    expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE'])
+    const version = await post(rpc('ping'), { 'mcp-protocol-version': '1999-01-01' })
+    expect(version.status).toBe(400)
+    expect(version.text).toContain('2025-11-25')
+  })
+})
+
+describe('the 2026-07-28 era', () => {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const modern = (
+    method: string,
+    params: object = {},
+    headers: Record<string, string> = {},
+    token?: string,
+  ) =>
+    post(
+      rpc(method, { ...params, _meta: meta }),
+      {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+      token,
+    )
+
+  test('is discovered, without a session', async () => {
+    const answer = await modern('server/discover')
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('mcp-session-id')).toBeNull()
+    expect(answer.body['result']).toMatchObject({
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+      instructions: expect.stringContaining('doorbell') as string,
+    })
+  })
+
+  test('lists per caller', async () => {
+    const names = async (token: string) =>
+      (
+        (await modern('tools/list', {}, {}, token)).body['result'] as unknown as { tools: { name: string }[] }
+      ).tools.map(({ name }) => name)
+    expect(await names(hub.token('ada'))).toEqual(['signals_pending', 'signals', 'holding'])
+    expect(await names(hub.token('ada', 'observer'))).toEqual(['signals'])
+    expect(await names(hub.token('ada', 'daemon'))).toEqual([])
+  })
+
+  test('answers a call the same way directly and through the entry', async () => {
+    const call = (name: string) =>
+      modern(
+        'tools/call',
+        { name: 'signals', arguments: { action: 'inbox', params: { status: ['dead'] } } },
+        { 'mcp-name': name },
+      )
+    const direct = await call('signals')
+    const entry = await call('=?base64?c2lnbmFscw==?=')
+    expect(direct.status).toBe(200)
+    expect(direct.body).toEqual(entry.body)
+    expect(direct.headers.get('content-type')).toBe(entry.headers.get('content-type'))
+  })
+
+  test('refuses headers that say something else than the body', async () => {
+    const call = { name: 'signals_pending', arguments: { peek: true } }
+    expect((await modern('tools/call', call, { 'mcp-name': 'signals' })).status).toBe(400)
+    expect((await modern('tools/call', call, { 'mcp-method': 'tools/list' })).status).toBe(400)
+    expect((await modern('tools/call', call, { 'mcp-protocol-version': '2025-11-25' })).status).toBe(400)
+    expect((await modern('tools/call', call)).status).toBe(400)
+  })
+
+  test('has no subscription to another persona’s queue', async () => {
+    const answer = await modern('subscriptions/listen', {
+      notifications: { resourceSubscriptions: ['turnbell://signals/bob/pending', 'file:///etc/passwd'] },
+    })
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('notifications/subscriptions/acknowledged')
+    expect(answer.text).not.toContain('bob')
+  })
+})
+
+test('the operator sees every queue as a resource, and reads without draining', async () => {
+  const asOperator = (method: string, params: object = {}) => post(rpc(method, params), {}, hub.operator)
+  const listed = (await asOperator('resources/list')).body['result'] as unknown as {
+    resources: { uri: string }[]
+  }
+  expect(listed.resources.map(({ uri }) => uri)).toEqual([
+    'turnbell://signals/ada/pending',
+    'turnbell://signals/bob/pending',
+  ])
+  const before = hub.store.pendingCount('ada')
+  const read = await asOperator('resources/read', { uri: 'turnbell://signals/ada/pending' })
+  expect(read.body['result']).toMatchObject({ contents: [{ mimeType: 'application/json' }] })
+  expect(hub.store.pendingCount('ada')).toBe(before)
+})
