@@ -4,9 +4,17 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 
+export interface MemoryEventLogOptions {
+  events_max?: number
+  /** What was there before, oldest first. */
+  before?: readonly HubEvent[]
+  /** New events come after this one. */
+  last_seq?: number
+}
+
 export function createMemoryEventLog(
   clock: Pick<Clock, 'now'>,
-  { events_max = LIMITS.event_log_events_max, before = [] as HubEvent[], last_seq = 0 } = {},
+  { events_max = LIMITS.event_log_events_max, before = [], last_seq = 0 }: MemoryEventLogOptions = {},
 ): EventLog {
   /** Trimmed to `events_max` only once it is twice as long, so that an append stays cheap. */
   let events = before.slice(-events_max)

@@ -1,0 +1,870 @@
+/**
+ * What every signal store promises, in the order of `ports/signal-store.ts`. A bug found in one store
+ * becomes a case here.
+ */
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Signal } from '../../src/contracts/signal.ts'
+import type { Drained, SignalStore } from '../../src/ports/signal-store.ts'
+import type { Retention } from '../../src/storage/retention.ts'
+import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { DAY_MS, signalMaker, type SignalMaker } from '../support/signals.ts'
+
+export interface OpenedStore {
+  store: SignalStore
+  /** What is there after the process was killed. A store that nothing survives answers with itself. */
+  afterKill(): Promise<SignalStore>
+  /** What is there after a clean close. */
+  afterClose(): Promise<SignalStore>
+}
+
+const RETENTION: Retention = {
+  deliveries_max: 5,
+  idempotency_window_ms: DAY_MS,
+  finished_retention_ms: 7 * DAY_MS,
+}
+
+export function describeSignalStore(
+  name: string,
+  open: (clock: FakeClock, retention: Retention) => Promise<OpenedStore>,
+): void {
+  describe(`signal store: ${name}`, () => {
+    let clock: FakeClock
+    let make: SignalMaker
+    let opened: OpenedStore
+    let store: SignalStore
+
+    beforeEach(async () => {
+      clock = fakeClock()
+      make = signalMaker(clock)
+      opened = await open(clock, RETENTION)
+      store = opened.store
+    })
+
+    const append = async (...signals: Partial<Signal>[]): Promise<Signal[]> => {
+      const made = signals.map((what) => make.signal(what))
+      await Promise.all(made.map((signal) => store.append(signal)))
+      return made
+    }
+    const drain = (limit = 100, identity = 'bob', lease = make.lease()) =>
+      store.drain(identity, { ...lease, limit, now: make.at() })
+    const ids = (drained: readonly Drained[]) => drained.map(({ signal }) => signal.signal_id)
+    const pending = (identity = 'bob') => store.peek(identity, 1000).map((entry) => entry.signal_id)
+    const status = async (signal_id: string) => (await store.read(signal_id))?.status
+
+    describe('append', () => {
+      test('seqs grow by one in the order of the calls', async () => {
+        const answers = await Promise.all([1, 2, 3].map(() => store.append(make.signal())))
+        expect(answers.map(({ seq }) => seq)).toEqual([1, 2, 3])
+        expect((await store.append(make.signal())).seq).toBe(4)
+      })
+
+      test('an accepted signal survives a kill, with everything it says', async () => {
+        const full = make.signal({
+          topic: 'a "quoted" topic\n',
+          payload: { text: 'ünïcödé \u2028 🔔', list: [1, -2.5, null, true, { deep: [] }], empty: '' },
+          priority: 9,
+          reply_to: 'carl',
+          in_reply_to: make.id(),
+          to_session: 'session "7"',
+          broadcast_id: make.id(),
+          idempotency_key: 'key "1" \\ ü',
+          intent: 'review/please',
+          origin: 'human',
+          from: 'operator',
+        })
+        const bare = make.signal({ payload: null })
+        await store.append(full)
+        await store.append(bare)
+        store = await opened.afterKill()
+        expect((await store.look('bob', 10)).map(({ signal }) => signal)).toEqual([full, bare])
+      })
+
+      test('seqs and ids go on after a kill, also when the newest signals are gone', async () => {
+        const [first, second] = await append({}, {})
+        store = await opened.afterKill()
+        expect(store.health()).toMatchObject({ last_seq: 2, last_signal_id: second?.signal_id })
+        expect((await store.append(make.signal())).seq).toBe(3)
+        expect(pending()[0]).toBe(first?.signal_id)
+      })
+
+      test('a known key answers with the first signal and stores nothing', async () => {
+        const first = make.signal({ idempotency_key: 'k' })
+        const answer = await store.append(first)
+        const again = await store.append(make.signal({ idempotency_key: 'k', payload: 'other', to: 'carl' }))
+        expect(again).toEqual({ ...answer, repeated: true })
+        expect(store.health().signals).toBe(1)
+        expect(store.pendingCount('carl')).toBe(0)
+        expect((await store.append(make.signal())).seq).toBe(2)
+      })
+
+      test('a key that is just being stored is known already', async () => {
+        const first = make.signal({ idempotency_key: 'k' })
+        const answers = await Promise.all([
+          store.append(first),
+          store.append(make.signal({ idempotency_key: 'k' })),
+        ])
+        expect(answers).toEqual([
+          { seq: 1, signal_id: first.signal_id, repeated: false },
+          { seq: 1, signal_id: first.signal_id, repeated: true },
+        ])
+      })
+
+      test('a key belongs to its sender', async () => {
+        await append(
+          { idempotency_key: 'k' },
+          { idempotency_key: 'k', from: 'carl' },
+          { idempotency_key: 'k2' },
+        )
+        expect(store.health().signals).toBe(3)
+      })
+
+      test('a sender and a key are never taken apart differently', async () => {
+        await append({ from: 'a', idempotency_key: 'b c' }, { from: 'a-b', idempotency_key: 'c' })
+        await append({ from: 'a', idempotency_key: 'b' }, { from: 'a', idempotency_key: ' b' })
+        expect(store.health().signals).toBe(4)
+      })
+
+      test('a key is known for 24 hours, across a kill, and whatever became of the signal', async () => {
+        const [first] = await append({ idempotency_key: 'k' })
+        await store.complete('bob', [first!.signal_id], 'done', make.at())
+        store = await opened.afterKill()
+        await clock.advance(DAY_MS - 1)
+        expect(await store.append(make.signal({ idempotency_key: 'k' }))).toEqual({
+          seq: 1,
+          signal_id: first?.signal_id,
+          repeated: true,
+        })
+        await clock.advance(1)
+        const second = make.signal({ idempotency_key: 'k' })
+        expect(await store.append(second)).toEqual({ seq: 2, signal_id: second.signal_id, repeated: false })
+        store = await opened.afterKill()
+        // From now on the second one answers.
+        expect(await store.append(make.signal({ idempotency_key: 'k' }))).toMatchObject({
+          seq: 2,
+          repeated: true,
+        })
+      })
+
+      test('a clock that steps back makes no key forgotten', async () => {
+        await append({ idempotency_key: 'k' })
+        clock.setBack(3 * DAY_MS)
+        expect(await store.append(make.signal({ idempotency_key: 'k' }))).toMatchObject({
+          seq: 1,
+          repeated: true,
+        })
+      })
+
+      test('a signal counts as waiting from the call on', async () => {
+        const appended = store.append(make.signal())
+        expect(store.pendingCount('bob')).toBe(1)
+        await appended
+        expect(store.pendingCount('bob')).toBe(1)
+      })
+    })
+
+    describe('appendAll', () => {
+      test('stores all of them, in order', async () => {
+        await append({})
+        const signals = ['bob', 'carl', 'dora'].map((to) => make.signal({ to, payload: to.repeat(1000) }))
+        expect(await store.appendAll(signals)).toEqual([2, 3, 4])
+        store = await opened.afterKill()
+        for (const { to, signal_id } of signals) expect(pending(to).at(-1)).toBe(signal_id)
+        expect(store.health()).toMatchObject({ signals: 4, last_seq: 4 })
+      })
+
+      test('of nothing changes nothing', async () => {
+        expect(await store.appendAll([])).toEqual([])
+        expect(store.health().last_seq).toBe(0)
+      })
+
+      test('answers a known key with the first seq, also one of the same call', async () => {
+        await append({ idempotency_key: 'k' })
+        const signals = [
+          make.signal(),
+          make.signal({ idempotency_key: 'k' }),
+          make.signal({ idempotency_key: 'new' }),
+          make.signal({ idempotency_key: 'new' }),
+          make.signal(),
+        ]
+        expect(await store.appendAll(signals)).toEqual([2, 1, 3, 3, 4])
+        store = await opened.afterKill()
+        expect(store.health().signals).toBe(4)
+      })
+    })
+
+    describe('recall', () => {
+      test('answers what an append would answer as repeated', async () => {
+        expect(store.recall('ada', 'k')).toBeNull()
+        const [first] = await append({ idempotency_key: 'k' })
+        const answer = { seq: 1, signal_id: first?.signal_id }
+        expect(store.recall('ada', 'k')).toEqual(answer)
+        expect(store.recall('bob', 'k')).toBeNull()
+        expect(store.recall('ada', 'other')).toBeNull()
+        store = await opened.afterKill()
+        expect(store.recall('ada', 'k')).toEqual(answer)
+        await clock.advance(DAY_MS)
+        expect(store.recall('ada', 'k')).toBeNull()
+      })
+    })
+
+    describe('peek, pendingCount and look', () => {
+      test('the highest priority comes first, then the oldest', async () => {
+        const made = await append(
+          { priority: 3 },
+          { priority: 0 },
+          { priority: 9 },
+          { priority: 3 },
+          { priority: 9 },
+          { priority: 5, to: 'carl' },
+        )
+        const expected = [2, 4, 0, 3, 1].map((place) => made[place]?.signal_id)
+        expect(pending()).toEqual(expected)
+        expect(store.peek('bob', 2).map((entry) => entry.signal_id)).toEqual(expected.slice(0, 2))
+        expect(ids(await store.look('bob', 3))).toEqual(expected.slice(0, 3))
+        expect(store.pendingCount('bob')).toBe(5)
+        store = await opened.afterKill()
+        expect(pending()).toEqual(expected)
+      })
+
+      test('an entry is metadata, and nothing changes by looking', async () => {
+        const [signal] = await append({ from: 'carl', intent: 'ask', priority: 7 })
+        const entry = { signal_id: signal?.signal_id, seq: 1, from: 'carl', intent: 'ask', priority: 7 }
+        expect(store.peek('bob', 10)).toEqual([entry])
+        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 1 }])
+        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 1 }])
+        expect(await status(signal!.signal_id)).toBe('pending')
+      })
+
+      test('a persona nobody wrote to has nothing', async () => {
+        expect(store.peek('nobody', 10)).toEqual([])
+        expect(store.pendingCount('nobody', ['s'])).toBe(0)
+        expect(await store.look('nobody', 10)).toEqual([])
+        expect(await drain(10, 'nobody')).toEqual([])
+      })
+
+      test('what is addressed to other sessions is left out', async () => {
+        const [all, mine, theirs] = await append({}, { to_session: 'mine' }, { to_session: 'theirs' })
+        const shown = [all?.signal_id, mine?.signal_id]
+        const check = async () => {
+          expect(store.peek('bob', 10, ['theirs', 'gone']).map((entry) => entry.signal_id)).toEqual(shown)
+          expect(store.pendingCount('bob', ['theirs'])).toBe(2)
+          expect(store.pendingCount('bob', ['unheard of'])).toBe(3)
+          expect(store.pendingCount('bob')).toBe(3)
+          expect(ids(await store.look('bob', 10, ['theirs']))).toEqual(shown)
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+        const request = { ...make.lease(), limit: 10, now: make.at(), except_sessions: ['theirs'] }
+        expect(ids(await store.drain('bob', request))).toEqual(shown)
+        expect(pending()).toEqual([theirs?.signal_id])
+      })
+    })
+
+    describe('drain', () => {
+      test('hands out in order, up to the limit, and hides what it handed out', async () => {
+        const made = await append({ priority: 1 }, { priority: 8 }, { priority: 8 })
+        const lease = make.lease('s-1')
+        const drained = await drain(2, 'bob', lease)
+        expect(drained).toEqual([
+          { signal: made[1], seq: 2, deliveries: 1 },
+          { signal: made[2], seq: 3, deliveries: 1 },
+        ])
+        expect(pending()).toEqual([made[0]?.signal_id])
+        expect(await store.read(made[1]!.signal_id)).toMatchObject({
+          status: 'acked',
+          deliveries: 1,
+          leased_to: 's-1',
+          drain_id: lease.drain_id,
+          stages: { drained_at: make.at(), confirmed_at: null },
+        })
+        expect(ids(await drain())).toEqual([made[0]?.signal_id])
+        expect(await drain()).toEqual([])
+      })
+
+      test('two drains at the same moment share no signal', async () => {
+        const made = await append(...Array.from({ length: 10 }, () => ({})))
+        const drains = await Promise.all([drain(4), drain(4), drain(4)])
+        expect(drains.map(({ length }) => length)).toEqual([4, 4, 2])
+        expect(drains.flatMap(ids)).toEqual(made.map(({ signal_id }) => signal_id))
+      })
+
+      test('sees what was appended before it in the same turn', async () => {
+        const signal = make.signal()
+        const appended = store.append(signal)
+        expect(ids(await drain())).toEqual([signal.signal_id])
+        await appended
+      })
+
+      test('stops before the sum of payloads passes bytes_max, but gives at least one', async () => {
+        // As JSON a text of 98 characters has 100 bytes.
+        const made = await append({ payload: 'x'.repeat(98) }, { payload: 'ü'.repeat(49) }, { payload: 'zz' })
+        const bounded = async (bytes_max: number) => {
+          const lease = make.lease()
+          const drained = ids(await store.drain('bob', { ...lease, limit: 10, now: make.at(), bytes_max }))
+          await store.release(lease.drain_id)
+          return drained.length
+        }
+        expect(await bounded(204)).toBe(3)
+        expect(await bounded(203)).toBe(2)
+        expect(await bounded(199)).toBe(1)
+        expect(await bounded(1)).toBe(1)
+        expect(pending()).toHaveLength(made.length)
+      })
+
+      test('a lease survives a kill', async () => {
+        const [signal] = await append({}, {})
+        const lease = make.lease('s-1')
+        await drain(1, 'bob', lease)
+        store = await opened.afterKill()
+        expect(store.leases()).toEqual([{ ...lease, identity: 'bob', signal_ids: [signal?.signal_id] }])
+        expect(store.pendingCount('bob')).toBe(1)
+        expect(await store.read(signal!.signal_id)).toMatchObject({ status: 'acked', leased_to: 's-1' })
+      })
+    })
+
+    describe('confirm', () => {
+      test("makes the lease's acks final", async () => {
+        const [signal] = await append({})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        await clock.advance(1000)
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([signal?.signal_id])
+        const check = async () => {
+          expect(store.leases()).toEqual([])
+          expect(await store.release(lease.drain_id)).toEqual([])
+          const view = await store.read(signal!.signal_id)
+          expect(view).toMatchObject({ status: 'acked', stages: { confirmed_at: make.at() } })
+          expect(view).not.toHaveProperty('leased_to')
+          expect(view).not.toHaveProperty('drain_id')
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+      })
+
+      test('of an unknown or an empty lease confirms nothing', async () => {
+        expect(await store.confirm(make.id(), make.at())).toEqual([])
+        const lease = make.lease()
+        await append({})
+        await drain(1, 'bob', lease)
+        await store.confirm(lease.drain_id, make.at())
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+      })
+
+      test('that comes after the release still counts, as long as nobody drained again', async () => {
+        const [once, twice] = await append({ priority: 1 }, { priority: 5 })
+        const first = make.lease()
+        await drain(2, 'bob', first)
+        await store.release(first.drain_id)
+        const second = make.lease()
+        await drain(1, 'bob', second)
+        store = await opened.afterKill()
+        expect(await store.confirm(first.drain_id, make.at())).toEqual([once?.signal_id])
+        expect(pending()).toEqual([])
+        expect(await status(once!.signal_id)).toBe('acked')
+        expect(store.leases()).toMatchObject([{ drain_id: second.drain_id, signal_ids: [twice?.signal_id] }])
+        await store.release(second.drain_id)
+        expect(pending()).toEqual([twice?.signal_id])
+      })
+
+      test('counts for one that has died or expired since', async () => {
+        const [dying] = await append({ priority: 9 })
+        let lease = make.lease()
+        for (let delivery = 1; delivery <= 6; delivery += 1) {
+          lease = make.lease()
+          await drain(1, 'bob', lease)
+          await store.release(lease.drain_id)
+        }
+        expect(await status(dying!.signal_id)).toBe('dead')
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([dying?.signal_id])
+        expect(await status(dying!.signal_id)).toBe('acked')
+
+        const [expiring] = await append({ expires_at: make.at(10) })
+        const late = make.lease()
+        await drain(1, 'bob', late)
+        await store.release(late.drain_id)
+        await store.expire(make.at(10))
+        expect(await store.confirm(late.drain_id, make.at())).toEqual([expiring?.signal_id])
+        expect(await status(expiring!.signal_id)).toBe('acked')
+      })
+    })
+
+    describe('release', () => {
+      test('puts the signals back where they stood', async () => {
+        const made = await append({}, {}, {}, { priority: 9 })
+        const lease = make.lease()
+        await drain(3, 'bob', lease)
+        const back = await store.release(lease.drain_id)
+        expect(back).toEqual(
+          [made[3], made[0], made[1]].map((signal) => ({
+            signal_id: signal?.signal_id,
+            to: 'bob',
+            status: 'pending',
+          })),
+        )
+        const order = [3, 0, 1, 2].map((place) => made[place]?.signal_id)
+        expect(pending()).toEqual(order)
+        expect(store.leases()).toEqual([])
+        store = await opened.afterKill()
+        expect(pending()).toEqual(order)
+        expect((await drain()).map(({ deliveries }) => deliveries)).toEqual([2, 2, 2, 1])
+      })
+
+      test('of an unknown lease releases nothing, and twice releases once', async () => {
+        expect(await store.release(make.id())).toEqual([])
+        await append({})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        expect(await store.release(lease.drain_id)).toHaveLength(1)
+        expect(await store.release(lease.drain_id)).toEqual([])
+      })
+
+      test('the sixth time it comes back, a signal is dead and stays so', async () => {
+        const [signal] = await append({})
+        const outcomes: string[] = []
+        for (let delivery = 1; delivery <= 6; delivery += 1) {
+          const lease = make.lease()
+          const [drained] = await drain(1, 'bob', lease)
+          expect(drained?.deliveries).toBe(delivery)
+          outcomes.push(...(await store.release(lease.drain_id)).map((released) => released.status))
+        }
+        expect(outcomes).toEqual(['pending', 'pending', 'pending', 'pending', 'pending', 'dead'])
+        store = await opened.afterKill()
+        expect(await status(signal!.signal_id)).toBe('dead')
+        expect(store.pendingCount('bob')).toBe(0)
+        expect(await drain()).toEqual([])
+        await store.expire(make.at(100 * DAY_MS))
+        expect(await store.compact(make.at(100 * DAY_MS))).toEqual({ forgotten: 0 })
+        expect(await status(signal!.signal_id)).toBe('dead')
+      })
+    })
+
+    describe('releaseSignals', () => {
+      test("gives back some of a persona's leased signals and leaves the rest", async () => {
+        const made = await append({}, {}, {}, { to: 'carl' })
+        const lease = make.lease()
+        await drain(2, 'bob', lease)
+        const carls = make.lease()
+        await drain(1, 'carl', carls)
+        const asked = [made[1], made[2], made[3]].map((signal) => signal!.signal_id)
+        expect(await store.releaseSignals('bob', [...asked, make.id(), asked[0] as string])).toEqual([
+          { signal_id: made[1]?.signal_id, to: 'bob', status: 'pending' },
+        ])
+        store = await opened.afterKill()
+        expect(pending()).toEqual([made[1]?.signal_id, made[2]?.signal_id])
+        expect(store.leases().map(({ signal_ids }) => signal_ids)).toEqual([
+          [made[0]?.signal_id],
+          [made[3]?.signal_id],
+        ])
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([
+          made[0]?.signal_id,
+          made[1]?.signal_id,
+        ])
+      })
+    })
+
+    describe('complete', () => {
+      test('a drained signal is handled, with its result', async () => {
+        const [signal] = await append({})
+        await drain()
+        await clock.advance(5)
+        const result = { answer: 42, text: 'ü"' }
+        expect(await store.complete('bob', [signal!.signal_id], result, make.at())).toEqual({
+          completed: [signal?.signal_id],
+          already: [],
+          unknown: [],
+        })
+        const check = async () => {
+          const view = await store.read(signal!.signal_id)
+          expect(view).toMatchObject({
+            status: 'completed',
+            result,
+            stages: { drained_at: make.at(-5), confirmed_at: make.at(), completed_at: make.at() },
+          })
+          expect(view).not.toHaveProperty('leased_to')
+          expect(store.leases()).toEqual([])
+          expect(await drain()).toEqual([])
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+        store = await opened.afterClose()
+        await check()
+      })
+
+      test('unknown ids and those of another persona are reported, not refused', async () => {
+        const [mine, carls] = await append({}, { to: 'carl' })
+        const strange = [carls!.signal_id, make.id(), 'not an id at all']
+        expect(await store.complete('bob', [mine!.signal_id, ...strange], undefined, make.at())).toEqual({
+          completed: [mine?.signal_id],
+          already: [],
+          unknown: strange,
+        })
+        expect(await status(carls!.signal_id)).toBe('pending')
+      })
+
+      test('again changes nothing', async () => {
+        const [signal] = await append({})
+        const id = signal!.signal_id
+        expect(await store.complete('bob', [id, id], 'first', make.at())).toEqual({
+          completed: [id],
+          already: [id],
+          unknown: [],
+        })
+        const before = await store.read(id)
+        await clock.advance(1)
+        expect(await store.complete('bob', [id], 'second', make.at())).toEqual({
+          completed: [],
+          already: [id],
+          unknown: [],
+        })
+        expect(await store.read(id)).toEqual(before)
+      })
+
+      test('one that still waits, or is dead or expired, may be completed', async () => {
+        const [waiting, over] = await append({}, { expires_at: make.at(1) })
+        await store.expire(make.at(1))
+        const both = [waiting!.signal_id, over!.signal_id]
+        expect((await store.complete('bob', both, null, make.at())).completed).toEqual(both)
+        expect(await store.read(waiting!.signal_id)).toMatchObject({
+          status: 'completed',
+          result: null,
+          stages: { drained_at: null, confirmed_at: null, completed_at: make.at() },
+        })
+        expect(store.pendingCount('bob')).toBe(0)
+        store = await opened.afterKill()
+        expect(await drain()).toEqual([])
+      })
+
+      test('takes a signal out of its lease, the others stay', async () => {
+        const made = await append({}, {})
+        const lease = make.lease()
+        await drain(2, 'bob', lease)
+        await store.complete('bob', [made[0]!.signal_id], undefined, make.at())
+        store = await opened.afterKill()
+        expect(store.leases()).toMatchObject([{ signal_ids: [made[1]?.signal_id] }])
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([made[1]?.signal_id])
+        expect(await status(made[0]!.signal_id)).toBe('completed')
+      })
+    })
+
+    describe('expire', () => {
+      test('ends what waited too long, and only that', async () => {
+        const [soon, later, leased] = await append(
+          { expires_at: make.at(1000) },
+          { expires_at: make.at(2000), to: 'carl' },
+          { expires_at: make.at(1000), priority: 9 },
+        )
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        expect(await store.expire(make.at(999))).toEqual([])
+        expect(await store.expire(make.at(1000))).toEqual([{ signal_id: soon?.signal_id, to: 'bob' }])
+        expect(await store.expire(make.at(1000))).toEqual([])
+        expect(await status(soon!.signal_id)).toBe('expired')
+        expect(await status(leased!.signal_id)).toBe('acked')
+        store = await opened.afterKill()
+        expect(await status(soon!.signal_id)).toBe('expired')
+        expect(pending()).toEqual([])
+        // Back in the queue, its time is over too.
+        await store.release(lease.drain_id)
+        expect(await store.expire(make.at(2000))).toEqual([
+          { signal_id: later?.signal_id, to: 'carl' },
+          { signal_id: leased?.signal_id, to: 'bob' },
+        ])
+      })
+
+      test('is the only judge of time: a drain hands out what is still pending', async () => {
+        const [signal] = await append({ expires_at: make.at(1) })
+        await clock.advance(1000)
+        expect(ids(await drain())).toEqual([signal?.signal_id])
+      })
+    })
+
+    describe('replay', () => {
+      test('a dead or finished signal waits again, as if it were new', async () => {
+        const [confirmed, completed, expired, dying] = await append(
+          { priority: 9 },
+          { priority: 8 },
+          { priority: 7, expires_at: make.at(1) },
+          {},
+        )
+        const all = [confirmed, completed, expired, dying].map((signal) => signal!.signal_id)
+        await store.expire(make.at(1))
+        for (let delivery = 1; delivery <= 6; delivery += 1) {
+          const lease = make.lease()
+          await store.complete('bob', [completed!.signal_id], 'a result', make.at())
+          await drain(3, 'bob', lease)
+          if (delivery === 1) await store.releaseSignals('bob', [dying!.signal_id])
+          if (delivery === 1) await store.confirm(lease.drain_id, make.at())
+          else await store.release(lease.drain_id)
+          if (delivery === 1) await store.replay([dying!.signal_id], make.at(DAY_MS))
+        }
+        store.mark(all, 'pushed_at', make.at())
+        const dead = make.lease()
+        while ((await status(dying!.signal_id)) !== 'dead') {
+          await drain(1, 'bob', dead)
+          await store.release(dead.drain_id)
+        }
+        const nobody = make.id()
+        expect(await store.replay([...all, nobody], make.at(2 * DAY_MS))).toEqual({
+          replayed: all,
+          unknown: [nobody],
+        })
+        const check = async () => {
+          expect(pending()).toEqual(all)
+          const view = await store.read(completed!.signal_id)
+          expect(view).toMatchObject({ status: 'pending', deliveries: 0, expires_at: make.at(2 * DAY_MS) })
+          expect(view).not.toHaveProperty('result')
+          expect(view?.stages).toEqual({
+            created_at: completed?.created_at,
+            pushed_at: null,
+            rung_at: null,
+            seen_at: null,
+            drained_at: null,
+            confirmed_at: null,
+            completed_at: null,
+          })
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+        expect(await store.expire(make.at(DAY_MS))).toEqual([])
+        const [again] = await drain(1)
+        expect(again).toMatchObject({ deliveries: 1, signal: { expires_at: make.at(2 * DAY_MS) } })
+      })
+
+      test('leaves alone what waits or is out under a lease', async () => {
+        const [leased, waiting] = await append({ priority: 9 }, {})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        const both = [leased!.signal_id, waiting!.signal_id]
+        expect(await store.replay(both, make.at(9 * DAY_MS))).toEqual({ replayed: [], unknown: [] })
+        expect(store.leases()).toHaveLength(1)
+        expect(await store.read(waiting!.signal_id)).toMatchObject({ expires_at: waiting?.expires_at })
+      })
+
+      test('an old confirm does not reach a replayed signal', async () => {
+        const [signal] = await append({ expires_at: make.at(1) })
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        await store.release(lease.drain_id)
+        await store.expire(make.at(1))
+        await store.replay([signal!.signal_id], make.at(DAY_MS))
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(pending()).toEqual([signal?.signal_id])
+      })
+    })
+
+    describe('mark', () => {
+      test('notes a stage once; unknown ids are no error', async () => {
+        const [signal] = await append({})
+        store.mark([signal!.signal_id, make.id()], 'pushed_at', make.at(10))
+        store.mark([signal!.signal_id], 'pushed_at', make.at(20))
+        store.mark([signal!.signal_id], 'seen_at', make.at(5))
+        const stages = {
+          created_at: make.at(),
+          pushed_at: make.at(10),
+          rung_at: null,
+          seen_at: make.at(5),
+          drained_at: null,
+          confirmed_at: null,
+          completed_at: null,
+        }
+        expect((await store.read(signal!.signal_id))?.stages).toEqual(stages)
+        store = await opened.afterClose()
+        expect((await store.read(signal!.signal_id))?.stages).toEqual(stages)
+      })
+
+      test('times before the creation, or a year after it, are kept as they are', async () => {
+        const [signal] = await append({ expires_at: make.at(400 * DAY_MS) })
+        store.mark([signal!.signal_id], 'pushed_at', make.at(-5000))
+        store.mark([signal!.signal_id], 'rung_at', make.at(365 * DAY_MS))
+        store = await opened.afterClose()
+        expect(await store.read(signal!.signal_id)).toMatchObject({
+          expires_at: make.at(400 * DAY_MS),
+          stages: { pushed_at: make.at(-5000), rung_at: make.at(365 * DAY_MS) },
+        })
+      })
+    })
+
+    describe('read and query', () => {
+      test('read answers null for what is not there', async () => {
+        expect(await store.read(make.id())).toBeNull()
+        expect(await store.read('no id')).toBeNull()
+      })
+
+      test('the newest come first, from before a position, up to a limit', async () => {
+        await append(...Array.from({ length: 7 }, (_, place) => ({ payload: place })))
+        const seqs = async (query: Parameters<SignalStore['query']>[0]) =>
+          (await store.query(query)).map(({ seq }) => seq)
+        expect(await seqs({ limit: 3 })).toEqual([7, 6, 5])
+        expect(await seqs({ limit: 3, before_seq: 5 })).toEqual([4, 3, 2])
+        expect(await seqs({ limit: 3, before_seq: 1 })).toEqual([])
+        expect(await seqs({ limit: 100 })).toEqual([7, 6, 5, 4, 3, 2, 1])
+      })
+
+      test('every condition narrows', async () => {
+        const question = make.id()
+        const [, reply] = await append(
+          { from: 'carl' },
+          { from: 'carl', to: 'ada', in_reply_to: question },
+          { from: 'dora', in_reply_to: make.id() },
+          {},
+        )
+        const seqs = async (query: Omit<Parameters<SignalStore['query']>[0], 'limit'>) =>
+          (await store.query({ ...query, limit: 10 })).map(({ seq }) => seq)
+        const check = async () => {
+          expect(await seqs({ to: 'bob' })).toEqual([4, 3, 1])
+          expect(await seqs({ from: 'carl' })).toEqual([2, 1])
+          expect(await seqs({ from: 'carl', to: 'bob' })).toEqual([1])
+          expect(await seqs({ in_reply_to: question })).toEqual([2])
+          expect(await seqs({ status: ['completed'] })).toEqual([2])
+          expect(await seqs({ status: ['completed', 'pending'] })).toEqual([4, 3, 2, 1])
+          expect(await seqs({ status: [] })).toEqual([])
+          expect(await seqs({ to: 'nobody' })).toEqual([])
+        }
+        await store.complete('ada', [reply!.signal_id], undefined, make.at())
+        await check()
+        store = await opened.afterKill()
+        await check()
+      })
+
+      test('depths names those who have something waiting', async () => {
+        await append({}, {}, { to: 'carl' }, { to: 'dora' })
+        await drain(1, 'carl')
+        const depths = [
+          ['bob', 2],
+          ['dora', 1],
+        ]
+        expect([...store.depths()].sort()).toEqual(depths)
+        store = await opened.afterKill()
+        expect([...store.depths()].sort()).toEqual(depths)
+      })
+    })
+
+    describe('compact', () => {
+      const WEEK_MS = 7 * DAY_MS
+
+      test('forgets what has been finished for longer than it is kept', async () => {
+        const [confirmed, completed, expired, leased, waiting] = await append(
+          { priority: 9, payload: 'confirmed' },
+          { priority: 8, payload: 'completed' },
+          { priority: 7, payload: 'expired', expires_at: make.at(1) },
+          { priority: 6, payload: 'leased' },
+          { payload: 'waiting' },
+        )
+        await store.expire(make.at(1))
+        const first = make.lease()
+        await drain(1, 'bob', first)
+        await store.confirm(first.drain_id, make.at(1))
+        await store.complete('bob', [completed!.signal_id], 'result', make.at(1))
+        await drain(1, 'bob', make.lease('s-2'))
+
+        expect(await store.compact(make.at(WEEK_MS + 1))).toEqual({ forgotten: 0 })
+        expect(await store.compact(make.at(WEEK_MS + 2))).toEqual({ forgotten: 3 })
+        expect(await store.compact(make.at(WEEK_MS + 2))).toEqual({ forgotten: 0 })
+        const check = async () => {
+          for (const gone of [confirmed, completed, expired]) {
+            expect(await store.read(gone!.signal_id)).toBeNull()
+          }
+          expect((await store.query({ limit: 10 })).map(({ payload }) => payload)).toEqual([
+            'waiting',
+            'leased',
+          ])
+          expect(store.health()).toMatchObject({ signals: 2, pending: 1, last_seq: 5 })
+          expect(store.leases()).toMatchObject([{ session_id: 's-2', signal_ids: [leased?.signal_id] }])
+          expect(pending()).toEqual([waiting?.signal_id])
+          expect((await store.complete('bob', [completed!.signal_id], 1, make.at())).unknown).toHaveLength(1)
+          expect((await store.replay([expired!.signal_id], make.at())).unknown).toHaveLength(1)
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+        store = await opened.afterClose()
+        await check()
+      })
+
+      test('forgetting the newest signals repeats no seq and no id', async () => {
+        const [signal] = await append({})
+        await store.complete('bob', [signal!.signal_id], undefined, make.at())
+        await store.compact(make.at(WEEK_MS + 1))
+        store = await opened.afterClose()
+        expect(store.health()).toMatchObject({ signals: 0, last_seq: 1, last_signal_id: signal?.signal_id })
+        expect((await store.append(make.signal())).seq).toBe(2)
+      })
+
+      test('a signal whose key still has to answer is kept', async () => {
+        const [signal] = await append({ idempotency_key: 'k', expires_at: make.at(1) })
+        await store.expire(make.at(1))
+        // Finished long ago by its own time, but made less than a day ago.
+        clock.setBack(-10)
+        const old = make.signal({ expires_at: make.at(-9 * DAY_MS), idempotency_key: 'k2' })
+        await store.append(old)
+        await store.expire(make.at())
+        expect(await store.compact(make.at())).toEqual({ forgotten: 0 })
+        expect(await store.append(make.signal({ idempotency_key: 'k2' }))).toMatchObject({ repeated: true })
+        expect(await store.compact(make.at(8 * DAY_MS))).toEqual({ forgotten: 2 })
+        expect(await store.append(make.signal({ idempotency_key: 'k' }))).toMatchObject({ repeated: false })
+        expect(await status(signal!.signal_id)).toBeUndefined()
+      })
+    })
+
+    describe('health and close', () => {
+      test('counts what is there', async () => {
+        expect(store.health()).toEqual({
+          writable: true,
+          reason: null,
+          signals: 0,
+          pending: 0,
+          last_seq: 0,
+          last_signal_id: null,
+        })
+        const made = await append({}, {}, { to: 'carl' })
+        await drain(1)
+        expect(store.health()).toEqual({
+          writable: true,
+          reason: null,
+          signals: 3,
+          pending: 2,
+          last_seq: 3,
+          last_signal_id: made[2]?.signal_id,
+        })
+      })
+
+      test('a closed store refuses every change', async () => {
+        const [signal] = await append({})
+        await store.close()
+        const id = signal!.signal_id
+        const refused = { code: 'store_unavailable' }
+        await expect(store.append(make.signal())).rejects.toMatchObject(refused)
+        await expect(store.appendAll([make.signal()])).rejects.toMatchObject(refused)
+        await expect(drain()).rejects.toMatchObject(refused)
+        await expect(store.confirm(make.id(), make.at())).rejects.toMatchObject(refused)
+        await expect(store.release(make.id())).rejects.toMatchObject(refused)
+        await expect(store.releaseSignals('bob', [id])).rejects.toMatchObject(refused)
+        await expect(store.complete('bob', [id], 1, make.at())).rejects.toMatchObject(refused)
+        await expect(store.expire(make.at())).rejects.toMatchObject(refused)
+        await expect(store.replay([id], make.at())).rejects.toMatchObject(refused)
+        await expect(store.compact(make.at())).rejects.toMatchObject(refused)
+        expect(store.health()).toMatchObject({ writable: false })
+      })
+
+      test('what was called before the close is kept', async () => {
+        const signals = Array.from({ length: 50 }, () => make.signal())
+        const appended = Promise.all(signals.map((signal) => store.append(signal)))
+        store = await opened.afterClose()
+        await appended
+        expect(pending()).toEqual(signals.map(({ signal_id }) => signal_id))
+      })
+
+      test('an answer may be changed without changing what is kept', async () => {
+        const [signal] = await append({ payload: { list: [1] } })
+        const [drained] = await drain()
+        ;(drained!.signal.payload as { list: number[] }).list.push(2)
+        drained!.signal.intent = 'changed'
+        expect(await store.read(signal!.signal_id)).toMatchObject({ intent: 'note', payload: { list: [1] } })
+      })
+    })
+  })
+}
