@@ -45,9 +45,10 @@ const RPC = { parse_error: -32700, invalid_request: -32600, transport: -32000, s
 
 export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { doors } = options
+  const makeServer = () => createMcpServer({ ...options, ids: doors.ids, peerOf })
   const sessions = createMcpSessions(doors)
-  const exchanges = await createExchanges(createMcpServer({ ...options, peerOf }))
-  const modern = await createModernMcp(() => createMcpServer({ ...options, peerOf }), doors.log)
+  const exchanges = await createExchanges(makeServer())
+  const modern = await createModernMcp(makeServer, doors.log)
   const stopWatching = doors.events.watch(({ type, agent_id }) => {
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)

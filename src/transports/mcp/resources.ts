@@ -1,8 +1,8 @@
 /** A persona's queue as an MCP resource: to be read without taking anything, and to be subscribed to. */
 import { ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { McpPeer } from './peer.ts'
+import { protocolError } from './protocol-error.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import { fromProblem } from '../../contracts/errors.ts'
 import type { CallerContext } from '../../contracts/http.ts'
 import { Identity, type Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -84,6 +84,6 @@ async function dispatched(
     caller: peer.caller,
     answered: peer.answered,
   })
-  if (!outcome.ok) throw fromProblem(outcome.problem)
+  if (!outcome.ok) throw protocolError(outcome.problem)
   return outcome.result
 }

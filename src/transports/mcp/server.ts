@@ -11,23 +11,28 @@ import {
 } from '@modelcontextprotocol/server'
 import { INSTRUCTIONS } from './instructions.ts'
 import type { McpPeer } from './peer.ts'
+import { protocolError } from './protocol-error.ts'
 import { listResources, maySee, PENDING_TEMPLATE, readResource } from './resources.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { toolProblem, toolResult, type McpProjection } from '../../kernel/project-mcp.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { toProblem, TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
 import { CallerContext } from '../../contracts/http.ts'
+import type { Ids } from '../../ports/random.ts'
 
 export interface McpServerOptions {
   kernel: Kernel
   /** Made once and shared by every server. */
   projection: McpProjection
   version: string
+  ids: Ids
   /** Who makes this request. */
   peerOf: (context: ServerContext) => McpPeer
 }
 
 /** A low-level server, not connected yet. It keeps nothing of its callers, so it may serve one after the other. */
-export function createMcpServer({ kernel, projection, version, peerOf }: McpServerOptions): Server {
+export function createMcpServer({ kernel, projection, version, ids, peerOf }: McpServerOptions): Server {
+  const refusal = (code: ErrorCode, detail: string) =>
+    protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()))
   const server = new Server(
     { name: 'turnbell', title: 'turnbell', version },
     {
@@ -64,12 +69,10 @@ export function createMcpServer({ kernel, projection, version, peerOf }: McpServ
   server.setRequestHandler('resources/subscribe', ({ params }, context) => {
     const { caller, subscriptions } = peerOf(context)
     if (subscriptions === undefined) {
-      throw new TurnbellError('request_invalid', {
-        detail: 'Subscriptions need an MCP session: begin with initialize.',
-      })
+      throw refusal('request_invalid', 'Subscriptions need an MCP session: begin with initialize.')
     }
     if (!maySee(caller, params.uri)) {
-      throw new TurnbellError('identity_mismatch', { detail: `${params.uri} is not ${caller.identity}'s.` })
+      throw refusal('identity_mismatch', `${params.uri} is not ${caller.identity}'s.`)
     }
     subscriptions.add(params.uri)
     return {}

@@ -135,7 +135,9 @@ describe('a session of the 2025 era', () => {
     const headers = { 'mcp-session-id': await session() }
     const answer = await post(rpc('resources/subscribe', { uri: 'turnbell://signals/bob/pending' }), headers)
     expect(answer.body['error']).toMatchObject({
+      code: -32602,
       message: expect.stringContaining('identity_mismatch') as string,
+      data: { code: 'identity_mismatch', retry: 'never' },
     })
   })
 
