@@ -234,7 +234,7 @@ export function reported(
 function rebase(bell: Bell | null, report: SurfaceReport, another: boolean): Bell | null {
   if (bell === null) return null
   const past = { ...bell, turn_seq: report.turn_seq - 1 }
-  if (another && bell.outcome !== 'leaving') return past
+  if (another) return past
   if (report.turn_seq > bell.turn_seq) return bell
   return report.turn === 'busy' ? past : { ...bell, turn_seq: report.turn_seq, seen: false }
 }

@@ -76,7 +76,7 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
 
     tell(news: News): Effect[] {
       const before = stateOf(snapshot)
-      const [next, effects] = step(snapshot, { ...news, now } as DaemonEvent)
+      const [next, effects] = step(snapshot, { ...news, now })
       snapshot = next
       world.effects.push(...effects)
       for (const effect of effects) perform(effect, before)

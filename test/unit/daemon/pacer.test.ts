@@ -275,6 +275,15 @@ describe('an agent that does not drain', () => {
     expect(world.delivery).toBe('degraded')
   })
 
+  test('is not rung because an old push is repeated', () => {
+    const world = readyWorld()
+    const entry = world.pushes()
+    ignoreTurns(world, 4)
+    world.repeatsPush(entry)
+    expect(world.bells).toHaveLength(4)
+    expect(world.context.history.pending.entries).toHaveLength(1)
+  })
+
   test('is trusted again after a drain', () => {
     const world = readyWorld()
     world.pushes()

@@ -1,0 +1,248 @@
+/**
+ * Laws of the pacer over any interleaving of pushes, drains, turns, lost links, lost bells and time.
+ * `machine-world.ts` itself refuses a bell outside EMITTING, into a turn, with nothing pending, or for
+ * a signal that does not wait.
+ */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { machineWorld, RULES, type MachineWorld } from '../support/machine-world.ts'
+
+/** What an agent, its surface and its hub may do. The agent drains only inside a turn, as agents do. */
+type Move =
+  | { do: 'push'; priority: number }
+  | { do: 'accept without a push' }
+  | { do: 'repeat the last push' }
+  | { do: 'begin a turn'; seen: boolean }
+  | { do: 'drain'; count: number }
+  | { do: 'give back' }
+  | { do: 'drained elsewhere, unheard' }
+  | { do: 'end the turn' }
+  | { do: 'end the turn, asking' }
+  | { do: 'lose the link' }
+  | { do: 'link up' }
+  | { do: 'hold the hub back' }
+  | { do: 'let the hub answer' }
+  | { do: 'surface leaves' }
+  | { do: 'surface comes back' }
+  | { do: 'the bell breaks' }
+  | { do: 'the bell arrives' }
+  | { do: 'notify' }
+  | { do: 'wait'; ms: number }
+
+const plain = (name: Exclude<Move['do'], 'push' | 'begin a turn' | 'drain' | 'wait'>) =>
+  fc.constant<Move>({ do: name })
+const move: fc.Arbitrary<Move> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('push' as const), priority: fc.integer({ min: 0, max: 9 }) }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('begin a turn' as const), seen: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('drain' as const), count: fc.integer({ min: 1, max: 5 }) }),
+  },
+  { weight: 4, arbitrary: plain('end the turn') },
+  { weight: 4, arbitrary: plain('end the turn, asking') },
+  { weight: 1, arbitrary: plain('accept without a push') },
+  { weight: 1, arbitrary: plain('repeat the last push') },
+  { weight: 1, arbitrary: plain('give back') },
+  { weight: 1, arbitrary: plain('drained elsewhere, unheard') },
+  { weight: 1, arbitrary: plain('lose the link') },
+  { weight: 2, arbitrary: plain('link up') },
+  { weight: 1, arbitrary: plain('hold the hub back') },
+  { weight: 2, arbitrary: plain('let the hub answer') },
+  { weight: 1, arbitrary: plain('surface leaves') },
+  { weight: 1, arbitrary: plain('surface comes back') },
+  { weight: 1, arbitrary: plain('the bell breaks') },
+  { weight: 1, arbitrary: plain('the bell arrives') },
+  { weight: 1, arbitrary: plain('notify') },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 400_000 }) }),
+  },
+)
+
+interface Tally {
+  turns: number
+  /** Times at which a bell may leave although no turn ended: it was lost, refused, or its shim went. */
+  excuses: number
+}
+
+/** Performs what makes sense where the world stands; the rest changes nothing. */
+function perform(world: MachineWorld, step: Move, tally: Tally): void {
+  const { surface } = world.context.history
+  const busy = world.report.turn === 'busy'
+  switch (step.do) {
+    case 'push':
+      world.accepts(step.priority)
+      if (world.state !== 'DISCONNECTED') {
+        const entry = world.queue.reduce((a, b) => (a.seq > b.seq ? a : b))
+        world.tell({ type: 'SIGNAL_PUSHED', entry, total: world.queue.length })
+      }
+      return
+    case 'accept without a push':
+      world.accepts()
+      return
+    case 'repeat the last push': {
+      const last = [...world.queue].sort((a, b) => b.seq - a.seq)[0]
+      if (last && world.state !== 'DISCONNECTED') world.repeatsPush(last)
+      return
+    }
+    case 'begin a turn':
+      if (surface.attached && !busy) {
+        world.turnBegins(step.seen)
+        tally.turns += 1
+      }
+      return
+    case 'drain':
+      if (busy && world.state !== 'DISCONNECTED') world.drains(step.count)
+      return
+    case 'give back':
+      if (busy && world.state !== 'DISCONNECTED') {
+        const taken = world.drains(2)
+        if (taken.length > 0) world.releases(taken)
+      }
+      return
+    case 'drained elsewhere, unheard':
+      world.losesSilently(1)
+      // At a reconnect this looks as if the agent had drained: then the bell's turn is over.
+      tally.excuses += 1
+      return
+    case 'end the turn':
+      if (surface.attached && busy) world.turnEnds()
+      return
+    case 'end the turn, asking':
+      if (surface.attached && busy) {
+        // What a shim does with a bell in its hands: the agent goes on in a new turn.
+        if (world.turnEndsAsking()) {
+          world.turnBegins(true)
+          tally.turns += 1
+        }
+      }
+      return
+    case 'lose the link':
+      if (world.state !== 'DISCONNECTED') world.linkLost()
+      return
+    case 'link up':
+      if (world.state === 'DISCONNECTED') world.connects()
+      return
+    case 'hold the hub back':
+      world.hubAnswers = false
+      return
+    case 'let the hub answer':
+      world.hubAnswers = true
+      world.hubAnswersNow()
+      return
+    case 'surface leaves':
+      world.surfaceLeaves()
+      return
+    case 'surface comes back':
+      if (!surface.attached) {
+        world.reports({ turn: 'idle', turn_seq: 0, session_id: 'session-1' })
+        tally.excuses += 1
+      }
+      return
+    case 'the bell breaks':
+      world.surfaceAnswers = { accepted: false, proof: 'failed' }
+      return
+    case 'the bell arrives':
+      world.surfaceAnswers = { accepted: true, proof: 'sent' }
+      return
+    case 'notify':
+      world.notify()
+      return
+    case 'wait':
+      world.pass(step.ms)
+      return
+  }
+}
+
+function play(moves: readonly Move[], check: (world: MachineWorld, tally: Tally) => void): MachineWorld {
+  const world = machineWorld()
+  const tally: Tally = { turns: 0, excuses: 0 }
+  world.connects()
+  world.reports()
+  for (const step of moves) {
+    perform(world, step, tally)
+    check(world, tally)
+  }
+  return world
+}
+
+test('doorbells never outnumber turns and the bells that were lost, in any interleaving', () => {
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
+      const refused = { count: 0 }
+      play(moves, (world, { turns, excuses }) => {
+        refused.count = world.errors.filter((error) => error === 'surface_inject_failed').length
+        const { length: bells } = world.bells
+        // One bell for the turn that is to come, one for each that came, and those that reached nobody.
+        const lost = lostBells(world)
+        expect(bells).toBeLessThanOrEqual(1 + turns + excuses + refused.count + lost)
+      })
+    }),
+    { numRuns: 300 },
+  )
+})
+
+/** Bells after which the surface stood idle long enough for the next to be a lost one's repetition. */
+function lostBells(world: MachineWorld): number {
+  return world.bells.filter(
+    ({ at }, n) => n > 0 && at - (world.bells[n - 1]?.at ?? 0) >= RULES.bell_receipt_ms,
+  ).length
+}
+
+test('no bell leaves while a turn runs, outside EMITTING, with nothing pending, or for a drained signal', () => {
+  // The world throws at the bell itself; these runs only have to be many and wild.
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 200 }), (moves) => {
+      play(moves, () => {})
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('every report is answered exactly once, and at most one waits', () => {
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
+      const world = play(moves, (now) => {
+        const reports = now.effects.filter(
+          ({ type, ...effect }) =>
+            type === 'answerReport' || (type === 'ring' && 'params' in effect && hasRequest(effect.params)),
+        )
+        expect(reports.length).toBe(now.answers.size)
+      })
+      world.hubAnswers = true
+      world.hubAnswersNow()
+      world.pass(10_000)
+      expect(world.context.take).toBeNull()
+    }),
+    { numRuns: 150 },
+  )
+})
+
+function hasRequest(params: unknown): boolean {
+  return (params as { request: number | null }).request !== null
+}
+
+test('whatever happened, once all is well a waiting signal is rung for within the patience', () => {
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 80 }), (moves) => {
+      const world = play(moves, () => {})
+      world.hubAnswers = true
+      world.hubAnswersNow()
+      world.surfaceAnswers = { accepted: true, proof: 'sent' }
+      if (world.state === 'DISCONNECTED') world.connects()
+      if (world.state === 'RECONCILING') world.hubAnswersNow()
+      if (!world.context.history.surface.attached) world.reports({ turn: 'idle' })
+      if (world.report.turn === 'busy') world.turnEnds()
+      const before = world.bells.length
+      world.pushes(5)
+      // A bell may be out for this turn already; then it is found lost and rung again.
+      world.pass(2 * RULES.reconnect_patience_ms)
+      const seen = world.context.history.bell?.seen === true
+      expect(world.bells.length > before || seen).toBe(true)
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,308 @@
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { DaemonEvent } from '../../../src/daemon/events.ts'
+import { daemonMachine } from '../../../src/daemon/machine.ts'
+import { machineWorld, readyWorld, type MachineWorld } from '../../support/machine-world.ts'
+
+const STATES = ['DISCONNECTED', 'RECONCILING', 'CONNECTED', 'EMITTING'] as const
+type State = (typeof STATES)[number]
+
+/** A world that stands in a state, with the hub's answers held back. */
+function worldIn(state: State): MachineWorld {
+  const world = machineWorld()
+  if (state === 'DISCONNECTED') {
+    world.pass(0)
+    world.hubAnswers = false
+    return world
+  }
+  world.hubAnswers = state === 'CONNECTED' || state === 'EMITTING'
+  world.connects()
+  if (state === 'RECONCILING') return world
+  world.reports()
+  world.hubAnswers = false
+  if (state === 'EMITTING') world.pushes()
+  return world
+}
+
+type News = DaemonEvent extends infer E ? (E extends unknown ? Omit<E, 'now'> : never) : never
+const entry = { signal_id: '01S00000000000000000000099', seq: 99, from: 'bob', intent: 'x', priority: 3 }
+const idle = { surface: 'mcp', session_id: 's', delivery: 'push', turn: 'idle', turn_seq: 0 } as const
+const list = { signals: [], total: 0, as_of_seq: 0, doorbell_id: '01B00000000000000000000001' }
+const NEWS: Record<DaemonEvent['type'], News> = {
+  LINK_UP: { type: 'LINK_UP' },
+  LINK_LOST: { type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random: 0 },
+  PENDING_LISTED: { type: 'PENDING_LISTED', peek_id: 'another', ...list },
+  PEEK_REFUSED: { type: 'PEEK_REFUSED', peek_id: 'another', detail: '', random: 0 },
+  SIGNAL_PUSHED: { type: 'SIGNAL_PUSHED', entry, total: 1 },
+  SIGNALS_DRAINED: { type: 'SIGNALS_DRAINED', signal_ids: [], total: 0 },
+  SIGNALS_RELEASED: { type: 'SIGNALS_RELEASED', signal_ids: [], total: 1 },
+  SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, request: 900 },
+  SURFACE_LOST: { type: 'SURFACE_LOST' },
+  REPORT_ABANDONED: { type: 'REPORT_ABANDONED', request: 900 },
+  BELL_ANSWERED: { type: 'BELL_ANSWERED', doorbell_id: 'x', accepted: true, proof: 'sent' },
+  NOTIFY_REQUESTED: { type: 'NOTIFY_REQUESTED', request: 901 },
+  RESUME_REQUESTED: { type: 'RESUME_REQUESTED' },
+  TIME_PASSED: { type: 'TIME_PASSED', random: 0 },
+}
+
+/** Where each event leads; what is not named here stays where it is. */
+const MOVES: Record<State, Partial<Record<DaemonEvent['type'], State>>> = {
+  DISCONNECTED: { LINK_UP: 'RECONCILING' },
+  RECONCILING: { LINK_LOST: 'DISCONNECTED' },
+  // A push, or a release, to an idle surface begins a bell.
+  CONNECTED: { LINK_LOST: 'DISCONNECTED', SIGNAL_PUSHED: 'EMITTING', SIGNALS_RELEASED: 'EMITTING' },
+  EMITTING: { LINK_LOST: 'DISCONNECTED' },
+}
+
+describe('the machine', () => {
+  test('has exactly the four states', () => {
+    expect(Object.keys(daemonMachine.states)).toEqual(STATES)
+  })
+
+  for (const state of STATES) {
+    for (const [type, news] of Object.entries(NEWS)) {
+      const to = MOVES[state][type as DaemonEvent['type']] ?? state
+      test(`in ${state}, ${type} leads to ${to}`, () => {
+        const world = worldIn(state)
+        expect(world.state).toBe(state)
+        world.tell(news)
+        expect(world.state).toBe(to)
+      })
+    }
+  }
+
+  test('has no edge from DISCONNECTED to CONNECTED or EMITTING', () => {
+    const targets = new Set<string>()
+    const { DISCONNECTED } = daemonMachine.states
+    for (const transitions of DISCONNECTED?.transitions.values() ?? []) {
+      for (const { target } of transitions) for (const node of target ?? []) targets.add(node.key)
+    }
+    expect([...targets]).toEqual(['RECONCILING'])
+    expect(DISCONNECTED?.always ?? []).toEqual([])
+  })
+})
+
+describe('connecting', () => {
+  test('is tried at once at the start, then with full jitter between half a second and thirty', () => {
+    const world = machineWorld()
+    expect(world.deadline).toBe(0)
+    expect(world.tell({ type: 'TIME_PASSED', random: 0 })).toEqual([{ type: 'connect', params: undefined }])
+    const delays = (random: number) =>
+      Array.from({ length: 9 }, () => {
+        world.tell({ type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random })
+        const delay = (world.context.link.retry_at ?? 0) - world.now
+        world.pass(delay)
+        return delay
+      })
+    expect(delays(0)).toEqual(Array(9).fill(500))
+    const longest = delays(0.999_999)
+    expect(Math.max(...longest)).toBe(30_000)
+  })
+
+  test('starts over with short delays only once the queue was reconciled', () => {
+    const world = machineWorld()
+    world.hubAnswers = false
+    for (let n = 0; n < 4; n += 1) {
+      world.connects()
+      world.linkLost()
+    }
+    expect(world.context.link.failures).toBe(4)
+    world.hubAnswers = true
+    world.connects()
+    expect(world.context.link.failures).toBe(0)
+  })
+
+  test('that fails is counted each time, and publishes at once only when a working link is lost', () => {
+    const world = readyWorld()
+    const publishes = () => world.effects.filter(({ type }) => type === 'publishMetrics').length
+    world.linkLost()
+    expect(publishes()).toBe(1)
+    world.pass(30_000)
+    world.linkLost()
+    expect(publishes()).toBe(1)
+    expect(world.errors).toEqual(['ws_stream_stalled', 'ws_stream_stalled'])
+  })
+})
+
+describe('reconciling', () => {
+  test('asks for as many as the index holds, before anything can ring', () => {
+    const world = machineWorld()
+    world.hubAnswers = false
+    world.reports()
+    world.connects()
+    expect(world.effects).toContainEqual({
+      type: 'peek',
+      params: { peek_id: 'reconcile-1', limit: LIMITS.pending_index_max },
+    })
+    world.pushes()
+    world.turnBegins()
+    world.turnEnds()
+    expect(world.state).toBe('RECONCILING')
+    expect(world.bells).toEqual([])
+  })
+
+  test('that takes too long, or is refused, is pending_reconcile_failed and starts over', () => {
+    const slow = worldIn('RECONCILING')
+    slow.pass(LIMITS.reconcile_timeout_ms)
+    const refused = worldIn('RECONCILING')
+    refused.tell({ type: 'PEEK_REFUSED', peek_id: 'reconcile-1', detail: 'store_unavailable', random: 0 })
+    for (const world of [slow, refused]) {
+      expect(world.state).toBe('DISCONNECTED')
+      expect(world.errors).toContain('pending_reconcile_failed')
+      expect(world.effects).toContainEqual({ type: 'closeLink', params: undefined })
+      expect(world.deadline).not.toBeNull()
+    }
+  })
+
+  test('takes no answer to an earlier question for the list', () => {
+    const world = worldIn('RECONCILING')
+    world.linkLost()
+    world.connects()
+    world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list })
+    expect(world.state).toBe('RECONCILING')
+  })
+
+  test('lets the list answer for what is not newer than it', () => {
+    const world = worldIn('RECONCILING')
+    world.tell({ type: 'SIGNAL_PUSHED', entry: { ...entry, seq: 7 }, total: 1 })
+    world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, as_of_seq: 7 })
+    expect(world.context.history.pending).toMatchObject({ entries: [], total: 0 })
+  })
+
+  test('keeps pushes that are newer than the list, without what was drained meanwhile', () => {
+    const world = worldIn('RECONCILING')
+    const [one, two] = [
+      { ...entry, signal_id: 'one', seq: 8 },
+      { ...entry, signal_id: 'two', seq: 9 },
+    ]
+    world.tell({ type: 'SIGNAL_PUSHED', entry: one, total: 2 })
+    world.tell({ type: 'SIGNAL_PUSHED', entry: two, total: 3 })
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['one', 'listed'], total: 1 })
+    const signals = [{ ...entry, signal_id: 'listed', seq: 1 }]
+    world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, signals, total: 1, as_of_seq: 7 })
+    const { entries, total } = world.context.history.pending
+    expect(entries.map(({ signal_id }) => signal_id)).toEqual(['two'])
+    expect(total).toBe(1)
+  })
+
+  test('keeps what was drained and taken back while the list was on its way', () => {
+    const world = worldIn('RECONCILING')
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['listed'], total: 0 })
+    world.tell({ type: 'SIGNALS_RELEASED', signal_ids: ['listed'], total: 1 })
+    const signals = [{ ...entry, signal_id: 'listed', seq: 1 }]
+    world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, signals, total: 1, as_of_seq: 7 })
+    expect(world.context.history.pending.total).toBe(1)
+  })
+})
+
+describe('emitting', () => {
+  test('asks the hub once more, and one bell leaves, then CONNECTED again', () => {
+    const world = worldIn('EMITTING')
+    expect(world.effects.at(-1)).toEqual({ type: 'peek', params: { peek_id: 'check-2', limit: 1 } })
+    world.hubAnswersNow()
+    expect(world.bells).toHaveLength(1)
+    expect(world.state).toBe('CONNECTED')
+  })
+
+  test('rings nothing when a turn began while it asked', () => {
+    const world = worldIn('EMITTING')
+    world.turnBegins()
+    world.hubAnswersNow()
+    expect(world.bells).toEqual([])
+    expect(world.state).toBe('CONNECTED')
+  })
+
+  test('without an answer in emit_check_ms gives the link up as stalled', () => {
+    const world = worldIn('EMITTING')
+    world.pass(LIMITS.emit_check_ms)
+    expect(world.state).toBe('DISCONNECTED')
+    expect(world.errors).toEqual(['ws_stream_stalled'])
+    expect(world.effects).toContainEqual({ type: 'closeLink', params: undefined })
+  })
+
+  test('asks for the whole list when ids came back without their metadata', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes(5)
+    const taken = world.drains()
+    world.releases(taken)
+    world.turnEnds()
+    expect(world.effects).toContainEqual({ type: 'peek', params: { peek_id: 'check-2', limit: 1_000 } })
+    expect(world.bells[0]?.doorbell).toMatchObject({ priority: 5 })
+  })
+})
+
+describe('the pending index', () => {
+  test('holds at most a thousand and counts the rest', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    for (let n = 0; n < 1_200; n += 1) world.pushes()
+    expect(world.context.history.pending.entries).toHaveLength(1_000)
+    expect(world.context.history.pending.total).toBe(1_200)
+    world.drains(1_100)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([100])
+  })
+
+  test('keeps ids and metadata only', () => {
+    const world = readyWorld()
+    world.pushes()
+    expect(Object.keys(world.context.history.pending.entries[0] ?? {}).sort()).toEqual([
+      'from',
+      'intent',
+      'priority',
+      'seq',
+      'signal_id',
+    ])
+  })
+
+  test('may be lost: a fresh daemon behaves as one that knew', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    const restarted = machineWorld()
+    restarted.accepts()
+    restarted.connects()
+    restarted.reports({ turn: 'busy' })
+    for (const each of [world, restarted]) {
+      each.turnEnds()
+      expect(each.bells).toHaveLength(1)
+    }
+  })
+
+  test('of a thousand quiet signals beyond which more wait does not look for ever', () => {
+    const world = machineWorld()
+    for (let n = 0; n < 1_500; n += 1) world.accepts(0)
+    world.connects()
+    world.reports({ take: true })
+    expect(world.state).toBe('CONNECTED')
+    expect(world.bells).toEqual([])
+  })
+})
+
+describe('facts', () => {
+  test('are published when turn, session or attachment change, and not otherwise', () => {
+    const world = readyWorld()
+    const publishes = () => world.effects.filter(({ type }) => type === 'publishFacts').length
+    const before = publishes()
+    world.reports()
+    world.reports()
+    expect(publishes()).toBe(before)
+    world.turnBegins()
+    world.turnEnds()
+    world.surfaceLeaves()
+    expect(publishes()).toBe(before + 3)
+  })
+})
+
+describe('resume_surface', () => {
+  test('drops the attachment without counting an error, and a new report binds again', () => {
+    const world = readyWorld()
+    const effects = world.tell({ type: 'RESUME_REQUESTED' })
+    expect(effects.map(({ type }) => type)).toEqual(['resumeSurface', 'publishFacts'])
+    expect(world.delivery).toBe('degraded')
+    world.reports()
+    expect(world.delivery).toBe('ok')
+    expect(world.errors).toEqual([])
+  })
+})
