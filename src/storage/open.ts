@@ -77,8 +77,9 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
     options.onFatal?.(error)
   })
   let signals: FileSignalStore | null = null
+  // Not the home's own lock, which the hub holds already: two homes may name the same directory.
   const lock = await lockDirectory({
-    lock: path.join(directory, 'lock'),
+    lock: path.join(directory, 'store.lock'),
     what: 'a hub',
     onLost(cause) {
       const error = new TurnbellError('store_fenced', {
