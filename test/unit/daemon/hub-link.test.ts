@@ -1,0 +1,294 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
+import type { HubFrame } from '../../../src/contracts/frames.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { createHubLink } from '../../../src/daemon/hub-link.ts'
+import { createTokenSource } from '../../../src/daemon/hub-token.ts'
+import type { Clock } from '../../../src/ports/clock.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeHub, type FakeHubOptions } from '../../support/fake-hub.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+
+interface Options extends FakeHubOptions {
+  clock?: Clock
+  given?: string
+  operatorToken?: () => string | null
+  url?: () => string
+}
+
+async function linkToHub(options: Options = {}) {
+  const hub = await fakeHub(options)
+  onTestFinished(() => hub.close())
+  const clock = options.clock ?? systemClock
+  const url = options.url ?? (() => hub.url)
+  const identity = 'ada'
+  const session_id = '01J00000000000000000000000'
+  const tokens = createTokenSource({
+    url,
+    identity,
+    session_id,
+    operatorToken: options.operatorToken ?? (() => 'operator-token'),
+    given: options.given,
+    clock,
+  })
+  const link = createHubLink({ url, identity, surface: 'command', session_id, tokens, clock, log: silentLog })
+  onTestFinished(() => link.close())
+  const told = {
+    ups: 0,
+    frames: [] as HubFrame[],
+    downs: [] as { error_class: string; detail: string; code: number | null }[],
+  }
+  const connect = () =>
+    link.connect({
+      onUp: () => (told.ups += 1),
+      onFrame: (frame) => told.frames.push(frame),
+      onDown: (error_class, detail, code) => told.downs.push({ error_class, detail, code }),
+    })
+  return { hub, link, told, connect, tokens }
+}
+
+describe('the link', () => {
+  test('exchanges the operator token, connects with its own, and says hello as a daemon', async () => {
+    const { hub, told, connect } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    expect(hub.tokenRequests).toEqual([
+      {
+        bearer: 'Bearer operator-token',
+        body: { identity: 'ada', kind: 'daemon', session_id: '01J00000000000000000000000' },
+      },
+    ])
+    expect(hub.bearers).toEqual(['Bearer token-1'])
+    expect(hub.frames).toEqual([
+      {
+        type: 'hello',
+        protocol: 1,
+        kind: 'daemon',
+        identity: 'ada',
+        surface: 'command',
+        session_id: '01J00000000000000000000000',
+      },
+    ])
+  })
+
+  test('hands frames on in order, and drops those for another persona', async () => {
+    const { hub, told, connect } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    hub.push('ada')
+    hub.push('bob')
+    hub.push('ada')
+    await eventually('both', () => told.frames.length === 2)
+    expect(told.frames.map((frame) => frame.type === 'signal.pushed' && [frame.to, frame.seq])).toEqual([
+      ['ada', 1],
+      ['ada', 3],
+    ])
+  })
+
+  test('survives garbage: no JSON, no known type, missing fields, binary, a push with a payload', async () => {
+    const { hub, told, connect } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    const entry = hub.accept()
+    const body = JSON.stringify({
+      type: 'signal.pushed',
+      to: 'ada',
+      pending_count: 1,
+      ...entry,
+      payload: 'never',
+    })
+    for (const text of [
+      '{',
+      '[]',
+      'null',
+      '{"type":"signal.stolen"}',
+      '{"type":"signal.pushed"}',
+      '"x"',
+      body,
+    ]) {
+      hub.sendText(text)
+    }
+    hub.sendText(Buffer.from([0, 255, 1]))
+    hub.push('ada')
+    await eventually('the good one', () => told.frames.length === 1)
+    expect(told.downs).toEqual([])
+  })
+
+  test('reads the address anew at each attempt: a hub that came back elsewhere is found', async () => {
+    let url = 'http://127.0.0.1:1'
+    const { hub, told, connect } = await linkToHub({ url: () => url })
+    connect()
+    await eventually('the failure', () => told.downs.length === 1)
+    expect(told.downs[0]).toMatchObject({ error_class: 'ws_connect_failed', code: null })
+    url = hub.url
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+  })
+
+  test('ends once, as ws_stream_stalled, when the hub goes away', async () => {
+    const { hub, told, connect, link } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    expect(link.send({ type: 'ping' })).toBe(true)
+    hub.cutLinks()
+    await eventually('the end', () => told.downs.length > 0)
+    expect(told.downs).toMatchObject([{ error_class: 'ws_stream_stalled' }])
+    expect(link.send({ type: 'ping' })).toBe(false)
+  })
+
+  test('tells the close code of a hub that gave the registration to another', async () => {
+    const { hub, told, connect } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    hub.closeLinks(4409, 'stale')
+    await eventually('the end', () => told.downs.length === 1)
+    expect(told.downs[0]).toMatchObject({ code: 4409 })
+  })
+
+  test('is silent about an end that was asked for', async () => {
+    const { hub, told, connect, link } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    link.close()
+    await eventually('the hub has seen it', () => hub.links.length === 0)
+    expect(told.downs).toEqual([])
+    expect(link.send({ type: 'ping' })).toBe(false)
+  })
+
+  test('says the reason of a refusal, not only a close code', async () => {
+    const { hub, told, connect } = await linkToHub()
+    hub.welcomes = false
+    connect()
+    await eventually('hello', () => hub.framesOf('hello').length === 1)
+    const refusal = toProblem(new TurnbellError('persona_wrapped', { detail: 'ada is wrapped' }), 'x')
+    hub.send({ ...refusal, type: 'error' })
+    hub.closeLinks(4401, 'no')
+    await eventually('the end', () => told.downs.length === 1)
+    expect(told.frames).toMatchObject([{ type: 'error', code: 'persona_wrapped' }])
+    expect(told.downs[0]).toMatchObject({ error_class: 'ws_connect_failed', code: 4401 })
+    expect(told.downs[0]?.detail).toContain('ada is wrapped')
+  })
+
+  test('gives a hub up that does not welcome it', async () => {
+    const clock = fakeClock()
+    const { hub, told, connect } = await linkToHub({ clock })
+    hub.welcomes = false
+    connect()
+    await eventually('hello', () => hub.framesOf('hello').length === 1)
+    await clock.advance(LIMITS.hello_timeout_ms * 2)
+    expect(told.downs).toMatchObject([{ error_class: 'ws_connect_failed' }])
+  })
+
+  test('gives a silent hub up as stalled, and takes a WebSocket ping for a sign of life', async () => {
+    const clock = fakeClock()
+    const { hub, told, connect } = await linkToHub({ clock })
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    await clock.advance(LIMITS.link_silence_max_ms - 6_000)
+    const pinged = new Promise((resolve) => hub.links[0]?.once('pong', resolve))
+    hub.links[0]?.ping()
+    await pinged
+    await clock.advance(LIMITS.link_silence_max_ms - 6_000)
+    expect(told.downs).toEqual([])
+    await clock.advance(LIMITS.link_silence_max_ms)
+    expect(told.downs).toMatchObject([{ error_class: 'ws_stream_stalled' }])
+  })
+
+  test('gives a link up that did not survive the sleep of the machine', async () => {
+    const clock = fakeClock()
+    const { told, connect } = await linkToHub({ clock })
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    clock.setBack(-3_600_000)
+    await clock.advance(LIMITS.link_silence_max_ms / 9)
+    expect(told.downs).toMatchObject([{ error_class: 'ws_stream_stalled' }])
+  })
+
+  test('leaves no timer behind when it ends', async () => {
+    const clock = fakeClock()
+    const { hub, told, connect } = await linkToHub({ clock })
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    hub.cutLinks()
+    await eventually('the end', () => told.downs.length === 1)
+    expect(clock.armed()).toBe(0)
+  })
+})
+
+describe('the token', () => {
+  test('is renewed by itself before it ends, while the link lives', async () => {
+    const clock = fakeClock()
+    const { hub, told, connect } = await linkToHub({ clock, expires_in: 100 })
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    await clock.advance(80_000 - LIMITS.link_silence_max_ms)
+    hub.send({ type: 'pong' })
+    await eventually('the pong', () => told.frames.length === 1)
+    await clock.advance(LIMITS.link_silence_max_ms - 1_000)
+    hub.send({ type: 'pong' })
+    await eventually('the pong', () => told.frames.length === 2)
+    await clock.advance(1_000)
+    await eventually('the renewal', () => hub.tokenRequests.length === 2)
+    expect(hub.tokenRequests[1]?.bearer).toBe('Bearer token-1')
+  })
+
+  test('is used again for the next link while most of its life is left', async () => {
+    const { hub, told, connect } = await linkToHub()
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    connect()
+    await eventually('the second welcome', () => told.ups === 2)
+    expect(hub.tokenRequests).toHaveLength(1)
+    expect(hub.bearers).toEqual(['Bearer token-1', 'Bearer token-1'])
+  })
+
+  test('that the hub no longer knows is asked for anew with the operator token', async () => {
+    const clock = fakeClock()
+    const { hub, tokens } = await linkToHub({ clock, expires_in: 100 })
+    await tokens.current()
+    await clock.advance(90_000)
+    const refusal = toProblem(new TurnbellError('token_invalid', { detail: 'another key' }), 'x')
+    hub.tokenRefusal = { status: 401, body: refusal }
+    await expect(tokens.current()).rejects.toMatchObject({ code: 'token_invalid' })
+    expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([
+      'Bearer operator-token',
+      'Bearer token-1',
+      'Bearer operator-token',
+    ])
+  })
+
+  test('missing altogether is a connection that failed, with the reason', async () => {
+    const { told, connect } = await linkToHub({ operatorToken: () => null })
+    connect()
+    await eventually('the failure', () => told.downs.length === 1)
+    expect(told.downs[0]).toMatchObject({ error_class: 'ws_connect_failed' })
+    expect(told.downs[0]?.detail).toContain('token_missing')
+  })
+
+  test('that was given is used as it is and renewed with itself, never with the operator token', async () => {
+    const clock = fakeClock()
+    const exp = clock.now() / 1000 + 100
+    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
+    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const { hub, tokens } = await linkToHub({ clock, given })
+    expect(await tokens.current()).toBe(given)
+    await clock.advance(90_000)
+    expect(await tokens.current()).toBe('token-1')
+    expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([`Bearer ${given}`])
+  })
+
+  test.each(['', 'nonsense', 'e30.00'])('that was given as %j is refused at once', async (given) => {
+    await expect(linkToHub({ given })).rejects.toMatchObject({ code: 'token_invalid' })
+  })
+
+  test.each([
+    ['no JSON', 'hello'],
+    ['another shape', { token: 7 }],
+  ])('answered with %s is a hub that cannot be reached', async (_, body) => {
+    const { hub, tokens } = await linkToHub()
+    hub.tokenRefusal = { status: 200, body }
+    await expect(tokens.current()).rejects.toMatchObject({ code: 'hub_unreachable' })
+  })
+})
