@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createHubClient } from '../../../src/cli/hub-client.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
+
+const URL = 'http://127.0.0.1:4888'
+const answering =
+  (response: () => Response): typeof fetch =>
+  async () =>
+    response()
+const failing =
+  (error: Error): typeof fetch =>
+  async () => {
+    throw error
+  }
+const codeOf = async (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'no refusal',
+    (error: unknown) => (error instanceof TurnbellError ? error.code : String(error)),
+  )
+
+describe('a hub that cannot be asked', () => {
+  test.each([
+    ['nobody listens', new TypeError('fetch failed', { cause: withCode('ECONNREFUSED') }), 'hub_unreachable'],
+    ['no such host', new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }), 'hub_unreachable'],
+    [
+      'every address refuses',
+      new TypeError('fetch failed', { cause: new AggregateError([withCode('ECONNREFUSED')]) }),
+      'hub_unreachable',
+    ],
+    ['it breaks off', new TypeError('terminated', { cause: withCode('ECONNRESET') }), 'hub_unreachable'],
+    ['no answer in time', new DOMException('late', 'TimeoutError'), 'timed_out'],
+  ])('%s', async (_, error, code) => {
+    const hub = createHubClient(failing(error), URL, null)
+    expect(await codeOf(hub.call('signals', 'send'))).toBe(code)
+    expect(await hub.ready()).toBe(false)
+  })
+
+  test('something else on its port is not taken for a hub', async () => {
+    const page = () => new Response('<h1>It works!</h1>', { headers: { 'content-type': 'text/html' } })
+    for (const response of [page, () => new Response('', { status: 502 }), () => Response.json({ ok: 1 })]) {
+      const hub = createHubClient(answering(response), URL, null)
+      expect(await codeOf(hub.call('signals', 'send'))).toBe('hub_unreachable')
+    }
+  })
+
+  test('an answer of another shape than asked for is refused, not passed on', async () => {
+    const hub = createHubClient(
+      answering(() => Response.json({ result: { signal_id: 7 } })),
+      URL,
+      null,
+    )
+    expect(await codeOf(hub.ask('signals', 'send', {}, z.object({ signal_id: z.string() })))).toBe(
+      'hub_unreachable',
+    )
+  })
+})
+
+test('a problem of the hub comes back as the error it was, hint included', async () => {
+  const error = new TurnbellError('target_wrapped', { detail: 'ada is wrapped', hint: 'wake her' })
+  const hub = createHubClient(
+    answering(() => Response.json(toProblem(error, 'x'), { status: 409 })),
+    URL,
+    null,
+  )
+  await expect(hub.call('signals', 'send')).rejects.toMatchObject({
+    code: 'target_wrapped',
+    detail: 'ada is wrapped',
+    hint: 'wake her',
+  })
+})
+
+test('a call carries the token, and a persona is called with a token of its own', async () => {
+  const seen: [string, string | null][] = []
+  const hub = createHubClient(
+    async (input, init) => {
+      seen.push([input as string, new Headers(init?.headers).get('authorization')])
+      const isToken = (input as string).endsWith('/auth/token')
+      return Response.json(isToken ? { token: 'agent-token', expires_in: 3600 } : { result: 1 })
+    },
+    URL,
+    'operator-token',
+  )
+  const agent = await hub.as('ada', 'agent', 's1')
+  expect(await agent.call('signals', 'inbox')).toBe(1)
+  expect(seen).toEqual([
+    [`${URL}/auth/token`, 'Bearer operator-token'],
+    [`${URL}/call`, 'Bearer agent-token'],
+  ])
+})
+
+function withCode(code: string): Error {
+  return Object.assign(new Error(code), { code })
+}

@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest'
+import type { Problem } from '../../../src/contracts/errors.ts'
+import { createProgram } from '../../../src/cli/program.ts'
+import { testCli } from '../../support/test-cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const cli = (options: Partial<Parameters<typeof testCli>[0]> = {}) =>
+  testCli({ home: temporaryDirectory(), ...options })
+
+describe('help', () => {
+  test('lists every command of the contract, also those that are programs of their own', async () => {
+    const turnbell = cli()
+    expect(await turnbell.run('--help')).toBe(0)
+    const listed = [...turnbell.stdout().matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name)
+    for (const name of [
+      ...['up', 'demo', 'hub', 'daemon', 'mcp', 'status', 'shutdown', 'notify', 'resume', 'persona'],
+      ...['send', 'pending', 'call', 'service', 'token', 'paths'],
+    ]) {
+      expect(listed).toContain(name)
+    }
+  })
+
+  test('of every command says what it does, takes --home and --json, and has an example', async () => {
+    const turnbell = cli()
+    const leaves = (command = createProgram(turnbell.cli), above: string[] = []): string[][] =>
+      command.commands.flatMap((one) =>
+        one.commands.length > 0 ? leaves(one, [...above, one.name()]) : [[...above, one.name()]],
+      )
+    for (const words of leaves()) {
+      expect(await turnbell.run(...words, '--help'), words.join(' ')).toBe(0)
+      expect(turnbell.stdout(), words.join(' ')).toMatch(/--home <dir>[^]*--json[^]*Example/)
+    }
+  })
+
+  test('of call names the parameters of an action', async () => {
+    const turnbell = cli()
+    await turnbell.run('call', 'signals', 'ack', '--help')
+    expect(turnbell.stdout()).toMatch(/signal_ids\s+string\[\], required/)
+  })
+
+  test('of call lists what there is when the action is unknown', async () => {
+    const turnbell = cli()
+    await turnbell.run('call', 'signals', 'explode', '--help')
+    expect(turnbell.stdout()).toContain('personas:')
+  })
+})
+
+describe('a command line that makes no sense', () => {
+  test.each([
+    ['an unknown command', ['stauts'], /unknown command 'stauts'/, /Did you mean status/],
+    ['an unknown option', ['status', '--jsno'], /unknown option '--jsno'/, /Did you mean --json/],
+    ['a missing option', ['send', 'hello'], /--to <name>/, /--help/],
+    [
+      'a missing argument',
+      ['persona', 'add', '--surface', 'mcp'],
+      /missing required argument 'name'/,
+      /--help/,
+    ],
+    ['half a command', ['persona'], /not complete/, /--help/],
+    ['an unknown half', ['persona', 'ad'], /unknown command 'ad'/, /Did you mean add/],
+    ['a name that can be nobody', ['status', '--persona', 'Ada Lovelace'], /\[a-z0-9\]/, /--help/],
+    ['a surface that is none', ['persona', 'add', 'ada', '--surface', 'emacs'], /Allowed choices/, /--help/],
+    ['a priority beyond 9', ['send', '--to', 'ada', '--priority', '10', 'x'], /from 0 to 9/, /--help/],
+    ['a limit of none', ['pending', '--persona', 'ada', '--limit', '0'], /from 1 to 100/, /--help/],
+    ['a time that is none', ['send', '--to', 'ada', '--ttl', 'soon', 'x'], /90s, 30m/, /--help/],
+    ['an intent of two words', ['send', '--to', 'ada', '--intent', 'two words', 'x'], /intent/, /--help/],
+    ['text and payload', ['send', '--to', 'ada', '--payload', '1', 'x'], /not both/, /leave --payload out/],
+    ['JSON that is none', ['call', 'signals', 'send', '--params', '{to:ada}'], /not JSON/, /Quote it/],
+    [
+      'a file that is not there',
+      ['call', 'signals', 'send', '--params', '@nowhere'],
+      /cannot be read/,
+      /path/,
+    ],
+    ['too many words', ['status', 'ada'], /too many arguments/, /--help/],
+    ['no service', ['service', 'status'], /either --hub or --persona/, /services of their own/],
+    ['two services', ['service', 'status', '--hub', '--persona', 'a'], /either --hub or --persona/, /own/],
+    ['nothing to remove', ['persona', 'remove'], /persona or which project/, /--project/],
+  ])('%s: exit 64, with what was wrong and what to do', async (_, args, detail, hint) => {
+    const turnbell = cli()
+    expect(await turnbell.run(...args)).toBe(64)
+    expect(turnbell.stdout()).toBe('')
+    expect(turnbell.stderr()).toMatch(detail)
+    expect(turnbell.stderr()).toMatch(hint)
+
+    expect(await turnbell.run(...args, '--json')).toBe(64)
+    expect(turnbell.stderr()).toBe('')
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'usage_invalid', status: 400, retry: 'never' })
+  })
+})
+
+describe('exit codes', () => {
+  test('69: no hub', async () => {
+    const turnbell = cli()
+    expect(await turnbell.run('persona', 'list')).toBe(69)
+    expect(turnbell.stderr()).toContain('hub_unreachable')
+    expect(turnbell.stderr()).toContain('turnbell up')
+  })
+
+  test('69: no daemon', async () => {
+    const turnbell = cli()
+    for (const verb of ['status', 'shutdown', 'notify', 'resume']) {
+      expect(await turnbell.run(verb, '--persona', 'ada', '--json'), verb).toBe(69)
+      expect(turnbell.json<Problem>().code).toBe('daemon_unreachable')
+    }
+  })
+
+  test('78: a configuration that is not valid, naming file, key and what is allowed', async () => {
+    const turnbell = cli({ env: { TURNBELL_LOG_LEVEL: 'loud' } })
+    expect(await turnbell.run('status')).toBe(78)
+    expect(turnbell.stderr()).toMatch(/environment.*log\.level.*"trace"[^]*"loud"/)
+  })
+
+  test('1: a bug, with its stack, for no log has it', async () => {
+    const broken = async () => Promise.reject(new RangeError('planted'))
+    const turnbell = cli({ platform: 'linux', overrides: { runProgram: broken } })
+    expect(await turnbell.run('service', 'status', '--hub', '--json')).toBe(1)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'internal', error_class: 'bug' })
+    expect(turnbell.stdout()).not.toContain('planted')
+    expect(turnbell.stderr()).toMatch(/RangeError: planted\n\s+at /)
+  })
+})
+
+test('global options may stand before or behind the command', async () => {
+  const home = temporaryDirectory()
+  const turnbell = testCli({ home: '/nowhere/at/all' })
+  expect(await turnbell.run('paths', '--json', '--home', home)).toBe(0)
+  expect(turnbell.json<{ home: string }>().home).toBe(home)
+})
+
+test('a program of its own gets exactly the options that were given', async () => {
+  const home = temporaryDirectory()
+  const turnbell = testCli({ home })
+  await turnbell.run('daemon', '--persona', 'ada', '--surface', 'mcp')
+  await turnbell.run('mcp', '--no-autostart', '--facet', 'core', 'admin', '--persona', 'ada')
+  expect(turnbell.bundles).toEqual([
+    { name: 'daemon', args: ['--persona', 'ada', '--surface', 'mcp', '--home', home] },
+    {
+      name: 'bridge',
+      args: ['--persona', 'ada', '--no-autostart', '--facet', 'core', '--facet', 'admin', '--home', home],
+    },
+  ])
+})

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { ago, describeSignal, duration, printable, table } from '../../../src/cli/render.ts'
+import type { DrainedSignal } from '../../../src/contracts/signal.ts'
+
+test('a table has its columns under one another and no blanks at line ends', () => {
+  expect(
+    table(
+      ['NAME', 'N'],
+      [
+        ['ada', '1'],
+        ['bartholomew', ''],
+      ],
+    ),
+  ).toBe('NAME         N\nada          1\nbartholomew')
+})
+
+test.each([
+  [-1, '0 s'],
+  [0.4, '0 s'],
+  [59.9, '59 s'],
+  [60, '1 min'],
+  [3_599, '59 min'],
+  [3_600, '1 h'],
+  [86_400 * 9, '9 d'],
+])('%d seconds read as %s', (seconds, text) => expect(duration(seconds)).toBe(text))
+
+test('what never happened is not an age', () => expect(ago(null)).toBe('never'))
+
+describe('a drained signal', () => {
+  const signal: DrainedSignal = {
+    signal_id: '01JZ0000000000000000000000',
+    from: 'bob',
+    origin: 'agent',
+    to: 'ada',
+    intent: 'review',
+    payload: 'Look at\nthe cart.',
+    priority: 3,
+    created_at: '2026-01-01T00:00:00.000Z',
+    deliveries: 1,
+  }
+  const now = Date.parse('2026-01-01T00:00:05.000Z')
+
+  test('says who, what, when and all of its text', () => {
+    expect(describeSignal(signal, now)).toBe(
+      '01JZ0000000000000000000000  review from bob (agent), 5 s ago, priority 3\n    Look at\n    the cart.',
+    )
+  })
+  test('says when it came before', () => {
+    expect(describeSignal({ ...signal, deliveries: 3 }, now)).toContain('delivery 3')
+  })
+  test('without a payload is one line', () => {
+    expect(describeSignal({ ...signal, payload: null }, now)).not.toContain('\n')
+  })
+  test("cannot move the reader's cursor or rename the window", () => {
+    const text = describeSignal({ ...signal, payload: '\u001b]0;owned\u0007\u001b[2Jhi\u009b1mtab\t' }, now)
+
+    expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
+    expect(text).toContain('hi')
+    expect(text).toContain('tab\t')
+  })
+  test('keeps ordinary text as it is', () => {
+    expect(printable('zażółć 🦊 ok')).toBe('zażółć 🦊 ok')
+  })
+})

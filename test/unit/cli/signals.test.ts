@@ -1,0 +1,182 @@
+import { Writable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import type { Problem } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const RECEIPT = {
+  signal_id: '01JZ0000000000000000000001',
+  durable: true,
+  seq: 7,
+  status: 'pending',
+  route: { live: true, reason: null },
+}
+const DRAIN_ID = '01JZ000000000000000000000D'
+const SIGNAL = {
+  signal_id: '01JZ0000000000000000000001',
+  from: 'bob',
+  origin: 'agent',
+  to: 'ada',
+  intent: 'review',
+  payload: { branch: 'main' },
+  priority: 3,
+  created_at: '2026-01-01T00:00:00.000Z',
+  deliveries: 1,
+}
+
+describe('send', () => {
+  const sending = (options: { input?: string; hub?: FakeHub } = {}) =>
+    testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
+
+  test('says only what was said', async () => {
+    const turnbell = sending()
+    expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(0)
+    expect(turnbell.hubCalls).toEqual([
+      { what: 'signals.send', params: { to: 'ada', intent: 'message', payload: 'hello' }, token: null },
+    ])
+    expect(turnbell.stdout()).toContain(RECEIPT.signal_id)
+    expect(await turnbell.run('send', '--to', 'ada', 'hello', '--json')).toBe(0)
+    expect(turnbell.json()).toEqual(RECEIPT)
+  })
+
+  test('passes on every option', async () => {
+    const turnbell = sending()
+    await turnbell.run(
+      ...['send', '--to', 'ada', '--from', 'bob', '--intent', 'review.request', '--priority', '0'],
+      ...['--topic', 'shop', '--reply-to', 'cleo', '--ttl', '2h', '--to-session', 's 1', '--require-live'],
+      ...['--idempotency-key', 'k1', '--payload', '{"a":[1,null]}'],
+    )
+    expect(turnbell.hubCalls[0]?.params).toEqual({
+      to: 'ada',
+      from: 'bob',
+      intent: 'review.request',
+      priority: 0,
+      topic: 'shop',
+      reply_to: 'cleo',
+      ttl_s: 7200,
+      to_session: 's 1',
+      require_live: true,
+      idempotency_key: 'k1',
+      payload: { a: [1, null] },
+    })
+  })
+
+  test('reads its text from stdin, without the last line end', async () => {
+    const turnbell = sending({ input: 'two\nlines, ünïcode\n' })
+    await turnbell.run('send', '--to', 'ada', '-')
+    expect(turnbell.hubCalls[0]?.params['payload']).toBe('two\nlines, ünïcode')
+  })
+
+  test('reads JSON from stdin', async () => {
+    const turnbell = sending({ input: '{"n":1}\n' })
+    await turnbell.run('send', '--to', 'ada', '--payload', '-')
+    expect(turnbell.hubCalls[0]?.params['payload']).toEqual({ n: 1 })
+  })
+
+  test('without a text is a bare notice', async () => {
+    const turnbell = sending()
+    await turnbell.run('send', '--to', 'ada', '--intent', 'wake')
+    expect(turnbell.hubCalls[0]?.params).toEqual({ to: 'ada', intent: 'wake', payload: null })
+  })
+
+  test('says why nobody will be rung', async () => {
+    const route = { live: false, reason: 'surface_absent' }
+    const turnbell = sending({ hub: { 'signals.send': () => ({ ...RECEIPT, route }) } })
+    await turnbell.run('send', '--to', 'ada', 'hello')
+    expect(turnbell.stdout()).toContain('surface is not attached')
+  })
+
+  test('is refused with exit 2 and the reason', async () => {
+    const refuse = () => {
+      throw new TurnbellError('target_wrapped', { detail: 'ada is wrapped' })
+    }
+    const turnbell = sending({ hub: { 'signals.send': refuse } })
+    expect(await turnbell.run('send', '--to', 'ada', 'hello', '--json')).toBe(2)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'target_wrapped', detail: 'ada is wrapped' })
+  })
+
+  test('with a wrong token ends with 77', async () => {
+    const refuse = () => {
+      throw new TurnbellError('token_invalid', { detail: 'not ours' })
+    }
+    expect(await sending({ hub: { 'signals.send': refuse } }).run('send', '--to', 'ada', 'x')).toBe(77)
+  })
+})
+
+describe('pending', () => {
+  const hub = (drained: object): FakeHub => ({
+    '/auth/token': ({ identity, kind }) => ({
+      token: `${String(identity)}/${String(kind)}`,
+      expires_in: 3600,
+    }),
+    'signals.pending': () => drained,
+    'signals.release': () => ({ released: [], unknown: [] }),
+  })
+  const drained = { signals: [SIGNAL], remaining: 2, drain_id: DRAIN_ID }
+
+  test('drains as the agent and confirms once stdout has it', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
+    expect(await turnbell.run('pending', '--persona', 'ada', '--limit', '5')).toBe(0)
+    expect(turnbell.hubCalls.slice(1)).toEqual([
+      { what: 'signals.pending', params: { limit: 5, peek: false }, token: 'ada/agent' },
+      { what: 'signals.pending', params: { confirm: DRAIN_ID, peek: true, limit: 1 }, token: 'ada/agent' },
+    ])
+    expect(turnbell.stdout()).toMatch(/review from bob[^]*"branch": "main"[^]*2 more signals wait/)
+  })
+
+  test('is a session of its own each time, so that none confirms what another could not show', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
+    await turnbell.run('pending', '--persona', 'ada')
+    await turnbell.run('pending', '--persona', 'ada')
+    const sessions = turnbell.hubCalls
+      .filter(({ what }) => what === '/auth/token')
+      .map(({ params }) => params['session_id'])
+    expect(new Set(sessions).size).toBe(2)
+  })
+
+  test('gives the signals back when its reader is gone, and confirms nothing', async () => {
+    const home = temporaryDirectory()
+    const gone = new Writable({
+      write(_chunk, _encoding, done) {
+        done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
+      },
+    }).on('error', () => {})
+    const turnbell = testCli({ home, hub: hub(drained), overrides: { stdout: gone } })
+    expect(await turnbell.run('pending', '--persona', 'ada')).toBe(1)
+    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
+      '/auth/token',
+      'signals.pending',
+      'signals.release',
+    ])
+    expect(turnbell.hubCalls[2]?.params).toEqual({ signal_ids: [SIGNAL.signal_id] })
+    expect(turnbell.stderr()).toBe('')
+  })
+
+  test('only looks with --peek', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, drain_id: null }) })
+    await turnbell.run('pending', '--persona', 'ada', '--peek', '--json')
+    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['/auth/token', 'signals.pending'])
+    expect(turnbell.hubCalls[1]?.params).toEqual({ limit: 20, peek: true })
+    expect(turnbell.json<{ remaining: number }>().remaining).toBe(2)
+  })
+
+  test('says that nothing waits', async () => {
+    const nothing = { signals: [], remaining: 0, drain_id: null }
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub(nothing) })
+    await turnbell.run('pending', '--persona', 'ada')
+    expect(turnbell.stdout()).toBe('Nothing waits for ada.\n')
+  })
+})
+
+describe('call', () => {
+  test('passes parameters on and prints the bare result', async () => {
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      input: '{"to":"ada"}',
+      hub: { 'signals.inbox': (params) => ({ got: params }) },
+    })
+    expect(await turnbell.run('call', 'signals', 'inbox', '--params', '-', '--json')).toBe(0)
+    expect(turnbell.json()).toEqual({ got: { to: 'ada' } })
+  })
+})
