@@ -1,6 +1,5 @@
 /** An official MCP client in front of a real bridge, both in this process, joined by two pipes. */
 import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
-import type { Transport as PastTransport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { Client } from '@modelcontextprotocol/client'
 import { PassThrough, Transform } from 'node:stream'
 import type { Clock } from '../../src/ports/clock.ts'

@@ -5,7 +5,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 
-export const BIN = path.resolve(import.meta.dirname, '../../dist/turnbell.js')
+/** dist/, unless a build in another place is to be tried. */
+export const BIN =
+  process.env['TURNBELL_TEST_BIN'] ?? path.resolve(import.meta.dirname, '../../dist/turnbell.js')
 
 /** A home in a short temporary path, so that socket paths fit. */
 export function temporaryHome(): string {

@@ -1,0 +1,82 @@
+/** Reads from the model server's log what the agent was shown, turn by turn. */
+import { expect } from 'vitest'
+import type { ModelServer, Shown } from './model-server.ts'
+
+export interface Turn {
+  /** Doorbells shown in it for the first time. */
+  bells: string[]
+  /** Payloads that its drains returned. */
+  drained: string[]
+  /** How often signals_pending was asked for, and what refused it. */
+  refusals: string[]
+  requests: Shown[]
+}
+
+const BELL = /\[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
+
+/** A turn of the main agent goes on as long as the model asks for tools. */
+export function turnsOf({ shown }: ModelServer): Turn[] {
+  const turns: Turn[] = []
+  const known = new Set<string>()
+  let going = false
+  for (const request of shown.filter(({ role }) => role === 'main')) {
+    // An interrupted turn never shows the results of its tools: what comes next is a turn of its own.
+    const goes_on = going && request.tool_results.length > 0 && !/interrupted by user/.test(request.fresh)
+    if (!goes_on) turns.push({ bells: [], drained: [], refusals: [], requests: [] })
+    const turn = turns.at(-1)!
+    turn.requests.push(request)
+    for (const [, bell] of request.fresh.matchAll(BELL)) {
+      if (!known.has(bell!)) turn.bells.push(bell!)
+      known.add(bell!)
+    }
+    for (const result of request.tool_results) {
+      turn.drained.push(...payloadsIn(result))
+      if (result.includes('subagent')) turn.refusals.push(result)
+    }
+    going = (request.reply.tools ?? []).length > 0
+  }
+  return turns
+}
+
+/** What every scene promises, whatever happens in it. */
+export function expectOneBellPerTurn(model: ModelServer, payloads: readonly string[]): Turn[] {
+  const turns = turnsOf(model)
+  const story = JSON.stringify(
+    turns.map(({ bells, drained, requests }) => ({
+      bells,
+      drained,
+      fresh: requests.map(({ fresh, reply }) => [fresh.slice(0, 200), reply]),
+    })),
+    null,
+    1,
+  )
+  for (const turn of turns)
+    expect(turn.bells.length, `two doorbells in one turn\n${story}`).toBeLessThanOrEqual(1)
+  for (const turn of turns.filter(({ bells }) => bells.length > 0)) {
+    expect(turn.drained.length, `a doorbell without signals\n${story}`).toBeGreaterThan(0)
+  }
+  expect(turns.flatMap(({ drained }) => drained).sort(), story).toEqual([...payloads].sort())
+  return turns
+}
+
+/** For people who read the run: how often it rang, what was taken, and how long a ring took. */
+export function figuresOf({ model, sent_at }: { model: ModelServer; sent_at: readonly number[] }) {
+  const turns = turnsOf(model)
+  const rung = turns.flatMap(({ bells, requests }) => (bells.length > 0 ? [requests[0]!.at] : []))
+  return {
+    bells: rung.length,
+    drained: turns.flatMap(({ drained }) => drained).length,
+    turns: turns.length,
+    /** From the last receipt before a bell to the request that showed it. */
+    ring_ms: rung.map((at) => Math.round(at - Math.max(...sent_at.filter((sent) => sent < at)))),
+  }
+}
+
+function payloadsIn(result: string): string[] {
+  try {
+    const { signals } = JSON.parse(result) as { signals?: { payload: string }[] }
+    return (signals ?? []).map(({ payload }) => payload)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,85 @@
+/** A program in a terminal nobody looks at: tmux, on a server of its own. */
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { processAlive } from '../../src/system/processes.ts'
+import { eventually } from './eventually.ts'
+import type { Offline } from './offline.ts'
+
+export interface Terminal {
+  /** What stands on the screen now. */
+  screen(): string
+  /** Text as if it were typed; nothing is pressed after it. */
+  type(text: string): void
+  /** Keys by tmux's names: Enter, Escape, C-c. */
+  press(...keys: string[]): void
+  /** Waits until the screen shows it. */
+  shows(what: RegExp, within_ms?: number): Promise<string>
+  /** Whether the program still runs. */
+  alive(): boolean
+  /** Resolves once the program is gone. */
+  close(): Promise<void>
+}
+
+export interface TerminalOptions {
+  offline: Offline
+  argv: readonly string[]
+  cwd: string
+  /** The whole environment of the program. */
+  env: NodeJS.ProcessEnv
+  /** A directory for the server's socket; its path must be short. */
+  directory: string
+}
+
+const COLUMNS = 160
+const ROWS = 50
+
+export function openTerminal({ offline, argv, cwd, env, directory }: TerminalOptions): Terminal {
+  const socket = path.join(directory, 'tmux.sock')
+  const tmux = (...args: string[]) =>
+    execFileSync('tmux', ['-S', socket, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  const words = Object.entries(env).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${value}`],
+  )
+  // The server is started in there, so everything in its panes runs in there too.
+  const [program, args] = offline.inside([
+    'tmux',
+    '-S',
+    socket,
+    '-f',
+    '/dev/null',
+    'new-session',
+    '-d',
+    '-s',
+    'scene',
+  ])
+  const size = ['-x', String(COLUMNS), '-y', String(ROWS), '-c', cwd]
+  execFileSync(program, [...args, ...size, 'env', '-i', ...words, ...argv], { env, stdio: 'pipe' })
+  const pid = Number(tmux('list-panes', '-t', 'scene', '-F', '#{pane_pid}'))
+  const screen = () => tmux('capture-pane', '-p', '-t', 'scene')
+
+  return {
+    screen,
+    type: (text) => void tmux('send-keys', '-t', 'scene', '-l', text),
+    press: (...keys) => void tmux('send-keys', '-t', 'scene', ...keys),
+    async shows(what, within_ms = 30_000) {
+      try {
+        return await eventually(
+          `the screen shows ${what}`,
+          () => (what.test(screen()) ? screen() : null),
+          within_ms,
+        )
+      } catch (error) {
+        throw new Error(`${(error as Error).message}\n${screen()}`, { cause: error })
+      }
+    },
+    alive: () => processAlive(pid),
+    async close() {
+      try {
+        tmux('kill-server')
+      } catch {
+        // It went with its last program.
+      }
+      await eventually('the program in the terminal has ended', () => !processAlive(pid))
+    },
+  }
+}
