@@ -35,7 +35,7 @@ export async function admit(
   hello: Hello,
   presented_token: string | null,
 ): Promise<void> {
-  const holder = needs.tokens.authenticate(presented_token ?? hello.token ?? null)
+  const holder = needs.tokens.authenticate(hello.token ?? presented_token)
   const caller = actingAs(holder, hello)
   const client_id = needs.ids.next()
   const session_id = sessionOf(hello, caller, client_id)

@@ -117,7 +117,7 @@ export function createConnections(needs: ConnectionNeeds): Connections {
         (error: unknown) => {
           needs.counted('link_refused')
           refuse(link, error)
-          link.end(isWrapped(error) ? CLOSE.going_away : CLOSE.unauthorised, codeOf(error))
+          link.end(isWrapped(error) ? CLOSE.stale : CLOSE.unauthorised, codeOf(error))
         },
       )
     }

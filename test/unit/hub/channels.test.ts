@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { eventually } from '../../support/eventually.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+
+let hub: LiveHub
+afterEach(() => hub.close())
+
+const subscribe = (client: Client, channel: string) => client.ask({ type: 'subscribe', channel })
+const publish = (client: Client, channel: string, event = 'build.done', data: unknown = 1) =>
+  client.ask({ type: 'publish', channel, event, data })
+const events = (client: Client) => client.frames.filter((frame) => frame.type === 'event')
+
+describe('who may listen', () => {
+  test.each([
+    ['global', true],
+    ['topics/ci', true],
+    ['agents/bob', true],
+    ['sessions/run-1', true],
+    ['agents/alice', false],
+    ['sessions/run-2', false],
+    ['metrics', false],
+  ])('an agent to %s: %s', async (channel, allowed) => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent', { session_id: 'run-1' })
+    const answer = await subscribe(client, channel)
+    expect(answer).toMatchObject(allowed ? { type: 'result', subscribed: true } : { code: 'kind_forbidden' })
+  })
+
+  test('an observer to everything', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'observer')
+    for (const channel of ['global', 'topics/ci', 'agents/alice', 'sessions/run-2', 'metrics']) {
+      expect(await subscribe(client, channel)).toMatchObject({ type: 'result' })
+    }
+  })
+
+  test('nobody to more than sixty-four channels', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'observer')
+    for (let n = 0; n < LIMITS.subscriptions_max; n++) await subscribe(client, `topics/t${n}`)
+    expect(await subscribe(client, 'topics/late')).toMatchObject({ code: 'limit_reached' })
+    expect(await subscribe(client, 'topics/t0')).toMatchObject({ type: 'result' })
+    await client.ask({ type: 'unsubscribe', channel: 'topics/t0' })
+    expect(await subscribe(client, 'topics/late')).toMatchObject({ type: 'result' })
+  })
+})
+
+describe('who may publish', () => {
+  test.each([
+    ['global', true],
+    ['topics/ci', true],
+    ['agents/bob', true],
+    ['agents/alice', false],
+    ['metrics', false],
+  ])('an agent on %s: %s', async (channel, allowed) => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    expect(await publish(client, channel)).toMatchObject(
+      allowed ? { type: 'result' } : { code: 'kind_forbidden' },
+    )
+  })
+
+  test('nobody more than a payload carries', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    expect(await publish(client, 'global', 'x', 'y'.repeat(LIMITS.payload_bytes_max))).toMatchObject({
+      code: 'payload_too_large',
+    })
+  })
+})
+
+describe('an event', () => {
+  test('reaches who listens to its channel, and who listens to all, once', async () => {
+    hub = await liveHub()
+    const both = await hub.join('eve', 'observer', { channels: ['topics/ci', 'global'] })
+    const global = await hub.join('ann', 'observer', { channels: ['global'] })
+    const none = await hub.join('tom', 'observer', { channels: ['topics/other'] })
+    const bob = await hub.join('bob', 'agent')
+    await publish(bob, 'topics/ci', 'build.done', { ok: true })
+    const got = async (client: Client) => {
+      await client.settled()
+      return events(client).filter((frame) => frame.type === 'event' && frame.event === 'build.done')
+    }
+    expect(await got(both)).toMatchObject([{ channel: 'topics/ci', data: { ok: true } }])
+    expect(await got(global)).toMatchObject([{ channel: 'global' }])
+    expect(await got(none)).toEqual([])
+  })
+
+  test('stops coming after unsubscribe, and after the link has gone nothing is kept of it', async () => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['topics/ci'] })
+    const bob = await hub.join('bob', 'agent')
+    await client.ask({ type: 'unsubscribe', channel: 'topics/ci' })
+    await publish(bob, 'topics/ci')
+    await client.settled()
+    expect(events(client)).toEqual([])
+  })
+
+  test('of the stream is shown to observers; an agent hears of others only who came and went', async () => {
+    hub = await liveHub()
+    const observer = await hub.join('eve', 'observer', { channels: ['global'] })
+    const agent = await hub.join('ann', 'agent', { channels: ['global'] })
+    await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
+    await hub.call('signals', 'send', { to: 'bob', intent: 'note', payload: 'SECRET' })
+    await eventually('the observer sees it', () =>
+      events(observer).some((frame) => frame.type === 'event' && frame.event === 'signal.pushed'),
+    )
+    await agent.settled()
+    const heard = events(agent).map((frame) => (frame.type === 'event' ? frame.event : ''))
+    expect(heard).toContain('persona.active')
+    expect(heard.filter((event) => event.startsWith('signal.') || event === 'dispatch')).toEqual([])
+    expect(JSON.stringify(observer.frames)).not.toContain('SECRET')
+  })
+})
+
+describe('the metrics channel', () => {
+  test('brings the numbers every five seconds to who listens', async () => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['metrics'] })
+    await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
+    expect(await client.next('event')).toMatchObject({
+      channel: 'metrics',
+      event: 'metric.update',
+      data: { signals_pending: 0, observers: 1 },
+    })
+    await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
+    await client.next('event')
+  })
+})
+
+describe('a critical event', () => {
+  const tries = (client: Client) => events(client).length
+
+  test('is sent again after five seconds until three tries, then dropped', async () => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
+    const bob = await hub.join('bob', 'agent')
+    await publish(bob, 'topics/work', 'task.failed')
+    await client.settled()
+    expect(tries(client)).toBe(1)
+    await hub.clock.advance(4_000)
+    await client.settled()
+    expect(tries(client)).toBe(1)
+    await hub.clock.advance(2_000)
+    await client.settled()
+    expect(tries(client)).toBe(2)
+    await hub.clock.advance(6_000)
+    await client.settled()
+    expect(tries(client)).toBe(3)
+    await hub.clock.advance(15_000)
+    await client.settled()
+    expect(tries(client)).toBe(3)
+    const ids = events(client).map((frame) => (frame.type === 'event' ? frame.id : ''))
+    expect(new Set(ids).size).toBe(1)
+    expect(await (await hub.http('GET', '/metrics')).text()).toContain(
+      'turnbell_hub_critical_events_dropped 1',
+    )
+  })
+
+  test.each(['task.created', 'subtask.running', 'message.new'])(
+    '%s is not sent again once acknowledged',
+    async (event) => {
+      hub = await liveHub()
+      const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
+      const bob = await hub.join('bob', 'agent')
+      await publish(bob, 'topics/work', event)
+      const { id } = await client.next('event')
+      client.send({ type: 'ack', message_id: id })
+      client.send({ type: 'ack', message_id: 'never-heard-of' })
+      await client.settled()
+      await hub.clock.advance(30_000)
+      await client.settled()
+      expect(tries(client)).toBe(1)
+    },
+  )
+
+  test.each(['tasks', 'task', 'mytask.done', 'agent.heartbeat', 'metric.update'])(
+    'is what %s is not',
+    async (event) => {
+      hub = await liveHub()
+      const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
+      const bob = await hub.join('bob', 'agent')
+      await publish(bob, 'topics/work', event)
+      await hub.clock.advance(30_000)
+      await client.settled()
+      expect(tries(client)).toBe(1)
+    },
+  )
+})

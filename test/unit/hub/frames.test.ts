@@ -1,0 +1,347 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { CLOSE, type HubFrameOf } from '../../../src/contracts/frames.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { atRest } from '../../support/fake-clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { facts } from '../../support/signal-world.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+
+let hub: LiveHub
+afterEach(() => hub.close())
+
+const ULID = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const add = (identity: string) => hub.call('personas', 'add', { identity, surface: 'command' })
+const send = (to: string, params: object = {}) =>
+  hub.call<{ signal_id: string; seq: number }>('signals', 'send', { to, intent: 'note', ...params })
+const call = (client: Client, action: string, params: object = {}, facade = 'signals') =>
+  client.ask<HubFrameOf<'result'> & { result: Record<string, unknown> }>({
+    type: 'call',
+    facade,
+    action,
+    params,
+  })
+
+describe('garbage', () => {
+  test.each([
+    ['no JSON', 'hello?'],
+    ['JSON that is no object', '[1,2]'],
+    ['an unknown type', '{"type":"drain"}'],
+    ['a missing field', '{"type":"subscribe","id":1}'],
+    ['a field nobody knows', '{"type":"ping","shout":true}'],
+    ['a bad channel', '{"type":"subscribe","id":1,"channel":"../etc"}'],
+    ['an empty frame', ''],
+    ['deep nesting', '['.repeat(50_000)],
+    ['a prototype', '{"type":"ping","__proto__":{"kind":"operator"}}'],
+  ])('%s is answered with an error frame and the link lives', async (_, text) => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    client.socket.send(text)
+    expect(await client.next('error')).toMatchObject({ code: 'frame_invalid', status: 400 })
+    await client.settled()
+  })
+
+  test('in binary is answered the same way', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    client.socket.send(Buffer.from('{"type":"ping"}'))
+    expect(await client.next('error')).toMatchObject({ code: 'frame_invalid' })
+  })
+
+  test('with an id is told which request it was', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    client.send({ type: 'subscribe', id: 'mine', channel: 'nowhere' })
+    expect(await client.next('error')).toMatchObject({
+      id: 'mine',
+      detail: expect.stringContaining('channel') as string,
+    })
+  })
+
+  test('ten times in a row closes 4400; nine times and a good frame does not', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    for (let n = 0; n < LIMITS.malformed_frames_max - 1; n++) client.socket.send('x')
+    await client.settled()
+    for (let n = 0; n < LIMITS.malformed_frames_max; n++) client.socket.send('x')
+    expect(await client.closed).toBe(CLOSE.malformed)
+  })
+
+  test('before hello closes 4400 as well', async () => {
+    hub = await liveHub()
+    const client = await hub.dial({ token: hub.token('bob') })
+    for (let n = 0; n < LIMITS.malformed_frames_max; n++) client.socket.send('x')
+    expect(await client.closed).toBe(CLOSE.malformed)
+  })
+
+  test('over 256 KiB closes the link, and no other', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    const other = await hub.join('alice', 'agent')
+    client.socket.send(JSON.stringify({ type: 'publish', data: 'x'.repeat(LIMITS.frame_bytes_max) }))
+    expect(await client.closed).toBe(1009)
+    await other.settled()
+  })
+
+  test('at exactly 256 KiB is read', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    client.socket.send(' '.repeat(LIMITS.frame_bytes_max))
+    expect(await client.next('error')).toMatchObject({ code: 'frame_invalid' })
+    await client.settled()
+  })
+})
+
+describe('a daemon', () => {
+  test.each([
+    ['drain', 'pending', {}],
+    ['look into the inbox', 'inbox', {}],
+    ['send', 'send', { to: 'bob', intent: 'note' }],
+    ['broadcast', 'broadcast', { intent: 'note' }],
+    ['ack', 'ack', { signal_ids: [ULID] }],
+    ['release', 'release', { signal_ids: [ULID] }],
+    ['replay', 'replay', { signal_ids: [ULID] }],
+    ['read', 'read', { signal_id: ULID }],
+  ])('cannot %s', async (_, action, params) => {
+    hub = await liveHub()
+    await add('bob')
+    await send('bob')
+    const client = await hub.join('bob', 'daemon')
+    expect(await call(client, action, params)).toMatchObject({ type: 'error', code: 'kind_forbidden' })
+    expect(hub.stores.signals.pendingCount('bob')).toBe(1)
+  })
+
+  test('cannot publish', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'daemon')
+    const answer = await client.ask({ type: 'publish', channel: 'topics/ci', event: 'x', data: 1 })
+    expect(answer).toMatchObject({ type: 'error', code: 'kind_forbidden' })
+  })
+
+  test('reads what waits for its persona without a payload, and only for its own', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await add('alice')
+    await send('alice', { payload: 'for alice' })
+    const { signal_id, seq } = await send('bob', { payload: 'SECRET', topic: 'SECRET', priority: 7 })
+    const client = await hub.join('bob', 'daemon')
+    const listing = await client.ask({ type: 'pending.peek', limit: 10 })
+    expect(listing).toEqual({
+      ...{ type: 'pending', id: listing.type === 'pending' ? listing.id : '' },
+      signals: [{ signal_id, seq, from: 'operator', intent: 'note', priority: 7 }],
+      ...{ total: 1, as_of_seq: seq },
+    })
+    expect(JSON.stringify(client.frames)).not.toContain('SECRET')
+    expect(hub.stores.signals.pendingCount('bob')).toBe(1)
+  })
+
+  test('is pushed to after the signal is stored, without what it says, and the push is noted', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const client = await hub.join('bob', 'daemon')
+    const { signal_id, seq } = await send('bob', { payload: 'SECRET' })
+    expect(await client.next('signal.pushed')).toEqual({
+      ...{ type: 'signal.pushed', signal_id, seq, to: 'bob', from: 'operator' },
+      ...{ intent: 'note', priority: 3, pending_count: 1 },
+    })
+    expect((await hub.stores.signals.read(signal_id))?.stages.pushed_at).not.toBeNull()
+    expect(JSON.stringify(client.frames)).not.toContain('SECRET')
+  })
+
+  test('hears of drains and releases with what is left', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const daemon = await hub.join('bob', 'daemon')
+    const agent = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
+    const first = await send('bob')
+    await send('bob')
+    await call(agent, 'pending', { limit: 1 })
+    expect(await daemon.next('signal.drained')).toEqual({
+      ...{ type: 'signal.drained', signal_ids: [first.signal_id], session_id: 'run-1', pending_count: 1 },
+    })
+    agent.socket.terminate()
+    expect(await daemon.next('signal.released')).toEqual({
+      ...{ type: 'signal.released', signal_ids: [first.signal_id], pending_count: 2 },
+    })
+  })
+
+  test('is not pushed a signal for a session that its surface does not have', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const daemon = await hub.join('bob', 'daemon')
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-9') })
+    await daemon.settled()
+    const agent = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
+    const { signal_id } = await send('bob', { to_session: 'run-1' })
+    expect(await agent.next('signal.pushed')).toMatchObject({ signal_id, pending_count: 1 })
+    await daemon.settled()
+    expect(daemon.frames.filter(({ type }) => type === 'signal.pushed')).toEqual([])
+    expect(await daemon.ask({ type: 'pending.peek' })).toMatchObject({ total: 0, signals: [] })
+  })
+
+  test('reports doorbells for people to see, for its own signals', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const { signal_id } = await send('bob')
+    const daemon = await hub.join('bob', 'daemon')
+    daemon.send({ type: 'doorbell', doorbell_id: ULID, signal_id, stage: 'requested' })
+    daemon.send({ type: 'doorbell', doorbell_id: ULID, signal_id: ULID, stage: 'seen' })
+    await eventually(
+      'the bell is noted',
+      async () => (await hub.stores.signals.read(signal_id))?.stages.rung_at,
+    )
+    expect(hub.stores.events.read({ type: 'doorbell.', limit: 10 }).events).toMatchObject([
+      { type: 'doorbell.requested', agent_id: 'bob', data: { signal_id } },
+    ])
+    const agent = await hub.join('bob', 'agent')
+    agent.send({ type: 'doorbell', doorbell_id: ULID, signal_id, stage: 'seen' })
+    expect(await agent.next('error')).toMatchObject({ code: 'kind_forbidden' })
+  })
+})
+
+describe('an observer', () => {
+  test.each([
+    ['drain', 'pending', {}],
+    ['send', 'send', { to: 'bob', intent: 'note' }],
+    ['ack', 'ack', { signal_ids: [ULID] }],
+  ])('cannot %s', async (_, action, params) => {
+    hub = await liveHub()
+    await add('bob')
+    const client = await hub.join('bob', 'observer')
+    expect(await call(client, action, params)).toMatchObject({ type: 'error', code: 'kind_forbidden' })
+  })
+
+  test('cannot publish, holds no row and is counted apart', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const client = await hub.join('bob', 'observer')
+    const again = await hub.join('bob', 'observer')
+    const answer = await client.ask({ type: 'publish', channel: 'global', event: 'x', data: 1 })
+    expect(answer).toMatchObject({ type: 'error', code: 'kind_forbidden' })
+    await again.settled()
+    expect(hub.hub.doors.health().connected).toEqual({ agent: 0, daemon: 0, observer: 2 })
+    expect(await hub.call('personas', 'get', { identity: 'bob' })).toMatchObject({ registrations: [] })
+  })
+})
+
+describe('a call', () => {
+  test('drains as the persona of the link, and the answer that left stands', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await send('bob', { payload: 1 })
+    const agent = await hub.join('bob', 'agent', { session_id: 'run-1' })
+    const first = await call(agent, 'pending')
+    expect(first.result).toMatchObject({ signals: [{ payload: 1, deliveries: 1 }], remaining: 0 })
+    await call(agent, 'pending')
+    expect(hub.stores.signals.leases()).toEqual([])
+  })
+
+  test('whose link breaks before the answer is written takes the lease back', async () => {
+    const held: { go: () => void } = { go: () => undefined }
+    hub = await liveHub({
+      spy: (store) => ({
+        ...store,
+        drain: async (...told) => {
+          await new Promise<void>((resolve) => (held.go = resolve))
+          return store.drain(...told)
+        },
+      }),
+    })
+    await add('bob')
+    const { signal_id } = await send('bob')
+    const agent = await hub.join('bob', 'agent', { session_id: 'run-1' })
+    agent.send({ type: 'call', id: 1, facade: 'signals', action: 'pending' })
+    await agent.settled()
+    agent.socket.terminate()
+    await eventually('the hub noticed', () => hub.hub.doors.health().connected.agent === 0)
+    held.go()
+    await eventually('the signal waits again', () => hub.stores.signals.pendingCount('bob') === 1)
+    await atRest()
+    expect(hub.stores.signals.leases()).toEqual([])
+    expect((await hub.stores.signals.read(signal_id))?.deliveries).toBe(1)
+  })
+
+  test('that fails is answered with the problem under its id', async () => {
+    hub = await liveHub()
+    const agent = await hub.join('bob', 'agent')
+    expect(await call(agent, 'send', { to: 'nobody', intent: 'x' })).toMatchObject({
+      ...{ type: 'error', code: 'target_unknown', status: 404 },
+      hint: expect.any(String) as string,
+    })
+    expect(await call(agent, 'fly')).toMatchObject({ code: 'action_unknown' })
+    expect(await call(agent, 'list', {}, 'nothing')).toMatchObject({ code: 'facade_unknown' })
+    expect(await call(agent, 'send', { to: 1 })).toMatchObject({ code: 'params_invalid' })
+  })
+
+  test('whose answer is larger than a frame is refused with what to do', async () => {
+    hub = await liveHub()
+    await add('bob')
+    for (let n = 0; n < 6; n++) await send('bob', { payload: 'x'.repeat(60_000) })
+    const agent = await hub.join('bob', 'agent')
+    expect(await call(agent, 'inbox', { limit: 6 })).toMatchObject({ code: 'limit_reached' })
+    expect((await call(agent, 'inbox', { limit: 3 })).result).toMatchObject({ signals: { length: 3 } })
+  })
+
+  test('keeps the order of sends on one link', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const agent = await hub.join('alice', 'agent')
+    for (let id = 0; id < 20; id++) {
+      agent.send({
+        type: 'call',
+        id,
+        facade: 'signals',
+        action: 'send',
+        params: { to: 'bob', intent: 'n', payload: id },
+      })
+    }
+    await eventually('all are stored', () => hub.stores.signals.pendingCount('bob') === 20)
+    const waiting = await hub.stores.signals.look('bob', 20)
+    expect(waiting.map(({ signal }) => signal.payload)).toEqual(Array.from({ length: 20 }, (_, n) => n))
+  })
+})
+
+describe('silence', () => {
+  test('is broken by a ping every thirty seconds, and ends the link after sixty', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'observer')
+    let pings = 0
+    client.socket.on('ping', () => (pings += 1))
+    await hub.clock.advance(LIMITS.ws_ping_interval_ms)
+    await eventually('a ping came', () => pings === 1)
+    // The answer to it has come back: only now does the silence begin.
+    await client.settled()
+    client.socket.pause()
+    await hub.clock.advance(LIMITS.ws_silence_max_ms + LIMITS.sweep_interval_ms)
+    await eventually('it is gone', () => hub.hub.doors.health().connected.observer === 0)
+  })
+
+  test('is not the same as a missing heartbeat: a daemon that only pings expires', async () => {
+    hub = await liveHub()
+    const daemon = await hub.join('bob', 'daemon')
+    for (let n = 0; n < 4; n++) {
+      await hub.clock.advance(8_000)
+      await daemon.settled().catch(() => undefined)
+    }
+    await hub.clock.advance(LIMITS.sweep_interval_ms)
+    expect(await daemon.closed).toBe(CLOSE.going_away)
+    expect(hub.stores.events.read({ type: 'peer.left', limit: 5 }).events).toMatchObject([
+      { data: { kind: 'daemon', reason: 'expire' } },
+    ])
+  })
+
+  test('of a client that does not read ends its link, not the hub', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const client = await hub.join('bob', 'agent')
+    const noisy = await hub.join('alice', 'agent')
+    client.send({ type: 'subscribe', id: 1, channel: 'topics/flood' })
+    await client.next('result')
+    client.socket.pause()
+    const data = 'x'.repeat(60_000)
+    await eventually('it is cut off', async () => {
+      await noisy.ask({ type: 'publish', channel: 'topics/flood', event: 'x', data })
+      return hub.hub.doors.health().connected.agent === 1
+    })
+    await noisy.settled()
+  })
+})

@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { CLOSE, type HubFrame } from '../../../src/contracts/frames.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { eventually } from '../../support/eventually.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+import { facts } from '../../support/signal-world.ts'
+
+let hub: LiveHub
+afterEach(() => hub.close())
+
+const add = (identity: string) => hub.call('personas', 'add', { identity, surface: 'command' })
+const send = (to: string) =>
+  hub.call<{ signal_id: string; route: object }>('signals', 'send', { to, intent: 'note' })
+
+/** Peer frames as `joined daemon d-1`, `left agent run-1 preempt`. */
+function peers(client: Client): string[] {
+  return client.frames.flatMap((frame: HubFrame) => {
+    if (frame.type === 'peer.joined') return [`joined ${frame.kind} ${frame.session_id}`]
+    return frame.type === 'peer.left' ? [`left ${frame.kind} ${frame.session_id} ${frame.reason}`] : []
+  })
+}
+async function watcher(channel = 'global'): Promise<Client> {
+  const client = await hub.join('watcher', 'observer')
+  await client.ask({ type: 'subscribe', channel })
+  return client
+}
+
+describe('peer frames', () => {
+  test('tell of joining, leaving and preempting in the order in which it happened', async () => {
+    hub = await liveHub()
+    const eye = await watcher()
+    await hub.join('bob', 'agent', { session_id: 'run-1' })
+    const second = await hub.join('bob', 'agent', { session_id: 'run-2' })
+    second.socket.close()
+    await eventually('the last one is told', () => peers(eye).length === 4)
+    expect(peers(eye)).toEqual([
+      'joined agent run-1',
+      'left agent run-1 preempt',
+      'joined agent run-2',
+      'left agent run-2 close',
+    ])
+  })
+
+  test.each(['agents/bob', 'sessions/run-1'])(
+    'come on %s to who listens there, and not to others',
+    async (channel) => {
+      hub = await liveHub()
+      const eye = await watcher(channel)
+      const elsewhere = await watcher('agents/alice')
+      await hub.join('bob', 'agent', { session_id: 'run-1' })
+      await eventually('it is told', () => peers(eye).length === 1)
+      await elsewhere.settled()
+      expect(peers(elsewhere)).toEqual([])
+    },
+  )
+
+  test('name the persona, surface, kind and session, and nothing else', async () => {
+    hub = await liveHub()
+    const eye = await watcher()
+    await hub.join('bob', 'daemon', { session_id: 'd-1', surface: 'tmux' })
+    expect(await eye.next('peer.joined')).toEqual({
+      ...{ type: 'peer.joined', identity: 'bob', surface: 'tmux', kind: 'daemon', session_id: 'd-1' },
+    })
+  })
+
+  test('stand in the event stream as well', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    client.socket.close()
+    await eventually(
+      'both are there',
+      () => hub.stores.events.read({ type: 'peer.', limit: 9 }).events.length === 2,
+    )
+    expect(hub.stores.events.read({ type: 'peer.', limit: 9 }).events).toMatchObject([
+      { type: 'peer.joined', agent_id: 'bob', data: { kind: 'daemon', session_id: 'd-1' } },
+      { type: 'peer.left', agent_id: 'bob', data: { reason: 'close' } },
+    ])
+  })
+})
+
+describe('a second holder', () => {
+  test('with another session preempts: the first is told and closed with 4409', async () => {
+    hub = await liveHub()
+    const first = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    const second = await hub.join('bob', 'daemon', { session_id: 'd-2' })
+    expect(await first.next('error')).toMatchObject({ code: 'binding_stale', retry: 'after_rebind' })
+    expect(await first.closed).toBe(CLOSE.stale)
+    await second.settled()
+    expect(hub.hub.doors.health().connected.daemon).toBe(1)
+  })
+
+  test('with the same session takes over without a word', async () => {
+    hub = await liveHub()
+    const first = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    const second = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    expect(await first.closed).toBe(1006)
+    await second.settled()
+    expect(first.frames.filter(({ type }) => type === 'error')).toEqual([])
+    expect(hub.hub.doors.health().connected.daemon).toBe(1)
+  })
+
+  test('of another kind or surface stands beside the first', async () => {
+    hub = await liveHub()
+    const links = [
+      await hub.join('bob', 'daemon', { session_id: 'a' }),
+      await hub.join('bob', 'agent', { session_id: 'b' }),
+      await hub.join('bob', 'agent', { session_id: 'c', surface: 'tmux' }),
+    ]
+    for (const link of links) await link.settled()
+    expect(hub.hub.doors.health().connected).toEqual({ agent: 2, daemon: 1, observer: 0 })
+    const { personas } = await hub.call<{ personas: { registrations: { kind: string }[] }[] }>(
+      'personas',
+      'list',
+    )
+    expect(personas[0]?.registrations.map(({ kind }) => kind).sort()).toEqual(['agent', 'agent', 'daemon'])
+  })
+
+  test('that takes the place of a session with drained signals sends them back to pending', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const { signal_id } = await send('bob')
+    const first = await hub.join('bob', 'agent', { session_id: 'run-1' })
+    await first.ask({ type: 'call', facade: 'signals', action: 'pending' })
+    const second = await hub.join('bob', 'agent', { session_id: 'run-2' })
+    const again = await second.ask({ type: 'call', facade: 'signals', action: 'pending' })
+    expect(again).toMatchObject({ result: { signals: [{ signal_id, deliveries: 2 }] } })
+  })
+})
+
+describe('an expired daemon', () => {
+  test('is told to all, closed, and the route is stale; another one makes it live again', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const eye = await watcher()
+    const daemon = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1') })
+    await daemon.settled()
+    expect((await send('bob')).route).toEqual({ live: true, reason: null })
+    await hub.clock.advance(LIMITS.registration_expire_ms + LIMITS.sweep_interval_ms)
+    expect(await daemon.closed).toBe(CLOSE.going_away)
+    await eventually('it is told', () => peers(eye).at(-1) === 'left daemon d-1 expire')
+    expect((await send('bob')).route).toEqual({ live: false, reason: 'stale' })
+    const next = await hub.join('bob', 'daemon', { session_id: 'd-2' })
+    next.send({ type: 'heartbeat', seq: 1, surface: facts('run-1') })
+    await next.settled()
+    expect((await send('bob')).route).toEqual({ live: true, reason: null })
+  })
+})
+
+describe('wrapping a persona', () => {
+  test.each(['wrap', 'remove'] as const)(
+    'tells its daemon to stop with reason %s and refuses what is sent then',
+    async (why) => {
+      hub = await liveHub()
+      await add('bob')
+      const daemon = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+      await hub.call('personas', why, { identity: 'bob' })
+      expect(await daemon.next('peer.left')).toMatchObject({ reason: 'wrap' })
+      expect(await daemon.next('lifecycle.shutdown')).toEqual({ type: 'lifecycle.shutdown', reason: why })
+      expect(await daemon.closed).toBe(CLOSE.going_away)
+      await expect(send('bob')).rejects.toThrow('target_wrapped')
+    },
+  )
+})
+
+describe('turn reports', () => {
+  test('in heartbeats make the acks of a daemon-known session final', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await send('bob')
+    const daemon = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1', 'busy', 1) })
+    await daemon.settled()
+    await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
+    expect(hub.stores.signals.leases()).toHaveLength(1)
+    daemon.send({ type: 'heartbeat', seq: 2, surface: facts('run-1', 'idle', 1) })
+    await eventually('it is final', () => hub.stores.signals.leases().length === 0)
+    expect(hub.stores.events.read({ type: 'signal.confirmed', limit: 5 }).events).toHaveLength(1)
+  })
+
+  test('that a surface went away takes its acks back', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await send('bob')
+    const daemon = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1', 'busy', 1) })
+    await daemon.settled()
+    await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
+    daemon.send({ type: 'heartbeat', seq: 2, surface: facts(null, 'unknown', 1, false) })
+    expect(await daemon.next('signal.released')).toMatchObject({ pending_count: 1 })
+  })
+
+  test('end with the daemon, but what its agent drained stays drained', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await send('bob')
+    const daemon = await hub.join('bob', 'daemon', { session_id: 'd-1' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1', 'busy', 1) })
+    await daemon.settled()
+    await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
+    daemon.socket.terminate()
+    await eventually('it left', () => hub.hub.doors.health().connected.daemon === 0)
+    await hub.clock.advance(LIMITS.registration_expire_ms * 2)
+    expect(hub.stores.signals.pendingCount('bob')).toBe(0)
+    expect((await send('bob')).route).toEqual({ live: false, reason: 'daemon_down' })
+  })
+})

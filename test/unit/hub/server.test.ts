@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { CLOSE } from '../../../src/contracts/frames.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { FACADES } from '../../../src/facades/all.ts'
+import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
+import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { liveHub, type LiveHub } from '../../support/live-hub.ts'
+
+let hub: LiveHub
+afterEach(() => hub.close())
+
+/** An action that takes as long as the test wants. */
+function slow(): { facade: ReturnType<typeof defineFacade>; started: () => number; finish: () => void } {
+  let started = 0
+  let finish: () => void = () => undefined
+  const until = new Promise<void>((resolve) => (finish = resolve))
+  const facade = defineFacade({
+    ...{ name: 'slow', summary: 'Slow.', compact: 'Slow.', facet: 'core', micro: false },
+    actions: {
+      wait: defineAction({
+        ...{ summary: 'Wait.', mutates: true, errors: [], allow: ['agent'] },
+        input: z.strictObject({}),
+        output: z.object({ waited: z.boolean() }),
+        handle: async () => {
+          started += 1
+          await until
+          return { waited: true }
+        },
+      }),
+    },
+  })
+  return { facade, started: () => started, finish }
+}
+
+describe('a hub that stops', () => {
+  test('tells its links, lets what runs come to its end, and only then closes them', async () => {
+    const { facade, started, finish } = slow()
+    hub = await liveHub({ facades: [...FACADES, facade] })
+    const daemon = await hub.join('bob', 'daemon')
+    const agent = await hub.join('ann', 'agent')
+    const overHttp = hub.call('slow', 'wait')
+    const overWs = agent.ask({ type: 'call', facade: 'slow', action: 'wait' })
+    await eventually('both run', () => started() === 2)
+    const stopped = hub.server.stop()
+    expect(await daemon.next('lifecycle.shutdown')).toEqual({
+      type: 'lifecycle.shutdown',
+      reason: 'stopping',
+    })
+    expect(hub.hub.doors.readiness().ready).toBe(false)
+    expect(hub.hub.doors.health().status).toBe('stopping')
+    await expect(hub.http('GET', '/ready')).rejects.toThrow()
+    await daemon.settled()
+    finish()
+    expect(await overHttp).toEqual({ waited: true })
+    expect(await overWs).toMatchObject({ type: 'result', result: { waited: true } })
+    expect(await stopped).toEqual({ cut_off: false })
+    expect(await Promise.all([daemon.closed, agent.closed])).toEqual([CLOSE.going_away, CLOSE.going_away])
+  })
+
+  test('waits thirty seconds and no longer', async () => {
+    const { facade, started } = slow()
+    hub = await liveHub({ facades: [...FACADES, facade] })
+    const agent = await hub.join('ann', 'agent')
+    agent.send({ type: 'call', id: 1, facade: 'slow', action: 'wait' })
+    const request = hub.call('slow', 'wait').catch((error: unknown) => error)
+    await eventually('both run', () => started() === 2)
+    let over = false
+    const stopped = hub.server.stop().then((how) => ((over = true), how))
+    await hub.clock.advance(LIMITS.close_grace_ms - 1)
+    expect(over).toBe(false)
+    await hub.clock.advance(1)
+    await agent.closed
+    await hub.clock.advance(2_000)
+    expect(await stopped).toEqual({ cut_off: true })
+    expect(await request).toBeInstanceOf(Error)
+  })
+
+  test('cuts off a link that does not answer its close', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'observer')
+    client.socket.pause()
+    const stopped = hub.server.stop()
+    await atRest()
+    await eventually('it was cut off', async () => {
+      await hub.clock.advance(1_000)
+      return hub.hub.doors.health().connected.observer === 0
+    })
+    await stopped
+  })
+
+  test('leaves no timer behind, and stops once however often it is asked', async () => {
+    const clock = fakeClock()
+    hub = await liveHub({ clock })
+    await hub.join('bob', 'daemon')
+    await Promise.all([hub.server.stop(), hub.server.stop()])
+    await atRest()
+    expect(clock.armed()).toBe(0)
+  })
+})
+
+describe('a hub whose store takes no writes', () => {
+  test('says so, refuses sends with the reason, and stays up to answer', async () => {
+    let broken = false
+    hub = await liveHub({
+      spy: (store) => ({
+        ...store,
+        append: async (signal) => {
+          if (broken) throw new TurnbellError('store_unavailable', { detail: 'ENOSPC: no space left' })
+          return store.append(signal)
+        },
+        health: () => ({
+          ...store.health(),
+          ...(broken ? { writable: false, reason: 'ENOSPC: no space left' } : {}),
+        }),
+      }),
+    })
+    await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
+    await hub.call('signals', 'send', { to: 'bob', intent: 'note' })
+    broken = true
+    const ready = await hub.http('GET', '/ready', { token: null })
+    expect(ready.status).toBe(503)
+    expect(await ready.text()).toContain('ENOSPC')
+    const health = await hub.http('GET', '/health', { token: null })
+    expect(await health.json()).toMatchObject({ status: 'degraded' })
+    await expect(hub.call('signals', 'send', { to: 'bob', intent: 'note' })).rejects.toThrow(
+      'store_unavailable',
+    )
+    expect(await hub.call('signals', 'inbox', {})).toMatchObject({ signals: { length: 1 } })
+    expect(await (await hub.http('GET', '/metrics')).text()).toContain('turnbell_hub_store_writable 0')
+  })
+
+  test('survives a sweep that fails, and logs it', async () => {
+    hub = await liveHub({
+      spy: (store) => ({
+        ...store,
+        expire: async () => {
+          throw new TurnbellError('store_unavailable', { detail: 'EIO' })
+        },
+      }),
+    })
+    await hub.clock.advance(LIMITS.sweep_interval_ms)
+    await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'a sweep failed'))
+    expect((await hub.http('GET', '/ready', { token: null })).status).toBe(200)
+  })
+})
+
+describe('a hub that starts again', () => {
+  test('makes ids after the last it stored, also when the clock has stepped back', async () => {
+    const clock = fakeClock()
+    const signals = createMemorySignalStore(clock)
+    const kept = { ...signals, close: async () => undefined }
+    hub = await liveHub({ clock, stores: { signals: kept } })
+    await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
+    const before = await hub.call<{ signal_id: string }>('signals', 'send', { to: 'bob', intent: 'note' })
+    await hub.close()
+    clock.setBack(3_600_000)
+    hub = await liveHub({ clock, stores: { signals: kept } })
+    await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
+    const after = await hub.call<{ signal_id: string }>('signals', 'send', { to: 'bob', intent: 'note' })
+    expect(after.signal_id > before.signal_id).toBe(true)
+  })
+
+  test('puts back what was handed out and not confirmed', async () => {
+    const clock = fakeClock()
+    const signals = createMemorySignalStore(clock)
+    const kept = { ...signals, close: async () => undefined }
+    hub = await liveHub({ clock, stores: { signals: kept } })
+    await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
+    await hub.call('signals', 'send', { to: 'bob', intent: 'note' })
+    await hub.call('signals', 'pending', {}, hub.token('bob'))
+    await hub.close()
+    hub = await liveHub({ clock, stores: { signals: kept } })
+    expect(signals.pendingCount('bob')).toBe(1)
+    expect(hub.stores.events.read({ type: 'hub.started', limit: 1 }).events).toMatchObject([
+      { data: { released: 1 } },
+    ])
+  })
+})
+
+describe('an address that others can reach', () => {
+  test('is refused without TLS and without a proxy in front', async () => {
+    hub = await liveHub()
+    await expect(liveHub({ settings: { host: '0.0.0.0' } })).rejects.toMatchObject({ code: 'config_invalid' })
+  })
+
+  test('is served behind a proxy, under its own names only', async () => {
+    hub = await liveHub({
+      settings: { host: '0.0.0.0', behind_proxy: true, url: 'https://bells.example' },
+    })
+    expect(hub.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect((await hub.http('GET', '/health', { token: null })).status).toBe(200)
+    expect(hub.hub.doors.ownHosts()).toContain('bells.example:443')
+  })
+
+  test('that is taken is told as such', async () => {
+    hub = await liveHub()
+    const port = Number(new URL(hub.url).port)
+    await expect(liveHub({ settings: { port } })).rejects.toMatchObject({
+      code: 'bind_failed',
+      detail: expect.stringContaining(String(port)) as string,
+    })
+  })
+})

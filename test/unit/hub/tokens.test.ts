@@ -1,0 +1,137 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { Caller } from '../../../src/contracts/token.ts'
+import { createTokens } from '../../../src/hub/tokens.ts'
+import { fakeClock, START } from '../../support/fake-clock.ts'
+
+const KEY = 'a-signing-key'
+const OPERATOR = 'tbop_secret'
+
+function setUp(tenant_id = 'local') {
+  const clock = fakeClock()
+  return { clock, tokens: createTokens({ signing_key: KEY, operator_token: OPERATOR, tenant_id, clock }) }
+}
+const payload = { tenant_id: 'local', identity: 'bob', kind: 'agent' as const, exp: START / 1000 + 60 }
+const sign = (body: string, key = KEY) => `${body}.${createHmac('sha256', key).update(body).digest('hex')}`
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('a token', () => {
+  test('has the form of the contract and says who holds it', () => {
+    const { tokens } = setUp()
+    const token = tokens.sign({ ...payload, session_id: 'run-1' })
+    expect(token).toBe(sign(encode({ ...payload, session_id: 'run-1' })))
+    expect(tokens.authenticate(token)).toEqual({
+      ...{ tenant_id: 'local', identity: 'bob', kind: 'agent', session_id: 'run-1' },
+    })
+  })
+
+  test("of the operator is the home's own secret", () => {
+    expect(setUp().tokens.authenticate(OPERATOR)).toEqual({
+      ...{ tenant_id: 'local', identity: 'operator', kind: 'operator' },
+    })
+  })
+
+  test('ends at its time, not after it', async () => {
+    const { tokens, clock } = setUp()
+    const token = tokens.sign(payload)
+    await clock.advance(59_999)
+    expect(tokens.authenticate(token).identity).toBe('bob')
+    await clock.advance(1)
+    expect(() => tokens.authenticate(token)).toThrow(
+      expect.objectContaining({ code: 'token_expired' }) as Error,
+    )
+  })
+
+  test('that is missing is told apart from one that is wrong', () => {
+    const { tokens } = setUp()
+    for (const none of [null, '']) {
+      expect(() => tokens.authenticate(none)).toThrow(
+        expect.objectContaining({ code: 'token_missing' }) as Error,
+      )
+    }
+  })
+
+  const good = sign(encode(payload))
+  const [body = '', signature = ''] = good.split('.')
+  test.each([
+    ['with another key', sign(encode(payload), 'another-key')],
+    [
+      'with another persona under the old signature',
+      `${encode({ ...payload, identity: 'alice' })}.${signature}`,
+    ],
+    ['with a signature cut short', good.slice(0, -1)],
+    ['with a signature in capitals', `${body}.${signature.toUpperCase()}`],
+    ['with no signature', body],
+    ['with an empty signature', `${body}.`],
+    ['with an empty body', `.${signature}`],
+    ['with a third part', `${good}.x`],
+    ['with spaces around it', ` ${good}`],
+    ['signed, but of another tenant', sign(encode({ ...payload, tenant_id: 'other' }))],
+    ['signed, but of kind operator', sign(encode({ ...payload, kind: 'operator' }))],
+    ['signed, but with a name that is none', sign(encode({ ...payload, identity: '../bob' }))],
+    ['signed, but without an end', sign(encode({ ...payload, exp: undefined }))],
+    ['signed, but with an end that is no number', sign(encode({ ...payload, exp: '9999999999' }))],
+    ['signed, but no JSON', sign(Buffer.from('bob').toString('base64url'))],
+    ['signed, but null', sign(encode(null))],
+    ["that is the operator's with a letter more", `${OPERATOR}x`],
+    ["that is the operator's cut short", OPERATOR.slice(0, -1)],
+    ['that is far too long', 'x'.repeat(1_000_000)],
+    ['with a null byte', `${good}\0`],
+  ])('%s is not accepted', (_, token) => {
+    expect(() => setUp().tokens.authenticate(token)).toThrow(
+      expect.objectContaining({ code: 'token_invalid' }) as Error,
+    )
+  })
+
+  test('that is refused is never repeated in the refusal', () => {
+    try {
+      setUp().tokens.authenticate('a-secret-of-somebody')
+    } catch (error) {
+      expect(JSON.stringify(error) + String(error)).not.toContain('a-secret-of-somebody')
+    }
+    expect.assertions(1)
+  })
+})
+
+describe('issuing', () => {
+  const operator: Caller = { tenant_id: 'local', identity: 'operator', kind: 'operator' }
+  const bob: Caller = { tenant_id: 'local', identity: 'bob', kind: 'agent', session_id: 'run-1' }
+
+  test('for the operator gives any persona and kind, for an hour', () => {
+    const { tokens } = setUp()
+    for (const kind of ['agent', 'daemon', 'observer'] as const) {
+      const { token, expires_in } = tokens.issue(operator, { identity: 'bob', kind })
+      expect(expires_in).toBe(3_600)
+      expect(tokens.verify(token)).toEqual({
+        ...{ tenant_id: 'local', identity: 'bob', kind, exp: START / 1000 + LIMITS.token_ttl_s },
+      })
+    }
+  })
+
+  test("renews for the caller's own identity, kind and session", () => {
+    const { tokens } = setUp()
+    const { token } = tokens.issue(bob, { identity: 'bob', kind: 'agent' })
+    expect(tokens.authenticate(token)).toEqual(bob)
+  })
+
+  test.each([
+    ['another persona', { identity: 'alice', kind: 'agent' as const }, 'operator_required'],
+    ['another kind', { identity: 'bob', kind: 'daemon' as const }, 'operator_required'],
+    [
+      'another session',
+      { identity: 'bob', kind: 'agent' as const, session_id: 'run-2' },
+      'identity_mismatch',
+    ],
+  ])('gives nobody a token for %s', (_, request, code) => {
+    const { tokens } = setUp()
+    expect(() => tokens.issue(bob, request)).toThrow(expect.objectContaining({ code }) as Error)
+  })
+
+  test.each(['operator', 'turnbell'])('gives not even the operator one for the sender %s', (identity) => {
+    const { tokens } = setUp()
+    expect(() => tokens.issue(operator, { identity, kind: 'agent' })).toThrow(
+      expect.objectContaining({ code: 'params_invalid' }) as Error,
+    )
+  })
+})
