@@ -107,8 +107,8 @@ export function createRpcPeer(
     }
     const request = RpcRequest.safeParse(value)
     if (request.success) return onRequest(request.data)
-    const response = RpcResponse.safeParse(value)
-    if (response.success) return onResponse(response.data)
+    const response = isAnswer(value) ? RpcResponse.safeParse(value) : null
+    if (response?.success) return onResponse(response.data)
     refuse(idOf(value), new TurnbellError('frame_invalid', { detail: 'the line is no JSON-RPC 2.0 message' }))
   }
 
@@ -201,4 +201,10 @@ function idOf(value: unknown): string | number | null {
   if (typeof value !== 'object' || value === null) return null
   const { id } = value as { id?: unknown }
   return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
+/** What carries a method is a question, however wrong; an answer has a result or an error. */
+function isAnswer(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return !('method' in value) && ('result' in value || 'error' in value)
 }
