@@ -71,6 +71,8 @@ export interface Kernel {
   dispatch(request: DispatchRequest): Promise<DispatchOutcome>
 }
 
+const NAME_SHOWN_MAX = 64
+
 export function createKernel(options: KernelOptions): Kernel {
   const registry = createRegistry(options.facades)
   return { registry, dispatch: (request) => dispatch(registry, options, request) }
@@ -85,7 +87,11 @@ async function dispatch(
   const { caller } = request
   const started = clock.monotonic()
   const context = fullContext(request.context)
-  const name = { facade: request.facade, action: request.action ?? '' }
+  // Until it resolves, a name is whatever the caller wrote, and every reader of the stream would carry it.
+  const name = {
+    facade: request.facade.slice(0, NAME_SHOWN_MAX),
+    action: (request.action ?? '').slice(0, NAME_SHOWN_MAX),
+  }
   const who = { agent_id: context.agent_id, run_id: context.run_id }
   const tell = (type: string, data: Record<string, Json>) =>
     options.events.append({

@@ -1,8 +1,12 @@
 /** Names as callers spell them. */
 
+/** No name of ours is longer. A caller chooses what it asks for, so nothing beyond is looked at. */
+const NAME_LENGTH_MAX = 128
+
 /** `replayAll`, `ReplayAll` and `replay_all` are one name. */
 export function snake(name: string): string {
   return name
+    .slice(0, NAME_LENGTH_MAX + 1)
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
     .replace(/[-.\s]+/g, '_')
@@ -13,22 +17,22 @@ export function snake(name: string): string {
 export function nearest(name: string, known: Iterable<string>): string | null {
   const asked = snake(name)
   let best: string | null = null
+  let begun: string | null = null
   // A third of the letters may be wrong; beyond that a suggestion misleads.
   let bestDistance = Math.floor(Math.max(asked.length, 3) / 3) + 1
   for (const candidate of known) {
-    if (asked.length > 2 && (candidate.startsWith(asked) || asked.startsWith(candidate))) return candidate
     const distance = editDistance(asked, candidate, bestDistance)
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
+    if (asked.length > 2 && (candidate.startsWith(asked) || asked.startsWith(candidate))) begun ??= candidate
   }
-  return best
+  return best ?? begun
 }
 
 /**
  * Optimal string alignment distance: insert, delete, replace, swap neighbours. Gives up, with `bound`,
- * once a row shows that it cannot be less. Names are cut at 64 letters: a caller chooses their length.
+ * once a row shows that it cannot be less.
  */
-function editDistance(left: string, right: string, bound: number): number {
-  const [a, b] = [left.slice(0, 64), right.slice(0, 64)]
+function editDistance(a: string, b: string, bound: number): number {
   if (Math.abs(a.length - b.length) >= bound) return bound
   let before: number[] = []
   let above = Array.from({ length: b.length + 1 }, (_, column) => column)

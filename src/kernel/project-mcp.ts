@@ -5,6 +5,7 @@
  * input, and a union of the actions is none. The strict schema of each action is checked by dispatch.
  * An action with a tool of its own carries its schema, because it must be callable without a look-up.
  */
+import { z } from 'zod'
 import type { Action, Facade } from './define.ts'
 import { refusal } from './policy.ts'
 import type { Found, Registry } from './registry.ts'
@@ -41,43 +42,65 @@ export interface McpCall {
   params: unknown
 }
 
+export const McpDetail = z.enum(['full', 'compact', 'micro'])
+export type McpDetail = z.infer<typeof McpDetail>
+
+/** How much a client wants to see. Presentation only: what is not listed can still be called. */
+export interface McpView {
+  detail?: McpDetail | undefined
+  /** Narrows the exposed facets to these; never widens them. */
+  facets?: readonly string[] | undefined
+}
+
 export interface McpProjection {
-  /** The tools of one kind of caller, in the order of the list. Made once; the same array every time. */
-  tools(kind: Caller['kind']): readonly McpTool[]
+  /** The facets that may be shown at all. */
+  facets: readonly string[]
+  /** What a kind of caller is shown, in the order of the list. Made once per view. */
+  tools(kind: Caller['kind'], view?: McpView): readonly McpTool[]
   /** Any name, listed or not: a list is a diet, not an authorisation. */
   call(name: string, args: unknown): McpCall
 }
 
-const KINDS = ['operator', 'agent', 'daemon', 'observer'] as const
-export const FACETS_DEFAULT: readonly string[] = ['core']
+const FACETS_DEFAULT: readonly string[] = ['core']
 /** Never a tool, whatever is exposed: the operator has the command line and the HTTP routes. */
 const FACET_HIDDEN = 'admin'
 
-export function projectMcp(registry: Registry, facets = FACETS_DEFAULT): McpProjection {
-  const exposed = registry.facades.filter(
-    (facade) => facets.includes(facade.facet) && facade.facet !== FACET_HIDDEN,
-  )
-  const lists = new Map(KINDS.map((kind) => [kind, listFor(kind, registry, exposed)]))
-  const facades = new Set(registry.facades.map((facade) => facade.name))
+export function projectMcp(registry: Registry, exposed = FACETS_DEFAULT): McpProjection {
+  const facets = exposed.filter((facet) => facet !== FACET_HIDDEN)
+  const names = new Set(registry.facades.map((facade) => facade.name))
+  const lists = new Map<string, readonly McpTool[]>()
   return {
-    tools: (kind) => lists.get(kind) ?? [],
-    call: (name, args) => (facades.has(name) ? facadeCall(name, args) : { facade: name, params: args }),
+    facets,
+    tools(kind, { detail = 'full', facets: wanted } = {}) {
+      const shown = wanted === undefined ? facets : facets.filter((facet) => wanted.includes(facet))
+      const key = [kind, detail, ...shown].join(' ')
+      const list = lists.get(key) ?? listFor(kind, registry, shown, detail)
+      lists.set(key, list)
+      return list
+    },
+    call: (name, args) => (names.has(name) ? facadeCall(name, args) : { facade: name, params: args }),
   }
 }
 
-function listFor(kind: Caller['kind'], registry: Registry, exposed: readonly Facade[]): McpTool[] {
+function listFor(
+  kind: Caller['kind'],
+  registry: Registry,
+  facets: readonly string[],
+  detail: McpDetail,
+): McpTool[] {
   const caller: Caller = { tenant_id: 'local', kind, identity: kind }
-  const permitted = registry.actions.filter(
-    ({ facade, action }) => exposed.includes(facade) && refusal(caller, facade, action) === null,
+  const facades = registry.facades.filter(
+    (facade) => facets.includes(facade.facet) && (detail !== 'micro' || facade.micro),
   )
-  const own = permitted.filter(({ action }) => action.own_tool !== undefined).map(ownTool)
-  const facades = exposed.flatMap((facade) => {
-    const actions = permitted.filter(
-      (found) => found.facade === facade && found.action.own_tool === undefined,
-    )
-    return actions.length === 0 ? [] : [facadeTool(facade, actions)]
+  const permitted = registry.actions.filter(
+    ({ facade, action }) => facades.includes(facade) && refusal(caller, facade, action) === null,
+  )
+  const own = permitted.filter(({ action }) => detail !== 'micro' && action.own_tool !== undefined)
+  const inFacades = facades.flatMap((facade) => {
+    const actions = permitted.filter((found) => found.facade === facade && !own.includes(found))
+    return actions.length === 0 ? [] : [facadeTool(facade, actions, detail)]
   })
-  return [...own, ...facades]
+  return [...own.map(ownTool), ...inFacades]
 }
 
 function ownTool({ facade, name, action }: Found): McpTool {
@@ -90,11 +113,11 @@ function ownTool({ facade, name, action }: Found): McpTool {
   }
 }
 
-function facadeTool(facade: Facade, actions: readonly Found[]): McpTool {
+function facadeTool(facade: Facade, actions: readonly Found[], detail: McpDetail): McpTool {
   const lines = actions.map(({ name, action }) => `- ${name}: ${action.summary}`)
   return {
     name: facade.name,
-    description: [facade.summary, ...lines].join('\n'),
+    description: detail === 'full' ? [facade.summary, ...lines].join('\n') : facade.compact,
     inputSchema: {
       type: 'object',
       properties: {

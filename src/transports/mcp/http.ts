@@ -22,7 +22,7 @@ import { problemOf, sendProblem } from '../http/problems.ts'
 import { readBody } from '../http/body.ts'
 import type { RawRoute } from '../http/server.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import type { McpProjection } from '../../kernel/project-mcp.ts'
+import { McpDetail, type McpProjection, type McpView } from '../../kernel/project-mcp.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
@@ -82,7 +82,8 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       sendRpcError(response, 400, RPC.parse_error, 'The body is not valid JSON.')
       return
     }
-    const peer: McpPeer = { caller, answered: answeredBy(response) }
+    const view = viewOf(request.url ?? '', options.projection)
+    const peer: McpPeer = { caller, view, answered: answeredBy(response) }
     const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
     else await modern.serve(request, response, route, onlyOwn(caller, body), peer)
@@ -196,6 +197,27 @@ function onlyOwn(caller: Caller, body: unknown): unknown {
     ...(body as object),
     params: { ...params, notifications: { ...params?.notifications, resourceSubscriptions: own } },
   }
+}
+
+/** `?detail=` and `?facet=`, which may be given several times. */
+function viewOf(url: string, { facets }: McpProjection): McpView {
+  const at = url.indexOf('?')
+  if (at < 0) return {}
+  const query = new URLSearchParams(url.slice(at))
+  const [detail, wanted] = [query.get('detail'), query.getAll('facet')]
+  const known = McpDetail.safeParse(detail)
+  if (detail !== null && !known.success) {
+    throw new TurnbellError('request_invalid', {
+      detail: `detail: expected one of ${McpDetail.options.join(', ')}, found ${JSON.stringify(detail)}`,
+    })
+  }
+  const unknown = wanted.find((facet) => !facets.includes(facet))
+  if (unknown !== undefined) {
+    throw new TurnbellError('request_invalid', {
+      detail: `facet: expected one of ${facets.join(', ')}, found ${JSON.stringify(unknown)}`,
+    })
+  }
+  return { detail: known.data, facets: wanted.length === 0 ? undefined : wanted }
 }
 
 function protocolHeaders({ headers }: IncomingMessage): {

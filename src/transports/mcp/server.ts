@@ -41,9 +41,10 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
     },
   )
 
-  server.setRequestHandler('tools/list', (_, context) => ({
-    tools: [...projection.tools(peerOf(context).caller.kind)],
-  }))
+  server.setRequestHandler('tools/list', (_, context) => {
+    const { caller, view } = peerOf(context)
+    return { tools: [...projection.tools(caller.kind, view)] }
+  })
 
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
     const peer = peerOf(context)

@@ -1,0 +1,162 @@
+/** House rules of every facade, so that twenty more can be trusted like the first. */
+import { describe, expect, test } from 'vitest'
+import { FACADES } from '../../../src/facades/all.ts'
+import { createRegistry } from '../../../src/kernel/registry.ts'
+import { jsonSchema } from '../../../src/kernel/schema.ts'
+import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
+import { startSmallHub } from '../../support/small-hub.ts'
+
+const registry = createRegistry(FACADES)
+const all = registry.actions.map((found) => [`${found.facade.name}.${found.name}`, found] as const)
+
+describe('every facade', () => {
+  test.each(FACADES.map((facade) => [facade.name, facade] as const))(
+    '%s says what it is, shortly',
+    (_, facade) => {
+      expect(facade.summary).toMatch(/^[A-Z].{10,110}\.$/)
+      expect(facade.compact).toMatch(/^[A-Z].{5,60}\.$/)
+      expect(facade.facet).toMatch(/^[a-z]+$/)
+    },
+  )
+})
+
+describe('every action', () => {
+  test.each(all)('%s has one line that a model can choose by', (_, { action }) => {
+    expect(action.summary).toMatch(/^[A-Z].{10,120}\.$/)
+    expect(action.summary).not.toMatch(/\n/)
+  })
+
+  test.each(all)('%s refuses what it does not know', (_, { action }) => {
+    expect(jsonSchema(action.input, 'input')).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(action.input.safeParse({ no_such_field: 1 }).success).toBe(false)
+  })
+
+  test.each(all)('%s answers an object and names only known errors', (_, { action }) => {
+    expect(jsonSchema(action.output, 'output')).toMatchObject({ type: 'object' })
+    for (const code of action.errors) expect(Object.keys(ERRORS)).toContain(code)
+  })
+
+  test.each(all)('%s has examples that fit', (_, { action }) => {
+    for (const example of action.examples ?? []) expect(action.input.safeParse(example).success).toBe(true)
+  })
+
+  test.each(all)('%s speaks snake_case', (_, { action }) => {
+    const fields = [jsonSchema(action.input, 'input'), jsonSchema(action.output, 'output')].flatMap(
+      (schema) => Object.keys((schema['properties'] ?? {})),
+    )
+    for (const field of fields) expect(field).toMatch(/^[a-z]+(_[a-z]+)*$/)
+  })
+})
+
+describe('the lifecycle of a persona', () => {
+  test('is the operator’s: add, wrap, add again, remove', async () => {
+    const hub = await startSmallHub()
+    try {
+      const call = async (action: string, params: object) =>
+        (await hub.request('POST', `/api/personas/${action}`, { body: params })).body
+      expect(await call('add', { identity: 'ada', surface: 'command', project: '/work/x' })).toMatchObject({
+        state: 'active',
+      })
+      expect(await call('wrap', { identity: 'ada' })).toMatchObject({ state: 'wrapped' })
+      expect(await call('get', { identity: 'ada' })).toMatchObject({
+        state: 'wrapped',
+        pending_count: 0,
+        registrations: [],
+      })
+      const sent = await hub.request('POST', '/api/signals/send', { body: { to: 'ada', intent: 'x' } })
+      expect(sent.body['code']).toBe('target_wrapped')
+      expect(await call('add', { identity: 'ada', surface: 'mcp' })).toMatchObject({
+        state: 'active',
+        surface: 'mcp',
+      })
+      expect(await call('remove', { identity: 'ada' })).toMatchObject({ state: 'removed' })
+      expect(await call('list', {})).toEqual({ personas: [] })
+      expect(await call('get', { identity: 'ada' })).toMatchObject({ state: 'removed' })
+      expect(await call('get', { identity: 'eve' })).toMatchObject({ code: 'target_unknown' })
+      expect(await call('add', { identity: 'operator', surface: 'mcp' })).toMatchObject({ status: 400 })
+    } finally {
+      await hub.close()
+    }
+  })
+
+  test('a project goes with its personas', async () => {
+    const hub = await startSmallHub()
+    try {
+      for (const identity of ['ada', 'bob'])
+        await hub.personas.add({ identity, surface: 'mcp', project: '/work/x' })
+      const listed = await hub.request('GET', '/api/projects/list')
+      expect(listed.body['projects']).toMatchObject([{ root: '/work/x' }])
+      const removed = await hub.request('POST', '/api/projects/remove', { body: { project: '/work/x' } })
+      expect(removed.body).toEqual({ removed: ['ada', 'bob'] })
+    } finally {
+      await hub.close()
+    }
+  })
+})
+
+describe('signals', () => {
+  test('go round: broadcast, inbox, release, ack with a result that returns to its sender', async () => {
+    const hub = await startSmallHub()
+    try {
+      for (const identity of ['ada', 'bob', 'cyd']) await hub.personas.add({ identity, surface: 'mcp' })
+      const as = (identity: string) => async (action: string, params: object) =>
+        (await hub.request('POST', `/api/signals/${action}`, { body: params, token: hub.token(identity) }))
+          .body
+      const [ada, bob] = [as('ada'), as('bob')]
+
+      const cast = await ada('broadcast', { intent: 'please.review', payload: { pr: 7 }, reply_to: 'ada' })
+      expect(cast['receipts']).toHaveLength(2)
+      const drained = await bob('pending', {})
+      const [signal] = drained['signals'] as unknown as { signal_id: string }[]
+      const signal_ids = [signal?.signal_id]
+
+      expect(await bob('inbox', { status: ['acked'] })).toMatchObject({
+        signals: [{ payload: { pr: 7 }, from: 'ada' }],
+      })
+      expect(await bob('release', { signal_ids })).toEqual({ released: signal_ids, unknown: [] })
+      expect(await bob('pending', {})).toMatchObject({ signals: [{ deliveries: 2 }] })
+      expect(await bob('ack', { signal_ids, result: 'looks good' })).toEqual({
+        completed: signal_ids,
+        already: [],
+        unknown: [],
+      })
+      expect(await ada('pending', {})).toMatchObject({
+        signals: [{ intent: 'reply', from: 'bob', payload: 'looks good', in_reply_to: signal_ids[0] }],
+      })
+      expect(await bob('read', { signal_id: signal_ids[0] })).toMatchObject({
+        status: 'completed',
+        result: 'looks good',
+      })
+      expect(await bob('replay', { signal_ids: ['01JZ0000000000000000000000'] })).toEqual({
+        replayed: [],
+        unknown: ['01JZ0000000000000000000000'],
+      })
+    } finally {
+      await hub.close()
+    }
+  })
+
+  test('under the coordinator’s old names and parameters', async () => {
+    const hub = await startSmallHub()
+    try {
+      for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+      const call = async (tool: string, params: object) =>
+        (await hub.request('POST', '/call', { body: { tool, params }, token: hub.token('ada') })).body
+      const sent = (await call('coord_send', { to: 'ada', from: 'ada', intent: 'x', payload: 'hi' }))[
+        'result'
+      ] as { signal_id: string }
+      expect(sent.signal_id).toHaveLength(26)
+      const inbox = await call('coord_inbox', { agent_id: 'ada', status: 'pending', limit: 5 })
+      expect(inbox).toMatchObject({ result: { signals: [{ signal_id: sent.signal_id }] } })
+      const acked = await call('coord_ack', {
+        agent_id: 'ada',
+        message_id: sent.signal_id,
+        result: { ok: true },
+      })
+      expect(acked).toMatchObject({ result: { completed: [sent.signal_id] } })
+      expect(await call('coord_inbox', { agent_id: 'bob' })).toMatchObject({ code: 'identity_mismatch' })
+    } finally {
+      await hub.close()
+    }
+  })
+})

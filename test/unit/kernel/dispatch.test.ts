@@ -1,0 +1,323 @@
+/** The one path of every call: in which order it is judged, and what is told of it. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineAction, defineFacade, type CallContext } from '../../../src/kernel/define.ts'
+import {
+  createKernel,
+  type DispatchLine,
+  type DispatchOutcome,
+  type Kernel,
+} from '../../../src/kernel/dispatch.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { HubEvent } from '../../../src/contracts/events.ts'
+import type { Caller } from '../../../src/contracts/token.ts'
+import type { Modules } from '../../../src/modules/modules.ts'
+import type { Clock } from '../../../src/ports/clock.ts'
+import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
+
+const ADA: Caller = { tenant_id: 'local', kind: 'agent', identity: 'ada', session_id: 's1' }
+const OPERATOR: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
+const written = Promise.resolve('written' as const)
+
+let handled: { input: unknown; context: CallContext }[]
+let events: HubEvent[]
+let lines: DispatchLine[]
+let logged: { fields: object; message: string }[]
+let seen: Caller[]
+let kernel: Kernel
+let now: number
+const modules = { signals: { name: 'the signals module' } } as unknown as Modules
+
+const thing = defineFacade({
+  name: 'thing',
+  summary: 'Things.',
+  compact: 'Things.',
+  facet: 'core',
+  micro: false,
+  actions: {
+    make: defineAction({
+      summary: 'Makes.',
+      mutates: true,
+      aliases: [{ name: 'thing_create', params: ({ title, ...rest }) => ({ ...rest, name: title }) }],
+      input: z.strictObject({ name: z.string().max(5), size: z.number().default(1) }),
+      output: z.object({ name: z.string(), size: z.number() }),
+      errors: [],
+      allow: ['agent'],
+      handle: (input, context) => {
+        handled.push({ input, context })
+        now += 12
+        return input
+      },
+    }),
+    close: defineAction({
+      summary: 'Only for the operator.',
+      mutates: true,
+      input: z.strictObject({}),
+      output: z.object({}),
+      errors: [],
+      allow: [],
+      handle: () => ({}),
+    }),
+    refuse: defineAction({
+      summary: 'Refuses.',
+      mutates: false,
+      input: z.strictObject({}),
+      output: z.object({}),
+      errors: ['target_unknown'],
+      allow: ['agent'],
+      handle: () => {
+        throw new TurnbellError('target_unknown', { detail: 'No bob.', hint: 'Ask ada.' })
+      },
+    }),
+    breakdown: defineAction({
+      summary: 'Breaks.',
+      mutates: false,
+      input: z.strictObject({ how: z.enum(['throw', 'reject', 'lie', 'string']) }),
+      output: z.object({ truth: z.literal(true) }),
+      errors: [],
+      allow: ['agent'],
+      handle: ({ how }) => {
+        if (how === 'throw') throw new Error('the secret is 42')
+        if (how === 'reject') return Promise.reject(new TypeError('the secret is 42'))
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- the case under test
+        if (how === 'string') throw 'the secret is 42'
+        return { truth: false } as unknown as { truth: true }
+      },
+    }),
+  },
+})
+
+beforeEach(() => {
+  ;[handled, events, lines, logged, seen, now] = [[], [], [], [], [], 1_000_000]
+  const clock = { now: () => now, monotonic: () => now } as Clock
+  const log = createMemoryEventLog(clock)
+  log.watch((event) => events.push(event))
+  let id = 0
+  kernel = createKernel({
+    facades: [thing],
+    modules,
+    events: log,
+    clock,
+    ids: { next: () => `ID${++id}`, startAfter: () => {} },
+    log: {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (fields, message) => void logged.push({ fields, message }),
+    },
+    line: (line) => lines.push(line),
+    seen: (caller) => seen.push(caller),
+  })
+})
+
+const call = (facade: string, action?: string, params?: unknown, caller = ADA): Promise<DispatchOutcome> =>
+  kernel.dispatch({ facade, action, params, caller, answered: written })
+const code = (outcome: DispatchOutcome) => (outcome.ok ? null : outcome.problem.code)
+
+describe('a call that fits', () => {
+  test('reaches the handler with its defaults, its modules, its caller and its context', async () => {
+    const answered = Promise.resolve('broken' as const)
+    const outcome = await kernel.dispatch({
+      facade: 'thing',
+      action: 'make',
+      params: { name: 'a' },
+      caller: ADA,
+      context: { agent_id: 'main', run_id: 'r1', scope: 'portfolio' },
+      answered,
+    })
+    expect(outcome).toEqual({ ok: true, result: { name: 'a', size: 1 } })
+    expect(handled).toHaveLength(1)
+    expect(handled[0]?.input).toEqual({ name: 'a', size: 1 })
+    expect(handled[0]?.context).toEqual({
+      ...modules,
+      caller: ADA,
+      context: { agent_id: 'main', run_id: 'r1', parent_call_id: null, scope: 'portfolio' },
+      answered,
+    })
+  })
+
+  test('without a context is anonymous and outside of any run', async () => {
+    await call('thing', 'make', { name: 'a' })
+    expect(handled[0]?.context.context).toEqual({
+      agent_id: 'anonymous',
+      run_id: null,
+      parent_call_id: null,
+      scope: null,
+    })
+  })
+
+  test('under an old name has its old parameters understood', async () => {
+    expect(await call('thing_create', undefined, { title: 'b' })).toEqual({
+      ok: true,
+      result: { name: 'b', size: 1 },
+    })
+    expect(code(await call('thing_create', undefined, { name: 'b' }))).toBe('params_invalid')
+    expect(code(await call('thing_create', undefined, 'b'))).toBe('params_invalid')
+  })
+
+  test('is a sign of life of its caller', async () => {
+    await call('thing', 'make', { name: 'a' })
+    await call('thing', 'nothing')
+    expect(seen).toEqual([ADA, ADA])
+  })
+})
+
+describe('a call is refused', () => {
+  test.each([
+    ['no such facade', 'thong', 'make', {}, 'facade_unknown'],
+    ['no such action', 'thing', 'mak', {}, 'action_unknown'],
+    ['a missing parameter', 'thing', 'make', {}, 'params_invalid'],
+    ['no parameters at all', 'thing', 'make', undefined, 'params_invalid'],
+    ['null for parameters', 'thing', 'make', null, 'params_invalid'],
+    ['a list for parameters', 'thing', 'make', [], 'params_invalid'],
+    ['a parameter of another type', 'thing', 'make', { name: 1 }, 'params_invalid'],
+    ['a parameter out of bounds', 'thing', 'make', { name: 'abcdef' }, 'params_invalid'],
+    ['a parameter too many', 'thing', 'make', { name: 'a', nmae: 'b' }, 'params_invalid'],
+    ['a kind that may not', 'thing', 'close', {}, 'operator_required'],
+    ['by the handler', 'thing', 'refuse', {}, 'target_unknown'],
+  ])('for %s', async (_, facade, action, params, expected) => {
+    expect(code(await call(facade, action, params))).toBe(expected)
+    expect(handled).toEqual([])
+  })
+
+  test('for who calls before for what is said: a stranger learns nothing of the parameters', async () => {
+    expect(code(await call('thing', 'make', { wrong: 1 }, { ...ADA, kind: 'daemon' }))).toBe('kind_forbidden')
+    expect(code(await call('thing', 'close', { wrong: 1 }))).toBe('operator_required')
+    expect(code(await call('thing', 'close', {}, OPERATOR))).toBeNull()
+  })
+
+  test('outside of the facades that this call was narrowed to', async () => {
+    const narrowed = (allowed_facades: string[]) =>
+      kernel.dispatch({
+        facade: 'thing',
+        action: 'make',
+        params: { name: 'a' },
+        caller: OPERATOR,
+        answered: written,
+        allowed_facades,
+      })
+    expect(code(await narrowed(['thing']))).toBeNull()
+    expect(code(await narrowed(['other']))).toBe('facade_forbidden')
+    expect(code(await narrowed([]))).toBe('facade_forbidden')
+  })
+
+  test('with the hint of whoever refused', async () => {
+    const outcome = await call('thing', 'refuse', {})
+    expect(outcome).toMatchObject({
+      ok: false,
+      problem: {
+        status: 404,
+        detail: 'No bob.',
+        hint: 'Ask ada.',
+        retry: 'never',
+        instance: 'urn:turnbell:instance:ID1',
+      },
+    })
+  })
+})
+
+describe('a bug', () => {
+  test.each(['throw', 'reject', 'lie', 'string'])(
+    'that shows as %s is internal, and tells the caller nothing',
+    async (how) => {
+      const outcome = await call('thing', 'breakdown', { how })
+      expect(code(outcome)).toBe('internal')
+      expect(JSON.stringify(outcome)).not.toContain('42')
+      expect(logged).toHaveLength(1)
+      expect(logged[0]?.fields).toMatchObject({
+        instance: 'ID1',
+        facade: 'thing',
+        action: 'breakdown',
+        identity: 'ada',
+      })
+    },
+  )
+})
+
+describe('what is told', () => {
+  test('of a call that fits: dispatch, then result', async () => {
+    await call('thing_make', undefined, { name: 'a' })
+    expect(events.map(({ type, agent_id, data }) => ({ type, agent_id, data }))).toEqual([
+      {
+        type: 'dispatch',
+        agent_id: 'ada',
+        data: {
+          facade: 'thing',
+          action: 'make',
+          agent_id: 'anonymous',
+          run_id: null,
+          timestamp: '1970-01-01T00:16:40.000Z',
+        },
+      },
+      {
+        type: 'result',
+        agent_id: 'ada',
+        data: {
+          facade: 'thing',
+          action: 'make',
+          agent_id: 'anonymous',
+          run_id: null,
+          duration_ms: 12,
+          success: true,
+        },
+      },
+    ])
+  })
+
+  test('of one that is refused: dispatch, error, result', async () => {
+    await call('thing', 'refuse', {})
+    expect(events.map(({ type }) => type)).toEqual(['dispatch', 'error', 'result'])
+    expect(events[1]?.data).toEqual({
+      facade: 'thing',
+      action: 'refuse',
+      agent_id: 'anonymous',
+      run_id: null,
+      error: 'target_unknown',
+    })
+  })
+
+  test('of a name that does not exist: the name as it was asked for', async () => {
+    await call('thong', 'make')
+    expect(events.map(({ type }) => type)).toEqual(['error', 'result'])
+    expect(events[0]?.data).toMatchObject({ facade: 'thong', action: 'make', error: 'facade_unknown' })
+  })
+
+  test('of a name that is a megabyte long: its beginning', async () => {
+    await call('x'.repeat(1_000_000), 'y'.repeat(1_000_000))
+    expect(JSON.stringify([events, lines]).length).toBeLessThan(2_000)
+  })
+
+  test('to the log file: one line for every call, with who it really was', async () => {
+    await kernel.dispatch({
+      facade: 'thing',
+      action: 'make',
+      params: { name: 'a' },
+      caller: ADA,
+      context: { agent_id: 'bob' },
+      answered: written,
+    })
+    await call('thing', 'refuse', {})
+    expect(lines).toEqual([
+      {
+        timestamp: '1970-01-01T00:16:40.012Z',
+        facade: 'thing',
+        action: 'make',
+        identity: 'ada',
+        kind: 'agent',
+        agent_id: 'bob',
+        run_id: null,
+        parent_call_id: null,
+        scope: null,
+        duration_ms: 12,
+        success: true,
+      },
+      expect.objectContaining({ success: false, error: 'target_unknown', instance: 'ID1' }),
+    ])
+  })
+
+  test('never what was said', async () => {
+    await call('thing', 'make', { name: 'psst' })
+    await call('thing', 'make', { name: 'psssst' })
+    expect(JSON.stringify([events, lines])).not.toContain('pss')
+  })
+})

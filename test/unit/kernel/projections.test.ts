@@ -1,0 +1,316 @@
+/** What is derived from the facades: tools, routes, OpenAPI, help and reference. */
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
+import { encode } from 'gpt-tokenizer'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { FACADES } from '../../../src/facades/all.ts'
+import { defineAction, defineFacade, type Facade } from '../../../src/kernel/define.ts'
+import { cliAction, cliOverview, cliParams } from '../../../src/kernel/project-cli.ts'
+import { projectDocs } from '../../../src/kernel/project-docs.ts'
+import {
+  describeFacades,
+  describeTools,
+  projectHttp,
+  projectOpenApi,
+} from '../../../src/kernel/project-http.ts'
+import { projectMcp, toolProblem, toolResult } from '../../../src/kernel/project-mcp.ts'
+import { createRegistry } from '../../../src/kernel/registry.ts'
+import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
+import { FIXED_ROUTES } from '../../../src/transports/http/routes.ts'
+
+const registry = createRegistry(FACADES)
+const mcp = projectMcp(registry)
+const tokens = (value: unknown) => encode(JSON.stringify(value)).length
+
+const validators = new AjvJsonSchemaValidator()
+const valid = (schema: unknown, value: unknown) =>
+  validators.getValidator(schema as Parameters<typeof validators.getValidator>[0])(value)
+
+/** A plugin suite as the ledger fears them: twenty facades of their own. */
+const plugins: Facade[] = Array.from({ length: 20 }, (_, n) =>
+  defineFacade({
+    name: `plugin_${n}`,
+    summary: 'A plugin facade.',
+    compact: 'A plugin.',
+    facet: 'journal',
+    micro: n === 0,
+    actions: {
+      look: defineAction({
+        summary: 'Looks.',
+        mutates: false,
+        input: z.strictObject({}),
+        output: z.object({}),
+        errors: [],
+        allow: ['agent', 'observer'],
+        handle: () => ({}),
+      }),
+      drop: defineAction({
+        summary: 'Drops.',
+        mutates: true,
+        destructive: true,
+        input: z.strictObject({}),
+        output: z.object({}),
+        errors: [],
+        allow: ['agent'],
+        handle: () => ({}),
+      }),
+    },
+  }),
+)
+
+describe('the tool list', () => {
+  test('begins with signals_pending, which carries its schema and is always loaded', () => {
+    const [first] = mcp.tools('agent')
+    expect(first).toMatchObject({
+      name: 'signals_pending',
+      _meta: { 'anthropic/alwaysLoad': true },
+      inputSchema: {
+        type: 'object',
+        properties: {
+          limit: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+          peek: { type: 'boolean', default: false },
+          max_tokens: { type: 'integer' },
+          confirm: { type: 'string' },
+        },
+        additionalProperties: false,
+      },
+    })
+  })
+
+  test('shows a facade as {action, params}, with its actions as an enum', () => {
+    const signals = mcp.tools('agent').find(({ name }) => name === 'signals')
+    expect(signals?.inputSchema).toEqual({
+      type: 'object',
+      properties: {
+        action: { type: 'string', enum: ['send', 'broadcast', 'inbox', 'ack', 'release', 'replay', 'read'] },
+        params: { type: 'object', additionalProperties: true },
+      },
+      required: ['action'],
+    })
+    for (const action of ['send', 'ack', 'read']) expect(signals?.description).toContain(`- ${action}: `)
+  })
+
+  test('shows each kind only what it may call', () => {
+    const names = (kind: 'agent' | 'daemon' | 'observer') => mcp.tools(kind).map(({ name }) => name)
+    expect(names('agent')).toEqual(['signals_pending', 'signals'])
+    expect(names('observer')).toEqual(['signals'])
+    expect(names('daemon')).toEqual([])
+    const observed = mcp.tools('observer')[0]?.inputSchema['properties'] as { action: { enum: string[] } }
+    expect(observed.action.enum).toEqual(['inbox', 'read'])
+  })
+
+  test('marks what only reads', () => {
+    expect(mcp.tools('observer')[0]?.annotations).toEqual({ readOnlyHint: true, openWorldHint: false })
+    expect(mcp.tools('agent')[0]?.annotations).toEqual({ destructiveHint: false, openWorldHint: false })
+    const plugin = projectMcp(createRegistry(plugins), ['journal']).tools('agent')[0]
+    expect(plugin?.annotations).toEqual({ openWorldHint: false })
+  })
+
+  test('is made once', () => expect(mcp.tools('agent')).toBe(mcp.tools('agent')))
+
+  test('never shows the administration, whatever is exposed and whoever asks', () => {
+    const all = projectMcp(registry, ['core', 'admin']).tools('operator')
+    expect(all.map(({ name }) => name)).toEqual(['signals_pending', 'signals'])
+  })
+
+  test('stays within 2,000 tokens and 12 entries, however many plugins are loaded', () => {
+    const crowded = projectMcp(createRegistry([...FACADES, ...plugins]))
+    for (const list of [mcp.tools('agent'), crowded.tools('agent')]) {
+      expect(list.length).toBeLessThanOrEqual(12)
+      expect(tokens(list)).toBeLessThanOrEqual(2_000)
+    }
+    expect(crowded.tools('agent')).toEqual(mcp.tools('agent'))
+    // Ten more entries of the default list are to come; this is what two may take of it.
+    expect(tokens(mcp.tools('agent'))).toBeLessThanOrEqual(500)
+  })
+
+  test('shows another facet when it is exposed, and only that when a client narrows to it', () => {
+    const both = projectMcp(createRegistry([...FACADES, ...plugins]), ['core', 'journal'])
+    expect(both.tools('agent')).toHaveLength(22)
+    expect(both.tools('agent', { facets: ['journal'] })).toHaveLength(20)
+    expect(both.tools('agent', { facets: ['admin', 'none'] })).toEqual([])
+  })
+
+  test('in few words costs less', () => {
+    const both = projectMcp(createRegistry([...FACADES, ...plugins]), ['core', 'journal'])
+    const cost = (detail: 'full' | 'compact' | 'micro') => tokens(both.tools('agent', { detail }))
+    expect(cost('compact')).toBeLessThan(cost('full'))
+    expect(both.tools('agent', { detail: 'compact' }).map(({ name }) => name)).toEqual(
+      both.tools('agent').map(({ name }) => name),
+    )
+    expect(both.tools('agent', { detail: 'micro' }).map(({ name }) => name)).toEqual(['plugin_0'])
+  })
+})
+
+describe('a tool call', () => {
+  test.each([
+    [
+      'signals',
+      { action: 'send', params: { to: 'bob' } },
+      { facade: 'signals', action: 'send', params: { to: 'bob' } },
+    ],
+    ['signals', { action: 'send', to: 'bob' }, { facade: 'signals', action: 'send', params: { to: 'bob' } }],
+    [
+      'signals',
+      { action: 'send', params: '{"to":"bob"}' },
+      { facade: 'signals', action: 'send', params: { to: 'bob' } },
+    ],
+    [
+      'signals',
+      { action: 'send', params: '{"to":' },
+      { facade: 'signals', action: 'send', params: '{"to":' },
+    ],
+    ['signals', { action: 7 }, { facade: 'signals', action: '', params: {} }],
+    ['signals', undefined, { facade: 'signals', action: '', params: undefined }],
+    ['signals', [1], { facade: 'signals', action: '', params: [1] }],
+    ['signals_pending', { limit: 1 }, { facade: 'signals_pending', params: { limit: 1 } }],
+    ['prism_signal', { to: 'bob' }, { facade: 'prism_signal', params: { to: 'bob' } }],
+    ['no_such_tool', {}, { facade: 'no_such_tool', params: {} }],
+  ])('%s %j', (name, args, call) => expect(mcp.call(name, args)).toEqual(call))
+
+  test('answers the result as JSON text and as an object', () => {
+    expect(toolResult({ a: 1 })).toEqual({
+      content: [{ type: 'text', text: '{"a":1}' }],
+      structuredContent: { a: 1 },
+    })
+    expect(toolResult([1]).structuredContent).toEqual({ result: [1] })
+    expect(toolResult(null).structuredContent).toEqual({ result: null })
+  })
+
+  test('answers a refusal so that a model can act on it', () => {
+    const problem = toProblem(
+      new TurnbellError('queue_full', { detail: 'bob has 10000.', hint: 'Wait.' }),
+      'I',
+    )
+    expect(toolProblem(problem)).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: "The persona's queue is full: bob has 10000. Wait. (queue_full)" }],
+      structuredContent: problem,
+    })
+  })
+})
+
+describe('the routes', () => {
+  const routes = projectHttp(registry)
+
+  test('are a POST for every action, and a GET where nothing changes', () => {
+    for (const { facade, name, action } of registry.actions) {
+      const methods = routes
+        .filter(({ url }) => url === `/api/${facade.name}/${name}`)
+        .map(({ method }) => method)
+      expect(methods).toEqual(action.mutates ? ['POST'] : ['POST', 'GET'])
+    }
+  })
+
+  test('read a query in the types that the schema wants, and leave the rest to be refused', () => {
+    const inbox = routes.find(({ url, method }) => url === '/api/signals/inbox' && method === 'GET')
+    expect(
+      inbox?.fromQuery({ limit: '5', status: 'dead,acked', from: 'bob', before_seq: 'x', other: '1' }),
+    ).toEqual({
+      limit: 5,
+      status: ['dead', 'acked'],
+      from: 'bob',
+      before_seq: 'x',
+      other: '1',
+    })
+    expect(inbox?.fromQuery({ status: ['dead', 'acked'] })).toEqual({ status: ['dead', 'acked'] })
+  })
+})
+
+describe('the OpenAPI document', () => {
+  interface Operation {
+    operationId: string
+    parameters?: { name: string; in: string; schema: object }[]
+    requestBody?: { content: Record<string, { schema: object; example?: unknown }> }
+    responses: Record<string, { description: string; content: Record<string, { schema: object }> }>
+    security?: unknown[]
+  }
+  const document = projectOpenApi(registry, '1.2.3', Object.values(FIXED_ROUTES)) as {
+    openapi: string
+    paths: Record<string, Record<string, Operation>>
+    components: { schemas: Record<string, object> }
+  }
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+
+  test('is 3.1 and names every route with an id of its own', () => {
+    expect(document.openapi).toBe('3.1.0')
+    expect(operations.length).toBe(projectHttp(registry).length + Object.keys(FIXED_ROUTES).length)
+    const ids = operations.map(({ operation }) => operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z][A-Za-z0-9_]*$/)
+  })
+
+  test('declares every parameter of its paths', () => {
+    for (const { path, operation } of operations) {
+      const inPath = (operation.parameters ?? [])
+        .filter((parameter) => parameter.in === 'path')
+        .map(({ name }) => name)
+      expect(inPath, path).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
+    }
+  })
+
+  test('holds only JSON Schemas that compile', () => {
+    for (const { operation } of operations) {
+      const bodies = Object.values(operation.requestBody?.content ?? {})
+      const answers = Object.values(operation.responses).flatMap(({ content }) => Object.values(content))
+      const schemas = [...bodies, ...answers, ...(operation.parameters ?? [])].map(({ schema }) => schema)
+      for (const schema of schemas) {
+        if ('$ref' in schema) expect(schema).toEqual({ $ref: '#/components/schemas/Problem' })
+        else expect(() => valid(schema, {})).not.toThrow()
+      }
+    }
+  })
+
+  test('accepts its own examples and real problems', () => {
+    const examples = operations.flatMap(({ operation }) =>
+      Object.values(operation.requestBody?.content ?? {}),
+    )
+    for (const { schema, example } of examples)
+      if (example !== undefined) expect(valid(schema, example)).toMatchObject({ valid: true })
+    const problem = toProblem(new TurnbellError('queue_full', { detail: 'x' }), 'I')
+    expect(valid(document.components.schemas['Problem'], problem)).toMatchObject({ valid: true })
+    expect(valid(document.components.schemas['Problem'], { title: 'x' })).toMatchObject({ valid: false })
+  })
+
+  test('says which routes need no token', () => {
+    const open = operations
+      .filter(({ operation }) => operation.security?.length === 0)
+      .map(({ path }) => path)
+    expect(open).toEqual(['/health', '/ready'])
+  })
+})
+
+describe('the other views', () => {
+  test('list every action once', () => {
+    expect(describeTools(registry)).toHaveLength(registry.actions.length)
+    expect(describeFacades(registry)).toHaveLength(FACADES.length)
+    for (const tool of describeTools(registry) as { input_schema: object; output_schema: object }[]) {
+      expect(() => [valid(tool.input_schema, {}), valid(tool.output_schema, {})]).not.toThrow()
+    }
+  })
+
+  test('help for the command line names every action and every parameter', () => {
+    const overview = cliOverview(registry)
+    for (const { facade, name } of registry.actions)
+      expect(overview).toMatch(new RegExp(`${facade.name}:[^]*\\n  ${name} `))
+    const help = cliAction(registry.resolve('signals_send'))
+    expect(help).toContain('turnbell call signals send [--params JSON]')
+    expect(help).toMatch(/to +string, required/)
+    expect(help).toMatch(/priority +integer \(default 3\)/)
+    expect(help).toContain(`--params '{"to":"bob"`)
+    const [, surface] = cliParams(registry.resolve('personas_add'))
+    expect(surface?.type).toBe('"claude-code"|"codex"|"opencode"|"tmux"|"command"|"mcp"')
+  })
+
+  test('the reference names every action, old name and error, and is the same every time', () => {
+    const docs = projectDocs(registry)
+    for (const { facade, name } of registry.actions) expect(docs).toContain(`### ${facade.name} ${name}\n`)
+    for (const old of ['prism_signal', 'prism_signals_pending', 'coord_send', 'coord_inbox', 'coord_ack'])
+      expect(docs).toContain(`\`${old}\``)
+    for (const code of Object.keys(ERRORS)) expect(docs).toContain(`| \`${code}\` |`)
+    expect(projectDocs(createRegistry(FACADES))).toBe(docs)
+  })
+})

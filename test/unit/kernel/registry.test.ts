@@ -1,0 +1,157 @@
+/** Names: what resolves to what, and what is said of a name that resolves to nothing. */
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { FACADES } from '../../../src/facades/all.ts'
+import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
+import { nearest, snake } from '../../../src/kernel/names.ts'
+import { createRegistry } from '../../../src/kernel/registry.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+
+const action = (aliases: Action['aliases'] = []): Action =>
+  defineAction({
+    summary: 'Does it.',
+    mutates: true,
+    aliases,
+    input: z.strictObject({}),
+    output: z.object({}),
+    errors: [],
+    allow: ['agent'],
+    handle: () => ({}),
+  })
+const facade = (name: string, actions: Record<string, Action>): Facade =>
+  defineFacade({ name, summary: 'A facade.', compact: 'A facade.', facet: 'core', micro: false, actions })
+
+const registry = createRegistry([...FACADES, facade('sentinel', { create_issue: action(['sentinel_open']) })])
+const resolved = (name: string, of?: string) => {
+  const found = registry.resolve(name, of)
+  return `${found.facade.name}.${found.name}`
+}
+const refused = (name: string, of?: string): TurnbellError => {
+  try {
+    registry.resolve(name, of)
+  } catch (error) {
+    if (error instanceof TurnbellError) return error
+  }
+  throw new Error(`${name} resolves`)
+}
+
+describe('a name resolves', () => {
+  test.each([
+    ['signals', 'send', 'signals.send'],
+    ['signals', 'replay', 'signals.replay'],
+    ['Signals', 'Send', 'signals.send'],
+    ['sentinel', 'createIssue', 'sentinel.create_issue'],
+    ['sentinel', 'create-issue', 'sentinel.create_issue'],
+    ['coord', 'send', 'signals.send'],
+  ])('as facade and action: %s %s', (name, of, to) => expect(resolved(name, of)).toBe(to))
+
+  test.each([
+    ['signals_pending', 'signals.pending'],
+    ['signalsPending', 'signals.pending'],
+    ['sentinel_create_issue', 'sentinel.create_issue'],
+    ['sentinel_createIssue', 'sentinel.create_issue'],
+    ['sentinelCreateIssue', 'sentinel.create_issue'],
+    ['prism_signal', 'signals.send'],
+    ['prism_signals_pending', 'signals.pending'],
+    ['prismSignalsPending', 'signals.pending'],
+    ['coord_send', 'signals.send'],
+    ['coord_inbox', 'signals.inbox'],
+    ['coord_ack', 'signals.ack'],
+    ['sentinel_open', 'sentinel.create_issue'],
+  ])('directly: %s', (name, to) => expect(resolved(name)).toBe(to))
+})
+
+describe('a name that resolves to nothing', () => {
+  test('of an action names the facade, its actions and the nearest', () => {
+    const error = refused('signals', 'sned')
+    expect(error.code).toBe('action_unknown')
+    expect(error.detail).toContain('signals has no action "sned"')
+    expect(error.detail).toContain('pending, send, broadcast, inbox, ack, release, replay, read')
+    expect(error.hint).toBe('Did you mean send?')
+  })
+
+  test('of a facade names the facades and the nearest', () => {
+    const error = refused('sentinal', 'create_issue')
+    expect(error.code).toBe('facade_unknown')
+    expect(error.detail).toContain('signals, personas, projects, sentinel')
+    expect(error.hint).toBe('Did you mean sentinel?')
+  })
+
+  test('of a facade without an action asks for one', () => {
+    const error = refused('personas')
+    expect(error.code).toBe('action_unknown')
+    expect(error.detail).toBe('personas needs an action: add, list, get, wrap, remove.')
+  })
+
+  test('as a direct name finds the typo in either half', () => {
+    expect(refused('signals_pendign').hint).toBe('Did you mean signals_pending?')
+    expect(refused('personsa_list').hint).toBe('Did you mean personas_list?')
+  })
+
+  test('never suggests an old name, nor anything for what is far off', () => {
+    expect(refused('coord_sendd').hint).not.toContain('coord')
+    expect(refused('weather').hint).toBe('GET /facades lists them.')
+  })
+
+  test('may be as long and strange as it likes', () => {
+    expect(refused('x'.repeat(100_000)).detail.length).toBeLessThan(300)
+    expect(refused('A'.repeat(1_000_000)).detail.length).toBeLessThan(300)
+    expect(refused('signals', 'A'.repeat(1_000_000)).detail.length).toBeLessThan(300)
+    for (const name of ['', ' ', '__proto__', 'constructor', 'toString', '\u0000', '_', 'signals_']) {
+      expect(['facade_unknown', 'action_unknown']).toContain(refused(name).code)
+      expect(refused('signals', name).code).toBe('action_unknown')
+    }
+  })
+})
+
+describe('declarations are refused', () => {
+  test('when two facades have one name', () => {
+    expect(() => createRegistry([facade('one', {}), facade('one', {})])).toThrow('two facades are called one')
+  })
+
+  test('when an alias is another action’s name, in whatever spelling', () => {
+    const one = facade('one', { go: action(['two_stop']) })
+    expect(() => createRegistry([one, facade('two', { stop: action() })])).toThrow(
+      'two_stop is claimed by two.stop and by one.go',
+    )
+    const camel = facade('one', { go: action(['twoStop']) })
+    expect(() => createRegistry([camel, facade('two', { stop: action() })])).toThrow('claimed')
+  })
+
+  test('when two actions want one old name', () => {
+    const both = facade('one', { go: action(['old']), stop: action(['old']) })
+    expect(() => createRegistry([both])).toThrow('the name old is claimed by one.go and by one.stop')
+  })
+
+  test('when facade and action names run together', () => {
+    expect(() =>
+      createRegistry([facade('one', { two_three: action() }), facade('one_two', { three: action() })]),
+    ).toThrow('claimed')
+  })
+
+  test.each(['One', 'one-two', '1one', 'one__two', 'one_', ''])('when a name is spelled %j', (name) => {
+    expect(() => createRegistry([facade(name, {})])).toThrow('no name')
+    expect(() => createRegistry([facade('fine', { [name]: action() })])).toThrow('no name')
+  })
+})
+
+describe('spelling', () => {
+  test.each([
+    ['replayAll', 'replay_all'],
+    ['ReplayAll', 'replay_all'],
+    ['replay-all', 'replay_all'],
+    ['createADR', 'create_adr'],
+    ['ADRCreate', 'adr_create'],
+    ['sentinel_createIssue', 'sentinel_create_issue'],
+    ['already_snake', 'already_snake'],
+  ])('%s is %s', (spelled, name) => expect(snake(spelled)).toBe(name))
+
+  test('the nearest name is within reach or nothing', () => {
+    const names = ['send', 'inbox', 'broadcast']
+    expect(nearest('snd', names)).toBe('send')
+    expect(nearest('sedn', names)).toBe('send')
+    expect(nearest('broad', names)).toBe('broadcast')
+    expect(nearest('zzz', names)).toBeNull()
+    expect(nearest('', names)).toBeNull()
+  })
+})
