@@ -1,0 +1,60 @@
+/** A daemon as far as its control socket goes: answers four verbs as told, remembers what it was asked. */
+import fs from 'node:fs'
+import { onTestFinished } from 'vitest'
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import type { Json } from '../../src/contracts/ids.ts'
+import type { PersonaPaths } from '../../src/system/home.ts'
+import { localSockets } from '../../src/system/local-socket.ts'
+import type { RpcParams } from '../../src/ports/rpc.ts'
+
+export interface FakeDaemon {
+  asked: { method: string; params: RpcParams }[]
+  close(): Promise<void>
+}
+
+export function daemonStatus(identity: string, more: Partial<DaemonStatus> = {}): DaemonStatus {
+  return {
+    tenant_id: 'local',
+    identity,
+    pid: process.pid,
+    uptime_s: 12,
+    state: 'CONNECTED',
+    connected: true,
+    delivery: 'ok',
+    last_heartbeat_age_s: 1,
+    last_drain_age_s: null,
+    pending_count: 0,
+    last_error_class: null,
+    surface: { kind: 'mcp', attached: true, session_id: 's1', turn: 'idle' },
+    doorbells_rung: 0,
+    restarts: 0,
+    ...more,
+  }
+}
+
+export async function fakeDaemon(
+  paths: PersonaPaths,
+  answer: (method: string, daemon: FakeDaemon) => Json,
+): Promise<FakeDaemon> {
+  fs.mkdirSync(paths.run_dir, { recursive: true, mode: 0o700 })
+  const listener = await localSockets.listen(
+    { directory: paths.socket_dir, path: paths.control_socket },
+    () => ({
+      onRequest(method, params) {
+        daemon.asked.push({ method, params })
+        return answer(method, daemon)
+      },
+      onClose() {},
+    }),
+  )
+  let closed = false
+  const daemon: FakeDaemon = {
+    asked: [],
+    async close() {
+      if (!closed) await listener.close()
+      closed = true
+    },
+  }
+  onTestFinished(() => daemon.close())
+  return daemon
+}

@@ -1,0 +1,337 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import type { Problem } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { Clock } from '../../../src/ports/clock.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
+import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const persona = (identity: string, state = 'active') => ({
+  identity,
+  surface: 'mcp',
+  state,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+})
+const hub: FakeHub = {
+  'personas.add': ({ identity }) => persona(String(identity)),
+  'personas.wrap': ({ identity }) => persona(String(identity), 'wrapped'),
+  'personas.remove': ({ identity }) => persona(String(identity), 'removed'),
+}
+const settingsIn = (home: string): Record<string, unknown> =>
+  (parse(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')) as { personas: Record<string, unknown> })
+    .personas
+const pathsOf = (home: string, identity: string) => personaPaths(resolveHome({}, home), 'local', identity, {})
+
+/** A process that does nothing until it is ended; what stands for the daemon's own. */
+function standIn(): ChildProcess {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+describe('persona add', () => {
+  test('writes the entry and registers it at the hub', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp', '--project', '.')).toBe(0)
+    expect(settingsIn(home)).toEqual({ ada: { surface: 'mcp', project: home } })
+    expect(turnbell.hubCalls).toEqual([
+      { what: 'personas.add', params: { identity: 'ada', surface: 'mcp', project: home }, token: null },
+    ])
+  })
+
+  test('without a hub writes the entry and says when it will be registered', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'claude-code')).toBe(0)
+    expect(settingsIn(home)).toEqual({ ada: { surface: 'claude-code' } })
+    expect(turnbell.stdout()).toContain('when the next one starts')
+    await turnbell.run('persona', 'add', 'ada', '--surface', 'claude-code', '--json')
+    expect(turnbell.json()).toMatchObject({ identity: 'ada', config_changed: false, registered: false })
+  })
+
+  test('makes the home and its file for their owner only', async () => {
+    const home = path.join(temporaryDirectory(), 'new')
+    await testCli({ home }).run('persona', 'add', 'ada', '--surface', 'mcp')
+    expect(fs.statSync(home).mode & 0o777).toBe(0o700)
+    expect(fs.statSync(path.join(home, 'config.yaml')).mode & 0o777).toBe(0o600)
+  })
+
+  test('takes the program of a command surface as a line or as words', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (name: string, ...more: string[]) =>
+      turnbell.run('persona', 'add', name, '--surface', 'command', ...more)
+    expect(await add('one', '--command', 'agent --say "hello there"')).toBe(0)
+    expect(await add('two', '--command', 'my agent', '--command', '--x y', '--status-file', 'state')).toBe(0)
+    expect(settingsIn(home)).toEqual({
+      one: { surface: 'command', command: { argv: ['agent', '--say', 'hello there'] } },
+      two: {
+        surface: 'command',
+        command: { argv: ['my agent', '--x y'], status_file: path.join(home, 'state') },
+      },
+    })
+  })
+
+  test('again keeps what it was not told to change', async () => {
+    const home = temporaryDirectory()
+    const written = `personas:
+  # rings at night
+  nightly:
+    surface: command   # as ever
+    command:
+      argv: [agent, --once] # absolute paths please
+      timeout_ms: 5000
+`
+    fs.writeFileSync(path.join(home, 'config.yaml'), written)
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('persona', 'add', 'nightly', '--surface', 'command')).toBe(0)
+    expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(written)
+    await turnbell.run('persona', 'add', 'nightly', '--surface', 'mcp')
+    expect(settingsIn(home)).toEqual({ nightly: { surface: 'mcp' } })
+    expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toContain('# rings at night')
+  })
+
+  test.each([
+    ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
+    ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
+    ['a command for another surface', ['ada', '--surface', 'mcp', '--command', 'x'], /belong to the surface/],
+    ['a status file alone', ['ada', '--surface', 'command', '--status-file', 'x'], /no --command/],
+    ['an empty command', ['ada', '--surface', 'command', '--command', ' '], /names no program/],
+  ])('refuses %s and writes nothing', async (_, args, why) => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('persona', 'add', ...args)).toBe(64)
+    expect(turnbell.stderr()).toMatch(why)
+    expect(fs.existsSync(path.join(home, 'config.yaml'))).toBe(false)
+    expect(turnbell.hubCalls).toEqual([])
+  })
+
+  test('touches no configuration that it cannot read', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: [oops\n')
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp')).toBe(78)
+    expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe('personas: [oops\n')
+  })
+})
+
+describe('the end of a persona', () => {
+  test.each(['wrap', 'remove'])('%s: the hub first, then the daemon until it is gone', async (how) => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada:\n    surface: mcp\n')
+    const child = standIn()
+    const order: string[] = []
+    await fakeDaemon(pathsOf(home, 'ada'), (method, daemon) => {
+      order.push(method)
+      if (method === 'status') return daemonStatus('ada', { pid: child.pid as number })
+      void daemon.close().then(() => child.kill('SIGTERM'))
+      return { stopping: true }
+    })
+    const telling: FakeHub = {
+      [`personas.${how}`]: ({ identity }) => {
+        order.push('hub')
+        return persona(String(identity), how === 'wrap' ? 'wrapped' : 'removed')
+      },
+    }
+    const turnbell = testCli({ home, hub: telling })
+    expect(await turnbell.run('persona', how, 'ada', '--json')).toBe(0)
+    expect(order).toEqual(['status', 'hub', 'shutdown'])
+    expect(turnbell.json()).toMatchObject({
+      daemon: { pid: child.pid, socket_gone: true, process_gone: true },
+      config_changed: how === 'remove',
+    })
+    expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(
+      how === 'wrap' ? 'personas:\n  ada:\n    surface: mcp\n' : 'personas: {}\n',
+    )
+  })
+
+  test('waits as well for a daemon that the hub has already told to stop', async () => {
+    const home = temporaryDirectory()
+    const child = standIn()
+    const daemon = await fakeDaemon(pathsOf(home, 'ada'), () =>
+      daemonStatus('ada', { pid: child.pid as number }),
+    )
+    const turnbell = testCli({
+      home,
+      hub: {
+        'personas.wrap': async () => {
+          await daemon.close()
+          child.kill('SIGTERM')
+          return persona('ada', 'wrapped')
+        },
+      },
+    })
+    expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ daemon: { socket_gone: true, process_gone: true } })
+  })
+
+  test('with no daemon is over at once', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub })
+    expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ daemon: null, persona: { state: 'wrapped' } })
+  })
+
+  test('without a hub leaves the daemon alone: it would be back at the next login', async () => {
+    const home = temporaryDirectory()
+    const daemon = await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
+    expect(await testCli({ home }).run('persona', 'wrap', 'ada')).toBe(69)
+    expect(daemon.asked.map(({ method }) => method)).toEqual(['status'])
+  })
+
+  test('of one that was only configured still takes its settings away', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada:\n    surface: mcp\n')
+    const unknown = () => {
+      throw new TurnbellError('target_unknown', { detail: 'no ada' })
+    }
+    const turnbell = testCli({ home, hub: { 'personas.remove': unknown } })
+    expect(await turnbell.run('persona', 'remove', 'ada')).toBe(0)
+    expect(settingsIn(home)).toEqual({})
+    expect(await turnbell.run('persona', 'remove', 'ada')).toBe(2)
+  })
+
+  test('of a whole project stops the daemons of its personas and no other', async () => {
+    const home = temporaryDirectory()
+    const written = 'personas:\n  ada: {surface: mcp}\n  cleo: {surface: mcp}\n'
+    fs.writeFileSync(path.join(home, 'config.yaml'), written)
+    const child = standIn()
+    const ada = await fakeDaemon(pathsOf(home, 'ada'), (method, daemon) => {
+      if (method === 'status') return daemonStatus('ada', { pid: child.pid as number })
+      void daemon.close().then(() => child.kill('SIGTERM'))
+      return { stopping: true }
+    })
+    const cleo = await fakeDaemon(pathsOf(home, 'cleo'), () => daemonStatus('cleo'))
+    const turnbell = testCli({ home, hub: { 'projects.remove': () => ({ removed: ['ada'] }) } })
+    expect(await turnbell.run('persona', 'remove', '--project', 'shop', '--json')).toBe(0)
+    expect(turnbell.hubCalls[0]?.params).toEqual({ project: path.join(home, 'shop') })
+    expect(ada.asked.map(({ method }) => method)).toEqual(['status', 'shutdown'])
+    expect(cleo.asked.map(({ method }) => method)).toEqual(['status'])
+  })
+})
+
+describe('status', () => {
+  test('of all shows the configured and those that ever ran, also those that do not answer', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  bob: {surface: mcp}\n')
+    await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada', { pending_count: 4 }))
+    fs.mkdirSync(pathsOf(home, 'old').run_dir, { recursive: true })
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('status')).toBe(0)
+    expect(turnbell.stdout()).toMatch(
+      /^PERSONA.*\nada .*CONNECTED.*4.*\nbob +not running\nold +not running\n$/,
+    )
+    expect(await turnbell.run('status', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject([
+      { identity: 'ada', running: true, status: { pending_count: 4 } },
+      { identity: 'bob', running: false, problem: { code: 'daemon_unreachable' } },
+      { identity: 'old', running: false, problem: { code: 'daemon_unreachable' } },
+    ])
+  })
+
+  test('of one is exactly what its daemon says', async () => {
+    const home = temporaryDirectory()
+    await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toEqual(daemonStatus('ada'))
+    expect(await turnbell.run('status', '--persona', 'ada')).toBe(0)
+    expect(turnbell.stdout()).toMatch(/ada {2}CONNECTED[^]*last drain never[^]*session s1, turn idle/)
+  })
+
+  test('does not take just anything on the socket for a daemon', async () => {
+    const home = temporaryDirectory()
+    await fakeDaemon(pathsOf(home, 'ada'), () => ({ hello: 'world' }))
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(69)
+    expect(turnbell.json<Problem>().hint).toContain('turnbell shutdown --persona ada')
+  })
+})
+
+describe('notify and resume', () => {
+  const asking = async (answer: object) => {
+    const home = temporaryDirectory()
+    await fakeDaemon(pathsOf(home, 'ada'), () => answer as never)
+    return testCli({ home })
+  }
+  test.each([
+    [{ accepted: true }, 0, /is being rung/],
+    [{ accepted: true, reason: 'mid_turn' }, 0, /at its end/],
+    [{ accepted: false, reason: 'nothing_pending' }, 2, /Nothing waits/],
+    [{ accepted: false, reason: 'already_rung' }, 2, /rung already/],
+    [{ accepted: false, reason: 'surface_absent' }, 2, /not attached/],
+    [{ accepted: false, reason: 'not_connected' }, 2, /not connected/],
+  ])('notify: %j ends with %d', async (answer, code, said) => {
+    const turnbell = await asking(answer)
+    expect(await turnbell.run('notify', '--persona', 'ada')).toBe(code)
+    expect(turnbell.stdout()).toMatch(said)
+    expect(await turnbell.run('notify', '--persona', 'ada', '--json')).toBe(code)
+    expect(turnbell.json()).toEqual(answer)
+  })
+  test.each([
+    [{ accepted: true }, 0],
+    [{ accepted: false }, 2],
+  ])('resume: %j ends with %d', async (answer, code) => {
+    expect(await (await asking(answer)).run('resume', '--persona', 'ada')).toBe(code)
+  })
+})
+
+describe('shutdown', () => {
+  test('that is not followed by an end says what is still there', async () => {
+    const home = temporaryDirectory()
+    await fakeDaemon(pathsOf(home, 'ada'), (method) =>
+      method === 'status' ? daemonStatus('ada') : { stopping: true },
+    )
+    let skipped = 0
+    // Each wait of the command passes at once and counts as a second.
+    const clock: Clock = {
+      ...systemClock,
+      monotonic: () => skipped,
+      after: (_, call) => {
+        skipped += 1_000
+        return systemClock.after(0, call)
+      },
+    }
+    const turnbell = testCli({ home, overrides: { clock } })
+    expect(await turnbell.run('shutdown', '--persona', 'ada', '--json')).toBe(69)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'timed_out' })
+    expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid} and the control socket`)
+  })
+})
+
+test('paths names everything, also where a long home moves the sockets', async () => {
+  const home = path.join(temporaryDirectory(), 'a'.repeat(90))
+  const turnbell = testCli({ home })
+  await turnbell.run('paths', '--persona', 'ada', '--json')
+  const paths = turnbell.json<Record<string, string>>()
+  expect(Object.keys(paths)).toEqual([
+    ...['home', 'config', 'log', 'control_socket', 'surface_socket', 'metrics_file'],
+  ])
+  expect(paths['control_socket']).not.toContain(home)
+  expect(paths['metrics_file']).toContain(home)
+})
+
+test('a token is signed with the key of the home, for as long as was asked', async () => {
+  const home = temporaryDirectory()
+  const clock: Clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1) }
+  const turnbell = testCli({ home, overrides: { clock } })
+  expect(await turnbell.run('token', 'create', '--identity', 'ada', '--kind', 'agent', '--ttl', '2h')).toBe(0)
+  const [body = '', signature] = turnbell.stdout().trim().split('.')
+  const key = fs.readFileSync(path.join(home, 'secrets/signing.key'), 'utf8').trim()
+  expect(createHmac('sha256', key).update(body).digest('hex')).toBe(signature)
+  expect(JSON.parse(Buffer.from(body, 'base64url').toString())).toEqual({
+    tenant_id: 'local',
+    identity: 'ada',
+    kind: 'agent',
+    exp: Date.UTC(2026, 0, 1) / 1000 + 7200,
+  })
+  expect(await turnbell.run('token', 'create', '--identity', 'a', '--kind', 'agent', '--ttl', '90d')).toBe(64)
+})

@@ -1,0 +1,312 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { argument } from '../../../src/cli/service/windows.ts'
+import { word } from '../../../src/cli/service/systemd.ts'
+import type { Problem } from '../../../src/contracts/errors.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
+import { TEMPLATES, testCli } from '../../support/test-cli.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+type Options = Partial<Parameters<typeof testCli>[0]>
+const on = (platform: NodeJS.Platform, options: Options = {}) => {
+  const home = options.home ?? temporaryDirectory()
+  const turnbell = testCli({ home, platform, ...options })
+  return { home, user: path.join(home, 'user'), turnbell }
+}
+const printed = async (platform: NodeJS.Platform, ...which: string[]) => {
+  const { turnbell, home } = on(platform)
+  expect(await turnbell.run('service', 'install', ...which, '--print')).toBe(0)
+  expect(turnbell.programs).toEqual([])
+  return { text: turnbell.stdout(), home, stderr: turnbell.stderr() }
+}
+
+describe('templates', () => {
+  test.each(['linux', 'darwin', 'win32'] as const)('on %s are filled in completely', async (platform) => {
+    for (const which of [['--hub'], ['--persona', 'ada']]) {
+      const { text, home, stderr } = await printed(platform, ...which)
+      expect(text).not.toMatch(/\{\{|\}\}/)
+      expect(text).toContain('/usr/bin/node')
+      expect(text).toContain('/opt/turnbell/dist/turnbell.js')
+      expect(text).toContain(home)
+      expect(stderr).toBe('')
+    }
+  })
+
+  test('of systemd: again after a crash, never after a clean stop, 75 or 78', async () => {
+    for (const which of [['--hub'], ['--persona', 'ada']]) {
+      const { text } = await printed('linux', ...which)
+      expect(text).toMatch(/^Restart=on-failure$/m)
+      expect(text).toMatch(/^RestartPreventExitStatus=75 78$/m)
+      expect(text).toMatch(/^StartLimitBurst=\d+$/m)
+      expect(text).toMatch(/^WantedBy=default\.target$/m)
+    }
+  })
+
+  test('of systemd: one line starts exactly one persona', async () => {
+    const { text, home } = await printed('linux', '--persona', 'ada')
+    expect(text.match(/^Exec.*$/gm)).toEqual([
+      `ExecStart=/usr/bin/node /opt/turnbell/dist/turnbell.js daemon --persona %i --home ${home}`,
+    ])
+  })
+
+  test('of launchd: at login, and again unless it ended well', async () => {
+    for (const which of [['--hub'], ['--persona', 'ada']]) {
+      const { text } = await printed('darwin', ...which)
+      const flat = text.replace(/\s+/g, '')
+      expect(flat).toContain('<key>RunAtLoad</key><true/>')
+      expect(flat).toContain('<key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>')
+      expect(flat).toContain('<key>TURNBELL_FINAL_EXITS</key><string>7578</string>')
+    }
+  })
+
+  test('of Windows: at logon, again after a failure, without a time limit', async () => {
+    const { text } = await printed('win32', '--persona', 'ada')
+    expect(text).toMatch(/<LogonTrigger>[^]*<RestartOnFailure>/)
+    expect(text).toContain('<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>')
+    expect(text).toContain('daemon --persona ada --home')
+  })
+
+  test('no two exist for the same thing, and none is left unused', () => {
+    expect(
+      fs
+        .readdirSync(TEMPLATES)
+        .filter((name) => /turnbell/.test(name))
+        .sort(),
+    ).toEqual([
+      'com.turnbell.daemon.plist',
+      'com.turnbell.hub.plist',
+      'turnbell-daemon.xml',
+      'turnbell-daemon@.service',
+      'turnbell-hub.service',
+      'turnbell-hub.xml',
+    ])
+  })
+})
+
+describe('words with special characters', () => {
+  test.each([
+    ['/usr/bin/node', '/usr/bin/node'],
+    ['/my home', '"/my home"'],
+    ['/50%', '/50%%'],
+    ['/a$b', '/a$$b'],
+    ['/a"b\\c', '"/a\\"b\\\\c"'],
+  ])('in an ExecStart line: %s', (text, line) => expect(word(text)).toBe(line))
+
+  test.each([
+    ['C:\\turnbell', 'C:\\turnbell'],
+    ['C:\\Program Files\\x', '"C:\\Program Files\\x"'],
+    ['C:\\my dir\\', '"C:\\my dir\\\\"'],
+    ['a"b', '"a\\"b"'],
+    ['a\\"b', '"a\\\\\\"b"'],
+  ])('in Windows arguments: %s', (text, line) => expect(argument(text)).toBe(line))
+
+  test('in XML', async () => {
+    const home = path.join(temporaryDirectory(), 'a & b <c>')
+    const turnbell = testCli({ home, platform: 'darwin' })
+    await turnbell.run('service', 'install', '--hub', '--print')
+    expect(turnbell.stdout()).toContain('a &amp; b &lt;c&gt;</string>')
+  })
+})
+
+describe('install', () => {
+  test('on Linux writes what --print shows, links it and tells systemd', async () => {
+    const { user, turnbell } = on('linux')
+    await turnbell.run('service', 'install', '--persona', 'ada', '--print')
+    const shown = turnbell.stdout()
+    expect(await turnbell.run('service', 'install', '--persona', 'ada')).toBe(0)
+    const units = path.join(user, '.config/systemd/user')
+    expect(fs.readFileSync(path.join(units, 'turnbell-daemon@.service'), 'utf8')).toBe(shown)
+    expect(fs.realpathSync(path.join(units, 'default.target.wants/turnbell-daemon@ada.service'))).toBe(
+      fs.realpathSync(path.join(units, 'turnbell-daemon@.service')),
+    )
+    expect(turnbell.programs).toEqual([
+      ['systemctl', '--user', 'daemon-reload'],
+      ['systemctl', '--user', 'enable', '--now', 'turnbell-daemon@ada.service'],
+    ])
+    expect(turnbell.stderr()).toContain('not configured on this machine yet')
+  })
+
+  test('two personas are two units', async () => {
+    const { user, turnbell } = on('linux')
+    for (const name of ['ada', 'bob']) await turnbell.run('service', 'install', '--persona', name)
+    expect(fs.readdirSync(path.join(user, '.config/systemd/user/default.target.wants')).sort()).toEqual([
+      'turnbell-daemon@ada.service',
+      'turnbell-daemon@bob.service',
+    ])
+  })
+
+  test('on macOS writes the property list and bootstraps it', async () => {
+    const { user, turnbell } = on('darwin')
+    expect(await turnbell.run('service', 'install', '--persona', 'ada')).toBe(0)
+    const file = path.join(user, 'Library/LaunchAgents/com.turnbell.daemon.ada.plist')
+    expect(fs.readFileSync(file, 'utf8')).toContain('<string>com.turnbell.daemon.ada</string>')
+    expect(turnbell.programs).toEqual([
+      ['launchctl', 'bootout', `gui/${process.getuid?.()}/com.turnbell.daemon.ada`],
+      ['launchctl', 'bootstrap', `gui/${process.getuid?.()}`, file],
+    ])
+  })
+
+  test('on Windows hands the scheduler a UTF-16 file', async () => {
+    const { home, turnbell } = on('win32', { env: { USERNAME: 'ada', USERDOMAIN: 'SHOP' } })
+    expect(await turnbell.run('service', 'install', '--hub')).toBe(0)
+    const file = path.join(home, 'services/hub.xml')
+    const bytes = fs.readFileSync(file)
+    expect([...bytes.subarray(0, 2)]).toEqual([0xff, 0xfe])
+    expect(bytes.toString('utf16le')).toContain('<UserId>SHOP\\ada</UserId>')
+    expect(turnbell.programs).toEqual([
+      ['schtasks', '/Create', '/F', '/TN', '\\turnbell\\hub', '/XML', file],
+      ['schtasks', '/Run', '/TN', '\\turnbell\\hub'],
+    ])
+  })
+
+  test('that the manager refuses leaves nothing behind', async () => {
+    const { user, turnbell } = on('linux', {
+      program: () => ({ code: 1, stdout: '', stderr: 'Failed to connect to bus\nmore\n' }),
+    })
+    expect(await turnbell.run('service', 'install', '--hub', '--json')).toBe(1)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'service_failed' })
+    expect(turnbell.json<Problem>().detail).toContain('Failed to connect to bus')
+    const units = path.join(user, '.config/systemd/user')
+    expect(fs.readdirSync(units)).toEqual(['default.target.wants'])
+    expect(fs.readdirSync(path.join(units, 'default.target.wants'))).toEqual([])
+  })
+
+  test('without a manager says so, and what to do instead', async () => {
+    const missing = () => ({ code: null, stdout: '', stderr: 'spawn systemctl ENOENT' })
+    const { turnbell } = on('linux', { program: missing })
+    expect(await turnbell.run('service', 'install', '--hub', '--json')).toBe(1)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'client_missing' })
+    expect(turnbell.json<Problem>().hint).toContain('--print')
+    const elsewhere = on('freebsd').turnbell
+    expect(await elsewhere.run('service', 'install', '--hub', '--json')).toBe(1)
+    expect(elsewhere.json<Problem>()).toMatchObject({ code: 'client_missing' })
+  })
+
+  test('does not take over the units of another home', async () => {
+    const first = on('linux')
+    await first.turnbell.run('service', 'install', '--hub')
+    const second = on('linux', { env: { HOME: first.user } })
+    expect(await second.turnbell.run('service', 'install', '--hub')).toBe(75)
+    expect(second.turnbell.stderr()).toContain('another home')
+    // The same home again, as after an upgrade of node: written anew.
+    expect(await first.turnbell.run('service', 'install', '--hub')).toBe(0)
+  })
+})
+
+describe('uninstall', () => {
+  test('leaves no unit, socket or pid file, and the daemon was told over its socket', async () => {
+    const { home, user, turnbell } = on('linux')
+    await turnbell.run('service', 'install', '--persona', 'ada')
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    const order: string[] = []
+    const daemon = await fakeDaemon(paths, (method) => {
+      order.push(method)
+      // Gone before it answers the next question; its process is one that has ended long ago.
+      return method === 'status'
+        ? daemonStatus('ada', { pid: GONE })
+        : (void daemon.close(), { stopping: true })
+    })
+    fs.writeFileSync(paths.daemon_pid, String(GONE))
+    turnbell.cli.runProgram = async (command, args) => {
+      order.push([command, ...args].join(' '))
+      return { code: 0, stdout: '', stderr: '' }
+    }
+    expect(await turnbell.run('service', 'uninstall', '--persona', 'ada')).toBe(0)
+    expect(order).toEqual([
+      'status',
+      'shutdown',
+      'systemctl --user disable --now turnbell-daemon@ada.service',
+      'systemctl --user daemon-reload',
+      'systemctl --user reset-failed turnbell-daemon@ada.service',
+    ])
+    const units = path.join(user, '.config/systemd/user')
+    expect(fs.readdirSync(units)).toEqual(['default.target.wants'])
+    expect(fs.readdirSync(path.join(units, 'default.target.wants'))).toEqual([])
+    for (const file of [paths.control_socket, paths.surface_socket, paths.daemon_pid]) {
+      expect(fs.existsSync(file), file).toBe(false)
+    }
+  })
+
+  test('of one persona leaves the template to the others', async () => {
+    const { user, turnbell } = on('linux')
+    for (const name of ['ada', 'bob']) await turnbell.run('service', 'install', '--persona', name)
+    const template = path.join(user, '.config/systemd/user/turnbell-daemon@.service')
+    await turnbell.run('service', 'uninstall', '--persona', 'ada')
+    expect(fs.existsSync(template)).toBe(true)
+    await turnbell.run('service', 'uninstall', '--persona', 'bob')
+    expect(fs.existsSync(template)).toBe(false)
+  })
+
+  test.each(['linux', 'darwin', 'win32'] as const)(
+    'on %s of what was never installed is no error, and takes a dead daemon away',
+    async (platform) => {
+      const { home, turnbell } = on(platform)
+      const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+      fs.mkdirSync(paths.run_dir, { recursive: true, mode: 0o700 })
+      fs.writeFileSync(paths.control_socket, '')
+      fs.writeFileSync(paths.daemon_pid, String(GONE))
+      expect(await turnbell.run('service', 'uninstall', '--persona', 'ada', '--json')).toBe(0)
+      expect(turnbell.json()).toMatchObject({ was_installed: false, stopped_pid: null })
+      expect(fs.readdirSync(paths.run_dir)).toEqual(platform === 'win32' ? ['control.sock'] : [])
+    },
+  )
+})
+
+describe('status', () => {
+  test('on Linux reads what systemd shows', async () => {
+    const shown = 'ActiveState=failed\nMainPID=0\nExecMainStatus=78\nUnitFileState=enabled\n'
+    const { turnbell } = on('linux', { program: () => ({ code: 0, stdout: shown, stderr: '' }) })
+    await turnbell.run('service', 'install', '--hub')
+    expect(await turnbell.run('service', 'status', '--hub', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({
+      ...{ unit: 'turnbell-hub.service', installed: true, enabled: true, state: 'failed' },
+      ...{ pid: null, last_exit: 78, running_pid: null },
+    })
+  })
+
+  test('on macOS reads what launchctl prints', async () => {
+    const shown = 'gui/501/com.turnbell.hub = {\n\tstate = running\n\tpid = 4321\n\tlast exit code = 1\n}\n'
+    const { turnbell } = on('darwin', { program: () => ({ code: 0, stdout: shown, stderr: '' }) })
+    await turnbell.run('service', 'status', '--hub', '--json')
+    expect(turnbell.json()).toMatchObject({ installed: false, state: 'running', pid: 4321, last_exit: 1 })
+  })
+
+  test('on Windows reads the last column of the list', async () => {
+    const shown = '"\\turnbell\\hub","N/A","Läuft"\r\n'
+    const { turnbell } = on('win32', { program: () => ({ code: 0, stdout: shown, stderr: '' }) })
+    await turnbell.run('service', 'status', '--hub', '--json')
+    expect(turnbell.json()).toMatchObject({ state: 'Läuft' })
+  })
+
+  test('of a manager that does not answer is unknown, not an error', async () => {
+    const { turnbell } = on('linux', { program: () => ({ code: 1, stdout: '', stderr: 'no bus' }) })
+    expect(await turnbell.run('service', 'status', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ installed: false, state: 'unknown', last_exit: null })
+  })
+})
+
+describe('logs', () => {
+  test('are the last lines of the process, readable', async () => {
+    const { home, turnbell } = on('linux')
+    fs.mkdirSync(path.join(home, 'logs'), { mode: 0o700 })
+    const lines = [1, 2, 3].map((n) =>
+      JSON.stringify({ level: 40, time: 1767225600000 + n, msg: `line ${n}`, n }),
+    )
+    fs.writeFileSync(path.join(home, 'logs/ada.log'), `${lines.join('\n')}\nnot JSON\u001b[2J\n`)
+    expect(await turnbell.run('service', 'logs', '--persona', 'ada', '--lines', '2')).toBe(0)
+    expect(turnbell.stdout()).toBe('2026-01-01T00:00:00.003Z  warn   line 3  {"n":3}\nnot JSON\ufffd[2J\n')
+    await turnbell.run('service', 'logs', '--persona', 'ada', '--json')
+    expect(turnbell.json<{ lines: unknown[] }>().lines).toHaveLength(4)
+  })
+
+  test('that do not exist yet are no error', async () => {
+    const { turnbell } = on('linux')
+    expect(await turnbell.run('service', 'logs', '--hub')).toBe(0)
+    expect(turnbell.stdout()).toContain('Nothing is logged')
+  })
+})
+
+/** No process has it: above every pid_max there is. */
+const GONE = 2 ** 22 + 1
