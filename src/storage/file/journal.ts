@@ -30,6 +30,8 @@ export interface JournalOptions {
   /** Called before a batch is written: the last chance to add to it. */
   beforeCommit: () => void
   onDead: (error: TurnbellError) => void
+  /** So many bytes more are durable. */
+  onSynced: (bytes: number) => void
 }
 
 /** Where a journal ends; segment 0 is the place before the first one. */
@@ -66,9 +68,14 @@ export class Journal {
   /** Full batches, in order, that wait for the one under way. */
   private readonly full: Batch[] = []
   private underway: Batch | null = null
+  private syncing = false
+  private closing = false
   private scheduled = false
   private spare: Buffer | null = null
-  dead: TurnbellError | null = null
+  /** Why nothing more can be written, once that is so. */
+  private dead: TurnbellError | null = null
+  /** Nothing more is taken, but what was taken is still being written. */
+  private closed: TurnbellError | null = null
 
   constructor(options: JournalOptions, end: JournalEnd) {
     this.options = options
@@ -76,13 +83,13 @@ export class Journal {
     this.durable = end
   }
 
-  /** The segment that is being written; the ones before it are sealed. 0 before the first write. */
-  get active(): number {
-    return this.fd_segment
-  }
-
   get durableEnd(): JournalEnd {
     return this.durable
+  }
+
+  /** Where the next line goes, whether the ones before it are synced or not. */
+  get logicalEnd(): JournalEnd {
+    return this.end
   }
 
   /**
@@ -101,9 +108,14 @@ export class Journal {
     this.schedule()
   }
 
+  get refusal(): TurnbellError | null {
+    return this.dead ?? this.closed
+  }
+
   /** Throws once the journal is dead. */
   checkAlive(): void {
-    if (this.dead !== null) throw this.dead
+    const refusal = this.dead ?? this.closed
+    if (refusal !== null) throw refusal
   }
 
   /** Seals one line into the batch that `begin` has seen to. Takes the line's JSON without its `}`. */
@@ -140,22 +152,30 @@ export class Journal {
     return this.options.lines.read({ segment, offset, length })
   }
 
-  /** Writes what is queued, says that the segment is complete, and closes the files. */
-  async close(): Promise<void> {
+  /**
+   * Takes nothing more, writes what is queued, says that the segment is complete, and closes the file.
+   * False when that did not succeed: whoever waited was told, and the next open finds out what is there.
+   */
+  async close(): Promise<boolean> {
+    const alive = this.dead === null
     try {
-      if (this.dead === null) {
+      if (alive) {
         this.options.beforeCommit()
-        await this.committed()
-        if (this.fd !== null) {
+        if (this.fd !== null || this.gathering !== null) {
           this.begin()
           this.add(entryText({ kind: 'closed', at: this.end.bytes }))
-          await this.committed()
         }
+        const written = this.committed()
+        this.closed = new TurnbellError('store_unavailable', { detail: 'The store is closed.' })
+        await written
       }
+      return alive
+    } catch {
+      return false
     } finally {
-      this.dead ??= new TurnbellError('store_unavailable', { detail: 'The store is closed.' })
-      if (this.fd !== null) this.options.disk.close(this.fd)
-      this.fd = null
+      this.dead ??= this.closed
+      this.closing = true
+      this.closeFile()
     }
   }
 
@@ -207,9 +227,12 @@ export class Journal {
       epoch.check()
       const fd = batch.start === 0 ? this.openSegment(batch.segment) : (this.fd as number)
       writeFully(disk, fd, batch.buffer.subarray(0, batch.length), batch.start)
+      this.syncing = true
       disk.sync(fd, (error) => {
+        this.syncing = false
         if (error === null) this.synced(batch)
         else this.die(error)
+        this.closeFile()
       })
     } catch (error) {
       this.die(error)
@@ -222,8 +245,16 @@ export class Journal {
     this.underway = null
     if (batch.buffer.length <= BUFFER_KEPT_BYTES) this.spare = batch.buffer
     batch.resolve()
+    this.options.onSynced(batch.length)
     // Not at once: whoever was told now may have more, which then shares the next sync.
     if (this.gathering !== null || this.full.length > 0) this.schedule()
+  }
+
+  /** Not while a sync is under way: the number of a closed file may be given to another one. */
+  private closeFile(): void {
+    if (!this.closing || this.syncing || this.fd === null) return
+    this.options.disk.close(this.fd)
+    this.fd = null
   }
 
   private openSegment(segment: number): number {

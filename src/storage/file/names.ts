@@ -2,7 +2,7 @@
 export class Names {
   readonly list: string[]
   private readonly numbers = new Map<string, number>()
-  private readonly names_max: number
+  readonly names_max: number
 
   constructor(names_max: number, list: string[] = []) {
     this.names_max = names_max

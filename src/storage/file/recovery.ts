@@ -80,8 +80,9 @@ export function replayJournal(
   for (const [place, segment] of segments.entries()) {
     const next = segments[place + 1]
     const start = segment.segment < from.segment ? null : segment.segment === from.segment ? from.bytes : 0
-    if (next !== undefined) {
-      const bytes = sealedBytes(recovery, segment, next.head)
+    // Compaction syncs a file before it takes its place, so none of its lines can be torn.
+    if (next !== undefined || (segment.head !== null && segment.head.revision > 0)) {
+      const bytes = sealedBytes(recovery, segment, next?.head ?? null)
       if (start !== null) replay.sealed(segment, start, bytes)
       end = { segment: segment.segment, bytes }
     } else {
@@ -124,6 +125,8 @@ class Replay {
     try {
       const bad = this.scan(fd, segment, from, to)
       if (bad !== null) throw damaged(segment.file, bad)
+      // What compaction took out of a group leaves the group without its end.
+      this.storeGroup()
     } finally {
       disk.close(fd)
     }
@@ -182,7 +185,10 @@ class Replay {
       head: { ...head, id: head.id.slice() },
       at: { segment: this.segment, offset, length },
     })
-    if (head.left > 0) return
+    if (head.left === 0) this.storeGroup()
+  }
+
+  private storeGroup(): void {
     for (const { head, at } of this.group) this.store(head, at)
     this.group = []
   }

@@ -126,6 +126,11 @@ export class Rows {
     return this.pages[row >>> PAGE_BITS] as Page
   }
 
+  /** False for a row whose whole page is gone. */
+  holds(row: Row): boolean {
+    return this.pages[row >>> PAGE_BITS] !== undefined
+  }
+
   slot(row: Row): number {
     return row & IN_PAGE
   }

@@ -15,10 +15,11 @@ export type LineVisitor = (buffer: Buffer, start: number, end: number, offset: n
 
 export class LineScanner {
   private readonly disk: Disk
-  private buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  private buffer: Buffer
 
-  constructor(disk: Disk) {
+  constructor(disk: Disk, chunk_bytes = CHUNK_BYTES) {
     this.disk = disk
+    this.buffer = Buffer.allocUnsafeSlow(chunk_bytes)
   }
 
   /**

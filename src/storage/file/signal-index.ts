@@ -34,8 +34,11 @@ export class SignalIndex {
   readonly leases = new Leases()
   readonly pending = new PendingOrder()
   readonly segments = new SegmentUse()
-  ids = new RowTable((row) => this.idHash(row))
-  keys = new RowTable((row) => this.rows.get(row, 'key_hash'))
+  /** The last word: it differs between ids of the same millisecond, random or counted up. */
+  readonly idHash = (row: Row): number => this.rows.page(row).ids[this.rows.slot(row) * 4 + 3] as number
+  readonly keyHash = (row: Row): number => this.rows.get(row, 'key_hash')
+  ids = new RowTable(this.idHash)
+  keys = new RowTable(this.keyHash)
   /** Signals that are not forgotten. */
   count = 0
   last_seq: Seq = 0
@@ -52,8 +55,17 @@ export class SignalIndex {
 
   /** Forgotten ones included. */
   findAny(signal_id: SignalId): Row {
-    if (!wordsOf(signal_id, this.probe)) return -1
-    return this.ids.find(hashOfWords(this.probe), this.isProbe)
+    return wordsOf(signal_id, this.probe) ? this.probed() : -1
+  }
+
+  /** The same by the id's words. */
+  rowOf(id: Words): Row {
+    this.probe.set(id)
+    return this.probed()
+  }
+
+  private probed(): Row {
+    return this.ids.find(this.probe[3] as number, this.isProbe)
   }
 
   get last_signal_id(): SignalId | null {
@@ -73,8 +85,7 @@ export class SignalIndex {
 
   /** A new signal waits. One that is known already changes nothing; its row is answered. */
   addSignal(head: SignalHead, segment: number, offset: number, length: number): Row {
-    this.probe.set(head.id)
-    const known = this.ids.find(hashOfWords(this.probe), this.isProbe)
+    const known = this.rowOf(head.id)
     if (known !== -1) return known
     const { rows } = this
     const row = rows.add(head.seq)
@@ -300,6 +311,7 @@ export class SignalIndex {
   /** What could not be written never was: forgets every signal whose line stands at or after this place. */
   undoFrom(segment: number, offset: number): void {
     for (let row = this.rows.end - 1; row >= 0; row -= 1) {
+      if (!this.rows.holds(row)) return
       const status = this.rows.status(row)
       const at = this.location(row)
       if (at.segment < segment || (at.segment === segment && at.offset < offset)) return
@@ -341,16 +353,6 @@ export class SignalIndex {
   from(row: Row): Identity {
     return this.identities.name(this.rows.page(row).from[this.rows.slot(row)] as number)
   }
-
-  private idHash(row: Row): number {
-    const { ids } = this.rows.page(row)
-    return ids[this.rows.slot(row) * 4 + 3] as number
-  }
-}
-
-/** The last word: it differs between ids of the same millisecond, random or counted up. */
-function hashOfWords(words: Words): number {
-  return words[3] as number
 }
 
 /** FNV-1a over UTF-16 units; never 0, which stands for no text. */

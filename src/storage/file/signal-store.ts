@@ -14,14 +14,17 @@ import { RETENTION, type Retention } from '../retention.ts'
 import { systemDisk, type Disk } from './disk.ts'
 import { emptyHead, entryText, fillHead, signalText, type ChangeEntry, type SignalHead } from './entries.ts'
 import { raiseEpoch } from './epoch.ts'
-import { Journal } from './journal.ts'
+import { Journal, type JournalEnd } from './journal.ts'
 import { KeyBook } from './key-book.ts'
 import { LineReader } from './line-reader.ts'
 import { MarkBook } from './mark-book.ts'
+import { Maintenance } from './maintenance.ts'
 import { checkedSegments, replayJournal, type CutNotice } from './recovery.ts'
 import { FLAG, STATUS, type Row } from './rows.ts'
+import type { SegmentFile } from './segments.ts'
 import { SignalIndex } from './signal-index.ts'
 import { SignalReader } from './signal-reader.ts'
+import { loadSnapshot } from './snapshot.ts'
 
 export interface FileSignalStoreOptions {
   /** Holds `journal/` and `snapshot/`. */
@@ -51,18 +54,21 @@ const IDS_A_LINE = 1000
  * @throws `store_damaged` naming file and byte offset.
  */
 export async function openFileSignalStore(options: FileSignalStoreOptions): Promise<FileSignalStore> {
-  const { clock, disk = systemDisk, retention = RETENTION } = options
+  const { clock, disk = systemDisk, retention = RETENTION, onCut = () => {} } = options
+  const segment_bytes_max = options.segment_bytes_max ?? LIMITS.segment_bytes_max
   const directory = path.join(options.directory, 'journal')
+  const snapshot_directory = path.join(options.directory, 'snapshot')
   disk.makeDirectory(directory)
   const epoch = raiseEpoch(disk, directory)
-  const index = new SignalIndex()
   const lines = new LineReader(disk, directory)
-  const keysWhileReplaying = new KeyBook(index, (at) => lines.read(at))
-  const end = replayJournal(
-    { disk, directory, index, keys: keysWhileReplaying, onCut: options.onCut ?? (() => {}) },
-    checkedSegments(disk, directory),
-    { segment: 0, bytes: 0 },
-  )
+
+  const segments = checkedSegments(disk, directory)
+  const snapshot = loadSnapshot(disk, snapshot_directory, segments)
+  const index = snapshot?.index ?? new SignalIndex()
+  const keys = new KeyBook(index, (at) => lines.read(at))
+  const start = snapshot?.end ?? { segment: 0, bytes: 0 }
+  const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)
+
   const marks = new MarkBook(index)
   const journal: Journal = new Journal(
     {
@@ -71,11 +77,13 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
       clock,
       epoch,
       lines,
-      segment_bytes_max: options.segment_bytes_max ?? LIMITS.segment_bytes_max,
+      segment_bytes_max,
       commit_bytes_max: options.commit_bytes_max ?? LIMITS.commit_bytes_max,
       last: () => ({ last_seq: index.last_seq, last_signal_id: index.last_signal_id }),
       beforeCommit: () => marks.writeTo(journal),
+      onSynced: (bytes) => maintenance.grown(bytes),
       onDead(error) {
+        maintenance.stop()
         const { segment, bytes } = journal.durableEnd
         index.undoFrom(segment, bytes)
         options.onFatal?.(error)
@@ -83,20 +91,43 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
     },
     end,
   )
-  return createStore(index, journal, marks, clock, retention)
+  const maintenance: Maintenance = new Maintenance(
+    { disk, directory, snapshot_directory, clock, index, lines, epoch, segment_bytes_max, journal },
+    { tail: bytesAfter(segments, start), total: bytesAfter(segments, { segment: 0, bytes: 0 }) },
+  )
+  maintenance.snapshotIfDue()
+  const close = async () => {
+    maintenance.stop()
+    const clean = await journal.close()
+    await maintenance.close(clean)
+    lines.close()
+  }
+  return createStore({ index, journal, marks, maintenance, clock, retention, close })
 }
 
-function createStore(
-  index: SignalIndex,
-  journal: Journal,
-  marks: MarkBook,
-  clock: Pick<Clock, 'now' | 'soon'>,
-  retention: Retention,
-): FileSignalStore {
+function bytesAfter(segments: readonly SegmentFile[], { segment, bytes }: JournalEnd): number {
+  return segments
+    .filter((one) => one.segment >= segment)
+    .reduce((sum, one) => sum + one.bytes - (one.segment === segment ? bytes : 0), 0)
+}
+
+interface Parts {
+  index: SignalIndex
+  journal: Journal
+  marks: MarkBook
+  maintenance: Maintenance
+  clock: Pick<Clock, 'now' | 'soon'>
+  retention: Retention
+  close: () => Promise<void>
+}
+
+function createStore(parts: Parts): FileSignalStore {
+  const { index, journal, marks, maintenance, clock, retention } = parts
   const { rows } = index
   const keys = new KeyBook(index, (at) => journal.readLine(at))
   const reader = new SignalReader(index, (at) => journal.readLine(at))
   const head = emptyHead()
+  let closed: Promise<void> | null = null
 
   /** Writes a change down and makes it. Answers what has to be awaited before anybody is told. */
   const change = (entry: ChangeEntry): Promise<void> => {
@@ -302,7 +333,7 @@ function createStore(
       return { replayed: [...replayed], unknown }
     },
     mark(signal_ids, stage, at) {
-      if (journal.dead === null) marks.note(signal_ids, stage, at, journal)
+      if (journal.refusal === null) marks.note(signal_ids, stage, at, journal)
     },
 
     async read(signal_id) {
@@ -319,25 +350,28 @@ function createStore(
       journal.checkAlive()
       const finished_before = Date.parse(now) - retention.finished_retention_ms
       const created_before = Date.parse(now) - retention.idempotency_window_ms
-      const forgotten = index.forgettable(finished_before, created_before)
-      if (forgotten > 0) {
-        await change({
-          kind: 'forget',
-          finished_before: new Date(finished_before).toISOString(),
-          created_before: new Date(created_before).toISOString(),
-        })
-      }
+      const forgotten = await maintenance.compact(async () => {
+        const count = index.forgettable(finished_before, created_before)
+        if (count > 0) {
+          await change({
+            kind: 'forget',
+            finished_before: new Date(finished_before).toISOString(),
+            created_before: new Date(created_before).toISOString(),
+          })
+        }
+        return count
+      })
       return { forgotten }
     },
     health: () => ({
-      writable: journal.dead === null,
-      reason: journal.dead?.detail ?? null,
+      writable: journal.refusal === null,
+      reason: journal.refusal?.detail ?? null,
       signals: index.count,
       pending: index.pending.total,
       last_seq: index.last_seq,
       last_signal_id: index.last_signal_id,
     }),
-    close: () => journal.close(),
+    close: () => (closed ??= parts.close()),
     fence: (error) => journal.die(error),
   }
 }

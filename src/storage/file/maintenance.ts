@@ -1,0 +1,120 @@
+/** What keeps the journal short and the next open fast. One thing at a time, none of it in anybody's way. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
+import type { Journal } from './journal.ts'
+import { listSegments, type SegmentFile } from './segments.ts'
+import { takeSnapshot, writeSnapshot } from './snapshot.ts'
+
+export interface MaintenanceNeeds extends Omit<CompactionNeeds, 'stopping'> {
+  journal: Journal
+  snapshot_directory: string
+}
+
+/** A snapshot is due when the rest of the journal would be this share of what a restart has to read. */
+const TAIL_SHARE = 0.25
+
+export class Maintenance {
+  private readonly needs: MaintenanceNeeds
+  /** Ends when everything that was asked for has ended. */
+  private last: Promise<unknown> = Promise.resolve()
+  private stopping = false
+  /** Bytes of the journal that the snapshot does not cover. */
+  private tail_bytes: number
+  private total_bytes: number
+  private snapshot_due = false
+
+  constructor(needs: MaintenanceNeeds, bytes: { tail: number; total: number }) {
+    this.needs = needs
+    this.tail_bytes = bytes.tail
+    this.total_bytes = bytes.total
+  }
+
+  /** More of the journal has become durable. */
+  grown(bytes: number): void {
+    this.tail_bytes += bytes
+    this.total_bytes += bytes
+    this.snapshotIfDue()
+  }
+
+  snapshotIfDue(): void {
+    const due =
+      this.tail_bytes >= this.needs.segment_bytes_max && this.tail_bytes >= TAIL_SHARE * this.total_bytes
+    if (!due || this.snapshot_due) return
+    this.snapshot_due = true
+    void this.alone(() => this.snapshot()).catch(() => {})
+  }
+
+  /** Runs `forget`, then rewrites what is worth it. */
+  compact(forget: () => Promise<number>): Promise<number> {
+    return this.alone(async () => {
+      const forgotten = await forget()
+      const runs = planCompaction(
+        this.needs.index,
+        this.sealed(),
+        this.needs.segment_bytes_max,
+        LIMITS.compaction_dead_ratio,
+      )
+      for (const run of runs) await this.rewrite(run)
+      if (runs.length > 0) await this.snapshot()
+      return forgotten
+    })
+  }
+
+  /** Call when the journal is closed: what is written now covers all of it. */
+  async close(clean: boolean): Promise<void> {
+    this.stopping = true
+    await this.last.catch(() => {})
+    this.stopping = false
+    if (clean && this.tail_bytes > 0) await this.snapshot()
+  }
+
+  /** Nothing is begun any more, and what runs is given up at its next step. */
+  stop(): void {
+    this.stopping = true
+  }
+
+  private alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.last.then(work, work)
+    this.last = mine
+    return mine
+  }
+
+  /** Every segment but the newest, which has nothing after it that would tell a torn end from damage. */
+  private sealed(): SegmentFile[] {
+    return listSegments(this.needs.disk, this.needs.directory).slice(0, -1)
+  }
+
+  private async rewrite(run: readonly SegmentFile[]): Promise<void> {
+    if (this.stopping) return
+    try {
+      await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
+    } catch (cause) {
+      if (this.stopping) return
+      throw cause instanceof TurnbellError
+        ? cause
+        : new TurnbellError('store_unavailable', {
+            detail: `compaction stopped, and changed nothing: ${String(cause)}`,
+            hint: 'Signals are taken and given out as before; make room on the disk.',
+            cause,
+          })
+    }
+  }
+
+  /** A convenience: one that cannot be written is one that is not there. */
+  private async snapshot(): Promise<void> {
+    this.snapshot_due = false
+    if (this.stopping) return
+    const { disk, directory, snapshot_directory, clock, index, journal } = this.needs
+    const end = journal.logicalEnd
+    const pieces = takeSnapshot(index, end, listSegments(disk, directory))
+    this.tail_bytes = 0
+    try {
+      // It must not know more than the journal keeps.
+      if (journal.refusal === null) await journal.committed()
+      await writeSnapshot(disk, clock, snapshot_directory, pieces, () => this.stopping)
+    } catch {
+      this.tail_bytes = this.total_bytes
+    }
+  }
+}

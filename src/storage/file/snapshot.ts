@@ -1,0 +1,280 @@
+/**
+ * The index as a file, so that a restart need not read the journal again. It is a convenience: whatever
+ * does not fit (another format, a segment that was rewritten since, a byte that is wrong) makes it worth
+ * nothing, and the journal is read instead.
+ *
+ * A line of JSON that describes the rest, then the columns as they stand in memory, then a line with the
+ * checksum of everything before it.
+ */
+import os from 'node:os'
+import path from 'node:path'
+import { crc32 } from 'node:zlib'
+import type { Clock } from '../../ports/clock.ts'
+import { writeFully, type Disk } from './disk.ts'
+import type { JournalEnd } from './journal.ts'
+import { lineHolds, NEWLINE, sealedLine } from './line.ts'
+import { Names } from './names.ts'
+import { COLUMNS, Page, PAGE_ROWS, STATUS, type Column } from './rows.ts'
+import { RowTable } from './row-table.ts'
+import type { SegmentFile } from './segments.ts'
+import { SignalIndex } from './signal-index.ts'
+
+const FORMAT = 1
+const NAME = 'index.bin'
+const END_BYTES_MAX = 128
+/** A piece is at most one page's columns, a quarter of a megabyte. */
+const PIECES_AT_ONCE = 8
+
+/** By what a segment is known again. */
+interface CoveredSegment {
+  segment: number
+  revision: number
+  epoch: number
+  bytes: number
+}
+
+interface Description {
+  kind: 'snapshot'
+  format: number
+  endianness: string
+  page_rows: number
+  /** Everything before this place is in it. */
+  end: JournalEnd
+  segments: CoveredSegment[]
+  rows_end: number
+  pages: {
+    number: number
+    seq_base: number
+    used: number
+    /** Null stands for infinity, which JSON does not have. */
+    earliest_expiry: number | null
+    earliest_finish: number | null
+    columns: Column[]
+  }[]
+  times_apart: [string, number][]
+  identities: string[]
+  sessions: string[]
+  intents: string[]
+  leases: { number: number; drain_id: string; session_id: string; persona: number; rows: number[] }[]
+  uses: [segment: number, signals: number, wasted: number][]
+  count: number
+  last_seq: number
+  last_id: number[]
+  id_slots: number
+  key_slots: number
+}
+
+export function snapshotFile(directory: string): string {
+  return path.join(directory, NAME)
+}
+
+/** The index as it is now, in pieces that later changes do not reach. `end` is where its journal ends. */
+export function takeSnapshot(
+  index: SignalIndex,
+  end: JournalEnd,
+  segments: readonly SegmentFile[],
+): Uint8Array[] {
+  const pages = [...index.rows.pages.entries()].flatMap(([number, page]) =>
+    page === undefined ? [] : [{ number, page }],
+  )
+  const description: Description = {
+    kind: 'snapshot',
+    format: FORMAT,
+    endianness: os.endianness(),
+    page_rows: PAGE_ROWS,
+    end,
+    segments: covered(segments, end),
+    rows_end: index.rows.end,
+    pages: pages.map(({ number, page }) => ({
+      number,
+      seq_base: page.seq_base,
+      used: page.used,
+      earliest_expiry: finite(page.earliest_expiry),
+      earliest_finish: finite(page.earliest_finish),
+      columns: COLUMNS.filter((column) => page.columns[column] !== undefined),
+    })),
+    times_apart: [...index.rows.apart],
+    identities: index.identities.list,
+    sessions: index.sessions.list,
+    intents: index.intents.list,
+    leases: [...index.leases.all()].map((lease) => ({ ...lease, rows: [...lease.rows] })),
+    uses: [...index.segments.by_segment].map(([segment, { signals, wasted }]) => [segment, signals, wasted]),
+    count: index.count,
+    last_seq: index.last_seq,
+    last_id: [...index.last_id],
+    id_slots: index.ids.raw.length,
+    key_slots: index.keys.raw.length,
+  }
+  const columns = pages.flatMap(({ page }) => [
+    new Uint8Array(page.buffer).slice(),
+    ...COLUMNS.flatMap((column) => bytesOf(page.columns[column])),
+  ])
+  return [sealedLine(description), ...columns, ...bytesOf(index.ids.raw), ...bytesOf(index.keys.raw)]
+}
+
+/**
+ * Puts the pieces of `takeSnapshot` in the place of the snapshot that was there, letting others work in
+ * between. Gives up quietly once `stopping`.
+ */
+export async function writeSnapshot(
+  disk: Disk,
+  clock: Pick<Clock, 'soon'>,
+  directory: string,
+  pieces: readonly Uint8Array[],
+  stopping: () => boolean,
+): Promise<void> {
+  disk.makeDirectory(directory)
+  const draft = `${snapshotFile(directory)}.new`
+  disk.remove(draft)
+  const fd = disk.open(draft, 'new')
+  try {
+    let crc = 0
+    let position = 0
+    const put = (piece: Uint8Array) => {
+      writeFully(disk, fd, piece, position)
+      position += piece.length
+    }
+    for (const [number, piece] of pieces.entries()) {
+      crc = crc32(piece, crc)
+      put(piece)
+      if (number % PIECES_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve))
+      if (stopping()) return
+    }
+    put(sealedLine({ kind: 'snapshot_end', body_crc: crc }))
+    await new Promise<void>((resolve, reject) => {
+      disk.sync(fd, (error) => (error === null ? resolve() : reject(error)))
+    })
+  } finally {
+    disk.close(fd)
+  }
+  if (stopping()) return
+  disk.rename(draft, snapshotFile(directory))
+  disk.syncDirectory(directory)
+}
+
+/** Null where there is none that fits the journal. */
+export function loadSnapshot(
+  disk: Disk,
+  directory: string,
+  segments: readonly SegmentFile[],
+): { index: SignalIndex; end: JournalEnd } | null {
+  const bytes = disk.readFile(snapshotFile(directory))
+  if (bytes === null) return null
+  try {
+    const body_end = checkedBody(bytes)
+    const head_end = bytes.indexOf(NEWLINE)
+    if (body_end === null || !lineHolds(bytes, 0, head_end)) return null
+    const description = JSON.parse(bytes.toString('utf8', 0, head_end)) as Description
+    if (!fits(description, segments)) return null
+    const index = restore(description, bytes.subarray(head_end + 1, body_end))
+    return index === null ? null : { index, end: description.end }
+  } catch {
+    // Made by something else; the journal knows everything.
+    return null
+  }
+}
+
+/** Where the body ends, if its checksum says that it is whole. */
+function checkedBody(bytes: Buffer): number | null {
+  const end_at = bytes.lastIndexOf(NEWLINE, bytes.length - 2) + 1
+  if (end_at === 0 || bytes.length - end_at > END_BYTES_MAX || !lineHolds(bytes, end_at, bytes.length - 1)) {
+    return null
+  }
+  const { body_crc } = JSON.parse(bytes.toString('latin1', end_at)) as { body_crc?: unknown }
+  return crc32(bytes.subarray(0, end_at)) === body_crc ? end_at : null
+}
+
+function fits(description: Description, segments: readonly SegmentFile[]): boolean {
+  if (description.kind !== 'snapshot' || description.format !== FORMAT) return false
+  if (description.endianness !== os.endianness() || description.page_rows !== PAGE_ROWS) return false
+  const here = covered(segments, description.end)
+  return (
+    here.length === description.segments.length &&
+    description.segments.every((known, place) => {
+      const found = here[place] as CoveredSegment
+      return (
+        found.segment === known.segment &&
+        found.revision === known.revision &&
+        found.epoch === known.epoch &&
+        found.bytes >= (known.segment === description.end.segment ? description.end.bytes : known.bytes)
+      )
+    })
+  )
+}
+
+function covered(segments: readonly SegmentFile[], end: JournalEnd): CoveredSegment[] {
+  return segments
+    .filter(({ segment }) => segment <= end.segment)
+    .map(({ segment, bytes, head }) => ({
+      segment,
+      bytes,
+      revision: head?.revision ?? -1,
+      epoch: head?.epoch ?? -1,
+    }))
+}
+
+function restore(description: Description, body: Buffer): SignalIndex | null {
+  const index = new SignalIndex()
+  let at = 0
+  const next = (bytes: number): ArrayBuffer => {
+    const copy = new ArrayBuffer(bytes)
+    new Uint8Array(copy).set(body.subarray(at, at + bytes))
+    at += bytes
+    return copy
+  }
+  index.rows.end = description.rows_end
+  for (const known of description.pages) {
+    const page = new Page(known.seq_base)
+    new Uint8Array(page.buffer).set(body.subarray(at, at + page.buffer.byteLength))
+    at += page.buffer.byteLength
+    for (const column of known.columns) page.columns[column] = new Uint32Array(next(PAGE_ROWS * 4))
+    page.used = known.used
+    page.earliest_expiry = known.earliest_expiry ?? Infinity
+    page.earliest_finish = known.earliest_finish ?? Infinity
+    index.rows.pages[known.number] = page
+  }
+  const { id_slots, key_slots } = description
+  index.ids = new RowTable(index.idHash, new Int32Array(next(id_slots * 4)))
+  index.keys = new RowTable(index.keyHash, new Int32Array(next(key_slots * 4)))
+  if (at !== body.length) return null
+  for (const [key, ms] of description.times_apart) index.rows.apart.set(key, ms)
+  index.identities = new Names(index.identities.names_max, description.identities)
+  index.sessions = new Names(index.sessions.names_max, description.sessions)
+  index.intents = new Names(index.intents.names_max, description.intents)
+  for (const lease of description.leases) index.leases.restore({ ...lease, rows: new Set(lease.rows) })
+  for (const [segment, signals, wasted] of description.uses) {
+    index.segments.by_segment.set(segment, { signals, wasted })
+  }
+  index.count = description.count
+  index.last_seq = description.last_seq
+  index.last_id.set(description.last_id)
+  restorePending(index)
+  return index
+}
+
+function restorePending(index: SignalIndex): void {
+  const { rows } = index
+  for (const [number, page] of rows.pages.entries()) {
+    if (page === undefined) continue
+    const addressed = page.columns.to_session
+    const slots = Math.min(PAGE_ROWS, rows.end - number * PAGE_ROWS)
+    for (let slot = 0; slot < slots; slot += 1) {
+      if (page.status[slot] !== STATUS.pending) continue
+      index.pending.add(
+        page.to[slot] as number,
+        page.priority[slot] as number,
+        number * PAGE_ROWS + slot,
+        addressed !== undefined && addressed[slot] !== 0,
+      )
+    }
+  }
+}
+
+function bytesOf(values: Uint32Array | Int32Array | undefined): Uint8Array[] {
+  if (values === undefined) return []
+  return [new Uint8Array(values.buffer, values.byteOffset, values.byteLength).slice()]
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}
