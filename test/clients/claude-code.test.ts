@@ -19,7 +19,7 @@ beforeAll(() => void claudeProgram())
 
 afterEach(async (context) => {
   for (const world of worlds.splice(0)) {
-    console.log(JSON.stringify({ scene: context.task.name, ...figuresOf(world) }))
+    console.info(JSON.stringify({ scene: context.task.name, ...figuresOf(world) }))
     if (context.task.result?.state === 'fail') {
       console.log(
         world
