@@ -115,13 +115,27 @@ function idleFigures(rounds: readonly { daemon: Window; bare: Window }[]): Figur
   const memory = rounds.map(({ daemon, bare }) => ({ value: daemon.rss_mib, limit: bare.rss_mib }))
   const cpu = rounds.map(({ daemon, bare }) => ({ value: daemon.cpu_percent, limit: 100, bare }))
   return [
-    figure('daemon-rss', 'MiB', '10: <= 1.4', memory, () => [
-      `resident memory after ${seconds} s: ${state}`,
-      'limit: a node process that only has a timer, started beside each',
-    ]),
-    figure('daemon-cpu', '%', '10: <= 0.005', cpu, ({ bare }) => [
-      `processor time of all its threads during ${seconds} s: ${state}`,
-      `limit: one core; the bare node process beside it used ${short(bare.cpu_percent)} %`,
-    ]),
+    figure(
+      'daemon-rss',
+      'MiB',
+      '10: <= 1.4',
+      memory,
+      () => [
+        `resident memory after ${seconds} s: ${state}`,
+        'limit: a node process that only has a timer, started beside each',
+      ],
+      'pairs',
+    ),
+    figure(
+      'daemon-cpu',
+      '%',
+      '10: <= 0.005',
+      cpu,
+      ({ bare }) => [
+        `processor time of all its threads during ${seconds} s: ${state}`,
+        `limit: one core; the bare node process beside it used ${short(bare.cpu_percent)} %`,
+      ],
+      'pairs',
+    ),
   ]
 }

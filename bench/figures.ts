@@ -39,6 +39,7 @@ export function figure<P extends Pair>(
   goal: Goal,
   pairs: readonly P[],
   method: (round: P) => string[],
+  rounds_are = 'interleaved rounds',
 ): Figure {
   const rounds = pairs
     .map((pair) => ({ pair, ratio: pair.value / pair.limit }))
@@ -47,7 +48,7 @@ export function figure<P extends Pair>(
   const lowest = rounds[0]
   const highest = rounds.at(-1)
   if (!middle || !lowest || !highest) throw new Error(`${name}: no round was measured`)
-  const spread = `median of ${rounds.length} interleaved rounds, ratios ${fixed(lowest.ratio)} to ${fixed(highest.ratio)}`
+  const spread = `median of ${rounds.length} ${rounds_are}, ratios ${fixed(lowest.ratio)} to ${fixed(highest.ratio)}`
   return {
     name,
     value: short(middle.pair.value),

@@ -3,17 +3,15 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { median, micros } from './figures.ts'
-import { pause } from './processes.ts'
 
 /** A growing file starts over here, so that a long run does not fill the disk. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 
 /**
  * p50 in microseconds of appending `bytes` to a growing file and syncing it, one after the other. The
- * synchronous calls are the fastest way Node has: no hop through the thread pool. `pause_ms` leaves
- * the disk as idle between two appends as a paced benchmark does.
+ * synchronous calls are the fastest way Node has: no hop through the thread pool.
  */
-export async function rawAppend(directory: string, bytes: number, ms: number, pause_ms = 0): Promise<number> {
+export function rawAppend(directory: string, bytes: number, ms: number): number {
   const file = path.join(directory, `raw-append-${process.pid}`)
   const line = Buffer.alloc(bytes, 'x')
   const fd = fs.openSync(file, 'w', 0o600)
@@ -25,7 +23,6 @@ export async function rawAppend(directory: string, bytes: number, ms: number, pa
       fs.writeSync(fd, line, 0, bytes, at)
       fs.fdatasyncSync(fd)
       latencies.push(micros() - started)
-      if (pause_ms > 0) await pause(pause_ms)
     }
   } finally {
     fs.closeSync(fd)
@@ -35,9 +32,9 @@ export async function rawAppend(directory: string, bytes: number, ms: number, pa
 }
 
 /**
- * Appends a second, and per sync, of a group commit that has nothing else to do: `senders` loops, each of which
- * queues its next prepared line as soon as the last one is durable; whatever has queued up at the next
- * turn of the event loop becomes one write and one fdatasync (one hop through the thread pool).
+ * Appends a second, and appends a sync, of a group commit that has nothing else to do: `senders` loops,
+ * each of which queues its next prepared line as soon as the last one is durable; what has queued up
+ * at the next turn of the event loop becomes one write and one fdatasync.
  */
 export async function rawGroupCommit(
   directory: string,

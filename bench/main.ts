@@ -40,9 +40,11 @@ export async function main(argv: string[]): Promise<void> {
   say(environment())
   for (const name of names) {
     const started = performance.now()
+    const stolen = stolenPercent()
     try {
       for (const figure of (await BENCHES[name]?.()) ?? []) {
-        process.stdout.write(`${JSON.stringify(figure)}\n`)
+        const method = `${figure.method}; before it others had ${stolen} % of a core that span for 300 ms`
+        process.stdout.write(`${JSON.stringify({ ...figure, method })}\n`)
         say(`${met(figure) ? 'met   ' : 'MISSED'} ${figure.name}: ratio ${figure.ratio}, goal ${figure.goal}`)
       }
     } catch (error) {
@@ -86,6 +88,6 @@ function environment(): string {
   const warning = inMemory(settings.directory) ? ' (in memory: syncs cost nothing here)' : ''
   return [
     `${os.cpus().length} x ${cpu}, ${os.type()} ${os.release()}, node ${process.version}`,
-    `homes in ${settings.directory}${warning}; ${stolenPercent()} % of a short spin went to others, load ${os.loadavg()[0]?.toFixed(2)}`,
+    `homes in ${settings.directory}${warning}; load ${os.loadavg()[0]?.toFixed(2)}`,
   ].join('\n')
 }

@@ -19,7 +19,7 @@ export async function sendOne(): Promise<Figure[]> {
     const rounds = await interleave<Round>(ROUNDS, {
       durable: () => load.durable.run(SEND_MS),
       syncOff: () => load.syncOff.run(SEND_MS),
-      raw_us: () => rawAppend(load.durable.hub.home, load.line_bytes, RAW_MS),
+      raw_us: async () => rawAppend(load.durable.hub.home, load.line_bytes, RAW_MS),
     })
     const pairs = rounds.map((round) => ({
       ...round,
