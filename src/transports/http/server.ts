@@ -37,7 +37,7 @@ export interface RawRoute {
   path: string
   /** Never rejects: it answers its own errors. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** Ends what would stay open for good; called before the running requests are waited for. */
+  /** Ends what would stay open for good. Resolves once what runs is answered. */
   stop(): Promise<void>
 }
 

@@ -38,6 +38,7 @@ export interface Exchanges {
     response: ServerResponse,
     options: { batch: boolean; headers: Record<string, string>; session_id: string | undefined },
   ): void
+  /** Resolves once what runs is answered and the server is closed. */
   close(): Promise<void>
 }
 
@@ -50,6 +51,11 @@ export async function createExchanges(
   /** What a later `notifications/cancelled` of the same session may name. */
   const cancellable = new Map<string, number>()
   let last_id = 0
+  let idle: (() => void) | null = null
+  const forget = (inner_id: number) => {
+    byInnerId.delete(inner_id)
+    if (byInnerId.size === 0) idle?.()
+  }
 
   const transport: Transport = {
     start: () => Promise.resolve(),
@@ -70,10 +76,10 @@ export async function createExchanges(
     const exchange = byInnerId.get(inner_id)
     const id = exchange?.open.get(inner_id)
     if (exchange === undefined || id === undefined) return
-    byInnerId.delete(inner_id)
     exchange.open.delete(inner_id)
     exchange.answers.push({ ...message, id })
     if (exchange.open.size === 0) write(exchange)
+    forget(inner_id)
   }
 
   return {
@@ -90,7 +96,7 @@ export async function createExchanges(
       const ids = [...exchange.open]
       response.once('close', () => {
         for (const [inner_id, id] of ids) {
-          byInnerId.delete(inner_id)
+          forget(inner_id)
           if (session_id === undefined) continue
           const key = keyOf(session_id, id)
           if (cancellable.get(key) === inner_id) cancellable.delete(key)
@@ -107,7 +113,10 @@ export async function createExchanges(
       }
       if (ids.length === 0) response.writeHead(202, headers).end()
     },
-    close: () => server.close(),
+    async close() {
+      if (byInnerId.size > 0) await new Promise<void>((resolve) => (idle = resolve))
+      await server.close()
+    },
   }
 
   /**

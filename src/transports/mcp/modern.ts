@@ -36,6 +36,7 @@ export interface ModernMcp {
     peer: McpPeer,
   ): Promise<void>
   notify: ServerNotifier
+  /** Resolves once what runs is answered and every stream has ended. */
   close(): Promise<void>
 }
 
@@ -52,6 +53,9 @@ export async function createModernMcp(makeServer: () => Server, log: Log): Promi
   const classification: MessageClassification = { era: 'modern', revision: REVISION }
   const direct: Exchanges = await createExchanges(await bound(makeServer()), classification)
 
+  /** What the entry works on, streams left out: those end only when they are ended. */
+  const running = new Set<Promise<void>>()
+
   return {
     notify: entry.notify,
     async serve(request, response, route, body, peer) {
@@ -60,12 +64,20 @@ export async function createModernMcp(makeServer: () => Server, log: Log): Promi
         return
       }
       const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
-      await throughEntry(authenticated, response, body)
+      const served = throughEntry(authenticated, response, body)
+      if (isListen(route)) return served
+      running.add(served)
+      await served.finally(() => running.delete(served))
     },
     async close() {
+      await Promise.allSettled([...running])
       await Promise.all([entry.close(), direct.close()])
     },
   }
+}
+
+function isListen(route: NotPast): boolean {
+  return route.kind === 'modern' && route.message.method === 'subscriptions/listen'
 }
 
 /** A tool call whose headers say what its body says. Everything else is the entry's to judge. */

@@ -216,17 +216,37 @@ describe('a hub that stops', () => {
     })
   }
 
-  test('finishes what runs and takes nothing new', async () => {
+  const MODERN = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
+  const toolCall = (meta: object) => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'slow_wait', arguments: {}, _meta: meta },
+  })
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  test.each([
+    ['/api', '/api/slow/wait', {}, {}],
+    ['/mcp of the 2025 era', '/mcp', toolCall({}), {}],
+    ['/mcp of 2026-07-28', '/mcp', toolCall(envelope), { ...MODERN, 'mcp-name': 'slow_wait' }],
+    ['the SDK’s entry', '/mcp', toolCall(envelope), { ...MODERN, 'mcp-name': '=?base64?c2xvd193YWl0?=' }],
+  ])('finishes what runs and takes nothing new, over %s', async (_, path, body, headers) => {
     hub = await startSmallHub({ facades: [slowFacade()] })
     const kept = connect(hub.port, '127.0.0.1')
     await new Promise((resolve) => kept.once('connect', resolve))
-    const running = hub.request('POST', '/api/slow/wait', { body: {} })
+    const running = hub.request('POST', path, { body, headers })
     await entered
     const closed = hub.close()
 
     let text = ''
     const answered = new Promise<void>((resolve) =>
-      kept.on('data', (chunk) => ((text += chunk.toString()), resolve())),
+      kept.on('data', (chunk) => {
+        text += chunk.toString()
+        resolve()
+      }),
     )
     kept.write(
       `GET /facades HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nAuthorization: Bearer ${hub.operator}\r\n\r\n`,
@@ -237,7 +257,9 @@ describe('a hub that stops', () => {
     expect(text.toLowerCase()).toContain('connection: close')
 
     finish()
-    expect((await running).body).toEqual({ done: true })
+    const answer = await running
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('"done":true')
     await closed
     kept.destroy()
   })
