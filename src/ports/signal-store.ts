@@ -82,7 +82,7 @@ export interface SignalStore {
    * addressed to one of `except_sessions` are left out.
    */
   peek(identity: Identity, limit: number, except_sessions?: readonly SessionId[]): PendingEntry[]
-  /** How many wait, under the same exception. */
+  /** How many wait, under the same exception. A signal counts from the call of `append` on. */
   pendingCount(identity: Identity, except_sessions?: readonly SessionId[]): number
   /** Bodies of the waiting signals in the same order, without a lease: what `peek: true` shows. */
   look(identity: Identity, limit: number, except_sessions?: readonly SessionId[]): Promise<Drained[]>

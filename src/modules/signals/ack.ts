@@ -91,7 +91,8 @@ async function reply(
   for (const signal of waiting) {
     const reply_to = signal.reply_to as Identity
     try {
-      sender.check(reply_to, { require_live: false })
+      const beside = deliverable.filter((one) => one.reply_to === reply_to).length
+      sender.check(reply_to, { require_live: false, beside })
       deliverable.push({ signal, reply_to })
     } catch (error) {
       if (!(error instanceof TurnbellError)) throw error
@@ -105,7 +106,6 @@ async function reply(
       : ({ from: caller.identity, origin: 'agent' } as const)
   await Promise.all(
     deliverable.map(async ({ signal, reply_to }) => {
-      const settled = sender.reserve(reply_to)
       const answer = sender.compose(
         reply_to,
         {
@@ -119,12 +119,8 @@ async function reply(
         },
         from,
       )
-      try {
-        const { seq, repeated } = await needs.store.append(answer)
-        if (!repeated) sender.announce(answer, seq)
-      } finally {
-        settled()
-      }
+      const { seq, repeated } = await needs.store.append(answer)
+      if (!repeated) sender.announce(answer, seq)
     }),
   )
 }

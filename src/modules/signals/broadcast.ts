@@ -60,17 +60,12 @@ function everybodyBut(needs: SignalParts, sender: Identity): Identity[] {
 
 async function storeTogether(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
   if (accepted.length === 0) return []
-  const settled = accepted.map(({ signal }) => sender.reserve(signal.to))
-  try {
-    const seqs = await needs.store.appendAll(accepted.map(({ signal }) => signal))
-    return accepted.map(({ signal, route }, index) => {
-      const seq = seqs[index] as number
-      sender.announce(signal, seq)
-      return { signal_id: signal.signal_id, durable: true, seq, status: 'pending', route }
-    })
-  } finally {
-    for (const done of settled) done()
-  }
+  const seqs = await needs.store.appendAll(accepted.map(({ signal }) => signal))
+  return accepted.map(({ signal, route }, index) => {
+    const seq = seqs[index] as number
+    sender.announce(signal, seq)
+    return { signal_id: signal.signal_id, durable: true, seq, status: 'pending', route }
+  })
 }
 
 /**
@@ -80,15 +75,10 @@ async function storeTogether(needs: SignalParts, sender: Sender, accepted: Accep
 async function storeOnce(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
   return Promise.all(
     accepted.map(async ({ signal, route }): Promise<Receipt> => {
-      const settled = sender.reserve(signal.to)
-      try {
-        const { seq, signal_id, repeated } = await needs.store.append(signal)
-        if (repeated) needs.events.repeated({ signal_id, to: signal.to, from: signal.from })
-        else sender.announce(signal, seq)
-        return { signal_id, durable: true, seq, status: 'pending', route }
-      } finally {
-        settled()
-      }
+      const { seq, signal_id, repeated } = await needs.store.append(signal)
+      if (repeated) needs.events.repeated({ signal_id, to: signal.to, from: signal.from })
+      else sender.announce(signal, seq)
+      return { signal_id, durable: true, seq, status: 'pending', route }
     }),
   )
 }

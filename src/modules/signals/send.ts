@@ -17,28 +17,21 @@ export interface Draft extends Omit<SendInput, 'to' | 'require_live'> {
 
 export interface Sender {
   send(caller: Caller, input: SendInput): Promise<Receipt>
-  /** Throws what refuses this recipient; answers its route otherwise. */
-  check(to: Identity, options: { require_live: boolean; to_session?: string | undefined }): Route
+  /**
+   * Throws what refuses this recipient; answers its route otherwise. The store counts a signal from the
+   * call of `append` on, so the bound holds as long as nothing is awaited between the two.
+   */
+  check(
+    to: Identity,
+    options: { require_live: boolean; to_session?: string | undefined; beside?: number },
+  ): Route
   compose(to: Identity, draft: Draft, sender: { from: Identity; origin: Signal['origin'] }): Signal
   announce(signal: Signal, seq: number): void
-  /** Counts sends between their check and their append, so that a burst cannot pass the queue's bound. */
-  reserve(to: Identity): () => void
 }
 
 export function createSender(needs: SignalParts): Sender {
   const { store, clock, ids, events, routes } = needs
-  const underway = new Map<Identity, number>()
-
-  const reserve = (to: Identity) => {
-    underway.set(to, (underway.get(to) ?? 0) + 1)
-    return () => {
-      const left = (underway.get(to) ?? 1) - 1
-      if (left === 0) underway.delete(to)
-      else underway.set(to, left)
-    }
-  }
-
-  const check: Sender['check'] = (to, { require_live, to_session }) => {
+  const check: Sender['check'] = (to, { require_live, to_session, beside = 0 }) => {
     const persona = needs.personas.get(to)
     if (persona === null) {
       throw new TurnbellError('target_unknown', { detail: `No persona is called ${to}.` })
@@ -57,7 +50,7 @@ export function createSender(needs: SignalParts): Sender {
         detail: `${to} has no live route (${route.reason ?? 'unknown'}): ${routes.describe(to)}`,
       })
     }
-    if (store.pendingCount(to) + (underway.get(to) ?? 0) >= LIMITS.queue_depth_max) {
+    if (store.pendingCount(to) + beside >= LIMITS.queue_depth_max) {
       throw new TurnbellError('queue_full', {
         detail: `${to} has ${LIMITS.queue_depth_max} signals waiting, which is the most it may have.`,
       })
@@ -105,18 +98,13 @@ export function createSender(needs: SignalParts): Sender {
       input.idempotency_key === undefined ? null : store.recall(sender.from, input.idempotency_key)
     const route = first === null ? check(input.to, input) : routes.resolve(input.to)
     const signal = compose(input.to, input, sender)
-    const settled = reserve(input.to)
-    try {
-      const { seq, signal_id, repeated } = await store.append(signal)
-      if (repeated) events.repeated({ signal_id, to: signal.to, from: signal.from })
-      else announce(signal, seq)
-      return { signal_id, durable: true, seq, status: 'pending', route }
-    } finally {
-      settled()
-    }
+    const { seq, signal_id, repeated } = await store.append(signal)
+    if (repeated) events.repeated({ signal_id, to: signal.to, from: signal.from })
+    else announce(signal, seq)
+    return { signal_id, durable: true, seq, status: 'pending', route }
   }
 
-  return { send, check, compose, announce, reserve }
+  return { send, check, compose, announce }
 }
 
 /** Measured as it is stored: the UTF-8 bytes of its JSON. */
