@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import pc from 'picocolors'
+import { describe, expect, test } from 'vitest'
+import type { HubEvent } from '../../../src/contracts/events.ts'
+import { withBells, type Bell } from '../../../src/cli/up/bells.ts'
+import { changes } from '../../../src/cli/up/lines.ts'
+import type { PartView } from '../../../src/cli/up/part.ts'
+import { openScreen } from '../../../src/cli/up/screen.ts'
+import { clip, frame, type Snapshot } from '../../../src/cli/up/view.ts'
+import { daemonStatus } from '../../support/fake-daemon.ts'
+
+const plain = pc.createColors(false)
+const part = (name: string, more: Partial<PartView> = {}): PartView => ({
+  ...{ name, state: 'running', pid: 42, ours: true, restarts: 0, note: null },
+  ...more,
+})
+const bell = (n: number, more: Partial<Bell> = {}): Bell => ({
+  doorbell_id: `bell-${n}`,
+  identity: 'ada',
+  signal_id: `signal-${n}`,
+  stage: 'requested',
+  at: `2026-01-01T00:00:${String(n).padStart(2, '0')}.000Z`,
+  ...more,
+})
+const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
+  version: '1.2.3',
+  home: '/home/ada/.turnbell',
+  hub: part('hub'),
+  hub_url: 'http://127.0.0.1:4888',
+  hub_uptime_s: 61,
+  daemons: [
+    { part: part('ada'), status: daemonStatus('ada', { pending_count: 3, doorbells_rung: 12 }) },
+    { part: part('bob', { state: 'waiting', pid: null, note: 'ended with 1, again in 2 s' }), status: null },
+  ],
+  wrapped: ['cleo'],
+  bells: [bell(2, { stage: 'seen' }), bell(1)],
+  ...more,
+})
+
+describe('the live view', () => {
+  test('shows the hub, every persona, and the last doorbells', () => {
+    const lines = frame(snapshot(), { columns: 120, rows: 30 }, plain)
+    expect(lines.map((line) => line.trimEnd())).toEqual([
+      'turnbell 1.2.3  http://127.0.0.1:4888  /home/ada/.turnbell',
+      'hub running, process 42, up 1 min',
+      '',
+      'PERSONA  STATE      QUEUE  SURFACE  TURN  DELIVERY  DRAINED  BELLS',
+      'ada      CONNECTED      3  mcp      idle  ok        never       12',
+      'bob      waiting: ended with 1, again in 2 s',
+      'cleo     wrapped',
+      '',
+      'LAST DOORBELLS',
+      '00:00:02  ada  seen  for signal-2',
+      '00:00:01  ada  rung  for signal-1',
+      '',
+      'Ctrl-C stops what was started here.',
+    ])
+  })
+
+  test('says how to begin when there is nobody', () => {
+    const lines = frame(snapshot({ daemons: [], wrapped: [], bells: [] }), { columns: 80, rows: 24 }, plain)
+    expect(lines.join('\n')).toContain('turnbell persona add')
+  })
+
+  test('drops the least telling columns on a narrow terminal, and never the name', () => {
+    const header = (columns: number) =>
+      frame(snapshot(), { columns, rows: 24 }, plain).find((line) => line.startsWith('PERSONA'))
+    expect(header(60)).not.toContain('DRAINED')
+    expect(header(60)).toContain('QUEUE')
+    expect(header(30)).toMatch(/^PERSONA +STATE +QUEUE *$/)
+    expect(header(10)).toMatch(/^PERSONA/)
+  })
+
+  test('says how many do not fit on a low terminal', () => {
+    const daemons = Array.from({ length: 40 }, (_, n) => ({
+      part: part(`agent-${n}`),
+      status: daemonStatus(`agent-${n}`),
+    }))
+    const lines = frame(snapshot({ daemons }), { columns: 100, rows: 12 }, plain)
+    expect(lines).toHaveLength(12)
+    expect(lines.join('\n')).toContain('… and 36 more')
+  })
+
+  test('is never wider or higher than its terminal, whatever it shows', () => {
+    const Word = fc.string({ maxLength: 70 })
+    const Daemon = fc.record({ name: Word, note: fc.option(Word), pending: fc.nat(), session: fc.boolean() })
+    fc.assert(
+      fc.property(
+        fc.array(Daemon, { maxLength: 12 }),
+        fc.integer({ min: 1, max: 140 }),
+        fc.integer({ min: 1, max: 40 }),
+        (daemons, columns, rows) => {
+          const shown = snapshot({
+            daemons: daemons.map(({ name, note, pending, session }) => ({
+              part: part(name, { note }),
+              status: session ? daemonStatus('x', { identity: name, pending_count: pending }) : null,
+            })),
+          })
+          const lines = frame(shown, { columns, rows }, plain)
+          expect(lines.length).toBeLessThanOrEqual(rows)
+          for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns)
+
+          for (const line of lines) expect(line).not.toMatch(/[\u0000-\u001f]/)
+        },
+      ),
+    )
+  })
+
+  test('has the same text with and without colours', () => {
+    const size = { columns: 90, rows: 24 }
+
+    const stripped = frame(snapshot(), size, pc.createColors(true)).map((line) =>
+      line.replace(/\u001b\[\d+m/g, ''),
+    )
+    expect(stripped).toEqual(frame(snapshot(), size, plain))
+  })
+})
+
+test.each([
+  ['short', 10, 'short'],
+  ['exactly', 7, 'exactly'],
+  ['too long', 4, 'too…'],
+  ['x', 0, ''],
+  ['xy', 1, 'x'],
+  ['a\u001b[2Jb\nc', 20, 'a [2Jb c'],
+])('%j in %d columns is %j', (text, width, clipped) => expect(clip(text, width)).toBe(clipped))
+
+describe('the screen', () => {
+  test('writes a frame once, clears behind each line, and gives the terminal back', () => {
+    const written: string[] = []
+    const screen = openScreen((text) => written.push(text))
+    screen.draw(['one', 'two'])
+    screen.draw(['one', 'two'])
+    screen.draw(['one'])
+    screen.close()
+    screen.close()
+    screen.draw(['late'])
+    expect(written).toEqual([
+      '\u001b[?1049h\u001b[?25l',
+      '\u001b[?2026h\u001b[Hone\u001b[K\r\ntwo\u001b[K\u001b[J\u001b[?2026l',
+      '\u001b[?2026h\u001b[Hone\u001b[K\u001b[J\u001b[?2026l',
+      '\u001b[?25h\u001b[?1049l',
+    ])
+  })
+})
+
+describe('plain lines', () => {
+  test('say everything once and then only what changed', () => {
+    const first = snapshot()
+    expect(changes(null, first)).toEqual([
+      'hub: running (process 42)',
+      'ada: running (process 42)',
+      'bob: waiting, ended with 1, again in 2 s',
+      'ada: connected, mcp idle, 3 signals pending, delivery ok',
+      'ada: doorbell rung for signal-1',
+      'ada: doorbell seen for signal-2',
+    ])
+    expect(changes(first, snapshot())).toEqual([])
+    const later = snapshot({
+      daemons: [{ part: part('ada'), status: daemonStatus('ada', { pending_count: 1, uptime_s: 99 }) }],
+      bells: [bell(3), ...first.bells],
+    })
+    expect(changes(first, later)).toEqual([
+      'bob: is no longer wanted here',
+      'ada: connected, mcp idle, 1 signal pending, delivery ok',
+      'ada: doorbell rung for signal-3',
+    ])
+  })
+})
+
+describe('doorbells from the event stream', () => {
+  const event = (type: string, doorbell_id: string, timestamp: string): HubEvent => ({
+    seq: 1,
+    type,
+    timestamp,
+    agent_id: 'ada',
+    data: { doorbell_id, signal_id: 'signal' },
+  })
+  const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`
+
+  test('are one line each, newest first, at their furthest stage', () => {
+    const bells = withBells(
+      [],
+      [
+        event('doorbell.requested', 'a', at(1)),
+        event('doorbell.requested', 'b', at(2)),
+        event('doorbell.seen', 'a', at(3)),
+        event('doorbell.accepted', 'a', at(4)),
+        event('signal.pushed', 'c', at(5)),
+      ],
+    )
+    expect(bells.map(({ doorbell_id, stage, at: when }) => [doorbell_id, stage, when])).toEqual([
+      ['b', 'requested', at(2)],
+      ['a', 'seen', at(1)],
+    ])
+  })
+
+  test('stay the same when the stream is read again from its beginning', () => {
+    const events = [event('doorbell.requested', 'a', at(1)), event('doorbell.seen', 'a', at(2))]
+    const once = withBells([], events)
+    expect(withBells(once, events)).toEqual(once)
+  })
+
+  test('are bounded', () => {
+    const events = Array.from({ length: 500 }, (_, n) => event('doorbell.requested', `b${n}`, at(1)))
+    expect(withBells([], events).length).toBeLessThanOrEqual(50)
+  })
+})
