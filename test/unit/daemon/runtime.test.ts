@@ -1,0 +1,247 @@
+import { describe, expect, test } from 'vitest'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { MetricsSet } from '../../../src/contracts/metrics.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { daemonWorld, readyDaemon } from '../../support/daemon-world.ts'
+import { eventually } from '../../support/eventually.ts'
+
+describe('one signal', () => {
+  test('goes from push to one bell to a drain, and the state is told on the way', async () => {
+    const world = await readyDaemon()
+    const entry = world.hub.push()
+    await world.first.rung(1)
+    await world.first.turnBegins(world.first.bells[0]?.doorbell_id)
+    expect(world.first.bells[0]?.signal_id).toBe(entry.signal_id)
+    world.hub.drain()
+    await eventually('the drain', () => world.status().pending_count === 0)
+    await world.first.turnEndsAsking()
+    expect(world.status()).toMatchObject({ doorbells_rung: 1, pending_count: 0, delivery: 'ok' })
+    expect(world.status().last_drain_age_s).not.toBeNull()
+  })
+
+  test('whose push the hub lost is found by the next reconcile', async () => {
+    const world = await readyDaemon()
+    world.hub.accept()
+    world.hub.cutLinks()
+    await eventually('the loss', () => world.hub.framesOf('hello').length === 2)
+    await world.connected()
+    await eventually('the list', () => world.status().pending_count === 1)
+    expect(world.first.bells).toEqual([])
+    await world.first.turnBegins()
+    await world.first.turnEnds()
+    await world.first.rung(1)
+    expect(world.first.bells[0]).toMatchObject({ reason: 'backlog' })
+  })
+
+  test('of thirty idle minutes is known without the surface doing anything', async () => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock } })
+    for (let minute = 0; minute < 30; minute += 1) {
+      if (minute % 10 === 0) world.hub.push('ada', 0)
+      for (let part = 0; part < 6; part += 1) {
+        const heard = world.hub.framesOf('heartbeat').length
+        await clock.advance(10_000)
+        await eventually('the next heartbeat', () => world.hub.framesOf('heartbeat').length > heard)
+      }
+    }
+    expect(world.status()).toMatchObject({ pending_count: 3, state: 'CONNECTED' })
+    expect(world.hub.framesOf('hello')).toHaveLength(1)
+  })
+})
+
+describe('heartbeats', () => {
+  test('leave at once and then at the hub’s interval, with facts and the metric set', async () => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock }, heartbeat_interval_ms: 7_000 })
+    await eventually('the two at the start', () => world.hub.framesOf('heartbeat').length === 2)
+    await clock.advance(7_000)
+    await eventually('the next', () => world.hub.framesOf('heartbeat').length === 3)
+    const beats = world.hub.framesOf('heartbeat')
+    expect(beats.map(({ seq, metrics }) => [seq, metrics !== undefined])).toEqual([
+      [1, true],
+      [2, false],
+      [3, true],
+    ])
+    expect(beats[0]?.surface).toEqual({ attached: false, session_id: null, turn: 'unknown', turn_seq: 0 })
+    expect(MetricsSet.parse(beats[0]?.metrics)).toMatchObject({ up: 1, signal_queue_depth: 0 })
+  })
+
+  test('count as accepted only once the hub has answered', async () => {
+    const world = await daemonWorld()
+    world.hub.answersPings = false
+    await world.daemon.start()
+    await world.connected()
+    await eventually('a heartbeat', () => world.hub.framesOf('heartbeat').length > 0)
+    expect(world.status().last_heartbeat_age_s).toBeNull()
+    world.hub.send({ type: 'pong' })
+    await eventually('its age', () => world.status().last_heartbeat_age_s !== null)
+  })
+
+  test('that the hub does not accept are heartbeat_publish_failed', async () => {
+    const clock = fakeClock()
+    const world = await daemonWorld({ daemon: { clock } })
+    world.hub.answersPings = false
+    await world.daemon.start()
+    await clock.advance(0)
+    await world.connected()
+    await clock.advance(10_000)
+    await eventually('the error', () => world.status().last_error_class === 'heartbeat_publish_failed')
+  })
+
+  test('and drains age apart from each other', async () => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock } })
+    world.hub.push()
+    await world.first.rung(1)
+    world.hub.drain()
+    await eventually('the drain', () => world.status().last_drain_age_s === 0)
+    for (let n = 0; n < 6; n += 1) {
+      await clock.advance(10_000)
+      await eventually('accepted', () => world.status().last_heartbeat_age_s === 0)
+    }
+    expect(world.status()).toMatchObject({ last_heartbeat_age_s: 0, last_drain_age_s: 60 })
+  })
+})
+
+describe('metrics.prom', () => {
+  test('is written at the start, every metrics_publish_ms, and when the surface is lost', async () => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock } })
+    await eventually('the first', () => world.written.length === 1)
+    await clock.advance(LIMITS.metrics_publish_ms)
+    await eventually('the tick', () => world.written.length === 2)
+    world.first.leave()
+    await eventually('the loss', () => world.written.length === 3)
+    expect(world.written[2]).toContain('error_class="surface_unavailable"} 1')
+    await eventually('the hub to be told', () =>
+      world.hub
+        .framesOf('heartbeat')
+        .some(
+          ({ metrics, surface }) => metrics?.errors_total.surface_unavailable === 1 && !surface?.attached,
+        ),
+    )
+  })
+
+  test('that cannot be written does not stop the daemon', async () => {
+    const world = await readyDaemon({
+      daemon: {
+        writeMetrics: () => {
+          throw new Error('disk full')
+        },
+      },
+    })
+    world.hub.push()
+    await world.first.rung(1)
+  })
+})
+
+describe('a hub', () => {
+  test('that lists nothing in time is pending_reconcile_failed, and is tried again', async () => {
+    const clock = fakeClock()
+    const world = await daemonWorld({ daemon: { clock } })
+    world.hub.answersPeeks = false
+    await world.daemon.start()
+    await clock.advance(0)
+    await eventually('RECONCILING', () => world.status().state === 'RECONCILING')
+    await clock.advance(LIMITS.reconcile_timeout_ms)
+    expect(world.status()).toMatchObject({
+      state: 'DISCONNECTED',
+      connected: false,
+      last_error_class: 'pending_reconcile_failed',
+    })
+    world.hub.answersPeeks = true
+    await clock.advance(LIMITS.reconnect_max_ms)
+    await world.connected()
+  })
+
+  test('that refuses to list is pending_reconcile_failed', async () => {
+    const world = await daemonWorld()
+    world.hub.answersPeeks = false
+    await world.daemon.start()
+    await eventually('the question', () => world.hub.framesOf('pending.peek').length === 1)
+    const id = world.hub.framesOf('pending.peek')[0]?.id ?? ''
+    const refusal = toProblem(new TurnbellError('store_unavailable', { detail: 'disk full' }), 'x')
+    world.hub.send({ ...refusal, type: 'error', id })
+    await eventually('the error', () => world.status().last_error_class === 'pending_reconcile_failed')
+  })
+
+  test('that is not there is tried again and again, and found', async () => {
+    const world = await daemonWorld()
+    await world.hub.close()
+    await world.daemon.start()
+    await eventually('the failure', () => world.status().last_error_class === 'ws_connect_failed')
+    expect(world.status()).toMatchObject({ state: 'DISCONNECTED', last_heartbeat_age_s: null })
+  })
+
+  test.each(['wrap', 'remove'])('that announces %s ends the daemon cleanly', async (reason) => {
+    const world = await readyDaemon()
+    world.hub.send({ type: 'lifecycle.shutdown', reason })
+    await eventually('the end', () => world.stops.length === 1)
+    expect(world.stops).toEqual([{ kind: 'lifecycle', detail: reason }])
+  })
+
+  test('that stops itself ends nothing: the daemon waits for the next one', async () => {
+    const world = await readyDaemon()
+    world.hub.send({ type: 'lifecycle.shutdown', reason: 'stopping' })
+    world.hub.closeLinks()
+    await eventually('the next link', () => world.hub.framesOf('hello').length === 2)
+    await world.connected()
+    expect(world.stops).toEqual([])
+  })
+
+  test('that says the persona is wrapped ends the daemon, on the link or at the door', async () => {
+    const refusal = toProblem(new TurnbellError('persona_wrapped', { detail: 'ada is wrapped' }), 'x')
+    const onLink = await daemonWorld()
+    onLink.hub.welcomes = false
+    await onLink.daemon.start()
+    await eventually('hello', () => onLink.hub.framesOf('hello').length === 1)
+    onLink.hub.send({ ...refusal, type: 'error' })
+    await eventually('the end', () => onLink.stops.length === 1)
+    const atDoor = await daemonWorld()
+    atDoor.hub.tokenRefusal = { status: 409, body: refusal }
+    await atDoor.daemon.start()
+    await eventually('the end', () => atDoor.stops.length === 1)
+    expect([...onLink.stops, ...atDoor.stops]).toEqual([
+      { kind: 'lifecycle', detail: 'ada is wrapped' },
+      { kind: 'lifecycle', detail: 'ada is wrapped' },
+    ])
+  })
+
+  test('that gave the registration to another daemon ends this one', async () => {
+    const world = await readyDaemon()
+    world.hub.closeLinks(4409, 'stale')
+    await eventually('the end', () => world.stops.length === 1)
+    expect(world.stops).toMatchObject([{ kind: 'replaced' }])
+  })
+
+  test('that sends frames out of nowhere moves nothing', async () => {
+    const world = await readyDaemon()
+    world.hub.send({ type: 'pending', id: 'nobody asked', signals: [], total: 99, as_of_seq: 9 })
+    world.hub.send({ type: 'pong' })
+    world.hub.send({ type: 'result', id: 4 })
+    world.hub.send({
+      type: 'event',
+      id: 'e',
+      channel: 'global',
+      event: 'x',
+      data: null,
+      timestamp: '2026-01-01T00:00:00.000Z',
+    })
+    world.hub.push('bob')
+    world.hub.push('ada')
+    await world.first.rung(1)
+    expect(world.status()).toMatchObject({ state: 'CONNECTED', last_error_class: null })
+    expect(world.first.bells).toHaveLength(1)
+  })
+})
+
+describe('stopping', () => {
+  test('twice is stopping once, and nothing is left armed', async () => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock } })
+    await Promise.all([world.daemon.stop(), world.daemon.stop()])
+    await clock.advance(1_000)
+    expect(clock.armed()).toBe(0)
+  })
+})
