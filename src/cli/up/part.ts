@@ -79,7 +79,7 @@ export function startPart(needs: PartNeeds): Part {
     while (!released && processAlive(pid)) await pause(ADOPTED_POLL_MS)
     if (released) return 'over'
     if (needs.leftCleanly()) {
-      change({ state: 'stopped', pid: null, note: 'was stopped' })
+      change({ state: 'stopped', pid: null, note: null })
       return 'over'
     }
     change({ state: 'starting', pid: null, restarts: view.restarts + 1, note: 'died; it is started again' })
@@ -105,10 +105,10 @@ export function startPart(needs: PartNeeds): Part {
     const next = afterExit(exit, failures)
     switch (next.kind) {
       case 'stopped':
-        change({ state: 'stopped', pid: null, note: 'was stopped' })
+        change({ state: 'stopped', pid: null, note: null })
         return 'over'
       case 'failed':
-        change({ state: 'failed', pid: null, note: own.said() || describeExit(exit) })
+        change({ state: 'failed', pid: null, note: inShort(own.said()) || describeExit(exit) })
         return 'over'
       case 'adopt':
         return adoptOther(own.said())
@@ -131,7 +131,7 @@ export function startPart(needs: PartNeeds): Part {
       if ((await needs.find()) !== null) return 'again'
       await pause(POLL_MS)
     }
-    if (!released) change({ state: 'failed', pid: null, ours: false, note: said })
+    if (!released) change({ state: 'failed', pid: null, ours: false, note: inShort(said) })
     return 'over'
   }
 
@@ -158,4 +158,9 @@ export function startPart(needs: PartNeeds): Part {
 }
 
 const SHORT_LENGTH_MAX = 300
-const inShort = (text: string) => text.replace(/\s+/g, ' ').slice(0, SHORT_LENGTH_MAX)
+
+/** Its last words in one line, without the line that only said that it was ready. */
+function inShort(text: string): string {
+  const words = text.split('\n').filter((line) => !/^turnbell \w+ ready /.test(line))
+  return words.join(' ').replace(/\s+/g, ' ').trim().slice(0, SHORT_LENGTH_MAX)
+}

@@ -58,7 +58,7 @@ function world(options: { found?: number | null; leftCleanly?: boolean } = {}) {
         pid: 1_000 + started.length,
         exited,
         exit: () => ended,
-        said: () => 'what it\nsaid',
+        said: () => 'turnbell daemon ready ada /x\nwhat it\n  said',
         kill: (os_signal) => void killed.push(os_signal),
       }
     },
@@ -131,7 +131,7 @@ describe('a part of up', () => {
     await clock.advance(0)
     last()?.end(exit(78))
     await clock.advance(LIMITS.process_restart_max_ms)
-    expect(part.view()).toMatchObject({ state: 'failed', note: 'what it\nsaid' })
+    expect(part.view()).toMatchObject({ state: 'failed', note: 'what it said' })
     expect(started).toHaveLength(1)
   })
 
