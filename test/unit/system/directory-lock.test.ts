@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
+import { bundle } from '../../support/bundle.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const HOLDER = path.join(import.meta.dirname, '../../support/lock-holder.mjs')
+
+const take = (lock: string) => lockDirectory({ lock, what: 'the daemon of ada', onLost() {} })
+
+async function holder(lock: string, module: string): Promise<{ child: ChildProcess; said: string }> {
+  const child = spawn(process.execPath, [HOLDER, module, lock], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, said: said.toString().trim() }
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}
+
+async function scene() {
+  const directory = temporaryDirectory()
+  return {
+    lock: path.join(directory, 'lock'),
+    module: await bundle('src/system/directory-lock.ts', directory),
+    directory,
+  }
+}
+
+describe('the lock', () => {
+  test('has one holder; the second is refused with its pid, and gets it after the release', async () => {
+    const { lock, directory } = await scene()
+    const first = await take(lock)
+    expect(lockHolder(lock)).toBe(process.pid)
+    await expect(take(lock)).rejects.toMatchObject({
+      code: 'already_running',
+      detail: expect.stringContaining(String(process.pid)) as string,
+    })
+    await first.release()
+    await first.release()
+    expect(fs.readdirSync(directory).filter((name) => name.startsWith('lock'))).toEqual([])
+    expect(lockHolder(lock)).toBeNull()
+    await (await take(lock)).release()
+  })
+
+  test('is held against another process', async () => {
+    const { lock, module } = await scene()
+    const other = await holder(lock, module)
+    expect(other.said).toBe('held')
+    await expect(take(lock)).rejects.toMatchObject({
+      detail: expect.stringContaining(`pid ${other.child.pid}`) as string,
+    })
+  })
+
+  test('of a process that was killed is free at once', async () => {
+    const { lock, module } = await scene()
+    const { child } = await holder(lock, module)
+    await killed(child)
+    expect(fs.existsSync(lock)).toBe(true)
+    await (await take(lock)).release()
+  })
+
+  test('of a process that is stopped, and looks stale, is still its', async () => {
+    const { lock, module } = await scene()
+    const { child } = await holder(lock, module)
+    child.kill('SIGSTOP')
+    fs.utimesSync(lock, 0, 0)
+    await expect(take(lock)).rejects.toMatchObject({ code: 'already_running' })
+  })
+
+  test.skipIf(process.platform !== 'linux')('is not held by a later process with the same pid', async () => {
+    const { lock, module } = await scene()
+    const { child } = await holder(lock, module)
+    await killed(child)
+    fs.writeFileSync(`${lock}.owner`, JSON.stringify({ pid: process.ppid, started: 'another boot:1' }))
+    await (await take(lock)).release()
+  })
+
+  test.each([['nonsense'], ['{}'], ['{"pid":"7"}'], ['']])(
+    'with an owner file that says %j is free',
+    async (text) => {
+      const { lock } = await scene()
+      fs.mkdirSync(lock)
+      fs.writeFileSync(`${lock}.owner`, text)
+      await (await take(lock)).release()
+    },
+  )
+
+  test('that six processes want after a kill is taken by exactly one', async () => {
+    const { lock, module } = await scene()
+    const { child } = await holder(lock, module)
+    await killed(child)
+    const racers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => holder(lock, module)))
+    const said = racers.map((racer) => racer.said.split(' ')[0]).sort()
+    expect(said).toEqual(['held', 'refused', 'refused', 'refused', 'refused', 'refused'])
+    const winner = racers.find((racer) => racer.said === 'held')
+    expect(lockHolder(lock)).toBe(winner?.child.pid)
+  })
+})

@@ -1,0 +1,120 @@
+import { duplexPair } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { Json } from '../../../src/contracts/ids.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { RpcHandlers, RpcParams } from '../../../src/ports/rpc.ts'
+import { createRpcPeer } from '../../../src/system/rpc-peer.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
+
+function pair(answer: (method: string, params: RpcParams) => Json | Promise<Json> = () => null) {
+  const clock = fakeClock()
+  const [here, there] = duplexPair()
+  const seen = { bugs: [] as unknown[], closed: [] as string[] }
+  const handlers = (name: string): RpcHandlers => ({
+    onRequest: answer,
+    onClose: () => seen.closed.push(name),
+    onBug: (error) => seen.bugs.push(error),
+  })
+  const asker = createRpcPeer(here, () => handlers('asker'), clock)
+  const answerer = createRpcPeer(there, () => handlers('answerer'), clock)
+  return { asker, answerer, clock, here, there, seen }
+}
+
+describe('two peers', () => {
+  test('ask each other over one stream', async () => {
+    const { asker, answerer } = pair((method, params) => ({ method, ...params }))
+    await expect(asker.request('one', { n: 1 }, 1_000)).resolves.toEqual({ method: 'one', n: 1 })
+    await expect(answerer.request('two', { n: 2 }, 1_000)).resolves.toEqual({ method: 'two', n: 2 })
+  })
+
+  test('carry a refusal with its code and hint', async () => {
+    const { asker, seen } = pair(() => {
+      throw new TurnbellError('identity_mismatch', { detail: 'not yours', hint: 'ask elsewhere' })
+    })
+    await expect(asker.request('x', {}, 1_000)).rejects.toMatchObject({
+      code: 'identity_mismatch',
+      detail: 'not yours',
+      hint: 'ask elsewhere',
+    })
+    expect(seen.bugs).toEqual([])
+  })
+
+  test('answer a bug as internal, without its message, and keep it for the log', async () => {
+    const { asker, seen } = pair(() => Promise.reject(new Error('secret')))
+    await expect(asker.request('x', {}, 1_000)).rejects.toMatchObject({ code: 'internal' })
+    await expect(asker.request('x', {}, 1_000)).rejects.not.toThrow(/secret/)
+    expect(seen.bugs).toHaveLength(2)
+  })
+
+  test('give an unanswered question up after its time, and ignore the answer that comes late', async () => {
+    let answerNow: (value: Json) => void = () => {}
+    const { asker, clock } = pair(() => new Promise<Json>((resolve) => (answerNow = resolve)))
+    const asked = asker.request('x', {}, 1_000)
+    const refused = expect(asked).rejects.toMatchObject({ code: 'timed_out' })
+    await clock.advance(1_000)
+    await refused
+    answerNow('late')
+    await atRest()
+  })
+
+  test('give every open question up when the stream ends, and tell it once', async () => {
+    const { asker, there, seen } = pair(() => new Promise<Json>(() => {}))
+    const asked = asker.request('x', {}, 60_000)
+    const refused = expect(asked).rejects.toMatchObject({ code: 'daemon_unreachable' })
+    await atRest()
+    there.end()
+    await refused
+    await atRest()
+    expect(seen.closed.sort()).toEqual(['answerer', 'asker'])
+    await expect(asker.request('y', {}, 1_000)).rejects.toMatchObject({ code: 'daemon_unreachable' })
+  })
+
+  test('write what is owed before they close, and do not tell their own end', async () => {
+    const { asker, answerer, seen } = pair(() => 'the answer')
+    const asked = asker.request('x', {}, 1_000)
+    await atRest()
+    answerer.close()
+    answerer.close()
+    await expect(asked).resolves.toBe('the answer')
+    await atRest()
+    expect(seen.closed).toEqual(['asker'])
+  })
+
+  test('cut off one that does not read the goodbye', async () => {
+    const { answerer, clock, there } = pair()
+    answerer.close()
+    await clock.advance(LIMITS.rpc_close_grace_ms)
+    expect(there.destroyed).toBe(true)
+    expect(clock.armed()).toBe(0)
+  })
+
+  test('leave at most so many requests unanswered', async () => {
+    const { asker } = pair(() => new Promise<Json>(() => {}))
+    const asked = Array.from({ length: LIMITS.rpc_in_flight_max }, () => asker.request('x', {}, 60_000))
+    for (const open of asked) open.catch(() => {})
+    await expect(asker.request('one more', {}, 60_000)).rejects.toMatchObject({ code: 'limit_reached' })
+  })
+
+  test('take answers to nothing for nothing', async () => {
+    const { here, asker } = pair(() => 'fine')
+    here.write(
+      '{"jsonrpc":"2.0","id":99,"result":1}\n{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}\n',
+    )
+    await expect(asker.request('x', {}, 1_000)).resolves.toBe('fine')
+  })
+
+  test('understand a message whatever pieces it comes in', async () => {
+    const { here, there } = pair((_, params) => params['text'] ?? null)
+    let heard = ''
+    here.on('data', (chunk: Buffer) => (heard += chunk.toString('utf8')))
+    const line = Buffer.from(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { text: 'Grüße 🔔' } })}\n`,
+    )
+    for (const byte of line) here.write(Uint8Array.of(byte))
+    await atRest()
+    await atRest()
+    expect(heard).toContain('Grüße 🔔')
+    there.destroy()
+  })
+})
