@@ -120,12 +120,6 @@ test('nothing is lost and nothing is said twice, whatever is killed', async () =
     accepted.add(receipt.signal_id)
   }
 
-  for (let number = 0, burst = 0; number < SIGNALS; number += BURST, burst += 1) {
-    const chaos = burst % KILL_EVERY === KILL_EVERY - 1 ? killSomething() : Promise.resolve()
-    await Promise.all([...Array.from({ length: BURST }, (_, offset) => send(number + offset)), chaos])
-  }
-  expect(accepted.size).toBe(SIGNALS)
-
   const entries = (persona: Persona): LogEntry[] =>
     fs.existsSync(logOf(persona))
       ? fs
@@ -134,6 +128,18 @@ test('nothing is lost and nothing is said twice, whatever is killed', async () =
           .filter(Boolean)
           .map((line) => JSON.parse(line) as LogEntry)
       : []
+  const turnsBegun = () => PERSONAS.flatMap(entries).filter((entry) => entry.kind === 'turn_started').length
+
+  for (let number = 0, burst = 0; number < SIGNALS; number += BURST, burst += 1) {
+    const chaos = burst % KILL_EVERY === KILL_EVERY - 1 ? killSomething() : undefined
+    const before = turnsBegun()
+    await Promise.all([...Array.from({ length: BURST }, (_, offset) => send(number + offset)), chaos])
+    // The agents must get a chance between two kills, else only the senders would be tried.
+    if (chaos !== undefined)
+      await eventually('a turn begins after the kill', () => turnsBegun() > before, 60_000)
+  }
+  expect(accepted.size).toBe(SIGNALS)
+
   const drained = () => PERSONAS.flatMap(entries).filter((entry) => entry.kind === 'drained')
   await eventually(
     'every accepted signal is drained',
