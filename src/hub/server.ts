@@ -75,7 +75,11 @@ export async function listen(
     }
   })
 
-  const port = await bind(server, settings)
+  const port = await bind(server, settings).catch(async (error: unknown) => {
+    // Its timers would keep the process alive.
+    await app.stop()
+    throw error
+  })
   own.list = ownHosts(settings, port)
   const scheme = settings.tls ? 'https' : 'http'
   let stopped: Promise<{ cut_off: boolean }> | null = null
