@@ -51,7 +51,7 @@ export const LIMITS = {
   heartbeat_interval_ms: 10_000,
   /** Three missed heartbeats. Must stay above 2 x heartbeat_interval_ms. */
   registration_expire_ms: 30_000,
-  personas_max: 1_000,
+  personas_max: 20_000,
 
   // WebSocket
   frame_bytes_max: 256 * 1024,

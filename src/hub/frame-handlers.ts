@@ -22,6 +22,8 @@ export interface FrameNeeds {
   ids: Ids
   /** Calls that are not answered yet; the hub waits for them when it stops. */
   underway: Set<Promise<unknown>>
+  /** No new calls any more; those that run may end. */
+  isStopping(): boolean
 }
 
 type Proven = Link & { member: Member }
@@ -103,6 +105,9 @@ const HANDLERS: Handlers = {
   },
 
   call(needs, link, frame) {
+    if (needs.isStopping()) {
+      throw new TurnbellError('hub_stopping', { detail: 'The hub takes no new calls.' })
+    }
     if (link.calls_underway >= LIMITS.calls_underway_max) {
       throw new TurnbellError('limit_reached', {
         detail: `A link has at most ${LIMITS.calls_underway_max} calls underway.`,

@@ -171,6 +171,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ clock, ids, log },
     dispatch: (request) => kernel.dispatch(request),
     lastEventSeq: () => last_event_seq,
+    isStopping: () => state === 'stopping',
     counted: (what) => metrics.counted(what),
   })
 

@@ -12,7 +12,7 @@ import { systemClock as clock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { prepareHome, resolveHome, type Home } from '../system/home.ts'
-import type { HubPid } from '../system/hub-address.ts'
+import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
@@ -20,6 +20,7 @@ import { createHub, type Hub } from './hub.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { printProblem } from './problem-output.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
+import { serveOverStdio, stdioPersona } from './stdio.ts'
 
 const FLAGS = {
   host: { type: 'string' },
@@ -29,6 +30,8 @@ const FLAGS = {
   'tls-key': { type: 'string' },
   'behind-proxy': { type: 'boolean' },
   repair: { type: 'boolean' },
+  stdio: { type: 'boolean' },
+  persona: { type: 'string' },
   home: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -46,6 +49,9 @@ const HELP = `usage: turnbell hub [options]
   --tls-key FILE       private key, PEM
   --behind-proxy       a proxy in front ends TLS; allows an open address without it
   --repair             set damaged journal lines aside instead of refusing to start
+  --stdio              speak MCP on stdin and stdout as well, for --persona NAME (or
+                       TURNBELL_PERSONA); the ready line then goes to stderr, and the
+                       hub stops when stdin ends
   --home DIR           instead of TURNBELL_HOME or ~/.turnbell
   --json               a refusal as a problem object on stdout
 
@@ -97,22 +103,17 @@ async function start(
   opened: Opened,
   open: typeof openStores,
 ): Promise<void> {
+  const persona = flags.stdio === true ? stdioPersona(flags.persona ?? process.env['TURNBELL_PERSONA']) : null
   const logs = (opened.logs = openHubLogs(home, config.log.level, clock))
   const { log } = logs
-  const leave = leaveOnce(home, opened)
-  // A bug: what was promised is on disk, and a supervisor starts us again.
-  process.on('uncaughtException', (err) => {
-    log.error({ err }, 'an uncaught exception ends the hub')
-    logs.flush()
-    process.exit(EXIT.failed)
-  })
-  opened.lock = await lockDirectory({
-    lock: home.hub_lock,
-    what: 'A hub',
-    onLost: (err) => {
-      log.error({ err }, 'the lock of this home was taken away; the hub stops')
-      leave(EXIT.failed)
-    },
+  const leaving = leaver(home, opened)
+  const { leave } = leaving
+  whenThingsBreak(logs)
+  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(os_signal, () => leave(EXIT.done))
+  opened.lock = await lockHome(home, (err) => {
+    log.error({ err }, 'the lock of this home was taken away; the hub stops')
+    leave(EXIT.failed)
   })
   const secrets = ensureSecrets(home)
   const ids = createIds(clock, systemRandom)
@@ -130,17 +131,52 @@ async function start(
   const server = (opened.server = await listen(hub, listenSettings(config), own, VERSION, clock))
   await hub.start()
   writePid(home, { pid: process.pid, url: server.url, started_at: timestamp(clock) })
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) process.on(os_signal, () => leave(EXIT.done))
   log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
-  process.stdout.write(`turnbell hub ready ${server.url}\n`)
+  const ready = `turnbell hub ready ${server.url}\n`
+  if (persona === null) process.stdout.write(ready)
+  else {
+    process.stderr.write(ready)
+    const { operator_token } = secrets
+    const streams = { input: process.stdin, output: process.stdout }
+    serveOverStdio({
+      ...{ url: server.url, persona, operator_token, version: VERSION, ids, clock, log, streams },
+      onClose: () => leave(EXIT.done),
+    })
+  }
+  leaving.started()
 }
 
-/** Stops everything and ends the process; a second call while it stops is one stop. */
-function leaveOnce(home: Home, opened: Opened): (code: number) => void {
-  let leaving = false
-  return (code) => {
-    if (leaving) return
-    leaving = true
+/** One hub per home. The refusal names the process that holds it, and where that one answers. */
+async function lockHome(home: Home, onLost: (error: Error) => void): Promise<DirectoryLock> {
+  try {
+    return await lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost })
+  } catch (error) {
+    const other = runningHub(home)
+    if (!(error instanceof TurnbellError) || other === null) throw error
+    throw new TurnbellError('already_running', {
+      detail: `${error.detail}, and answers at ${other.url}`,
+      hint: `Use that hub, or stop it first (kill ${other.pid}), or choose another home with --home.`,
+      cause: error,
+    })
+  }
+}
+
+function whenThingsBreak(logs: HubLogs): void {
+  // A bug: what was promised is on disk, and a supervisor starts us again.
+  process.on('uncaughtException', (err) => {
+    logs.log.error({ err }, 'an uncaught exception ends the hub')
+    logs.flush()
+    process.exit(EXIT.failed)
+  })
+  // Whoever read our output may be gone; the hub serves others, too.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+}
+
+/** Stops everything and ends the process, once. Asked while the hub still starts, it waits for that. */
+function leaver(home: Home, opened: Opened): { leave: (code: number) => void; started: () => void } {
+  let asked: number | null = null
+  let running = false
+  const go = (code: number) => {
     opened.logs?.log.info({}, 'stopping')
     closeAll(home, opened).then(
       () => process.exit(code),
@@ -150,6 +186,17 @@ function leaveOnce(home: Home, opened: Opened): (code: number) => void {
         process.exit(EXIT.failed)
       },
     )
+  }
+  return {
+    leave(code) {
+      if (asked !== null) return
+      asked = code
+      if (running) go(code)
+    },
+    started() {
+      running = true
+      if (asked !== null) go(asked)
+    },
   }
 }
 

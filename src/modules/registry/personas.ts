@@ -44,9 +44,17 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
   const { records, registrations, clock } = needs
   const projects = await openProjects(needs)
   const personas = new Map<Identity, Persona>()
+  /** All but the removed ones. */
+  let present = 0
+  const put = (persona: Persona) => {
+    const before = personas.get(persona.identity)
+    if (before !== undefined && before.state !== 'removed') present -= 1
+    if (persona.state !== 'removed') present += 1
+    personas.set(persona.identity, persona)
+  }
   for (const { id, body } of await records.list(KIND)) {
     const parsed = Persona.safeParse(body)
-    if (parsed.success) personas.set(parsed.data.identity, parsed.data)
+    if (parsed.success) put(parsed.data)
     else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
   }
 
@@ -65,7 +73,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
 
   const keep = async (persona: Persona): Promise<Persona> => {
     await records.put(KIND, persona.identity, persona as RecordBody)
-    personas.set(persona.identity, persona)
+    put(persona)
     needs.changed(persona)
     return persona
   }
@@ -75,8 +83,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     surface: SurfaceKind,
     project_id: string | undefined,
   ): Promise<Persona> => {
-    const taken = [...personas.values()].filter((persona) => persona.state !== 'removed').length
-    if (taken >= LIMITS.personas_max) {
+    if (present >= LIMITS.personas_max) {
       throw new TurnbellError('limit_reached', {
         detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
         hint: 'Remove one with `turnbell persona remove NAME`.',

@@ -1,0 +1,52 @@
+/** `turnbell hub --stdio`: the hub itself serves one MCP client on stdin and stdout, through its own door. */
+import type { Readable, Writable } from 'node:stream'
+import { TurnbellError } from '../contracts/errors.ts'
+import { Identity } from '../contracts/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Ids } from '../ports/random.ts'
+import { createBridge } from '../transports/bridge/bridge.ts'
+import { stdioLines } from '../transports/bridge/stdio-lines.ts'
+import { createUpstream } from '../transports/bridge/upstream.ts'
+import { INSTRUCTIONS } from '../transports/mcp/instructions.ts'
+
+export interface StdioOptions {
+  url: string
+  persona: Identity
+  operator_token: string
+  version: string
+  streams: { input: Readable; output: Writable }
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** The client has gone. */
+  onClose(): void
+}
+
+export function stdioPersona(name: string | undefined): Identity {
+  const identity = Identity.safeParse(name)
+  if (identity.success) return identity.data
+  throw new TurnbellError('usage_invalid', {
+    detail:
+      name === undefined
+        ? '--stdio: no persona is named.'
+        : `--stdio: ${JSON.stringify(name)} is no persona's name.`,
+    hint: 'Say for whom: `turnbell hub --stdio --persona NAME`, or set TURNBELL_PERSONA.',
+  })
+}
+
+export function serveOverStdio(options: StdioOptions): void {
+  const { url, persona, operator_token, version, streams, clock, ids, log } = options
+  const run = `mcp-${ids.next()}`
+  const session_id = () => run
+  const upstream = createUpstream({
+    ...{ identity: persona, session_id, version, clock, log, query: '' },
+    locate: () => url,
+    operatorToken: () => operator_token,
+  })
+  createBridge({
+    ...{ upstream, session_id, instructions: INSTRUCTIONS, version, ids, log },
+    transport: stdioLines(streams.input, streams.output),
+    onClose: () => options.onClose(),
+  })
+}
