@@ -1,9 +1,8 @@
 /**
- * Writes what is derived from the declarations: the published JSON Schemas. `--check` compares
- * instead of writing and fails on a difference.
+ * Writes what is derived from the declarations: the published JSON Schemas, the OpenAPI document and the
+ * reference. `--check` compares instead of writing and fails on a difference.
  */
 import fs from 'node:fs'
-import path from 'node:path'
 import { z } from 'zod'
 import { Config } from '../src/contracts/config.ts'
 import {
@@ -19,6 +18,11 @@ import { Doorbell } from '../src/contracts/doorbell.ts'
 import { Problem } from '../src/contracts/errors.ts'
 import { ClientFrame, HubFrame } from '../src/contracts/frames.ts'
 import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/signal.ts'
+import { FACADES } from '../src/facades/all.ts'
+import { projectDocs } from '../src/kernel/project-docs.ts'
+import { projectOpenApi } from '../src/kernel/project-http.ts'
+import { createRegistry } from '../src/kernel/registry.ts'
+import { FIXED_ROUTES } from '../src/transports/http/routes.ts'
 
 const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   config: { schema: Config, io: 'input' },
@@ -39,17 +43,26 @@ const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   'signal-view': { schema: SignalView, io: 'output' },
 }
 
-const directory = path.resolve('docs/schemas')
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
+const registry = createRegistry(FACADES)
+const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string }
+
+const files = new Map<string, string>([
+  ['docs/reference.md', projectDocs(registry)],
+  ['docs/schemas/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
+])
+for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
+  files.set(`docs/schemas/${name}.schema.json`, json(z.toJSONSchema(schema, { io, unrepresentable: 'any' })))
+}
+
 const check = process.argv.includes('--check')
 const stale: string[] = []
 
-fs.mkdirSync(directory, { recursive: true })
-for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
-  const file = path.join(directory, `${name}.schema.json`)
-  const text = `${JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' }), null, 2)}\n`
+fs.mkdirSync('docs/schemas', { recursive: true })
+for (const [file, text] of files) {
   const current = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
   if (current === text) continue
-  if (check) stale.push(path.relative('.', file))
+  if (check) stale.push(file)
   else fs.writeFileSync(file, text)
 }
 if (stale.length > 0) {

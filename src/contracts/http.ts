@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HubEvent } from './events.ts'
 import { Problem } from './errors.ts'
-import { Json, RegistrationKind } from './ids.ts'
+import { Json } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 export const Health = z.object({
@@ -10,7 +10,8 @@ export const Health = z.object({
   version: z.string(),
   uptime_s: z.number(),
   tool_count: z.number().int(),
-  connected: z.record(RegistrationKind, z.number().int()),
+  /** Counted apart: a daemon is no agent. */
+  connected: z.object({ agent: z.number().int(), daemon: z.number().int(), observer: z.number().int() }),
 })
 export type Health = z.infer<typeof Health>
 

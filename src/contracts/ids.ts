@@ -51,4 +51,9 @@ export type Timestamp = z.infer<typeof Timestamp>
 export type Seq = number
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
-export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>
+/** As `z.json()`, but named, so that published schemas refer to it instead of repeating it. */
+export const Json: z.ZodType<Json> = z
+  .lazy(() =>
+    z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(Json), z.record(z.string(), Json)]),
+  )
+  .meta({ id: 'Json' })

@@ -80,6 +80,7 @@ const ALWAYS: readonly ErrorCode[] = [
 /** OpenAPI 3.1: its schemas are JSON Schema 2020-12, so zod's are taken as they are. */
 export function projectOpenApi(registry: Registry, version: string, fixed: readonly FixedRoute[]): object {
   const paths: Record<string, Record<string, unknown>> = {}
+  const shared: Record<string, unknown> = { Problem: jsonSchema(Problem, 'output') }
   const add = (path: string, method: string, operation: object) => {
     paths[path] = { ...paths[path], [method]: operation }
   }
@@ -88,7 +89,7 @@ export function projectOpenApi(registry: Registry, version: string, fixed: reado
     add(routeOf(found), 'post', actionOperation(found, 'post'))
     if (!found.action.mutates) add(routeOf(found), 'get', actionOperation(found, 'get'))
   }
-  return {
+  return withSharedSchemas(shared, {
     openapi: '3.1.0',
     info: {
       title: 'turnbell hub',
@@ -102,9 +103,32 @@ export function projectOpenApi(registry: Registry, version: string, fixed: reado
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-      schemas: { Problem: jsonSchema(Problem, 'output') },
+      schemas: shared,
     },
+  })
+}
+
+/**
+ * What a schema defines for itself must be found from the root of the document: its definitions move to
+ * the components, and their references follow.
+ */
+function withSharedSchemas(shared: Record<string, unknown>, document: object): object {
+  const moved = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(moved)
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value as JsonSchema).flatMap(([key, part]): [string, unknown][] => {
+      if (key === '$defs') {
+        for (const [name, definition] of Object.entries(part as JsonSchema))
+          shared[name] ??= moved(definition)
+        return []
+      }
+      if (key === '$ref') return [[key, String(part).replace('#/$defs/', '#/components/schemas/')]]
+      return [[key, moved(part)]]
+    })
+    return Object.fromEntries(entries)
   }
+  const { components, ...rest } = document as { components: object }
+  return { ...(moved(rest) as object), components: { ...components, schemas: moved(shared) } }
 }
 
 function routeOf({ facade, name }: Found): string {

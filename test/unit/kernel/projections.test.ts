@@ -24,8 +24,10 @@ const mcp = projectMcp(registry)
 const tokens = (value: unknown) => encode(JSON.stringify(value)).length
 
 const validators = new AjvJsonSchemaValidator()
-const valid = (schema: unknown, value: unknown) =>
-  validators.getValidator(schema as Parameters<typeof validators.getValidator>[0])(value)
+const valid = (schema: unknown, value: unknown, components: unknown = {}) =>
+  validators.getValidator({ ...(schema as object), components } as Parameters<
+    typeof validators.getValidator
+  >[0])(value)
 
 /** A plugin suite as the ledger fears them: twenty facades of their own. */
 const plugins: Facade[] = Array.from({ length: 20 }, (_, n) =>
@@ -259,7 +261,7 @@ describe('the OpenAPI document', () => {
       const schemas = [...bodies, ...answers, ...(operation.parameters ?? [])].map(({ schema }) => schema)
       for (const schema of schemas) {
         if ('$ref' in schema) expect(schema).toEqual({ $ref: '#/components/schemas/Problem' })
-        else expect(() => valid(schema, {})).not.toThrow()
+        else expect(() => valid(schema, {}, document.components)).not.toThrow()
       }
     }
   })
@@ -269,7 +271,8 @@ describe('the OpenAPI document', () => {
       Object.values(operation.requestBody?.content ?? {}),
     )
     for (const { schema, example } of examples)
-      if (example !== undefined) expect(valid(schema, example)).toMatchObject({ valid: true })
+      if (example !== undefined)
+        expect(valid(schema, example, document.components)).toMatchObject({ valid: true })
     const problem = toProblem(new TurnbellError('queue_full', { detail: 'x' }), 'I')
     expect(valid(document.components.schemas['Problem'], problem)).toMatchObject({ valid: true })
     expect(valid(document.components.schemas['Problem'], { title: 'x' })).toMatchObject({ valid: false })
