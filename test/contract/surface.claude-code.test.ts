@@ -1,0 +1,59 @@
+/** The Claude Code adapter: its session is played by hook events, a registry and an inbox. */
+import { claudeSurface } from '../../adapters/claude-code/claude-surface.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { atRest, fakeClock } from '../support/fake-clock.ts'
+import { turnEvent } from '../support/turn-events.ts'
+import { describeSurface, type PlaceMode } from '../suites/surface.suite.ts'
+
+describeSurface('claude-code', { takes: true, receipts: true }, async (host) => {
+  const clock = fakeClock()
+  let mode: PlaceMode = 'takes'
+  /** Texts in the conversation, and those that wait in the inbox for the turn to begin. */
+  const shown: string[] = []
+  let waiting: string[] = []
+
+  const surface = claudeSurface({
+    session_id: 'session-1',
+    clock,
+    log: silentLog,
+    inbox: {
+      async post(text) {
+        if (mode === 'breaks') return 'failed'
+        if (mode === 'gone') return 'unavailable'
+        if (mode === 'delays') await new Promise<void>((resolve) => clock.after(1_500, resolve))
+        if (mode === 'swallows') return 'sent'
+        shown.push(text)
+        waiting.push(...(mode === 'duplicates' ? [text, text] : [text]))
+        return 'sent'
+      },
+    },
+  })
+  surface.open(host)
+  surface.registryRead({ status: 'idle' })
+  await clock.advance(1_000)
+
+  return {
+    surface,
+    clock,
+    mode: (next) => void (mode = next),
+    rung: () => shown,
+    async beginTurn() {
+      for (const prompt of waiting.length > 0 ? waiting : ['a prompt']) {
+        surface.hookFired(turnEvent('UserPromptSubmit', { prompt }))
+      }
+      waiting = []
+      surface.registryRead({ status: 'busy' })
+      await atRest()
+    },
+    async endTurn() {
+      if ((await surface.status()).turn !== 'busy') return
+      const bell = await surface.stopped(turnEvent('Stop'), () => false)
+      if (bell !== null) {
+        shown.push(bell.text)
+        surface.continuedWith(bell)
+      } else surface.registryRead({ status: 'idle' })
+      await atRest()
+    },
+    close: () => surface.close(),
+  }
+})

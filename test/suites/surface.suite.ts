@@ -1,0 +1,208 @@
+/**
+ * The promises of `ports/surface.ts`, in their order, for every adapter. The place behind the adapter
+ * is played by the test: it can take a bell, swallow it, take its time, show it twice, break, or be gone.
+ */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  type ReportAnswer,
+  RingResult,
+  type SurfaceReport,
+  SurfaceStatus,
+} from '../../src/contracts/control.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+import { doorbell } from '../support/doorbells.ts'
+import { atRest, type FakeClock } from '../support/fake-clock.ts'
+
+export type PlaceMode = 'takes' | 'swallows' | 'delays' | 'duplicates' | 'breaks' | 'gone'
+
+/** An adapter with the place it rings. */
+export interface SurfaceUnderTest {
+  surface: Surface
+  clock: FakeClock
+  /** How the place treats what is rung from now on. */
+  mode(mode: PlaceMode): void
+  /** Texts (or ids) of the bells that came through to the agent. */
+  rung(): string[]
+  /** A turn begins that no bell caused. */
+  beginTurn(): Promise<void>
+  /** Whatever turn there is ends. */
+  endTurn(): Promise<void>
+  close(): void
+}
+
+export interface SurfaceTraits {
+  /** It hands over a bell in the answer to the report at a turn's end. */
+  takes: boolean
+  /** It recognises a bell inside a turn. */
+  receipts: boolean
+}
+
+/** Collects reports; answers those with `take` with what stands ready. */
+export function recordingHost(): SurfaceHost & { reports: SurfaceReport[]; ready: ReportAnswer } {
+  const host = {
+    reports: [] as SurfaceReport[],
+    ready: { doorbell: null } as ReportAnswer,
+    async report(report: SurfaceReport): Promise<ReportAnswer> {
+      host.reports.push(report)
+      if (report.take !== true) return { doorbell: null }
+      const answer = host.ready
+      host.ready = { doorbell: null }
+      return answer
+    },
+  }
+  return host
+}
+
+export function describeSurface(
+  name: string,
+  traits: SurfaceTraits,
+  open: (host: SurfaceHost) => Promise<SurfaceUnderTest>,
+): void {
+  describe(`${name} keeps the promises of a surface`, () => {
+    let host: ReturnType<typeof recordingHost>
+    let under: SurfaceUnderTest
+    beforeEach(async () => {
+      host = recordingHost()
+      under = await open(host)
+    })
+    afterEach(() => under.close())
+
+    /** Rings and lets as much time pass as the daemon would wait. */
+    async function ring(bell = doorbell()): Promise<RingResult> {
+      let answer: RingResult | null = null
+      void under.surface.notify_surface(bell).then((result) => (answer = result))
+      await atRest()
+      for (let waited = 0; answer === null && waited < LIMITS.shim_answer_ms; waited += 100)
+        await under.clock.advance(100)
+      if (answer === null) throw new Error('a ring was not answered before the daemon gave it up')
+      return RingResult.parse(answer)
+    }
+
+    describe('notify_surface', () => {
+      test('puts the bell into the place once, and says no more than that it was sent', async () => {
+        const bell = doorbell()
+        const { accepted, proof } = await ring(bell)
+        expect(accepted).toBe(true)
+        expect(['sent', 'confirmed']).toContain(proof)
+        expect(under.rung()).toEqual([bell.text])
+      })
+
+      test('promises nothing of a place that swallows bells', async () => {
+        under.mode('swallows')
+        const { proof } = await ring()
+        expect(proof).not.toBe('confirmed')
+        expect(under.rung()).toEqual([])
+      })
+
+      test('answers in time for a place that takes its own', async () => {
+        under.mode('delays')
+        await ring()
+      })
+
+      test.each(['breaks', 'gone'] as const)('never throws for a place that %s', async (mode) => {
+        under.mode(mode)
+        const { accepted, proof } = await ring()
+        expect(accepted).toBe(false)
+        expect(['failed', 'unavailable']).toContain(proof)
+      })
+
+      test('is deferred during a turn, and nothing reaches it', async () => {
+        await under.beginTurn()
+        expect(await ring()).toEqual({ accepted: false, proof: 'deferred' })
+        expect(under.rung()).toEqual([])
+      })
+
+      test('keeps no list: what was not rung is not rung later by itself', async () => {
+        await under.beginTurn()
+        await ring()
+        await under.endTurn()
+        under.mode('breaks')
+        await ring()
+        under.mode('takes')
+        await under.endTurn()
+        await under.clock.advance(120_000)
+        expect(under.rung()).toEqual([])
+      })
+
+      test('may be asked again after the next turn', async () => {
+        await ring()
+        await under.beginTurn()
+        await under.endTurn()
+        await ring()
+        expect(new Set(under.rung()).size).toBe(2)
+      })
+    })
+
+    describe('resume_surface', () => {
+      test('binds again: where the turn stands is said anew', async () => {
+        const before = host.reports.length
+        await under.surface.resume_surface()
+        await atRest()
+        expect(host.reports.length).toBeGreaterThan(before)
+        expect(host.reports.at(-1)).toMatchObject(await under.surface.status())
+      })
+    })
+
+    describe('status', () => {
+      test('is the same object as the last report', async () => {
+        await under.beginTurn()
+        const status = SurfaceStatus.parse(await under.surface.status())
+        const { take: _, ...said } = host.reports.at(-1) as SurfaceReport
+        expect(said).toEqual(status)
+      })
+
+      test('tells busy from idle', async () => {
+        expect((await under.surface.status()).turn).toBe('idle')
+        await under.beginTurn()
+        expect((await under.surface.status()).turn).toBe('busy')
+        await under.endTurn()
+        expect((await under.surface.status()).turn).toBe('idle')
+      })
+
+      test('counts every turn that begins, and never back', async () => {
+        const first = (await under.surface.status()).turn_seq
+        for (let turn = 1; turn <= 3; turn++) {
+          await under.beginTurn()
+          expect((await under.surface.status()).turn_seq).toBe(first + turn)
+          await under.endTurn()
+          expect((await under.surface.status()).turn_seq).toBe(first + turn)
+        }
+        const seqs = host.reports.map(({ turn_seq }) => turn_seq)
+        expect(seqs).toEqual([...seqs].sort((a, b) => a - b))
+      })
+    })
+
+    if (traits.takes)
+      test('hands over the bell that the report at a turn end was answered with', async () => {
+        const bell = doorbell()
+        host.ready = { doorbell: bell }
+        await under.beginTurn()
+        const { turn_seq } = await under.surface.status()
+        await under.endTurn()
+        expect(host.reports.filter(({ take }) => take === true)).toHaveLength(1)
+        expect(under.rung()).toEqual([bell.text])
+        expect(await under.surface.status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+      })
+
+    if (traits.receipts)
+      test('gives a receipt once the bell is seen inside a turn, shown twice or not', async () => {
+        under.mode('duplicates')
+        const bell = doorbell()
+        await ring(bell)
+        await under.beginTurn()
+        const receipts = host.reports.filter(({ seen_doorbell_id }) => seen_doorbell_id === bell.doorbell_id)
+        expect(receipts.length).toBeGreaterThan(0)
+        expect(new Set(receipts.map(({ turn_seq }) => turn_seq)).size).toBe(1)
+      })
+
+    if (traits.receipts)
+      test('gives no receipt for a bell that was swallowed', async () => {
+        under.mode('swallows')
+        await ring()
+        await under.beginTurn()
+        await under.endTurn()
+        expect(host.reports.some(({ seen_doorbell_id }) => seen_doorbell_id !== undefined)).toBe(false)
+      })
+  })
+}

@@ -1,0 +1,6 @@
+/** Hook events as the plugin's hooks.json sends them. */
+import { TurnEvent } from '../../adapters/claude-code/turn-events.ts'
+
+export function turnEvent(event: string, fields: Partial<TurnEvent> = {}): TurnEvent {
+  return TurnEvent.parse({ event, session_id: 'session-1', ...fields })
+}

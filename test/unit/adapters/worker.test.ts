@@ -1,0 +1,208 @@
+/** What the worker makes of the client's calls: hooks, drains, and who may make them. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ClaudeSurface } from '../../../adapters/claude-code/claude-surface.ts'
+import { createWorker, type Worker, type WorkerCall } from '../../../adapters/claude-code/worker.ts'
+import type { TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
+import type { Doorbell } from '../../../src/contracts/doorbell.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { doorbell } from '../../support/doorbells.ts'
+
+const DRAIN = 'signals_pending'
+const HUB_TOOL = `mcp__plugin_turnbell_hub__${DRAIN}`
+
+interface Frame {
+  params: { name: string; arguments: Record<string, unknown>; _meta: Record<string, unknown> }
+}
+const FRAMES = JSON.parse(
+  fs.readFileSync(
+    path.resolve(import.meta.dirname, '../../fixtures/claude-code/2.1.329/tool-calls.json'),
+    'utf8',
+  ),
+) as Record<'main' | 'subagent' | 'hook', Frame>
+
+let fired: TurnEvent[]
+let bell: Doorbell | null
+let continued: Doorbell[]
+let confirmed: string[]
+let worker: Worker
+
+function start(respawned = false): void {
+  fired = []
+  bell = null
+  continued = []
+  confirmed = []
+  const surface: Pick<ClaudeSurface, 'hookFired' | 'stopped' | 'continuedWith'> = {
+    hookFired: (event) => void fired.push(event),
+    stopped: async () => bell,
+    continuedWith: (given) => void continued.push(given),
+  }
+  worker = createWorker({
+    surface: surface as ClaudeSurface,
+    confirm: (drain_id) => void confirmed.push(drain_id),
+    respawned,
+    log: silentLog,
+  })
+}
+beforeEach(() => start())
+
+const call = (
+  name: string,
+  args: Record<string, unknown> = {},
+  meta: Record<string, unknown> = {},
+): WorkerCall => ({
+  name,
+  args,
+  meta,
+  signal: new AbortController().signal,
+})
+const hook = (event: string, fields: Record<string, unknown> = {}) =>
+  worker.answer(call('turn_event', { event, session_id: 's1', agent_id: '', ...fields }))
+const announce = (tool_use_id: string, agent_id = '', tool_name = HUB_TOOL) =>
+  hook('PreToolUse', { tool_use_id, agent_id, tool_name })
+const drain = (tool_use_id: string) => worker.answer(call(DRAIN, {}, { 'claudecode/toolUseId': tool_use_id }))
+const refusal = async (answer: Promise<unknown>) => {
+  const error: unknown = await answer.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  return error instanceof TurnbellError ? error.code : error
+}
+
+describe('the frames that the client was seen to send', () => {
+  const asCall = ({ params }: Frame) => call(params.name, params.arguments, params._meta)
+
+  test('a hook is answered with an empty output', async () => {
+    expect(await worker.answer(asCall(FRAMES.hook))).toEqual({})
+  })
+
+  test('a drain of the main agent goes to the hub', async () => {
+    const { params } = FRAMES.main
+    await announce(String(params._meta['claudecode/toolUseId']))
+    expect(await worker.answer(asCall(FRAMES.main))).toBeNull()
+  })
+
+  test('a drain of a subagent is refused, although it looks the same', async () => {
+    const { params } = FRAMES.subagent
+    await announce(String(params._meta['claudecode/toolUseId']), 'a1')
+    expect(await refusal(worker.answer(asCall(FRAMES.subagent)))).toBe('subagent_forbidden')
+  })
+})
+
+describe('a turn event', () => {
+  test('from a model is forged, and refused', async () => {
+    const forged = call('turn_event', { event: 'Stop' }, { 'claudecode/toolUseId': 'toolu_1' })
+    expect(await refusal(worker.answer(forged))).toBe('kind_forbidden')
+    expect(fired).toEqual([])
+  })
+
+  test('of a subagent moves nothing', async () => {
+    await hook('UserPromptSubmit', { agent_id: 'a1' })
+    bell = doorbell()
+    expect(await hook('Stop', { agent_id: 'a1' })).toEqual({})
+    expect(fired).toEqual([])
+  })
+
+  test.each([[{}], [{ event: 7 }], [{ event: 'Stop', session_id: 5 }]])(
+    'in a strange form (%j) is answered and passed over',
+    async (args) => {
+      expect(await worker.answer(call('turn_event', args))).toEqual({})
+      expect(fired).toEqual([])
+    },
+  )
+})
+
+describe('the end of a turn', () => {
+  test('carries the bell that is due, and is a new turn once the answer has left', async () => {
+    bell = doorbell()
+    const stop = call('turn_event', { event: 'Stop', session_id: 's1' })
+    expect(await worker.answer(stop)).toEqual({
+      hookSpecificOutput: { hookEventName: 'Stop', additionalContext: bell.text },
+    })
+    expect(continued).toEqual([])
+    worker.answerWritten(stop)
+    expect(continued).toEqual([bell])
+  })
+
+  test('is silent when none is due', async () => {
+    const stop = call('turn_event', { event: 'Stop', session_id: 's1' })
+    expect(await worker.answer(stop)).toEqual({})
+    worker.answerWritten(stop)
+    expect(continued).toEqual([])
+  })
+
+  test('is no new turn when the client gave the hook up before the answer left', async () => {
+    bell = doorbell()
+    const abort = new AbortController()
+    const stop = { ...call('turn_event', { event: 'Stop', session_id: 's1' }), signal: abort.signal }
+    await worker.answer(stop)
+    abort.abort()
+    worker.answerWritten(stop)
+    expect(continued).toEqual([])
+  })
+})
+
+describe('a drain', () => {
+  test('is confirmed when the client has run the tool', async () => {
+    await announce('toolu_1')
+    await drain('toolu_1')
+    worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' }), 'drain-1')
+    expect(confirmed).toEqual([])
+    await hook('PostToolUse', { tool_use_id: 'toolu_1', tool_name: HUB_TOOL })
+    expect(confirmed).toEqual(['drain-1'])
+    await hook('PostToolUse', { tool_use_id: 'toolu_1', tool_name: HUB_TOOL })
+    expect(confirmed).toEqual(['drain-1'])
+  })
+
+  test('is confirmed at the end of the turn when that hook never came', async () => {
+    worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' }), 'drain-1')
+    await hook('Stop')
+    expect(confirmed).toEqual(['drain-1'])
+  })
+
+  test('of a client that marks no calls is confirmed at once', () => {
+    worker.drainWritten(call(DRAIN), 'drain-1')
+    expect(confirmed).toEqual(['drain-1'])
+  })
+
+  test('the main agent needs no permission for its own queue, a subagent gets none', async () => {
+    const decision = (output: unknown) =>
+      (output as { hookSpecificOutput?: { permissionDecision: string } }).hookSpecificOutput
+        ?.permissionDecision
+    expect(decision(await announce('toolu_1'))).toBe('allow')
+    expect(decision(await announce('toolu_2', 'a1'))).toBe('deny')
+    expect(decision(await announce('toolu_3', '', 'mcp__plugin_turnbell_hub__git'))).toBeUndefined()
+  })
+
+  test('a subagent may use other tools, and is named to the hub', async () => {
+    await announce('toolu_1', 'a1', 'mcp__plugin_turnbell_hub__signals')
+    const other = call('signals', { action: 'send' }, { 'claudecode/toolUseId': 'toolu_1' })
+    expect(await worker.answer(other)).toBeNull()
+    expect(other.meta['agent_id']).toBe('a1')
+  })
+
+  test('that no hook announced is let through where hooks were never seen', async () => {
+    expect(await drain('toolu_1')).toBeNull()
+  })
+
+  test('that was announced to a worker that died is asked for once more', async () => {
+    start(true)
+    expect(await refusal(drain('toolu_1'))).toBe('subagent_forbidden')
+    expect(await drain('toolu_2'), 'no hooks at all: it must not be locked out').toBeNull()
+
+    start(true)
+    await refusal(drain('toolu_1'))
+    await announce('toolu_2', 'a1')
+    expect(await refusal(drain('toolu_2'))).toBe('subagent_forbidden')
+    await announce('toolu_3')
+    expect(await drain('toolu_3')).toBeNull()
+  })
+
+  test('announcements that never came true are forgotten, the oldest first', async () => {
+    for (let n = 0; n < 100; n++) await announce(`toolu_${n}`)
+    expect(await refusal(drain('toolu_0'))).toBe('subagent_forbidden')
+    expect(await drain('toolu_99')).toBeNull()
+  })
+})
