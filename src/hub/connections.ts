@@ -11,11 +11,11 @@ import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 import { ClientFrame, CLOSE } from '../contracts/frames.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
-import type { Clock, Timer } from '../ports/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import { admit, type AdmissionNeeds } from './admission.ts'
 import { handleFrame, type FrameNeeds } from './frame-handlers.ts'
-import { Link, type Member } from './link.ts'
+import { Link, type Member, type Stranger } from './link.ts'
 
 export interface Connections {
   /** Completes an upgrade whose path, host and origin were found good. */
@@ -85,74 +85,86 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     }
   }
 
+  const unproven = (link: Link, detail: string) => {
+    needs.counted('link_refused')
+    refuse(link, new TurnbellError('frame_invalid', { detail, hint: 'Say hello first, within 5 s.' }))
+    link.end(CLOSE.unauthorised, 'hello expected')
+  }
+
+  const first = (link: Link, frame: ClientFrame, { token, due }: Stranger) => {
+    if (frame.type !== 'hello') return unproven(link, `${frame.type} came before hello`)
+    link.stranger = null
+    link.early = []
+    due.cancel()
+    admit(needs, link, frame, token).then(
+      () => {
+        needs.counted('link_accepted')
+        const waiting = link.early ?? []
+        link.early = null
+        for (const next of waiting) if (isProven(link)) handle(link, next)
+      },
+      (error: unknown) => {
+        needs.counted('link_refused')
+        refuse(link, error)
+        link.end(isWrapped(error) ? CLOSE.stale : CLOSE.unauthorised, codeOf(error))
+      },
+    )
+  }
+
+  const onFrame = (link: Link, frame: ClientFrame) => {
+    if (link.stranger !== null) return first(link, frame, link.stranger)
+    if (link.early === null) {
+      if (isProven(link)) handle(link, frame)
+    } else if (link.early.push(frame) > LIMITS.calls_underway_max) {
+      link.end(CLOSE.overloaded, 'frames before welcome')
+    }
+  }
+
+  // Shared by all sockets and told theirs by `this`: closures of its own would cost an idle link more
+  // than everything else the hub knows of it.
+  const linkOf = new WeakMap<WebSocket, Link>()
+  const onMessage = function (this: WebSocket, data: RawData, is_binary: boolean) {
+    const link = linkOf.get(this)
+    if (!link?.open) return
+    link.heard_at = clock.monotonic()
+    needs.counted('frame')
+    const parsed = parseFrame(data, is_binary)
+    if ('frame' in parsed) {
+      link.malformed_in_a_row = 0
+      onFrame(link, parsed.frame)
+    } else malformed(link, parsed.error, parsed.id)
+  }
+  const onHeard = function (this: WebSocket) {
+    const link = linkOf.get(this)
+    if (link) link.heard_at = clock.monotonic()
+  }
+  // Oversize frames and broken framing: `ws` closes the link itself, with the code that fits.
+  const onError = (err: Error) => log.debug({ err: err.message }, 'a link broke')
+  const onClose = function (this: WebSocket) {
+    const link = linkOf.get(this)
+    if (!link) return
+    link.stranger?.due.cancel()
+    const ticket = link.member?.ticket ?? null
+    channels.forget(link)
+    links.remove(link)
+    if (ticket !== null) registrations.close(ticket)
+  }
+
   const onOpen = (socket: WebSocket, token: string | null) => {
-    const link: Link = new Link(socket, clock.monotonic())
+    const link = new Link(socket, clock.monotonic())
+    link.stranger = {
+      token,
+      due: clock.after(LIMITS.hello_timeout_ms, () => {
+        if (link.stranger !== null) unproven(link, 'no hello came in time')
+      }),
+    }
+    linkOf.set(socket, link)
     links.add(link)
-    /** Frames that came while the hello was being looked at; null once it was accepted. */
-    let early: ClientFrame[] | null = null
-    let said_hello = false
-
-    const hello_due: Timer = clock.after(LIMITS.hello_timeout_ms, () => {
-      if (!said_hello) unproven('no hello came in time')
-    })
-    const unproven = (detail: string) => {
-      needs.counted('link_refused')
-      refuse(link, new TurnbellError('frame_invalid', { detail, hint: 'Say hello first, within 5 s.' }))
-      link.end(CLOSE.unauthorised, 'hello expected')
-    }
-
-    const first = (frame: ClientFrame) => {
-      if (frame.type !== 'hello') return unproven(`${frame.type} came before hello`)
-      said_hello = true
-      early = []
-      hello_due.cancel()
-      admit(needs, link, frame, token).then(
-        () => {
-          needs.counted('link_accepted')
-          const waiting = early ?? []
-          early = null
-          for (const next of waiting)
-            if (link.member !== null) handle(link as Link & { member: Member }, next)
-        },
-        (error: unknown) => {
-          needs.counted('link_refused')
-          refuse(link, error)
-          link.end(isWrapped(error) ? CLOSE.stale : CLOSE.unauthorised, codeOf(error))
-        },
-      )
-    }
-
-    const onFrame = (frame: ClientFrame) => {
-      if (!said_hello) return first(frame)
-      if (early !== null) {
-        if (early.push(frame) > LIMITS.calls_underway_max) link.end(CLOSE.overloaded, 'frames before welcome')
-        return
-      }
-      if (link.member !== null) handle(link as Link & { member: Member }, frame)
-    }
-
-    socket.on('message', (data: RawData, is_binary: boolean) => {
-      link.heard_at = clock.monotonic()
-      if (!link.open) return
-      needs.counted('frame')
-      const parsed = parseFrame(data, is_binary)
-      if ('frame' in parsed) {
-        link.malformed_in_a_row = 0
-        onFrame(parsed.frame)
-      } else malformed(link, parsed.error, parsed.id)
-    })
-    const heard = () => (link.heard_at = clock.monotonic())
-    socket.on('pong', heard)
-    socket.on('ping', heard)
-    // Oversize frames and broken framing: `ws` closes the link itself, with the code that fits.
-    socket.on('error', (err) => log.debug({ err: err.message }, 'a link broke'))
-    socket.on('close', () => {
-      hello_due.cancel()
-      const ticket = link.member?.ticket ?? null
-      channels.forget(link)
-      links.remove(link)
-      if (ticket !== null) registrations.close(ticket)
-    })
+    socket.on('message', onMessage)
+    socket.on('pong', onHeard)
+    socket.on('ping', onHeard)
+    socket.on('error', onError)
+    socket.on('close', onClose)
   }
 
   return {
@@ -199,6 +211,10 @@ export function createConnections(needs: ConnectionNeeds): Connections {
       await Promise.all(closing)
     },
   }
+}
+
+function isProven(link: Link): link is Link & { member: Member } {
+  return link.member !== null
 }
 
 type Parsed = { frame: ClientFrame } | { error: TurnbellError; id?: string | number }

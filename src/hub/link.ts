@@ -1,10 +1,11 @@
 /** One WebSocket client: what it is, and how frames reach it. */
 import type { WebSocket } from 'ws'
 import { toProblem } from '../contracts/errors.ts'
-import { CLOSE, type HubFrame } from '../contracts/frames.ts'
+import { CLOSE, type ClientFrame, type HubFrame } from '../contracts/frames.ts'
 import type { Identity, SessionId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Caller } from '../contracts/token.ts'
+import type { Timer } from '../ports/clock.ts'
 import type { Ticket } from '../modules/registry/registrations.ts'
 
 /** What a link is once its hello was accepted. */
@@ -19,12 +20,22 @@ export interface Member {
   ticket: Ticket | null
 }
 
+/** Before its hello: the token that came with the upgrade, and when patience ends. */
+export interface Stranger {
+  token: string | null
+  due: Timer
+}
+
 /**
  * A class, not closures: a hub holds thousands of idle links, and what each of them costs counts.
  * Nothing here decides; see `connections.ts`.
  */
 export class Link {
   readonly socket: WebSocket
+  /** Null once it has said hello. */
+  stranger: Stranger | null = null
+  /** Frames that came while the hello was being looked at; null otherwise. */
+  early: ClientFrame[] | null = null
   member: Member | null = null
   channels: Set<string> | null = null
   malformed_in_a_row = 0
