@@ -1,0 +1,265 @@
+/** The command surface where the program's run is the turn. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  commandSurface,
+  type CommandSurface,
+  type ProgramExit,
+} from '../../../adapters/command/command-surface.ts'
+import { CommandSettings } from '../../../src/contracts/config.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../../src/system/random.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { recordingHost } from '../../suites/surface.suite.ts'
+
+const ids = createIds(systemClock, systemRandom)
+
+interface Started {
+  argv: readonly string[]
+  line: string
+  env: Record<string, string>
+  killed: boolean
+  exit(code: number | null): Promise<void>
+}
+
+let clock: FakeClock
+let host: ReturnType<typeof recordingHost>
+let programs: Started[]
+/** What stands in the run file. */
+let noted: string | null
+let living: Set<number>
+let startable: boolean
+
+beforeEach(() => {
+  clock = fakeClock()
+  host = recordingHost()
+  programs = []
+  noted = null
+  living = new Set()
+  startable = true
+})
+
+function open(settings: object = {}): CommandSurface {
+  const surface = commandSurface({
+    identity: 'ada',
+    settings: CommandSettings.parse({ argv: ['agent', '--once'], ...settings }),
+    start(argv, line, env) {
+      let leave!: (exit: ProgramExit) => void
+      const exited = new Promise<ProgramExit>((resolve) => (leave = resolve))
+      const pid = programs.length + 100
+      const program: Started = {
+        argv,
+        line,
+        env,
+        killed: false,
+        async exit(code) {
+          living.delete(pid)
+          leave({ code, reason: `exit code ${code}`, output: '' })
+          await atRest()
+        },
+      }
+      if (!startable) {
+        leave({ code: null, reason: 'ENOENT', output: '' })
+        return { pid: undefined, started: null, exited, kill() {} }
+      }
+      programs.push(program)
+      living.add(pid)
+      return {
+        pid,
+        started: 'then',
+        exited,
+        kill() {
+          program.killed = true
+          void program.exit(null)
+        },
+      }
+    },
+    alive: (pid) => living.has(pid),
+    killGroup: (pid) => void living.delete(pid),
+    run_file: { read: () => noted, write: (text) => void (noted = text), remove: () => void (noted = null) },
+    clock,
+    ids,
+    log: silentLog,
+  })
+  surface.open(host)
+  return surface
+}
+
+const ring = async (surface: CommandSurface) => {
+  const answer = surface.notify_surface(doorbell())
+  await atRest()
+  return answer
+}
+const last = () => host.reports.at(-1)!
+
+describe('a run', () => {
+  test('gets the doorbell as one JSON line and the session to drain under', async () => {
+    const surface = open()
+    const bell = doorbell()
+    void surface.notify_surface(bell)
+    expect(programs[0]!.argv).toEqual(['agent', '--once'])
+    expect(JSON.parse(programs[0]!.line)).toEqual(bell)
+    expect(programs[0]!.line.split('\n')).toHaveLength(2)
+    expect(programs[0]!.env).toEqual({ TURNBELL_PERSONA: 'ada', TURNBELL_SESSION_ID: last().session_id })
+  })
+
+  test('is a turn: busy while it runs, idle after it, under the same session', async () => {
+    const surface = open()
+    const { session_id, turn_seq } = last()
+    const answer = surface.notify_surface(doorbell())
+    expect(last()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1, session_id })
+    await programs[0]!.exit(0)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    expect(last()).toMatchObject({ turn: 'idle', turn_seq: turn_seq + 1, session_id })
+  })
+
+  test('that lasts is answered before it ends', async () => {
+    const surface = open()
+    const answer = surface.notify_surface(doorbell())
+    await clock.advance(LIMITS.command_answer_ms)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    expect(last().turn).toBe('busy')
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'deferred' })
+    expect(programs).toHaveLength(1)
+  })
+
+  test('that lasts too long is ended', async () => {
+    const surface = open({ timeout_ms: 5_000 })
+    void surface.notify_surface(doorbell())
+    await clock.advance(4_999)
+    expect(programs[0]!.killed).toBe(false)
+    await clock.advance(1)
+    expect(programs[0]!.killed).toBe(true)
+    expect(last().turn).not.toBe('busy')
+  })
+
+  test('that fails ends the session, so that what it held goes back, and is not repeated at once', async () => {
+    const surface = open()
+    const { session_id } = last()
+    const answer = surface.notify_surface(doorbell())
+    await programs[0]!.exit(3)
+    expect(await answer).toEqual({ accepted: false, proof: 'failed' })
+    expect(last()).toMatchObject({ turn: 'unknown' })
+    expect(last().session_id).not.toBe(session_id)
+    expect(
+      host.reports.filter((report) => report.session_id === session_id && report.turn === 'idle'),
+    ).toHaveLength(1)
+    await clock.advance(LIMITS.command_pause_min_ms)
+    expect(last().turn).toBe('idle')
+  })
+
+  test('that keeps failing is left alone longer each time, until it works', async () => {
+    const surface = open()
+    const pauses: number[] = []
+    for (let n = 0; n < 4; n++) {
+      void surface.notify_surface(doorbell())
+      await programs.at(-1)!.exit(1)
+      let waited = 0
+      while (last().turn !== 'idle') {
+        await clock.advance(100)
+        waited += 100
+      }
+      pauses.push(waited)
+    }
+    expect(pauses).toEqual([1, 2, 4, 8].map((times) => times * LIMITS.command_pause_min_ms))
+    void surface.notify_surface(doorbell())
+    await programs.at(-1)!.exit(0)
+    void surface.notify_surface(doorbell())
+    await programs.at(-1)!.exit(1)
+    await clock.advance(LIMITS.command_pause_min_ms)
+    expect(last().turn).toBe('idle')
+  })
+
+  test('that cannot be started has drained nothing: its session goes on', async () => {
+    startable = false
+    const surface = open()
+    const { session_id } = last()
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'failed' })
+    expect(last()).toMatchObject({ turn: 'idle', session_id })
+    expect(noted).toBeNull()
+  })
+})
+
+describe('a shim that was killed while its program ran', () => {
+  const killed = (more: object = {}) => {
+    living.add(77)
+    noted = JSON.stringify({
+      pid: 77,
+      started: 'then',
+      session_id: 'session-old',
+      deadline_ms: clock.now() + 30_000,
+      ...more,
+    })
+  }
+
+  test('is followed by one that keeps the turn until the program is gone', async () => {
+    killed()
+    const surface = open()
+    expect(last()).toMatchObject({ turn: 'busy', session_id: 'session-old' })
+    expect(await ring(surface)).toMatchObject({ proof: 'deferred' })
+    living.delete(77)
+    await clock.advance(1_000)
+    expect(last().turn).toBe('idle')
+    expect(last().session_id).not.toBe('session-old')
+    expect(noted).toBeNull()
+  })
+
+  test('is followed by one that ends the program at the time the first one would have', async () => {
+    killed()
+    open()
+    await clock.advance(30_000)
+    expect(living.has(77)).toBe(true)
+    await clock.advance(1_000)
+    expect(living.has(77)).toBe(false)
+    expect(last().turn).toBe('idle')
+  })
+
+  test.each(['', 'half a lin', '{}', JSON.stringify({ pid: -1 }), 'null'])(
+    'leaves a run file (%j) that proves nothing',
+    (text) => {
+      noted = text
+      open()
+      expect(last().turn).toBe('idle')
+      expect(noted).toBeNull()
+    },
+  )
+})
+
+describe('a status file', () => {
+  test.each([
+    ['idle', 'idle'],
+    [' busy\n', 'busy'],
+    ['', 'unknown'],
+    ['IDLE', 'unknown'],
+    ['sleeping', 'unknown'],
+    [null, 'unknown'],
+  ] as const)('that holds %j is %s', async (text, turn) => {
+    const surface = open({ status_file: 'status' })
+    surface.statusFileRead(text)
+    expect((await surface.status()).turn).toBe(turn)
+    if (turn !== 'idle') expect(await ring(surface)).toMatchObject({ accepted: false, proof: 'deferred' })
+  })
+
+  test('says where the turn stands; the run of the program does not', async () => {
+    const surface = open({ status_file: 'status' })
+    surface.statusFileRead('idle')
+    const { turn_seq } = await surface.status()
+    const answer = surface.notify_surface(doorbell())
+    await programs[0]!.exit(0)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    expect(await surface.status()).toMatchObject({ turn: 'idle', turn_seq })
+    surface.statusFileRead('busy')
+    expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+  })
+})
+
+test('leaves no timer behind', async () => {
+  const surface = open()
+  void surface.notify_surface(doorbell())
+  await programs[0]!.exit(1)
+  surface.close()
+  await clock.advance(LIMITS.command_answer_ms)
+  expect(clock.armed()).toBe(0)
+})

@@ -1,0 +1,177 @@
+/** The shim's side of surface.sock, over a real socket. */
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { attachShim, type Shim } from '../../../adapters/shim.ts'
+import type { SurfaceStatus } from '../../../src/contracts/control.ts'
+import type { Json } from '../../../src/contracts/ids.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import type { RpcListener, RpcParams, RpcPeer } from '../../../src/ports/rpc.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { connectLocally, localSockets } from '../../../src/system/local-socket.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+const STATUS: SurfaceStatus = {
+  surface: 'command',
+  session_id: 's1',
+  delivery: 'push',
+  turn: 'idle',
+  turn_seq: 5,
+}
+
+let directory: string
+let listener: RpcListener | null
+let shim: Shim | null
+let reports: RpcParams[]
+let peers: RpcPeer[]
+let answer: (params: RpcParams) => Json | Promise<Json>
+let detached: number
+
+beforeEach(() => {
+  directory = temporaryHome()
+  listener = null
+  shim = null
+  reports = []
+  peers = []
+  answer = () => ({ doorbell: null })
+  detached = 0
+})
+afterEach(async () => {
+  shim?.close()
+  await listener?.close()
+})
+
+async function startDaemon(): Promise<void> {
+  listener = await localSockets.listen({ directory, path: path.join(directory, 's.sock') }, (peer) => {
+    peers.push(peer)
+    return {
+      onRequest(method, params) {
+        if (method !== 'status') throw new Error(method)
+        reports.push(params)
+        return answer(params)
+      },
+      onClose: () => void (peers = peers.filter((other) => other !== peer)),
+    }
+  })
+}
+
+async function stopDaemon(): Promise<void> {
+  await listener?.close()
+  listener = null
+}
+
+function attach(rings: unknown[] = []): Shim {
+  shim = attachShim({
+    surface: {
+      notify_surface: async (bell) => (rings.push(bell), { accepted: true, proof: 'sent' }),
+      resume_surface: async () => {},
+      status: async () => STATUS,
+    },
+    dial: (handlers) => connectLocally(path.join(directory, 's.sock'), handlers),
+    clock: systemClock,
+    log: silentLog,
+    onDetached: () => void (detached += 1),
+  })
+  return shim
+}
+
+const attached = () => eventually('the shim has attached', () => peers[0])
+
+test('says where the surface stands as the first thing on a connection', async () => {
+  await startDaemon()
+  attach()
+  await attached()
+  await eventually('it has reported', () => reports[0])
+  expect(reports).toEqual([STATUS])
+})
+
+test('waits for a daemon that is not there yet, and comes back to one that was restarted', async () => {
+  attach()
+  await startDaemon()
+  await attached()
+  await eventually('it has reported', () => reports.length === 1)
+  await stopDaemon()
+  expect(detached).toBe(1)
+  await startDaemon()
+  await eventually('it has reported again', () => reports.length === 2)
+  expect(reports[1]).toEqual(STATUS)
+})
+
+describe('a report', () => {
+  test('is answered without a bell while the daemon is away', async () => {
+    expect(await attach().report({ ...STATUS, take: true })).toEqual({ doorbell: null })
+  })
+
+  test('brings the bell of the answer', async () => {
+    const bell = doorbell()
+    answer = (params) => ({ doorbell: params['take'] === true ? bell : null })
+    await startDaemon()
+    const shim = attach()
+    await eventually('it has reported', () => reports[0])
+    expect(await shim.report({ ...STATUS, take: true })).toEqual({ doorbell: bell })
+    expect(await shim.report(STATUS)).toEqual({ doorbell: null })
+  })
+
+  test.each([[{ doorbell: { text: 'ring!' } }], [{}], ['ok'], [null]])(
+    'that is answered with nonsense (%j) brings no bell',
+    async (nonsense) => {
+      await startDaemon()
+      const shim = attach()
+      await eventually('it has reported', () => reports[0])
+      answer = () => nonsense
+      expect(await shim.report({ ...STATUS, take: true })).toEqual({ doorbell: null })
+    },
+  )
+
+  test('brings no bell when the daemon goes away under it', async () => {
+    await startDaemon()
+    const shim = attach()
+    await eventually('it has reported', () => reports[0])
+    answer = () => new Promise<Json>(() => {})
+    const answered = shim.report({ ...STATUS, take: true })
+    await eventually('the daemon has it', () => reports.length === 2)
+    await stopDaemon()
+    expect(await answered).toEqual({ doorbell: null })
+  })
+})
+
+describe('the daemon may ask', () => {
+  test('for a ring, the status and a new binding', async () => {
+    const rings: unknown[] = []
+    await startDaemon()
+    attach(rings)
+    const peer = await attached()
+    const bell = doorbell()
+    expect(await peer.request('notify_surface', { doorbell: bell }, 1_000)).toEqual({
+      accepted: true,
+      proof: 'sent',
+    })
+    expect(rings).toEqual([bell])
+    expect(await peer.request('status', {}, 1_000)).toEqual(STATUS)
+    expect(await peer.request('resume_surface', {}, 1_000)).toEqual({})
+  })
+
+  test.each([
+    ['notify_surface', {}, 'params_invalid'],
+    ['notify_surface', { doorbell: null }, 'params_invalid'],
+    ['notify_surface', { doorbell: { ...doorbell(), body: 'what the signal says' } }, 'params_invalid'],
+    ['notify_surface', { doorbell: { ...doorbell(), text: 'x'.repeat(201) } }, 'params_invalid'],
+    ['drain', {}, 'unknown_verb'],
+    ['shutdown', {}, 'unknown_verb'],
+  ] as const)('for nothing else: %s %j is %s', async (method, params, code) => {
+    const rings: unknown[] = []
+    await startDaemon()
+    attach(rings)
+    const peer = await attached()
+    await expect(peer.request(method, params as RpcParams, 1_000)).rejects.toMatchObject({ code })
+    expect(rings).toEqual([])
+  })
+})
+
+test('one that is closed stays away', async () => {
+  await startDaemon()
+  attach().close()
+  await stopDaemon()
+  expect(detached).toBe(0)
+})
