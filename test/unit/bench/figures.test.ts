@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { figure, interleave, met, percentile } from '../../../bench/figures.ts'
+
+const pairs = [
+  { value: 30, limit: 10 },
+  { value: 400, limit: 400 },
+  { value: 2, limit: 1 },
+]
+
+test('a figure is the round whose ratio is the median, not a mixture of rounds', () => {
+  const { value, limit, ratio } = figure('x', 'us', '1: <= 1.5', pairs, () => [])
+  expect({ value, limit, ratio }).toEqual({ value: 2, limit: 1, ratio: 2 })
+})
+
+test('the method says what that round was and how far the others lay apart', () => {
+  const { method } = figure('x', 'us', '1: <= 1.5', pairs, ({ value }) => [`value ${value}`])
+  expect(method).toBe('value 2; median of 3 interleaved rounds, ratios 1 to 3')
+})
+
+test('of an even number of rounds the lower middle one is printed', () => {
+  const { ratio } = figure('x', 'us', '1: <= 1.5', [...pairs, { value: 9, limit: 1 }], () => [])
+  expect(ratio).toBe(2)
+})
+
+test('a figure without rounds is an error, not a number', () => {
+  expect(() => figure('x', 'us', '1: <= 1.5', [], () => [])).toThrow('no round')
+  expect(() => percentile([], 0.5)).toThrow('nothing')
+})
+
+test.each([
+  ['1: <= 1.5', 1.5, true],
+  ['1: <= 1.5', 1.51, false],
+  ['2: >= 0.75', 0.75, true],
+  ['2: >= 0.75', 0.74, false],
+] as const)('goal %s with ratio %d is met: %s', (goal, ratio, expected) => {
+  expect(met({ name: 'x', value: ratio, unit: 'us', limit: 1, ratio, goal, method: '' })).toBe(expected)
+})
+
+test('variants run back and forth, each once a round', async () => {
+  const order: string[] = []
+  const say = (name: string) => async () => order.push(name)
+  await interleave<{ a: number; b: number }>(3, { a: say('a'), b: say('b') })
+  expect(order).toEqual(['a', 'b', 'b', 'a', 'a', 'b'])
+})
