@@ -75,6 +75,8 @@ export function facts(
   return { attached, session_id, turn, turn_seq }
 }
 
+let runs = 0
+
 export async function signalWorld(
   options: {
     clock?: FakeClock
@@ -89,7 +91,10 @@ export async function signalWorld(
   const kept = options.store ?? createMemorySignalStore(clock)
   const store = options.spy?.(kept) ?? kept
   const records = options.records ?? createMemoryRecordStore()
-  const ids = createIds(clock, seededRandom(clock.monotonic() + 1))
+  // Other ids in every run, as with real randomness; and after the last one stored, as the hub sees to.
+  const ids = createIds(clock, seededRandom((runs += 1)))
+  const last = store.health().last_signal_id
+  if (last !== null) ids.startAfter(last)
   const told: Told[] = []
   const tell = (what: string, about: object) => void told.push({ what, about: about as Record<string, Json> })
 
