@@ -76,6 +76,8 @@ export const LIMITS = {
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,
+  /** Longer than a client waits between two calls of one turn: a socket closed under a call looks like a lost answer. */
+  http_keep_alive_ms: 72_000,
   events_page_max: 1_000,
   sse_heartbeat_ms: 15_000,
   /** A reader of the event stream that takes nothing for this long is closed; it can resume. */

@@ -76,6 +76,7 @@ export function createHttpTransport(options: HttpOptions): TransportAdapter<Serv
   return {
     name: 'http',
     async start(server) {
+      server.keepAliveTimeout = LIMITS.http_keep_alive_ms
       app = build(options, server, onRequest, streams)
       await app.ready()
     },

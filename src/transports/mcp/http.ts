@@ -150,9 +150,8 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     else if (session === undefined || request.headers.accept?.includes('text/event-stream') !== true) {
       response.setHeader('allow', 'POST')
       sendRpcError(response, 405, RPC.transport, 'A stream needs a session and Accept: text/event-stream.')
-    } else if (!sessions.open(session, response)) {
-      throw new TurnbellError('limit_reached', { detail: `${LIMITS.mcp_streams_max} MCP streams are open.` })
     } else {
+      sessions.open(session, response)
       response.writeHead(200, {
         'content-type': 'text/event-stream',
         'cache-control': 'no-cache, no-transform',

@@ -24,8 +24,8 @@ export interface McpSessions {
   /** Null when the session was ended, or is another caller's. */
   find(id: string, caller: Caller): McpSession | null
   end(id: string, caller: Caller): boolean
-  /** Opens the session's one stream; a former one is closed. False when there are too many. */
-  open(session: McpSession, response: ServerResponse): boolean
+  /** Opens the session's one stream; a former one is closed. */
+  open(session: McpSession, response: ServerResponse): void
   /** To every session that `wants` it and has an open stream. What a stream's reader does not take is lost: it can read again. */
   notify(message: object, wants: (session: McpSession) => boolean): void
   counts(): { sessions: number; streams: number }
@@ -79,7 +79,7 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
     },
     open(session, response) {
       const row = rows.get(session.id)
-      if (row === undefined || streams >= LIMITS.mcp_streams_max) return false
+      if (row === undefined) return
       row.stream?.end()
       row.stream = response
       streams++
@@ -87,7 +87,6 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
         streams--
         if (row.stream === response) row.stream = null
       })
-      return true
     },
     notify(message, wants) {
       const frame = `event: message\ndata: ${JSON.stringify(message)}\n\n`

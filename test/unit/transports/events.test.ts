@@ -154,6 +154,20 @@ describe('a stream', () => {
     stream.close()
   })
 
+  test('is one of a bounded number', async () => {
+    const streams = await Promise.all(
+      Array.from({ length: LIMITS.event_streams_max }, () => listen('?type=none')),
+    )
+    const refused = await hub.request('GET', '/events', { headers: { accept: 'text/event-stream' } })
+    expect([refused.status, refused.body['code']]).toEqual([429, 'limit_reached'])
+    for (const stream of streams) stream.close()
+    await eventually('there is room again', async () => {
+      const stream = await listen('?type=none')
+      stream.close()
+      return true
+    })
+  })
+
   test('ends when the hub stops', async () => {
     const other = await startSmallHub()
     const outgoing = httpRequest({
