@@ -1,0 +1,136 @@
+/** One daemon as a process: its shim, its files, its log, and how it ends. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import { connectLocally } from '../../src/system/local-socket.ts'
+import { processAlive } from '../../src/system/processes.ts'
+import { eventually } from '../support/eventually.ts'
+import { fakeHub } from '../support/fake-hub.ts'
+import { end, start, startDaemon, temporaryHome, turnbell } from '../support/processes.ts'
+
+const SUPERVISED = { personas: { ada: { surface: 'command', command: { argv: ['true'] } } } }
+
+function homeWith(config: object): string {
+  const home = temporaryHome()
+  onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }))
+  // YAML is a superset of JSON.
+  fs.writeFileSync(path.join(home, 'config.yaml'), JSON.stringify(config))
+  return home
+}
+
+async function daemonOf(home: string, ...args: string[]) {
+  const daemon = await startDaemon(home, 'ada', args)
+  onTestFinished(() => void end(daemon))
+  return daemon
+}
+
+const runDirectory = (home: string) => path.join(home, 'run/local/ada')
+
+async function status(home: string): Promise<DaemonStatus> {
+  const peer = await connectLocally(path.join(runDirectory(home), 'control.sock'))
+  try {
+    return (await peer.request('status', {}, 5_000)) as unknown as DaemonStatus
+  } finally {
+    peer.close()
+  }
+}
+
+const childOf = (pid: number) =>
+  Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0])
+
+describe('a daemon with a command surface', () => {
+  test('connects, starts its shim, and ends with nothing behind but its last metrics', async () => {
+    const home = homeWith(SUPERVISED)
+    const hub = await fakeHub()
+    onTestFinished(() => hub.close())
+    fs.mkdirSync(path.join(home, 'secrets'), { mode: 0o700 })
+    fs.writeFileSync(path.join(home, 'secrets/operator.token'), 'op\n', { mode: 0o600 })
+    const daemon = await daemonOf(home, '--hub', hub.url)
+    await eventually('the hub', async () => (await status(home)).state === 'CONNECTED')
+    await eventually('the shim', async () => (await status(home)).surface.attached)
+    expect(hub.tokenRequests[0]?.bearer).toBe('Bearer op')
+    const shim = childOf(daemon.child.pid as number)
+    expect(await end(daemon, 'SIGTERM')).toBe(0)
+    expect(fs.readdirSync(runDirectory(home))).toEqual(['metrics.prom'])
+    const metrics = fs.readFileSync(path.join(runDirectory(home), 'metrics.prom'), 'utf8')
+    expect(metrics).toContain('daemon_up{tenant_id="local",identity="ada"} 0')
+    expect(processAlive(shim)).toBe(false)
+    await eventually('the link to close', () => hub.links.length === 0)
+  })
+
+  test('starts a shim that was killed again, and says how often', async () => {
+    const home = homeWith(SUPERVISED)
+    const daemon = await daemonOf(home)
+    await eventually('the shim', async () => (await status(home)).surface.attached)
+    process.kill(childOf(daemon.child.pid as number), 'SIGKILL')
+    await eventually('the next', async () => {
+      const { restarts, surface } = await status(home)
+      return restarts === 1 && surface.attached
+    })
+  })
+
+  test('killed itself, leaves no shim that rings beside the next one', async () => {
+    const home = homeWith(SUPERVISED)
+    const daemon = await daemonOf(home)
+    await eventually('the shim', async () => (await status(home)).surface.attached)
+    const shim = childOf(daemon.child.pid as number)
+    await end(daemon)
+    const next = await daemonOf(home)
+    expect((await status(home)).pid).toBe(next.child.pid)
+    await eventually('the old shim to go', () => !processAlive(shim))
+    await eventually('the new one', async () => (await status(home)).surface.attached)
+  })
+})
+
+describe('a daemon', () => {
+  test('keeps everything it writes to its owner', async () => {
+    const home = homeWith({})
+    await daemonOf(home, '--surface', 'mcp')
+    const open: string[] = []
+    for (const entry of fs.readdirSync(home, { recursive: true, withFileTypes: true })) {
+      if (entry.name === 'config.yaml') continue
+      const file = path.join(entry.parentPath, entry.name)
+      if ((fs.statSync(file).mode & 0o077) !== 0) open.push(file)
+    }
+    expect(open).toEqual([])
+  })
+
+  test.each([
+    ['without a surface', ['--persona', 'ada'], 78, 'personas.ada'],
+    ['with a reserved name', ['--persona', 'operator', '--surface', 'mcp'], 78, 'reserved'],
+    ['with an unknown flag', ['--persona', 'ada', '--remote', 'x'], 64, '--remote'],
+  ])('%s does not start', async (_, args, code, text) => {
+    const result = await turnbell(['daemon', '--home', homeWith({}), ...args])
+    expect(result).toMatchObject({ code, stdout: '' })
+    expect(result.stderr).toContain(text)
+  })
+
+  test('with a configuration that is wrong names file and key, as a problem with --json', async () => {
+    const home = homeWith({ personas: { ada: { surface: 'command', colour: 'red' } } })
+    const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--json'])
+    expect(result.code).toBe(78)
+    expect(result.json()).toMatchObject({ code: 'config_invalid' })
+    expect(result.stderr).toContain('config.yaml')
+    expect(result.stderr).toContain('colour')
+  })
+
+  test('with --json says in one document that it is ready', async () => {
+    const home = homeWith({})
+    const daemon = start(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp', '--json'])
+    onTestFinished(() => void end(daemon))
+    await eventually('the line', () => daemon.output().endsWith('\n'))
+    const control_socket = path.join(runDirectory(home), 'control.sock')
+    expect(JSON.parse(daemon.output())).toMatchObject({ status: 'ready', identity: 'ada', control_socket })
+  })
+
+  test('writes its log as JSON lines, up to the last', async () => {
+    const home = homeWith({})
+    const daemon = await daemonOf(home, '--surface', 'mcp')
+    expect(await end(daemon, 'SIGINT')).toBe(0)
+    const lines = fs.readFileSync(path.join(home, 'logs/ada.log'), 'utf8').trim().split('\n')
+    const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg)
+    expect(messages).toContain('ready')
+    expect(messages.at(-1)).toBe('stopped')
+  })
+})
