@@ -38,8 +38,8 @@ export function registerHook(program: Command, cli: Cli): void {
   })
 }
 
-/** Time to write the answer and end before the client's patience does. */
-const ANSWER_MARGIN_MS = 300
+/** Time to start, to write the answer and to end before the client's patience does. */
+const ANSWER_MARGIN_MS = 600
 
 async function tell(cli: Cli, command: Command, event: string, options: Options): Promise<Json | null> {
   const invocation = invocationOf(cli, command)

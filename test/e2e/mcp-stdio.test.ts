@@ -1,0 +1,171 @@
+/** `turnbell mcp` as a real process, with the official clients of both generations in front of it. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as PastStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterEach, describe, expect, test } from 'vitest'
+import { runningHub } from '../../src/system/hub-address.ts'
+import { resolveHome } from '../../src/system/home.ts'
+import { eventually } from '../support/eventually.ts'
+import { hubHttp } from '../support/hub-http.ts'
+import { BIN, cleanEnvironment, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Answer {
+  isError?: boolean
+  structuredContent?: { signals?: { payload: unknown; deliveries: number }[]; code?: string; hint?: string }
+}
+interface AnyClient {
+  tools(): Promise<string[]>
+  call(name: string, args?: Record<string, unknown>): Promise<Answer>
+  close(): Promise<void>
+}
+
+async function connect(era: 'past' | 'present', home: string, args: string[] = []): Promise<AnyClient> {
+  const server = {
+    command: process.execPath,
+    args: [BIN, 'mcp', '--stdio', '--persona', 'ada', '--home', home, ...args],
+    env: cleanEnvironment() as Record<string, string>,
+    stderr: 'ignore' as const,
+  }
+  const client = await (era === 'past' ? connectPast(server) : connectPresent(server))
+  closers.push(() => client.close())
+  return client
+}
+
+async function connectPast(server: ConstructorParameters<typeof PastStdio>[0]): Promise<AnyClient> {
+  const client = new PastClient({ name: 'past', version: '1' })
+  await client.connect(new PastStdio(server))
+  return {
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+    call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as Answer,
+    close: () => client.close(),
+  }
+}
+
+async function connectPresent(
+  server: ConstructorParameters<typeof StdioClientTransport>[0],
+): Promise<AnyClient> {
+  const client = new Client(
+    { name: 'present', version: '1' },
+    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  await client.connect(new StdioClientTransport(server))
+  return {
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+    call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as Answer,
+    close: () => client.close(),
+  }
+}
+
+const payloads = ({ structuredContent }: Answer) => structuredContent?.signals?.map(({ payload }) => payload)
+
+async function hubWithAda(home: string) {
+  const hub = await startHub(home)
+  closers.push(() => end(hub, 'SIGTERM'))
+  const http = hubHttp(home)
+  await http.post('/api/personas/add', { identity: 'ada', surface: 'mcp' })
+  return {
+    hub,
+    send: (payload: string) => http.post('/api/signals/send', { to: 'ada', intent: 'test', payload }),
+  }
+}
+
+describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
+  test('drains through the hub, and does not notice that it was killed and came back', async () => {
+    const home = temporaryHome()
+    const { hub, send } = await hubWithAda(home)
+    const client = await connect(era, home, ['--no-autostart'])
+    expect(await client.tools()).toContain('signals_pending')
+    await send('before')
+    expect(payloads(await client.call('signals_pending'))).toEqual(['before'])
+
+    await send('while it is killed')
+    await end(hub)
+    const waiting = client.call('signals_pending')
+    const again = await startHub(home)
+    closers.push(() => end(again, 'SIGTERM'))
+    expect(payloads(await waiting)).toEqual(['while it is killed'])
+    await hubHttp(home).post('/api/signals/send', { to: 'ada', intent: 'test', payload: 'after' })
+    expect(payloads(await client.call('signals_pending'))).toEqual(['after'])
+  })
+})
+
+test('starts a hub where none runs, which outlives it', async () => {
+  const home = temporaryHome()
+  // The usual port may be taken by another hub of this machine.
+  fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
+  const client = await connect('present', home)
+  closers.push(async () => {
+    const running = runningHub(resolveHome({}, home))
+    if (running !== null) process.kill(running.pid, 'SIGTERM')
+    await eventually('the hub has ended', () => runningHub(resolveHome({}, home)) === null)
+  })
+  expect(await client.tools()).toContain('signals_pending')
+  await client.close()
+  expect(runningHub(resolveHome({}, home))).not.toBeNull()
+})
+
+test('says what to do where no hub runs and none may be started', async () => {
+  const client = await connect('present', temporaryHome(), ['--no-autostart'])
+  const answer = await client.call('signals_pending')
+  expect(answer.isError).toBe(true)
+  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(answer.structuredContent?.hint).toContain('turnbell hub')
+})
+
+test('a drain that the client never read comes back to the next client', async () => {
+  const home = temporaryHome()
+  const { send } = await hubWithAda(home)
+  await send('one')
+  // A client that asks and is gone before the answer.
+  const bridge = start(['mcp', '--persona', 'ada', '--home', home])
+  const request = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: {
+      name: 'signals_pending',
+      arguments: {},
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  }
+  bridge.child.stdin?.end(`${JSON.stringify(request)}\n`)
+  expect(await bridge.exited).toBe(0)
+  expect(bridge.output()).not.toContain('"one"')
+  const client = await connect('present', home)
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
+describe('a command line that is wrong', () => {
+  test.each([
+    [['--persona', 'Not A Name'], 64],
+    [[], 64],
+    [['--persona', 'ada', '--detail', 'everything'], 64],
+    [['--persona', 'ada', '--no-such-flag'], 64],
+  ])('%j exits %i and says what is right', async (args, code) => {
+    const result = await turnbell(['mcp', ...args, '--home', temporaryHome()])
+    expect(result.code).toBe(code)
+    expect(result.stdout).toBe('')
+    expect(result.stderr).not.toBe('')
+  })
+})
+
+test('garbage on stdin is passed over', async () => {
+  const home = temporaryHome()
+  await hubWithAda(home)
+  const bridge = start(['mcp', '--persona', 'ada', '--home', home])
+  bridge.child.stdin?.write('this is no JSON\n{"jsonrpc":"2.0"}\n\n[]\n')
+  bridge.child.stdin?.end()
+  expect(await bridge.exited).toBe(0)
+})

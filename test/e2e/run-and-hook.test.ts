@@ -1,0 +1,220 @@
+/** `turnbell run` with a client that only writes down how it was started, and `turnbell hook`. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { resolveHome } from '../../src/system/home.ts'
+import { runningHub } from '../../src/system/hub-address.ts'
+import { processAlive, readPidFile } from '../../src/system/processes.ts'
+import { eventually } from '../support/eventually.ts'
+import { hubHttp } from '../support/hub-http.ts'
+import { BIN, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Started {
+  args: string[]
+  env: Record<string, string>
+  cwd: string
+}
+
+/** A home whose Claude Code is a script that writes down its start, and then does as it is told. */
+function homeWithClient(then = 'process.exit(0)') {
+  const home = temporaryHome()
+  const note = path.join(home, 'started.json')
+  const client = path.join(home, 'claude')
+  fs.writeFileSync(
+    client,
+    `#!${process.execPath}
+const { argv, env } = process
+require('node:fs').writeFileSync(${JSON.stringify(note)}, JSON.stringify({ args: argv.slice(2), env, cwd: process.cwd() }))
+${then}
+`,
+    { mode: 0o755 },
+  )
+  fs.writeFileSync(
+    path.join(home, 'config.yaml'),
+    JSON.stringify({ hub: { port: 0 }, clients: { claude_code: client } }),
+  )
+  closers.push(() => stopEverything(home))
+  return { home, started: () => JSON.parse(fs.readFileSync(note, 'utf8')) as Started, note }
+}
+
+/** What `run` started in the background, by the pid files of its own home. */
+async function stopEverything(home: string): Promise<void> {
+  const daemon = readPidFile(path.join(home, 'run/local/ada/daemon.pid'))
+  for (const pid of [daemon, runningHub(resolveHome({}, home))?.pid ?? null]) {
+    if (pid === null || !processAlive(pid)) continue
+    process.kill(pid, 'SIGTERM')
+    await eventually(`${pid} has ended`, () => !processAlive(pid))
+  }
+}
+
+const run = (home: string, args: string[] = [], env: Record<string, string> = {}) =>
+  turnbell(['run', '--home', home, '--persona', 'ada', ...args], { env })
+
+describe('turnbell run', () => {
+  test('starts what is missing, says so, and hands everything over by arguments and environment', async () => {
+    const { home, started } = homeWithClient('process.exit(7)')
+    const first = await run(home, ['--', '--continue-somehow', 'a prompt'])
+    expect(first.code, first.stderr).toBe(7)
+    expect(first.stderr).toMatch(/No hub runs/)
+    expect(first.stderr).toMatch(/No daemon runs for ada/)
+    const { args, env } = started()
+    const plugin = path.join(path.dirname(BIN), 'adapters', 'claude-code')
+    expect(args).toEqual([
+      '--plugin-dir',
+      plugin,
+      '--session-id',
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+      '--name',
+      'ada',
+      '--continue-somehow',
+      'a prompt',
+    ])
+    expect(env).toMatchObject({
+      TURNBELL_PERSONA: 'ada',
+      TURNBELL_HOME: home,
+      TURNBELL_NODE: process.execPath,
+    })
+
+    const second = await run(home)
+    expect(second.stderr).toBe('')
+    expect(started().args[3]).not.toBe(args[3])
+  })
+
+  test.each([[['--resume', 'some-id']], [['-c']], [['--session-id=11111111-1111-4111-8111-111111111111']]])(
+    'leaves the session to the arguments %j',
+    async (own) => {
+      const { home, started } = homeWithClient()
+      expect((await run(home, ['--', ...own, '--name', 'mine'])).code).toBe(0)
+      expect(started().args.slice(2)).toEqual([...own, '--name', 'mine'])
+    },
+  )
+
+  test('a session inside a session is not taken for its child', async () => {
+    const { home, started } = homeWithClient()
+    const outer = {
+      CLAUDECODE: '1',
+      CLAUDE_CODE_SESSION_ID: 'outer',
+      CLAUDE_CODE_MESSAGING_SOCKET: '/x',
+      CLAUDE_PID: '1',
+    }
+    await run(home, [], { ...outer, ANTHROPIC_BASE_URL: 'http://127.0.0.1:1' })
+    const { env } = started()
+    expect(Object.keys(env).filter((name) => name.startsWith('CLAUDE'))).toEqual([])
+    expect(env['ANTHROPIC_BASE_URL']).toBe('http://127.0.0.1:1')
+  })
+
+  test("a person's own settings of the client stay", async () => {
+    const { home, started } = homeWithClient()
+    await run(home, [], { CLAUDE_CODE_MAX_OUTPUT_TOKENS: '9' })
+    expect(started().env['CLAUDE_CODE_MAX_OUTPUT_TOKENS']).toBe('9')
+  })
+
+  test('passes on what ends it, and the way the client went', async () => {
+    const { home, note } = homeWithClient('setInterval(() => {}, 1e6)')
+    const running = start(['run', '--home', home, '--persona', 'ada'])
+    await eventually('the client runs', () => fs.existsSync(note))
+    running.child.kill('SIGTERM')
+    expect(await running.exited).toBe(128 + 15)
+  })
+
+  test('a client that is not there is exit 1 with the place to name it', async () => {
+    const { home } = homeWithClient()
+    fs.writeFileSync(
+      path.join(home, 'config.yaml'),
+      JSON.stringify({ clients: { claude_code: '/no/such/claude' } }),
+    )
+    const { code, stderr } = await run(home)
+    expect(code).toBe(1)
+    expect(stderr).toContain('clients.claude_code')
+    expect(runningHub(resolveHome({}, home))).toBeNull()
+  })
+
+  test('a persona that is reached elsewhere is a usage error', async () => {
+    const { home } = homeWithClient()
+    fs.writeFileSync(
+      path.join(home, 'config.yaml'),
+      JSON.stringify({ personas: { ada: { surface: 'mcp' } } }),
+    )
+    expect((await run(home)).code).toBe(64)
+  })
+
+  test('a wrapped persona is refused, and nothing of the client starts', async () => {
+    const { home, note } = homeWithClient()
+    const hub = await startHub(home)
+    closers.push(() => end(hub, 'SIGTERM'))
+    await hubHttp(home).post('/api/personas/add', { identity: 'ada', surface: 'claude-code' })
+    await hubHttp(home).post('/api/personas/wrap', { identity: 'ada' })
+    expect((await run(home)).code).toBe(2)
+    expect(fs.existsSync(note)).toBe(false)
+  })
+})
+
+describe('turnbell hook', () => {
+  const hook = (home: string, input: string, persona: string | null = 'ada', event = 'PostToolUse') =>
+    turnbell(['hook', event, '--home', home], {
+      input,
+      ...(persona === null ? {} : { env: { TURNBELL_PERSONA: persona } }),
+    })
+  const spool = (home: string) => path.join(home, 'spool', 'hooks.jsonl')
+
+  test('tells the hub what happened', async () => {
+    const home = temporaryHome()
+    const hub = await startHub(home)
+    closers.push(() => end(hub, 'SIGTERM'))
+    const { code, stdout } = await hook(home, JSON.stringify({ session_id: 's1', tool_name: 'Bash' }))
+    expect({ code, answer: JSON.parse(stdout) as unknown }).toEqual({ code: 0, answer: {} })
+    const { events } = await hubHttp(home).get<{ events: { type: string; data: object }[] }>('/events')
+    expect(events.find(({ type }) => type === 'hook')?.data).toMatchObject({
+      hook_event_name: 'PostToolUse',
+      session_id: 's1',
+      tool_name: 'Bash',
+    })
+    expect(fs.existsSync(spool(home))).toBe(false)
+  })
+
+  test('keeps one line for a hub that is away', async () => {
+    const home = temporaryHome()
+    for (const tool_name of ['Bash', 'Read']) {
+      expect(await hook(home, JSON.stringify({ tool_name }))).toMatchObject({ code: 0, stdout: '{}\n' })
+    }
+    const lines = fs.readFileSync(spool(home), 'utf8').trimEnd().split('\n')
+    const entries = lines.map(
+      (line) => JSON.parse(line) as { id: string; identity: string; body: { tool_name: string } },
+    )
+    expect(entries.map(({ body }) => body.tool_name)).toEqual(['Bash', 'Read'])
+    expect(entries[0]).toMatchObject({
+      client: 'claude-code',
+      identity: 'ada',
+      body: { hook_event_name: 'PostToolUse' },
+    })
+    expect(new Set(entries.map(({ id }) => id)).size).toBe(2)
+    expect(fs.statSync(spool(home)).mode & 0o077).toBe(0)
+  })
+
+  test.each([
+    ['no JSON', 'this is no JSON', 'ada'],
+    ['nothing', '', 'ada'],
+    ['a list', '[1]', 'ada'],
+    ['no persona', '{}', null],
+    ['a persona that cannot be', '{}', 'No Such Name'],
+  ])('ends with 0 for %s', async (_, input, persona) => {
+    expect(await hook(temporaryHome(), input, persona)).toMatchObject({ code: 0, stdout: '{}\n' })
+  })
+
+  test('ends with 0 where the configuration is broken', async () => {
+    const home = temporaryHome()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'nonsense: [')
+    expect(await hook(home, '{}')).toMatchObject({ code: 0, stdout: '{}\n' })
+  })
+
+  test('ends with 0 although its stdin never does', async () => {
+    const running = start(['hook', 'Stop', '--home', temporaryHome()], { TURNBELL_PERSONA: 'ada' })
+    expect(await running.exited).toBe(0)
+    expect(running.output()).toBe('{}\n')
+  })
+})
