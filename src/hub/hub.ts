@@ -9,7 +9,7 @@ import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
 import type { Caller } from '../contracts/token.ts'
-import { openPersonaRegistry } from '../modules/registry/personas.ts'
+import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/personas.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
 import { createRouteResolver } from '../modules/registry/route.ts'
 import { sessionOf } from '../modules/signals/callers.ts'
@@ -49,6 +49,7 @@ export interface Hub {
   kernel: Kernel
   connections: Connections
   signals: SignalModule
+  personas: PersonaRegistry
   /** Calls over WebSocket that are not answered yet. */
   underway: ReadonlySet<Promise<unknown>>
   /** From now on /ready says 200. Takes back what a former run left leased. */
@@ -200,6 +201,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     kernel,
     connections,
     signals,
+    personas,
     underway,
 
     async start() {

@@ -16,6 +16,7 @@ import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
+import { takeInConfigured } from './configured-personas.ts'
 import { createHub, type Hub } from './hub.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { printProblem } from './problem-output.ts'
@@ -129,6 +130,7 @@ async function start(
     ownHosts: () => own.list,
   }))
   const server = (opened.server = await listen(hub, listenSettings(config), own, VERSION, clock))
+  await takeInConfigured(hub.personas, config.personas, log)
   await hub.start()
   writePid(home, { pid: process.pid, url: server.url, started_at: timestamp(clock) })
   log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
