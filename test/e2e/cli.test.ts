@@ -1,0 +1,351 @@
+/** The command line over real hubs and daemons, as a person would use it in two terminals. */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { DaemonStatus } from '../../src/contracts/control.ts'
+import { Problem } from '../../src/contracts/errors.ts'
+import { Receipt, type DrainResult } from '../../src/contracts/signal.ts'
+import { personaPaths, resolveHome } from '../../src/system/home.ts'
+import { processAlive } from '../../src/system/processes.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  BIN,
+  cleanEnvironment,
+  end,
+  startDaemon,
+  startHub,
+  startReady,
+  temporaryHome,
+  turnbell,
+  type Running,
+} from '../support/processes.ts'
+
+const running: Running[] = []
+const homes: string[] = []
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((one) => end(one)))
+  // What `up` started outlives it when a test fails half way.
+  for (const home of homes.splice(0)) {
+    for (const pid of pidsOf(home)) if (processAlive(pid)) process.kill(pid, 'SIGKILL')
+    fs.rmSync(home, { recursive: true, force: true })
+  }
+})
+
+function keep<T extends Running>(one: T): T {
+  running.push(one)
+  return one
+}
+
+/** A home whose hub takes any free port, with personas of a surface that needs nothing. */
+function home(...personas: string[]): string {
+  const made = temporaryHome()
+  homes.push(made)
+  const entries = personas.map((name) => `  ${name}:\n    surface: mcp\n`).join('')
+  fs.writeFileSync(
+    path.join(made, 'config.yaml'),
+    `hub:\n  port: 0 # any\npersonas:${entries === '' ? ' {}\n' : `\n${entries}`}`,
+  )
+  return made
+}
+
+const pathsOf = (at: string, identity: string) => personaPaths(resolveHome({}, at), 'local', identity, {})
+
+function pidsOf(at: string): number[] {
+  const run = path.join(at, 'run/local')
+  const daemons = fs.existsSync(run) ? fs.readdirSync(run).map((name) => pathsOf(at, name).daemon_pid) : []
+  return [path.join(at, 'hub/hub.pid'), ...daemons].flatMap((file) => {
+    const pid = fs.existsSync(file) ? /\d+/.exec(fs.readFileSync(file, 'utf8')) : null
+    return pid === null ? [] : [Number(pid[0])]
+  })
+}
+const hubPid = (at: string) =>
+  (JSON.parse(fs.readFileSync(path.join(at, 'hub/hub.pid'), 'utf8')) as { pid: number }).pid
+
+const up = async (at: string) =>
+  keep(await startReady(['up', '--home', at], /turnbell up ready (\S+) \((\d+) daemons?\)/))
+
+async function statusOf(at: string, persona: string): Promise<DaemonStatus> {
+  const asked = await turnbell(['status', '--home', at, '--persona', persona, '--json'])
+  if (asked.code !== 0) throw new Error(asked.stdout)
+  return asked.json<DaemonStatus>()
+}
+const connected = (at: string, persona: string) =>
+  eventually(`${persona} is connected`, async () => {
+    const status = await statusOf(at, persona)
+    return status.connected && status
+  })
+
+describe('up, send, status, pending, shutdown', () => {
+  test('go together, and Ctrl-C leaves nothing running and nothing behind', async () => {
+    const at = home('ada')
+    const added = await turnbell(['persona', 'add', 'bob', '--home', at, '--surface', 'mcp'])
+    expect(added.code).toBe(0)
+    expect(added.stdout).toContain('No hub runs now')
+    expect(fs.readFileSync(path.join(at, 'config.yaml'), 'utf8')).toContain('port: 0 # any')
+
+    const all = await up(at)
+    expect(all.ready[2]).toBe('2')
+    await connected(at, 'ada')
+
+    const status = await turnbell(['status', '--home', at, '--json'])
+    for (const one of status.json<{ running: boolean; status: unknown }[]>()) {
+      expect(one.running).toBe(true)
+      expect(DaemonStatus.safeParse(one.status).success).toBe(true)
+    }
+
+    const sent = await turnbell(['send', '--home', at, '--to', 'ada', 'Please look.', '--json'])
+    const receipt = Receipt.parse(sent.json())
+    expect(receipt.route).toEqual({ live: false, reason: 'surface_absent' })
+    await eventually('the daemon knows', async () => (await statusOf(at, 'ada')).pending_count === 1)
+
+    const pending = (...more: string[]) =>
+      turnbell(['pending', '--home', at, '--persona', 'ada', '--json', ...more])
+    expect((await pending('--peek')).json<DrainResult>().signals).toHaveLength(1)
+    const drained = (await pending()).json<DrainResult>()
+    expect(drained.signals).toMatchObject([
+      { signal_id: receipt.signal_id, payload: 'Please look.', origin: 'human', deliveries: 1 },
+    ])
+    expect((await pending()).json<DrainResult>().signals).toEqual([])
+    const read = await turnbell([
+      ...['call', 'signals', 'read', '--home', at, '--json'],
+      ...['--params', JSON.stringify({ signal_id: receipt.signal_id })],
+    ])
+    expect(read.json()).toMatchObject({
+      status: 'acked',
+      stages: { confirmed_at: expect.any(String) as string },
+    })
+
+    const { pid } = await statusOf(at, 'bob')
+    const stopped = await turnbell(['shutdown', '--home', at, '--persona', 'bob', '--json'])
+    expect(stopped.code).toBe(0)
+    expect(stopped.json()).toMatchObject({ pid, socket_gone: true, process_gone: true })
+    expect(processAlive(pid)).toBe(false)
+    await eventually('up says so', () => /bob: stopped/.test(all.output()))
+
+    const pids = pidsOf(at)
+    expect(await end(all, 'SIGINT')).toBe(0)
+    expect(pids.filter(processAlive)).toEqual([])
+    expect(pidsOf(at)).toEqual([])
+    expect(fs.existsSync(pathsOf(at, 'ada').control_socket)).toBe(false)
+  })
+
+  test('a reader that goes away does not lose what it was about to get', async () => {
+    const at = home('ada')
+    keep(await startHub(at))
+    expect((await turnbell(['send', '--home', at, '--to', 'ada', 'for a closed pipe'])).stderr).toBe('')
+    const child = spawn(process.execPath, [BIN, 'pending', '--home', at, '--persona', 'ada'], {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    child.stdout.destroy()
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(1)
+    const again = await turnbell(['pending', '--home', at, '--persona', 'ada', '--json'])
+    expect(again.json<DrainResult>().signals).toMatchObject([{ payload: 'for a closed pipe', deliveries: 2 }])
+  })
+})
+
+describe('up', () => {
+  test('starts again what crashes: a daemon, and the hub with its queue', async () => {
+    const at = home('ada')
+    await up(at)
+    const first = await connected(at, 'ada')
+    await turnbell(['send', '--home', at, '--to', 'ada', 'kept'])
+    const hub = hubPid(at)
+    process.kill(first.pid, 'SIGKILL')
+    process.kill(hub, 'SIGKILL')
+    const second = await eventually(
+      'both are back',
+      async () => {
+        const status = await statusOf(at, 'ada')
+        return status.pid !== first.pid && status.connected && status.pending_count === 1 && status
+      },
+      30_000,
+    )
+    expect(hubPid(at)).not.toBe(hub)
+    expect(processAlive(second.pid)).toBe(true)
+  })
+
+  test('that was killed leaves its processes to the next one, which leaves them running', async () => {
+    const at = home('ada')
+    const first = await up(at)
+    const daemon = await connected(at, 'ada')
+    const hub = hubPid(at)
+    await end(first, 'SIGKILL')
+    expect([daemon.pid, hub].filter(processAlive)).toHaveLength(2)
+
+    const second = await up(at)
+    expect((await statusOf(at, 'ada')).pid).toBe(daemon.pid)
+    expect(hubPid(at)).toBe(hub)
+    await eventually('up says whose they are', () =>
+      /ada: running .*was running already/.test(second.output()),
+    )
+    expect(await end(second, 'SIGTERM')).toBe(0)
+    expect([daemon.pid, hub].filter(processAlive)).toHaveLength(2)
+  })
+
+  test('stops its daemons and leaves a hub that ran before', async () => {
+    const at = home('ada')
+    const hub = keep(await startHub(at))
+    const all = await up(at)
+    const { pid } = await connected(at, 'ada')
+    expect(await end(all, 'SIGINT')).toBe(0)
+    expect(processAlive(pid)).toBe(false)
+    expect(hub.child.exitCode).toBe(null)
+  })
+
+  test('follows personas that come, rest and come back', async () => {
+    const at = home('ada')
+    await up(at)
+    const first = await connected(at, 'ada')
+    const wrapped = await turnbell(['persona', 'wrap', 'ada', '--home', at, '--json'])
+    expect(wrapped.json()).toMatchObject({
+      persona: { state: 'wrapped' },
+      daemon: { pid: first.pid, socket_gone: true, process_gone: true },
+    })
+    expect((await turnbell(['send', '--home', at, '--to', 'ada', 'x', '--json'])).json<Problem>().code).toBe(
+      'target_wrapped',
+    )
+    await turnbell(['persona', 'add', 'bob', '--home', at, '--surface', 'mcp'])
+    await connected(at, 'bob')
+    expect((await turnbell(['status', '--home', at, '--persona', 'ada'])).code).toBe(69)
+    await turnbell(['persona', 'add', 'ada', '--home', at, '--surface', 'mcp'])
+    expect((await connected(at, 'ada')).pid).not.toBe(first.pid)
+  })
+
+  test('does not start a wrapped persona, also not at the next login', async () => {
+    const at = home('ada', 'bob')
+    const first = await up(at)
+    await connected(at, 'ada')
+    await turnbell(['persona', 'wrap', 'ada', '--home', at])
+    await end(first, 'SIGINT')
+    const second = await up(at)
+    expect(second.ready[2]).toBe('1')
+    expect((await turnbell(['status', '--home', at, '--persona', 'ada'])).code).toBe(69)
+    // Started by hand it finds out, and ends in a way that no supervisor repeats.
+    expect((await turnbell(['daemon', '--home', at, '--persona', 'ada'])).code).toBe(0)
+  })
+
+  test('with --json prints one document and logs to stderr', async () => {
+    const at = home('ada')
+    const child = spawn(process.execPath, [BIN, 'up', '--home', at, '--json'], {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    await eventually('it says that it runs', () => /ada: connected/.test(stderr))
+    child.kill('SIGINT')
+    expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      home: at,
+      hub: { state: 'running', ours: true },
+      personas: [{ name: 'ada', state: 'running' }],
+    })
+  })
+
+  test('ends and says why when the hub cannot be started', async () => {
+    const at = home('ada')
+    const other = net.createServer()
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as net.AddressInfo
+    fs.writeFileSync(path.join(at, 'config.yaml'), `hub:\n  port: ${port}\n`)
+    const tried = await turnbell(['up', '--home', at, '--json'])
+    other.close()
+    expect(tried.code).toBe(69)
+    expect(tried.json<Problem>()).toMatchObject({ code: 'hub_unreachable' })
+    expect(tried.json<Problem>().detail).toContain(String(port))
+  })
+})
+
+describe('the end of a project', () => {
+  test('stops the daemons of its personas, and of no other', async () => {
+    const at = home()
+    const shop = fs.mkdtempSync(path.join(at, 'shop-'))
+    const blog = fs.mkdtempSync(path.join(at, 'blog-'))
+    keep(await startHub(at))
+    for (const [name, project] of [
+      ['ada', shop],
+      ['bob', shop],
+      ['cleo', blog],
+    ] as const) {
+      await turnbell(['persona', 'add', name, '--home', at, '--surface', 'mcp', '--project', project])
+      keep(await startDaemon(at, name))
+    }
+    const removed = await turnbell(['persona', 'remove', '--project', shop, '--home', at, '--json'])
+    expect(
+      removed
+        .json<{ removed: { identity: string }[] }>()
+        .removed.map((one) => one.identity)
+        .sort(),
+    ).toEqual(['ada', 'bob'])
+    expect((await turnbell(['status', '--home', at, '--persona', 'ada'])).code).toBe(69)
+    expect((await turnbell(['status', '--home', at, '--persona', 'bob'])).code).toBe(69)
+    expect((await connected(at, 'cleo')).identity).toBe('cleo')
+    expect(fs.readFileSync(path.join(at, 'config.yaml'), 'utf8')).toMatch(/cleo/)
+    expect(fs.readFileSync(path.join(at, 'config.yaml'), 'utf8')).not.toMatch(/ada|bob/)
+  })
+})
+
+describe('a token made at the command line', () => {
+  test('is taken by the hub of the same home, for what it says and no more', async () => {
+    const at = home('ada')
+    const made = await turnbell(['token', 'create', '--home', at, '--identity', 'ada', '--kind', 'agent'])
+    const { url } = keep(await startHub(at))
+    const call = (action: string, params: object) =>
+      fetch(`${url}/call`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${made.stdout.trim()}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ tool: action.split('.')[0], action: action.split('.')[1], params }),
+      })
+    expect((await call('signals.inbox', {})).status).toBe(200)
+    expect((await call('personas.remove', { identity: 'ada' })).status).toBe(403)
+  })
+})
+
+describe('exit codes', () => {
+  const code = async (...args: string[]) => {
+    const ran = await turnbell([...args, '--json'])
+    return { code: ran.code, problem: Problem.safeParse(JSON.parse(ran.stdout)).data?.code }
+  }
+
+  test('0, 2, 64, 69, 75, 77 and 78 mean what the contract says', async () => {
+    const at = home('ada')
+    const hub = keep(await startHub(at))
+    expect(await code('send', '--home', at, '--to', 'nobody-here', 'x')).toEqual({
+      code: 2,
+      problem: 'target_unknown',
+    })
+    expect(await code('call', 'signals', 'explode', '--home', at)).toEqual({
+      code: 2,
+      problem: 'action_unknown',
+    })
+    expect((await turnbell(['hub', '--home', at, '--port', '0'])).code).toBe(75)
+    expect(await code('send', '--home', at)).toEqual({ code: 64, problem: 'usage_invalid' })
+    await end(hub, 'SIGTERM')
+    expect(await code('send', '--home', at, '--to', 'ada', 'x')).toEqual({
+      code: 69,
+      problem: 'hub_unreachable',
+    })
+    fs.chmodSync(at, 0o755)
+    expect(await code('token', 'create', '--home', at, '--identity', 'a', '--kind', 'agent')).toEqual({
+      code: 77,
+      problem: 'home_not_permitted',
+    })
+    fs.chmodSync(at, 0o700)
+    fs.writeFileSync(path.join(at, 'config.yaml'), 'hubb: {}\n')
+    expect(await code('status', '--home', at)).toEqual({ code: 78, problem: 'config_invalid' })
+  })
+
+  test('75 and 78 are told as success to a manager that starts again after every failure', async () => {
+    const at = home()
+    fs.writeFileSync(path.join(at, 'config.yaml'), 'hubb: {}\n')
+    const env = { TURNBELL_FINAL_EXITS: '75 78' }
+    expect((await turnbell(['hub', '--home', at], { env })).code).toBe(0)
+    expect((await turnbell(['status', '--home', at, '--persona', 'ada', '--hepl'], { env })).code).toBe(64)
+  })
+})
