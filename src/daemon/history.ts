@@ -77,6 +77,8 @@ export interface History {
   after_hold: boolean
   /** `notify_surface` asked for a bell. */
   manual: boolean
+  /** How often in a row a drain was taken back, and until when the next bell for that rests. */
+  setbacks: { count: number; since_drain: boolean; rest_until: number }
   /** Signals that a bell has named since the last drain; only those that still wait. */
   named: readonly string[]
 }
@@ -108,6 +110,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     hold: null,
     after_hold: false,
     manual: false,
+    setbacks: { count: 0, since_drain: false, rest_until: 0 },
     named: [],
   }
 }
@@ -127,13 +130,17 @@ export function pushed(history: History, entry: PendingEntry, total: number): Hi
   const { index, known } = withPushed(history.pending, entry, total)
   if (known) return history
   if (!isLoud(entry)) return { ...history, pending: index }
-  return { ...history, pending: index, fresh: true, hold: null }
+  const setbacks = { ...history.setbacks, rest_until: 0 }
+  return { ...history, pending: index, fresh: true, hold: null, setbacks }
 }
 
 /** A drain answers every bell and begins everything anew; what it left is rung for like something new. */
 export function drained(history: History, signal_ids: readonly string[], total: number): History {
+  // Two drains with nothing taken back in between: the agent keeps what it takes.
+  const { count, since_drain } = history.setbacks
   return {
     ...forgetBell(history),
+    setbacks: { count: since_drain ? count : 0, since_drain: false, rest_until: 0 },
     pending: withDrained(history.pending, signal_ids, total),
     manual: false,
     after_hold: false,
@@ -141,9 +148,17 @@ export function drained(history: History, signal_ids: readonly string[], total: 
   }
 }
 
-/** Taken back from a session that was lost: to the pacer that is news, like a push. */
-export function released(history: History, total: number): History {
-  return { ...history, pending: withReleased(history.pending, total), fresh: true, hold: null }
+/**
+ * Taken back from a session that was lost, or given back: to the pacer that is news, like a push. The
+ * first time rings at once. An agent that takes its signals and dies again and again would be run in a
+ * circle until they are all dead letters, so each further time in a row waits longer.
+ */
+export function released(history: History, total: number, now: number): History {
+  const count = history.setbacks.count + 1
+  const { bell_receipt_ms, reconnect_patience_ms } = history.rules
+  const rest = count === 1 ? 0 : Math.min(bell_receipt_ms * 2 ** (count - 2), reconnect_patience_ms)
+  const setbacks = { count, since_drain: true, rest_until: now + rest }
+  return { ...history, pending: withReleased(history.pending, total), fresh: true, hold: null, setbacks }
 }
 
 export function forgetBell(history: History): History {

@@ -4,7 +4,7 @@
  */
 import WebSocket from 'ws'
 import { describeIssues, toProblem, TurnbellError } from '../contracts/errors.ts'
-import { HubFrame, PROTOCOL_VERSION, type ClientFrame } from '../contracts/frames.ts'
+import { CLOSE, HubFrame, PROTOCOL_VERSION, type ClientFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
@@ -103,8 +103,13 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
     })
     ws.on('ping', silence.heard)
     ws.on('pong', silence.heard)
+    ws.on('unexpected-response', (_, { statusCode = 0 }) => {
+      if (statusCode === 401 || statusCode === 403) tokens.forget()
+      fail('ws_connect_failed', `the hub answered ${statusCode} instead of opening the link`)
+    })
     ws.on('error', (error) => fail(welcomed ? 'ws_stream_stalled' : 'ws_connect_failed', error.message))
     ws.on('close', (code, reason) => {
+      if (code === CLOSE.unauthorised) tokens.forget()
       const said = refusal ?? reason.toString('utf8')
       const detail = `the hub closed the link: ${code}${said === '' ? '' : ` ${said}`}`
       fail(welcomed ? 'ws_stream_stalled' : 'ws_connect_failed', detail, code)

@@ -24,6 +24,8 @@ export interface TokenSourceOptions {
 export interface TokenSource {
   /** A token with at least a fifth of its life left. Rejects with `token_missing` or the hub's refusal. */
   current(): Promise<string>
+  /** The hub did not take the one we hold: the next is asked for with the operator's token. */
+  forget(): void
   /** When the present one should be renewed, in milliseconds from now; null without one. */
   renewIn(): number | null
 }
@@ -64,6 +66,10 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
         held = null
         return obtain()
       }
+    },
+    forget() {
+      // A given token is all there is; that it was refused is for a person to mend.
+      if (options.given === undefined) held = null
     },
     renewIn: () => (held === null ? null : Math.max(0, held.renew_at - clock.now())),
   }

@@ -28,7 +28,11 @@ export function decide(history: History, now: number): Decision {
   // An unknown turn may be a running one. A surface without an open connection hears nothing in between.
   const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')
   if (!reachable) return { kind: 'wait', for: 'boundary' }
-  return hold(history, now) ?? oneForThisTurn(history, now) ?? { kind: 'ring', reason: reasonOf(history) }
+  return (
+    hold(history, now) ??
+    rest(history, now) ??
+    oneForThisTurn(history, now) ?? { kind: 'ring', reason: reasonOf(history) }
+  )
 }
 
 /** A backlog waits for activity, but a surface that stays idle is not left asleep for ever. */
@@ -36,6 +40,12 @@ function hold({ hold, manual, surface, rules }: History, now: number): Decision 
   if (hold === null || manual) return null
   const until = Math.max(hold.since, surface.idle_since ?? hold.since) + rules.reconnect_patience_ms
   return now < until ? { kind: 'wait', for: 'patience', until } : null
+}
+
+/** Signals that came back again and again rest a little, unless the agent is there and asks. */
+function rest({ setbacks, manual, take }: History, now: number): Decision | null {
+  if (manual || take || now >= setbacks.rest_until) return null
+  return { kind: 'wait', for: 'patience', until: setbacks.rest_until }
 }
 
 /** After a bell none leaves until a turn that began since has ended, a drain, or the bell is lost. */

@@ -130,8 +130,8 @@ export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, total, n
   change: { history: history.drained(context.history, signal_ids, total), last_drain_at: now },
 })
 
-export const released: Step<'SIGNALS_RELEASED'> = (context, { total }) => ({
-  change: { history: history.released(context.history, total) },
+export const released: Step<'SIGNALS_RELEASED'> = (context, { total, now }) => ({
+  change: { history: history.released(context.history, total, now) },
 })
 
 // --- the surface ------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ export async function fakeHub(options: FakeHubOptions = {}) {
     bearers: [] as (string | undefined)[],
     /** Answers `/auth/token` with this status and body instead of a token. */
     tokenRefusal: null as { status: number; body: unknown } | null,
+    /** Answers the upgrade with this status instead of a link. */
+    upgradeRefusal: null as number | null,
     answersPeeks: true,
     answersPings: true,
     welcomes: true,
@@ -90,7 +92,12 @@ export async function fakeHub(options: FakeHubOptions = {}) {
       response.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
     })
   })
-  const sockets = new WebSocketServer({ server, path: '/ws', perMessageDeflate: false })
+  const sockets = new WebSocketServer({
+    server,
+    path: '/ws',
+    perMessageDeflate: false,
+    verifyClient: (_, decide) => decide(hub.upgradeRefusal === null, hub.upgradeRefusal ?? undefined),
+  })
   sockets.on('connection', (link, request) => {
     hub.bearers.push(request.headers.authorization)
     links.add(link)

@@ -259,6 +259,24 @@ describe('the token', () => {
     ])
   })
 
+  test('that the hub refuses at the link is not tried a second time', async () => {
+    const { hub, told, connect } = await linkToHub()
+    hub.upgradeRefusal = 401
+    connect()
+    await eventually('the refusal', () => told.downs.length === 1)
+    expect(told.downs[0]).toMatchObject({ error_class: 'ws_connect_failed' })
+    expect(told.downs[0]?.detail).toContain('401')
+    hub.upgradeRefusal = null
+    connect()
+    await eventually('the welcome', () => told.ups === 1)
+    expect(hub.bearers).toEqual(['Bearer token-2'])
+    hub.closeLinks(4401, 'unauthorised')
+    await eventually('the end', () => told.downs.length === 2)
+    connect()
+    await eventually('the welcome', () => told.ups === 2)
+    expect(hub.bearers).toEqual(['Bearer token-2', 'Bearer token-3'])
+  })
+
   test('missing altogether is a connection that failed, with the reason', async () => {
     const { told, connect } = await linkToHub({ operatorToken: () => null })
     connect()

@@ -169,6 +169,45 @@ describe('a drain', () => {
     expect(world.bells[1]?.doorbell.signal_id).toBe(taken[0]?.signal_id)
   })
 
+  test('that is taken back again and again rings at once only the first time, then ever later', () => {
+    const world = readyWorld()
+    world.pushes()
+    const gaps = []
+    for (let death = 0; death < 5; death += 1) {
+      world.turnBegins(true)
+      const taken = world.drains()
+      world.turnEnds()
+      const before = world.now
+      world.releases(taken)
+      while (world.bells.length < death + 2) world.pass(1_000)
+      gaps.push(world.now - before)
+    }
+    expect(gaps).toEqual([0, 10_000, 20_000, 40_000, 80_000])
+  })
+
+  test('that is kept after some that were taken back ends the rest, and so does a push', () => {
+    const world = readyWorld()
+    const dies = () => {
+      world.turnBegins(true)
+      const taken = world.drains()
+      world.turnEnds()
+      world.releases(taken)
+    }
+    world.pushes()
+    dies()
+    dies()
+    expect(world.bells).toHaveLength(2)
+    world.pushes()
+    expect(world.bells).toHaveLength(3)
+    world.turnBegins(true)
+    world.drains(1)
+    world.drains()
+    world.turnEnds()
+    world.pushes()
+    dies()
+    expect(world.bells).toHaveLength(5)
+  })
+
   test('of quiet signals that is taken back stays quiet', () => {
     const world = readyWorld()
     world.pushes(0)
