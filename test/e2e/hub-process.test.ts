@@ -1,0 +1,183 @@
+/** The hub as a process: its pid file, its logs, its flags, and how it ends. */
+import fs from 'node:fs'
+import http from 'node:http'
+import path from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { hubHttp } from '../support/hub-http.ts'
+import { end, type Running, start, startHub, temporaryHome } from '../support/processes.ts'
+
+const running: Running[] = []
+const keep = <T extends Running>(process_: T): T => {
+  running.push(process_)
+  return process_
+}
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((process_) => end(process_)))
+})
+
+const lines = (file: string) =>
+  fs
+    .readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+describe('the pid file', () => {
+  test('holds pid, address and start while the hub is ready, and is gone after a clean stop', async () => {
+    const home = temporaryHome()
+    const hub = keep(await startHub(home))
+    const file = path.join(home, 'hub/hub.pid')
+    expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toEqual({
+      pid: hub.child.pid,
+      url: hub.url,
+      started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
+    })
+    expect(await end(hub, 'SIGINT')).toBe(0)
+    expect(fs.existsSync(file)).toBe(false)
+  })
+
+  test('of a killed hub is replaced', async () => {
+    const home = temporaryHome()
+    const first = keep(await startHub(home))
+    await end(first, 'SIGKILL')
+    expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(true)
+    const second = keep(await startHub(home))
+    expect(hubHttp(home).url()).toBe(second.url)
+  })
+
+  test('tells a second start who runs and where it answers', async () => {
+    const home = temporaryHome()
+    const first = keep(await startHub(home))
+    const second = keep(start(['hub', '--home', home, '--port', '0', '--json']))
+    expect(await second.exited).toBe(75)
+    const problem = JSON.parse(second.output()) as Record<string, string>
+    expect(problem).toMatchObject({ code: 'already_running', type: 'urn:turnbell:error:already_running' })
+    expect(problem['detail']).toContain(String(first.child.pid))
+    expect(problem['detail']).toContain(first.url)
+    expect(problem['hint']).toContain('--home')
+  })
+})
+
+describe('the logs', () => {
+  test('are JSON lines of their owner only, and hold no token and no payload', async () => {
+    const home = temporaryHome()
+    const hub = keep(await startHub(home))
+    const hubs = hubHttp(home)
+    await hubs.post('/api/personas/add', { identity: 'bob', surface: 'mcp' })
+    await hubs.post('/api/signals/send', { to: 'bob', intent: 'note', payload: 'NOT-FOR-LOGS' })
+    await hubs.post('/api/signals/send', { to: 'nobody', intent: 'note' }).catch(() => undefined)
+    const token = fs.readFileSync(path.join(home, 'secrets/operator.token'), 'utf8').trim()
+    await fetch(`${hub.url}/ws?token=${token}`).catch(() => undefined)
+    await fetch(`${hub.url}/mcp?token=${token}`, { method: 'POST', body: '{' }).catch(() => undefined)
+    expect(await end(hub, 'SIGTERM')).toBe(0)
+    const hub_log = path.join(home, 'logs/hub.log')
+    const dispatch_log = path.join(home, 'logs/dispatch.jsonl')
+    expect(lines(hub_log).map(({ msg }) => msg)).toEqual(['ready', 'stopping', 'stopped'])
+    expect(lines(dispatch_log)).toMatchObject([
+      { facade: 'personas', action: 'add', identity: 'operator', success: true },
+      { facade: 'signals', action: 'send', success: true },
+      { facade: 'signals', action: 'send', success: false, error: 'target_unknown' },
+    ])
+    for (const file of [hub_log, dispatch_log]) {
+      expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+      const text = fs.readFileSync(file, 'utf8')
+      expect(text).not.toContain(token)
+      expect(text).not.toContain('NOT-FOR-LOGS')
+    }
+  })
+})
+
+describe('a stop', () => {
+  test('lets an open request come to its end', async () => {
+    const home = temporaryHome()
+    const hub = keep(await startHub(home))
+    const { hostname, port } = new URL(hub.url)
+    const token = fs.readFileSync(path.join(home, 'secrets/operator.token'), 'utf8').trim()
+    const body = JSON.stringify({ identity: 'bob', surface: 'mcp' })
+    const request = http.request({
+      ...{ hostname, port, method: 'POST', path: '/api/personas/add' },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': body.length,
+        expect: '100-continue',
+      },
+    })
+    const answered = new Promise<number>((resolve, reject) => {
+      request.on('response', (response) => resolve(response.resume().statusCode ?? 0))
+      request.on('error', reject)
+    })
+    // Half a request: the hub has taken it and waits for the rest.
+    await new Promise<void>((resolve) => request.once('continue', resolve).flushHeaders())
+    request.write(body.slice(0, 10))
+    hub.child.kill('SIGTERM')
+    await eventually('it says that it stops', () =>
+      fs.readFileSync(path.join(home, 'logs/hub.log'), 'utf8').includes('"stopping"'),
+    )
+    expect(hub.child.exitCode).toBe(null)
+    request.end(body.slice(10))
+    expect(await answered).toBe(200)
+    expect(await hub.exited).toBe(0)
+  })
+
+  test('asked twice is one stop', async () => {
+    const hub = keep(await startHub(temporaryHome()))
+    hub.child.kill('SIGTERM')
+    hub.child.kill('SIGINT')
+    expect(await hub.exited).toBe(0)
+  })
+
+  test('asked while it still starts is done as soon as it has started', async () => {
+    const home = temporaryHome()
+    const hub = keep(start(['hub', '--home', home, '--port', '0']))
+    await eventually('it has begun', () => fs.existsSync(path.join(home, 'logs/hub.log')))
+    hub.child.kill('SIGTERM')
+    expect([0, 'SIGTERM']).toContain(await hub.exited)
+    expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
+    keep(await startHub(home))
+  })
+})
+
+describe('the flags', () => {
+  test('of older set-ups start it as well', async () => {
+    keep(await startHub(temporaryHome(), ['--daemon', '--sse', '--port', '0']))
+  })
+
+  test.each([
+    [['--port', '99999'], 64, '--port'],
+    [['--port', 'http'], 64, '--port'],
+    [['--colour'], 64, '--colour'],
+    [['extra'], 64, 'extra'],
+    [['--stdio'], 64, 'TURNBELL_PERSONA'],
+    [['--host', '0.0.0.0'], 78, '--behind-proxy'],
+    [['--tls-cert', '/nowhere.pem'], 78, 'tls_key'],
+    [['--tls-cert', '/nowhere.pem', '--tls-key', '/nowhere.key'], 78, '/nowhere.pem'],
+    [['--store', 'redis://x'], 78, 'store'],
+  ])('%j are refused with exit %i', async (flags, code, named) => {
+    const hub = keep(
+      start([
+        'hub',
+        '--home',
+        temporaryHome(),
+        ...(flags.includes('--port') ? [] : ['--port', '0']),
+        ...flags,
+      ]),
+    )
+    expect(await hub.exited).toBe(code)
+    expect(hub.output()).toContain(named)
+  })
+
+  test('for stdio keep stdout for MCP and end the hub with its client', async () => {
+    const hub = keep(start(['hub', '--home', temporaryHome(), '--port', '0', '--stdio', '--persona', 'bob']))
+    const params = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 't', version: '1' },
+    }
+    hub.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
+    await eventually('it answers', () => hub.output().includes('"serverInfo"'))
+    hub.child.stdin?.end()
+    expect(await hub.exited).toBe(0)
+  })
+})
