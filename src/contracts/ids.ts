@@ -9,13 +9,19 @@ const ULID_FORM = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 
 export const TenantId = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'a tenant_id matches [a-z0-9][a-z0-9-]{0,31}')
+  .regex(
+    new RegExp(`^[a-z0-9][a-z0-9-]{0,${LIMITS.tenant_length_max - 1}}$`),
+    'a tenant_id matches [a-z0-9][a-z0-9-]{0,31}',
+  )
 export type TenantId = z.infer<typeof TenantId>
 
 /** A persona's name. Also a metric label and a directory name, hence the narrow alphabet. */
 export const Identity = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'an identity matches [a-z0-9][a-z0-9._-]{0,62}')
+  .regex(
+    new RegExp(`^[a-z0-9][a-z0-9._-]{0,${LIMITS.identity_length_max - 1}}$`),
+    'an identity matches [a-z0-9][a-z0-9._-]{0,62}',
+  )
 export type Identity = z.infer<typeof Identity>
 
 /** Senders that are no persona: a person at the command line, and turnbell itself. */

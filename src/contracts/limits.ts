@@ -13,7 +13,6 @@ export const LIMITS = {
   topic_length_max: 128,
   idempotency_key_length_max: 128,
   payload_bytes_max: 65_536,
-  result_bytes_max: 65_536,
   doorbell_text_length_max: 200,
   short_id_length: 8,
 
@@ -89,6 +88,8 @@ export const LIMITS = {
   mcp_batch_max: 100,
   /** A hub that comes back meets every daemon, bridge and command at once. */
   token_requests_per_minute_max: 1_200,
+  /** For a request to arrive completely. */
+  http_request_ms: 30_000,
   close_grace_ms: 30_000,
   token_ttl_s: 3_600,
   token_ttl_s_max: 30 * 86_400,

@@ -22,7 +22,10 @@ export const Priority = z.number().int().min(LIMITS.priority_min).max(LIMITS.pri
 /** What the signal is about, as an identifier: it appears in the doorbell's text. */
 export const Intent = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/, 'an intent matches [A-Za-z0-9][A-Za-z0-9._:/-]{0,63}')
+  .regex(
+    new RegExp(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,${LIMITS.intent_length_max - 1}}$`),
+    'an intent matches [A-Za-z0-9][A-Za-z0-9._:/-]{0,63}',
+  )
 export const Topic = z.string().min(1).max(LIMITS.topic_length_max)
 
 /** Senders that are no persona use the reserved identities `operator` and `turnbell`. */

@@ -22,10 +22,6 @@ export function readOperatorToken(home: Home): string | null {
   return readSecret(home.operator_token)
 }
 
-export function readSigningKey(home: Home): string | null {
-  return readSecret(home.signing_key)
-}
-
 function ensureSecret(file: string, make: () => string): string {
   // Written aside and linked: a link never replaces, so the first one wins and nobody reads half a secret.
   const existing = readSecret(file)

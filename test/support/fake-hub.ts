@@ -125,4 +125,4 @@ export async function fakeHub(options: FakeHubOptions = {}) {
   return hub
 }
 
-export type FakeHub = Awaited<ReturnType<typeof fakeHub>>
+type FakeHub = Awaited<ReturnType<typeof fakeHub>>

@@ -68,7 +68,7 @@ describe('an ack', () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
     await expect(
-      world.signals.ack(BOB, { signal_ids: [signal_id], result: 'x'.repeat(LIMITS.result_bytes_max) }),
+      world.signals.ack(BOB, { signal_ids: [signal_id], result: 'x'.repeat(LIMITS.payload_bytes_max) }),
     ).rejects.toMatchObject({ code: 'payload_too_large' })
     expect(world.store.pendingCount('bob')).toBe(1)
   })
