@@ -58,8 +58,25 @@ function act<T extends DaemonEvent['type']>(step: Step<T>) {
   })
 }
 
+/**
+ * xstate's `transition` makes a throw-away actor each time, without an input, only to have a scope. A
+ * context that failed there would cost a caught error with its stack at every event.
+ */
+const UNUSED = newContext({
+  identity: '',
+  surface: 'mcp',
+  now: 0,
+  rules: {
+    reconnect_ring: 'boundary',
+    reconnect_patience_ms: 0,
+    bell_receipt_ms: 0,
+    redoorbell_max: 0,
+    receipts: false,
+  },
+})
+
 export const daemonMachine = daemon.createMachine({
-  context: ({ input }) => newContext(input),
+  context: ({ input }) => ((input as Input | undefined) === undefined ? UNUSED : newContext(input)),
   initial: 'DISCONNECTED',
   on: {
     SURFACE_LOST: { actions: act(steps.surfaceLost) },
