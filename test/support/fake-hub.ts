@@ -124,5 +124,3 @@ export async function fakeHub(options: FakeHubOptions = {}) {
   hub.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return hub
 }
-
-type FakeHub = Awaited<ReturnType<typeof fakeHub>>
