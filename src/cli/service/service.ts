@@ -70,7 +70,7 @@ export async function uninstall(
   manager: ServiceManager,
   unit: Unit,
 ): Promise<Uninstalled> {
-  const was_installed = fs.existsSync(unit.file)
+  const was_installed = isInstalled(unit)
   const stopped_pid =
     unit.service.kind === 'hub'
       ? await stopHub(invocation)
@@ -127,13 +127,18 @@ export async function stateOf(
   unit: Unit,
 ): Promise<ServiceState & { running_pid: number | null }> {
   const state = await manager.state(unit)
-  const running_pid =
-    unit.service.kind === 'hub'
-      ? (runningHub(invocation.home)?.pid ?? null)
-      : await daemonPid(invocation, unit.service.identity)
-  return { ...state, running_pid }
+  return { ...state, running_pid: await runningPid(invocation, unit.service) }
 }
 
+/** Whoever started it. */
+export async function runningPid(invocation: Invocation, service: Service): Promise<number | null> {
+  return service.kind === 'hub'
+    ? (runningHub(invocation.home)?.pid ?? null)
+    : daemonPid(invocation, service.identity)
+}
+
+export const isInstalled = (unit: Unit) => fs.existsSync(unit.file)
+
 function readUnit(manager: ServiceManager, unit: Unit): string | null {
-  return fs.existsSync(unit.file) ? manager.decode(fs.readFileSync(unit.file)) : null
+  return isInstalled(unit) ? manager.decode(fs.readFileSync(unit.file)) : null
 }

@@ -173,6 +173,13 @@ describe('install', () => {
     expect(fs.readdirSync(path.join(units, 'default.target.wants'))).toEqual([])
   })
 
+  test('of what somebody else has started says that it must give way', async () => {
+    const { home, turnbell } = on('linux')
+    await fakeDaemon(personaPaths(resolveHome({}, home), 'local', 'ada', {}), () => daemonStatus('ada'))
+    expect(await turnbell.run('service', 'install', '--persona', 'ada')).toBe(0)
+    expect(turnbell.stderr()).toContain(`process ${process.pid} of somebody else`)
+  })
+
   test('without a manager says so, and what to do instead', async () => {
     const missing = () => ({ code: null, stdout: '', stderr: 'spawn systemctl ENOENT' })
     const { turnbell } = on('linux', { program: missing })
