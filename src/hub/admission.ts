@@ -27,7 +27,8 @@ type Hello = ClientFrameOf<'hello'>
 
 /**
  * Joins the link, or throws what refuses it. Resolves once the welcome has left; whatever is pushed to
- * the link comes after it.
+ * the link comes after it. The token is looked at once: a link may live longer than the token that
+ * opened it, and ends when its persona is wrapped.
  */
 export async function admit(
   needs: AdmissionNeeds,

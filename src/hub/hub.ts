@@ -190,10 +190,18 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   }
 
   const timers: Timer[] = []
+  let sweep_fails = false
   const sweep = () => {
     registrations.sweep()
     connections.tick()
-    signals.sweep().catch((err: unknown) => log.error({ err }, 'a sweep failed'))
+    signals.sweep().then(
+      () => (sweep_fails = false),
+      (err: unknown) => {
+        // Said once, not every few seconds for as long as the store is down.
+        if (!sweep_fails) log.error({ err }, 'a sweep failed')
+        sweep_fails = true
+      },
+    )
   }
 
   return {

@@ -48,7 +48,8 @@ export function openHubLogs(
       maxLength: WAITING_BYTES_MAX,
     },
   })
-  // A full disk must not end the hub; the log says it once.
+  // A full disk must not end the hub: nobody waits for a log line.
+  hub_file.on('error', () => undefined)
   let told = false
   dispatch_file.on('error', (err: Error) => {
     if (!told) log.warn({ err }, 'the dispatch log cannot be written')

@@ -120,7 +120,10 @@ async function start(
   const ids = createIds(clock, systemRandom)
   opened.stores = await open(config.hub.store, {
     ...{ clock, log, hub_dir: home.hub_dir, repair: flags.repair === true },
-    onFatal: (err) => log.error({ err }, 'the store takes no more writes; sends are refused'),
+    // Unable to write, the hub stays up to say so. Fenced, it has no business here any more.
+    onFatal(error) {
+      if (error.code === 'store_fenced') leave(EXIT.failed)
+    },
   })
   const own: OwnHosts = { list: [] }
   const hub = (opened.hub = await createHub({

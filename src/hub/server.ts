@@ -55,9 +55,10 @@ export async function listen(
 ): Promise<HubServer> {
   refuseOpenAddress(settings)
   const { doors, kernel, connections } = hub
-  const server = settings.tls ? https.createServer(settings.tls) : http.createServer()
+  const server = createServer(settings)
   // A client that trickles its headers or body must not hold a socket for minutes.
-  server.requestTimeout = LIMITS.close_grace_ms
+  server.requestTimeout = LIMITS.http_request_ms
+  server.headersTimeout = LIMITS.http_request_ms
   const mcp = await createMcpHttp({ kernel, projection: projectMcp(kernel.registry), doors, version })
   const app = createHttpTransport({ kernel, doors, version, raw: [mcp] })
   await app.start(server)
@@ -99,6 +100,18 @@ export async function listen(
   }
 }
 
+function createServer({ tls }: ListenSettings): http.Server {
+  if (tls === undefined) return http.createServer()
+  try {
+    return https.createServer(tls)
+  } catch (cause) {
+    throw new TurnbellError('config_invalid', {
+      detail: `hub.tls_cert or hub.tls_key is no usable PEM file: ${String(cause)}`,
+      cause,
+    })
+  }
+}
+
 function refuseOpenAddress({ host, tls, behind_proxy }: ListenSettings): void {
   if (isLoopback(host) || tls !== undefined || behind_proxy) return
   throw new TurnbellError('config_invalid', {
@@ -128,7 +141,7 @@ async function bind(server: http.Server, { host, port }: ListenSettings): Promis
 function ownHosts({ host, url, behind_proxy }: ListenSettings, port: number): string[] {
   const names = isLoopback(host)
     ? ['127.0.0.1', 'localhost', '::1', host]
-    : [host, os.hostname(), 'localhost', '127.0.0.1', '::1', ...(isAny(host) ? everyAddress() : [])]
+    : [os.hostname(), 'localhost', '127.0.0.1', '::1', ...(isAny(host) ? everyAddress() : [host])]
   const listed = names.map((name) => `${inUrl(name.toLowerCase())}:${port}`)
   if (url !== undefined) {
     const { hostname, port: told, protocol } = new URL(url)
