@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { DAEMON_METRICS, DaemonErrorClass, type MetricsSet } from '../../../src/contracts/metrics.ts'
@@ -30,7 +29,7 @@ async function report(daemon: Client, metrics: MetricsSet): Promise<void> {
 }
 
 describe("the hub's metrics", () => {
-  test('are all there from the start, begin with turnbell_hub_, and pass promtool when it is installed', async () => {
+  test('are all there from the start and begin with turnbell_hub_', async () => {
     hub = await liveHub()
     await hub.call('personas', 'add', { identity: 'bob', surface: 'command' })
     const daemon = await hub.join('bob', 'daemon')
@@ -42,8 +41,6 @@ describe("the hub's metrics", () => {
     }
     const foreign = series(text).filter((line) => !/^(turnbell_hub_|daemon_)/.test(line))
     expect(foreign).toEqual([])
-    const checked = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
-    if (checked.error === undefined) expect(`${checked.stdout}${checked.stderr}`).toBe('')
   })
 
   test('count what happens to signals, calls, refusals, frames and links', async () => {
