@@ -44,22 +44,25 @@ export async function stopDaemonIfAny(
   try {
     await reach.control(identity).shutdown()
   } catch (error) {
-    // The hub may have told it already; whether it goes is what is waited for.
-    if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable') throw error
+    // The hub may have told it already, or it hangs; whether it goes is what is waited for.
+    if (!isSilence(error)) throw error
   }
   return waitUntilGone(reach, identity, pid)
 }
 
-/** The daemon's process, also of one that has no socket yet or no more. */
+/** The daemon's process, also of one that has no socket yet or no more, or does not answer on it. */
 export async function daemonPid(reach: Reach, identity: string): Promise<number | null> {
   try {
     return (await reach.control(identity).status()).pid
   } catch (error) {
-    if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable') throw error
+    if (!isSilence(error)) throw error
     const pid = readPidFile(reach.paths(identity).daemon_pid)
     return pid !== null && processAlive(pid) ? pid : null
   }
 }
+
+const isSilence = (error: unknown) =>
+  error instanceof TurnbellError && (error.code === 'daemon_unreachable' || error.code === 'timed_out')
 
 async function waitUntilGone(reach: Reach, identity: string, pid: number): Promise<Stopped> {
   const { clock } = reach.cli

@@ -37,6 +37,19 @@ function standIn(): ChildProcess {
   return child
 }
 
+/** Each wait passes at once and counts as a second. */
+function hastyClock(): Clock {
+  let skipped = 0
+  return {
+    ...systemClock,
+    monotonic: () => skipped,
+    after(_, call) {
+      skipped += 1_000
+      return systemClock.after(0, call)
+    },
+  }
+}
+
 describe('persona add', () => {
   test('writes the entry and registers it at the hub', async () => {
     const home = temporaryDirectory()
@@ -174,6 +187,19 @@ describe('the end of a persona', () => {
     expect(turnbell.json()).toMatchObject({ daemon: { socket_gone: true, process_gone: true } })
   })
 
+  test('is recorded at the hub also when the daemon hangs, and says that it is still there', async () => {
+    const home = temporaryDirectory()
+    const paths = pathsOf(home, 'ada')
+    await fakeDaemon(paths, () => {
+      throw new TurnbellError('timed_out', { detail: 'no answer' })
+    })
+    fs.writeFileSync(paths.daemon_pid, JSON.stringify({ pid: process.pid }))
+    const turnbell = testCli({ home, hub, overrides: { clock: hastyClock() } })
+    expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(69)
+    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['personas.wrap'])
+    expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid}`)
+  })
+
   test('with no daemon is over at once', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub })
     expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(0)
@@ -290,17 +316,7 @@ describe('shutdown', () => {
     await fakeDaemon(pathsOf(home, 'ada'), (method) =>
       method === 'status' ? daemonStatus('ada') : { stopping: true },
     )
-    let skipped = 0
-    // Each wait of the command passes at once and counts as a second.
-    const clock: Clock = {
-      ...systemClock,
-      monotonic: () => skipped,
-      after: (_, call) => {
-        skipped += 1_000
-        return systemClock.after(0, call)
-      },
-    }
-    const turnbell = testCli({ home, overrides: { clock } })
+    const turnbell = testCli({ home, overrides: { clock: hastyClock() } })
     expect(await turnbell.run('shutdown', '--persona', 'ada', '--json')).toBe(69)
     expect(turnbell.json<Problem>()).toMatchObject({ code: 'timed_out' })
     expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid} and the control socket`)
