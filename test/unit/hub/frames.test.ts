@@ -147,6 +147,28 @@ describe('a daemon', () => {
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
   })
 
+  test('is pushed nothing before the store has answered', async () => {
+    const held: { keep: (() => void) | null } = { keep: null }
+    hub = await liveHub({
+      spy: (store) => ({
+        ...store,
+        append: async (signal) => {
+          await new Promise<void>((resolve) => (held.keep = resolve))
+          return store.append(signal)
+        },
+      }),
+    })
+    await add('bob')
+    const daemon = await hub.join('bob', 'daemon')
+    const sent = send('bob')
+    await eventually('the store was asked', () => held.keep !== null)
+    await daemon.settled()
+    expect(daemon.frames.filter(({ type }) => type === 'signal.pushed')).toEqual([])
+    held.keep?.()
+    const { signal_id } = await sent
+    expect(await daemon.next('signal.pushed')).toMatchObject({ signal_id })
+  })
+
   test('hears of drains and releases with what is left', async () => {
     hub = await liveHub()
     await add('bob')

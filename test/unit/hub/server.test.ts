@@ -54,6 +54,9 @@ describe('a hub that stops', () => {
     expect(hub.hub.doors.health().status).toBe('stopping')
     await expect(hub.http('GET', '/ready')).rejects.toThrow()
     await daemon.settled()
+    expect(await agent.ask({ type: 'call', facade: 'slow', action: 'wait' })).toMatchObject({
+      code: 'hub_stopping',
+    })
     finish()
     expect(await overHttp).toEqual({ waited: true })
     expect(await overWs).toMatchObject({ type: 'result', result: { waited: true } })
