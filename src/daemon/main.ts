@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import v8 from 'node:v8'
 import { pino, type Logger } from 'pino'
 import { toProblem, TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
@@ -12,6 +13,7 @@ import { loadConfig } from '../system/config.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import {
   ensurePrivateDirectory,
+  ensureSocketDirectory,
   personaPaths,
   prepareHome,
   resolveHome,
@@ -48,6 +50,9 @@ export async function main(argv: string[]): Promise<void> {
 async function run(flags: Flags): Promise<void> {
   // Whatever we write belongs to this user alone.
   process.umask(0o077)
+  // A daemon is one of many and mostly idle. V8 would answer one busy minute with a young generation of
+  // 16 MB and never give it back: 107 MB resident instead of 75 after five hundred turns.
+  v8.setFlagsFromString('--semi-space-growth-factor=1')
   const home = resolveHome(process.env, flags.home)
   const config = loadConfig(home.config, process.env)
   const settings = settingsFrom(flags, config)
@@ -55,6 +60,7 @@ async function run(flags: Flags): Promise<void> {
   prepareHome(home)
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
   ensurePrivateDirectory(paths.run_dir)
+  ensureSocketDirectory(paths)
   const log = openLog(paths, config, identity)
 
   let lost: ((error: Error) => void) | null = null

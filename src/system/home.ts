@@ -138,3 +138,21 @@ export function personaPaths(
     .slice(0, 16)
   return { ...rest, ...at(path.join(base, name)) }
 }
+
+/**
+ * Makes the directory of both sockets. Outside the home its parent lies where everybody may write, so
+ * that one must be ours too, and no link: who owns it could put other sockets in place of ours.
+ */
+export function ensureSocketDirectory({ run_dir, socket_dir }: PersonaPaths): void {
+  if (socket_dir !== run_dir) {
+    const parent = path.dirname(socket_dir)
+    if (fs.lstatSync(parent, { throwIfNoEntry: false })?.isSymbolicLink()) {
+      throw new TurnbellError('home_not_permitted', {
+        detail: `${parent} is a link; it could lead anywhere`,
+        hint: `Remove ${parent}; it is made anew.`,
+      })
+    }
+    ensurePrivateDirectory(parent)
+  }
+  ensurePrivateDirectory(socket_dir)
+}
