@@ -12,6 +12,7 @@ import {
   settled,
   settlesAt,
   startTracking,
+  wasInterrupted,
   type TrackedTurn,
 } from './turn-tracker.ts'
 import type { RegistryRecord, TurnEvent } from './turn-events.ts'
@@ -32,12 +33,17 @@ export interface ClaudeSurfaceDeps {
   inbox: Inbox
   clock: Clock
   log: Log
+  /**
+   * A turn was interrupted, and its end is about to be reported: the moment to take back what the agent
+   * was not shown. The report waits for it.
+   */
+  interrupted: () => Promise<void>
 }
 
 export interface ClaudeSurface extends Surface {
   open(host: SurfaceHost): void
   /** Any hook of the main agent but Stop. */
-  hookFired(event: TurnEvent): void
+  hookFired(event: TurnEvent): Promise<void>
   /**
    * The main agent stopped. Resolves with the bell that the answer must carry, or null. A bell for an
    * aborted hook is never given: nobody reads its answer. The daemon arms it again when no receipt comes.
@@ -76,10 +82,16 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     }
     timer?.cancel()
     const at = settlesAt(next)
-    timer =
-      at === null ? null : clock.after(Math.max(0, at - clock.now()), () => move(settled(state, clock.now())))
+    timer = at === null ? null : clock.after(Math.max(0, at - clock.now()), () => void settle())
     if (how.report && tellsMore(before, next)) void host?.report(status())
     for (const check of watchers) check()
+  }
+
+  /** The registry has said something else than the hooks for long enough. */
+  async function settle(): Promise<void> {
+    if (state.turn === 'busy' && settled(state, clock.now()).turn === 'idle') await deps.interrupted()
+    // What came meanwhile may have made it a running turn again.
+    move(settled(state, clock.now()))
   }
 
   /** After a Stop the registry says `busy` for a moment longer. Resolves once it may be rung, or not. */
@@ -127,7 +139,8 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
       host = daemon
     },
 
-    hookFired(event) {
+    async hookFired(event) {
+      if (event.event === 'UserPromptSubmit' && wasInterrupted(state)) await deps.interrupted()
       move(hookFired(state, event, clock.now()))
     },
 

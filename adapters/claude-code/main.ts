@@ -79,6 +79,7 @@ function attend({ home, config, identity }: Place): void {
     }),
     clock: systemClock,
     log,
+    interrupted: () => worker.interrupted(),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
   const upstream = createUpstream({
@@ -94,7 +95,12 @@ function attend({ home, config, identity }: Place): void {
   })
   const worker = createWorker({
     surface,
-    confirm: (drain_id) => bridge.drains.confirm(drain_id),
+    drains: {
+      confirm: (drain_id) => bridge.drains.confirm(drain_id),
+      release: (signal_ids) => bridge.drains.release(signal_ids),
+      settled: () => bridge.drains.settled(),
+    },
+    clock: systemClock,
     respawned,
     log,
   })
@@ -113,7 +119,7 @@ function attend({ home, config, identity }: Place): void {
       return output === null ? null : { content: [{ type: 'text', text: JSON.stringify(output) }] }
     },
     answerWritten: (call) => worker.answerWritten(call),
-    drainWritten: (call, { drain_id }) => worker.drainWritten(call, drain_id),
+    drainWritten: (call, drain) => worker.drainWritten(call, drain),
     onToolsListed: watchRegistry,
     onClose: leave,
   })

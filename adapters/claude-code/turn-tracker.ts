@@ -58,9 +58,10 @@ export function startTracking(session_id: string | null, now_ms: number): Tracke
 export function hookFired(state: TrackedTurn, event: TurnEvent, now_ms: number): TrackedTurn {
   switch (event.event) {
     case 'UserPromptSubmit':
-      return busy(seenIn(inSession(state, event), event.prompt), now_ms)
+      return seenIn(prompted(inSession(state, event), now_ms), event.prompt)
     case 'PreToolUse':
     case 'PostToolUse':
+    case 'PostToolBatch':
     case 'PermissionRequest':
       return busy(continuationSeen(inSession(state, event)), now_ms)
     case 'Stop':
@@ -109,6 +110,14 @@ export function registryRead(state: TrackedTurn, record: RegistryRecord | null, 
   return settled(next, now_ms)
 }
 
+/**
+ * The turn began, and then the registry went back to the prompt without a Stop. Not certain before it
+ * has stayed there for a while, but a prompt that comes now starts something new.
+ */
+export function wasInterrupted(state: TrackedTurn): boolean {
+  return state.turn === 'busy' && atPrompt(state) && state.registry_since_ms > state.turn_since_ms
+}
+
 /** The registry contradicts the hooks at this moment: a ring would land in a turn or a dialog. */
 export function registryForbids(state: TrackedTurn): boolean {
   return !state.background && (state.registry === 'busy' || state.registry === 'waiting')
@@ -144,8 +153,16 @@ function inSession(state: TrackedTurn, event: TurnEvent): TrackedTurn {
   return event.session_id === '' ? state : { ...state, session_id: event.session_id }
 }
 
+/**
+ * A prompt that is typed during a turn belongs to it as far as anybody can see, unless that turn was
+ * interrupted. Either way the registry must show anew that the session stands at its prompt.
+ */
+function prompted(state: TrackedTurn, now_ms: number): TrackedTurn {
+  if (wasInterrupted(state)) return busy(idle(state, now_ms), now_ms)
+  return { ...busy(state, now_ms), turn_since_ms: now_ms }
+}
+
 function busy(state: TrackedTurn, now_ms: number): TrackedTurn {
-  // A prompt that is typed during a turn belongs to it as far as anybody can see.
   if (state.turn === 'busy') return state
   return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, turn_since_ms: now_ms }
 }

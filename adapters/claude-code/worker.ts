@@ -6,7 +6,9 @@ import type { ClaudeSurface } from './claude-surface.ts'
 import { TurnEvent } from './turn-events.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { DrainId } from '../../src/contracts/ids.ts'
+import type { DrainId, SignalId } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 /** A call as the bridge hands it over; only what is needed of it. */
@@ -18,9 +20,9 @@ export interface WorkerCall {
 }
 
 export interface WorkerDeps {
-  surface: ClaudeSurface
-  /** Tells the hub that the client has what was drained. */
-  confirm: (drain_id: DrainId) => void
+  surface: Pick<ClaudeSurface, 'hookFired' | 'stopped' | 'continuedWith'>
+  drains: Drains
+  clock: Pick<Clock, 'after'>
   /** A worker that replaced a killed one may have missed the hook that announced a call. */
   respawned: boolean
   log: Log
@@ -34,7 +36,20 @@ export interface Worker {
   answer(call: WorkerCall): Promise<HookOutput | null>
   /** The answer to that hook is in the client's pipe. */
   answerWritten(call: WorkerCall): void
-  drainWritten(call: WorkerCall, drain_id: DrainId): void
+  drainWritten(call: WorkerCall, drain: Drain): void
+  /** The turn was interrupted. Resolves once what it drained and was not shown is given back, or cannot be. */
+  interrupted(): Promise<void>
+}
+
+/** What was drained, and the bridge's way to say what became of it. */
+interface Drain {
+  drain_id: DrainId
+  signal_ids: SignalId[]
+}
+interface Drains {
+  confirm(drain_id: DrainId): void
+  release(signal_ids: readonly SignalId[]): void
+  settled(): Promise<void>
 }
 
 const HOOK_TOOL = 'turn_event'
@@ -46,11 +61,15 @@ const MODEL_MARK = 'claudecode/toolUseId'
 /** Announced calls that never came; a turn has few. */
 const ANNOUNCED_MAX = 64
 
-export function createWorker({ surface, confirm, respawned, log }: WorkerDeps): Worker {
+export function createWorker({ surface, drains, clock, respawned, log }: WorkerDeps): Worker {
   /** Who makes an announced call: a subagent's id, or the empty string for the main agent. */
   const announced = new Map<string, string>()
-  /** Drains whose answer was written, until the client says that it ran the tool. */
-  const written = new Map<string, DrainId>()
+  /**
+   * Drains whose answer was written, by the call that asked. An interrupt while the hooks after the call
+   * still run makes the client throw the answer away; once the batch of calls is through, it stays in the
+   * conversation whatever comes.
+   */
+  const written = new Map<string, Drain & { used: boolean }>()
   const bells = new WeakMap<WorkerCall, Doorbell>()
   let hooks_work = respawned
 
@@ -65,28 +84,28 @@ export function createWorker({ surface, confirm, respawned, log }: WorkerDeps): 
     log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
     if (event.event === 'PreToolUse') return toolAnnounced(event)
     if (event.event === 'PostToolUse') toolUsed(event)
+    if (event.event === 'PostToolBatch' && event.agent_id === '') shown(({ used }) => used)
     // What a subagent does is part of the main agent's turn, and says nothing about where that stands.
     if (event.agent_id !== '') return {}
+    // The turn came to its end: whatever its answers carried has been read, also where a hook was lost.
+    if (event.event === 'Stop' || event.event === 'StopFailure') shown(() => true)
     if (event.event !== 'Stop') {
-      surface.hookFired(event)
+      await surface.hookFired(event)
       return {}
     }
-    // The turn is over: whatever its answers carried has been read.
-    for (const drain_id of written.values()) confirm(drain_id)
-    written.clear()
     const bell = await surface.stopped(event, () => call.signal.aborted)
     if (bell === null) return {}
     bells.set(call, bell)
     return { hookSpecificOutput: { hookEventName: 'Stop', additionalContext: bell.text } }
   }
 
-  function toolAnnounced(event: TurnEvent): HookOutput {
+  async function toolAnnounced(event: TurnEvent): Promise<HookOutput> {
     announced.set(event.tool_use_id, event.agent_id)
     for (const oldest of announced.keys()) {
       if (announced.size <= ANNOUNCED_MAX) break
       announced.delete(oldest)
     }
-    if (event.agent_id === '') surface.hookFired(event)
+    if (event.agent_id === '') await surface.hookFired(event)
     if (event.agent_id !== '' && event.tool_name.endsWith(`__${DRAIN_TOOL}`)) {
       return decision('deny', "A subagent may not take the main agent's signals; go on with your task.")
     }
@@ -95,10 +114,17 @@ export function createWorker({ surface, confirm, respawned, log }: WorkerDeps): 
   }
 
   function toolUsed(event: TurnEvent): void {
-    const drain_id = written.get(event.tool_use_id)
-    if (drain_id === undefined) return
-    written.delete(event.tool_use_id)
-    confirm(drain_id)
+    const drain = written.get(event.tool_use_id)
+    if (drain !== undefined) drain.used = true
+  }
+
+  /** These drains are in the conversation. */
+  function shown(which: (drain: { used: boolean }) => boolean): void {
+    for (const [tool_use_id, drain] of [...written]) {
+      if (!which(drain)) continue
+      written.delete(tool_use_id)
+      drains.confirm(drain.drain_id)
+    }
   }
 
   /** Main and subagent call alike; only the hook before the call tells them apart. */
@@ -147,10 +173,23 @@ export function createWorker({ surface, confirm, respawned, log }: WorkerDeps): 
       if (call.signal.aborted) log.warn({ doorbell_id: bell.doorbell_id }, 'a bell went out too late')
       else surface.continuedWith(bell)
     },
-    drainWritten(call, drain_id) {
+    drainWritten(call, drain) {
       const tool_use_id = call.meta[MODEL_MARK]
-      if (typeof tool_use_id === 'string') written.set(tool_use_id, drain_id)
-      else confirm(drain_id)
+      if (typeof tool_use_id === 'string') written.set(tool_use_id, { ...drain, used: false })
+      else drains.confirm(drain.drain_id)
+    },
+    async interrupted() {
+      const unseen = [...written.values()].flatMap(({ signal_ids }) => signal_ids)
+      written.clear()
+      if (unseen.length === 0) return
+      log.info(
+        { signals: unseen.length },
+        'an interrupt kept the agent from seeing what it drained; it goes back',
+      )
+      drains.release(unseen)
+      // Said before the end of the turn is: the hub takes that as the sign that everything was read.
+      const patience = new Promise<void>((resolve) => clock.after(LIMITS.give_back_wait_ms, resolve))
+      await Promise.race([drains.settled(), patience])
     },
   }
 }

@@ -167,6 +167,8 @@ export const LIMITS = {
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
   inbox_answer_ms: 2_000,
+  /** How long the report of an interrupted turn waits until the hub has back what was not shown. */
+  give_back_wait_ms: 1_000,
 
   // Bridge
   /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */

@@ -16,6 +16,7 @@ describeSurface('claude-code', { takes: true, receipts: true }, async (host) => 
     session_id: 'session-1',
     clock,
     log: silentLog,
+    interrupted: async () => {},
     inbox: {
       async post(text) {
         if (mode === 'breaks') return 'failed'
@@ -39,7 +40,7 @@ describeSurface('claude-code', { takes: true, receipts: true }, async (host) => 
     rung: () => shown,
     async beginTurn() {
       for (const prompt of waiting.length > 0 ? waiting : ['a prompt']) {
-        surface.hookFired(turnEvent('UserPromptSubmit', { prompt }))
+        await surface.hookFired(turnEvent('UserPromptSubmit', { prompt }))
       }
       waiting = []
       surface.registryRead({ status: 'busy' })

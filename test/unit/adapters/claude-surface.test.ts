@@ -12,15 +12,19 @@ let clock: FakeClock
 let host: ReturnType<typeof recordingHost>
 let posted: string[]
 let surface: ClaudeSurface
+/** What is taken back before the end of an interrupted turn is told. */
+let takenBack: () => Promise<void>
 
 beforeEach(async () => {
   clock = fakeClock()
   host = recordingHost()
   posted = []
+  takenBack = async () => {}
   surface = claudeSurface({
     session_id: 'session-1',
     clock,
     log: silentLog,
+    interrupted: () => takenBack(),
     inbox: { post: async (text) => (posted.push(text), 'sent') },
   })
   surface.open(host)
@@ -28,14 +32,15 @@ beforeEach(async () => {
   await clock.advance(LIMITS.claude_registry_lag_ms)
 })
 
-const prompt = (text = 'hello') => {
-  surface.hookFired(turnEvent('UserPromptSubmit', { prompt: text }))
+const prompt = async (text = 'hello') => {
+  await surface.hookFired(turnEvent('UserPromptSubmit', { prompt: text }))
+  await clock.advance(20)
   surface.registryRead({ status: 'busy' })
 }
 
 describe('a ring just after the end of a turn', () => {
   beforeEach(async () => {
-    prompt()
+    await prompt()
     await surface.stopped(turnEvent('Stop'), () => false)
   })
 
@@ -50,7 +55,7 @@ describe('a ring just after the end of a turn', () => {
 
   test('is deferred when a prompt comes first', async () => {
     const ringing = surface.notify_surface(doorbell())
-    prompt('typed meanwhile')
+    await prompt('typed meanwhile')
     expect(await ringing).toEqual({ accepted: false, proof: 'deferred' })
     expect(posted).toEqual([])
   })
@@ -73,12 +78,12 @@ test('a dialog that stands open at the prompt is no place for a bell', async () 
 })
 
 test('a Stop hook that the client gave up is not answered with a bell, before or after asking', async () => {
-  prompt()
+  await prompt()
   expect(await surface.stopped(turnEvent('Stop'), () => true)).toBeNull()
   expect(host.reports.some(({ take }) => take === true)).toBe(false)
   expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
 
-  prompt()
+  await prompt()
   host.ready = { doorbell: doorbell() }
   let asked = 0
   expect(await surface.stopped(turnEvent('Stop'), () => asked++ > 0)).toBeNull()
@@ -86,7 +91,7 @@ test('a Stop hook that the client gave up is not answered with a bell, before or
 })
 
 test('an interrupt is reported idle once the registry has said so for long enough', async () => {
-  prompt()
+  await prompt()
   await clock.advance(60_000)
   surface.registryRead({ status: 'idle' })
   await clock.advance(LIMITS.claude_settle_ms - 1)
@@ -95,22 +100,74 @@ test('an interrupt is reported idle once the registry has said so for long enoug
   expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
 })
 
+describe('an interrupted turn', () => {
+  beforeEach(async () => {
+    await prompt()
+    await clock.advance(5_000)
+    surface.registryRead({ status: 'idle' })
+  })
+
+  test('is told only after what it was not shown is taken back', async () => {
+    let done!: () => void
+    takenBack = () => new Promise<void>((resolve) => (done = resolve))
+    await clock.advance(LIMITS.claude_settle_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'busy' })
+    done()
+    await atRest()
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
+  })
+
+  test('is over when a prompt comes, which begins another', async () => {
+    let taken = 0
+    takenBack = async () => void (taken += 1)
+    const { turn_seq } = await surface.status()
+    await prompt('something else')
+    expect(taken).toBe(1)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+    await clock.advance(60_000)
+    expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+    expect(taken).toBe(1)
+  })
+
+  test('does not end the one that a prompt began while things were taken back', async () => {
+    let done!: () => void
+    takenBack = () => new Promise<void>((resolve) => (done = resolve))
+    await clock.advance(LIMITS.claude_settle_ms)
+    surface.registryRead({ status: 'busy' })
+    done()
+    await atRest()
+    expect(await surface.status()).toMatchObject({ turn: 'busy' })
+    expect(host.reports.some(({ turn }) => turn === 'idle' && host.reports.length > 2)).toBe(false)
+  })
+})
+
+test('a prompt that is typed during a turn takes nothing back', async () => {
+  let taken = 0
+  takenBack = async () => void (taken += 1)
+  await prompt()
+  await clock.advance(5_000)
+  const { turn_seq } = await surface.status()
+  await prompt('typed ahead')
+  expect(taken).toBe(0)
+  expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq })
+})
+
 test('a report is only made when it says something new', async () => {
   const before = host.reports.length
   surface.registryRead({ status: 'idle' })
   surface.registryRead({ status: 'shell' })
-  surface.hookFired(turnEvent('Notification', { notification_type: 'auth_success' }))
+  await surface.hookFired(turnEvent('Notification', { notification_type: 'auth_success' }))
   expect(host.reports).toHaveLength(before)
 })
 
 test('a new session id is reported under the same turn count', async () => {
   const { turn_seq } = await surface.status()
-  surface.hookFired(turnEvent('SessionStart', { source: 'clear', session_id: 'session-2' }))
+  await surface.hookFired(turnEvent('SessionStart', { source: 'clear', session_id: 'session-2' }))
   expect(host.reports.at(-1)).toMatchObject({ session_id: 'session-2', turn: 'idle', turn_seq })
 })
 
 test('leaves no timer behind', async () => {
-  prompt()
+  await prompt()
   surface.registryRead({ status: 'idle' })
   surface.close()
   expect(clock.armed()).toBe(0)

@@ -15,6 +15,7 @@ import {
   settlesAt,
   startTracking,
   type TrackedTurn,
+  wasInterrupted,
 } from '../../../adapters/claude-code/turn-tracker.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { doorbell } from '../../support/doorbells.ts'
@@ -90,6 +91,25 @@ describe('turns', () => {
     const first = hookFired(idleSession(), turnEvent('UserPromptSubmit', { prompt: 'one' }), T0)
     const second = hookFired(first, turnEvent('UserPromptSubmit', { prompt: 'two' }), T0 + 5)
     expect(second.turn_seq).toBe(first.turn_seq)
+  })
+
+  test('a prompt after an interrupt that was not yet believed begins another', () => {
+    const first = registryRead(
+      hookFired(idleSession(), turnEvent('UserPromptSubmit'), T0),
+      registry('busy'),
+      T0 + 20,
+    )
+    const at_prompt = registryRead(first, registry('idle'), T0 + 5_000)
+    expect(wasInterrupted(at_prompt)).toBe(true)
+    const second = hookFired(at_prompt, turnEvent('UserPromptSubmit'), T0 + 5_100)
+    expect(second).toMatchObject({ turn: 'busy', turn_seq: first.turn_seq + 1 })
+    expect(wasInterrupted(second)).toBe(false)
+  })
+
+  test('a prompt right after the first, before the registry followed, begins no other', () => {
+    const first = hookFired(idleSession(), turnEvent('UserPromptSubmit'), T0 + 60_000)
+    expect(wasInterrupted(first)).toBe(false)
+    expect(hookFired(first, turnEvent('UserPromptSubmit'), T0 + 60_010).turn_seq).toBe(first.turn_seq)
   })
 
   test('begin with the time, so that a worker that comes back never counts backwards', () => {
@@ -277,7 +297,7 @@ test('whatever happens, turns are counted one by one and a deadline always chang
       for (const [advance, waited] of steps) {
         now += waited
         const next = advance(state, now)
-        const begun = next.turn === 'busy' && state.turn !== 'busy'
+        const begun = next.turn === 'busy' && (state.turn !== 'busy' || next.turn_seq > state.turn_seq)
         expect(next.turn_seq).toBe(state.turn_seq + (begun ? 1 : 0))
         const at = settlesAt(next)
         if (at !== null) expect(settled(next, Math.max(at, now)).turn).not.toBe(next.turn)

@@ -7,8 +7,10 @@ import { createWorker, type Worker, type WorkerCall } from '../../../adapters/cl
 import type { TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
 import type { Doorbell } from '../../../src/contracts/doorbell.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
+import { fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 
 const DRAIN = 'signals_pending'
 const HUB_TOOL = `mcp__plugin_turnbell_hub__${DRAIN}`
@@ -27,6 +29,10 @@ let fired: TurnEvent[]
 let bell: Doorbell | null
 let continued: Doorbell[]
 let confirmed: string[]
+let released: string[]
+let clock: FakeClock
+/** Resolves once the hub has been told everything. */
+let told: Promise<void>
 let worker: Worker
 
 function start(respawned = false): void {
@@ -34,14 +40,22 @@ function start(respawned = false): void {
   bell = null
   continued = []
   confirmed = []
+  released = []
+  clock = fakeClock()
+  told = Promise.resolve()
   const surface: Pick<ClaudeSurface, 'hookFired' | 'stopped' | 'continuedWith'> = {
-    hookFired: (event) => void fired.push(event),
+    hookFired: async (event) => void fired.push(event),
     stopped: async () => bell,
     continuedWith: (given) => void continued.push(given),
   }
   worker = createWorker({
-    surface: surface as ClaudeSurface,
-    confirm: (drain_id) => void confirmed.push(drain_id),
+    surface,
+    drains: {
+      confirm: (drain_id) => void confirmed.push(drain_id),
+      release: (signal_ids) => void released.push(...signal_ids),
+      settled: () => told,
+    },
+    clock,
     respawned,
     log: silentLog,
   })
@@ -145,25 +159,65 @@ describe('the end of a turn', () => {
 })
 
 describe('a drain', () => {
-  test('is confirmed when the client has run the tool', async () => {
+  const written = (tool_use_id: string, drain_id = 'drain-1') =>
+    worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': tool_use_id }), {
+      drain_id,
+      signal_ids: [`signal-of-${drain_id}`],
+    })
+  const used = (tool_use_id: string) => hook('PostToolUse', { tool_use_id, tool_name: HUB_TOOL })
+
+  test('is confirmed once its batch of calls is through: then it stays in the conversation', async () => {
     await announce('toolu_1')
     await drain('toolu_1')
-    worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' }), 'drain-1')
+    written('toolu_1')
+    await used('toolu_1')
     expect(confirmed).toEqual([])
-    await hook('PostToolUse', { tool_use_id: 'toolu_1', tool_name: HUB_TOOL })
+    await hook('PostToolBatch')
     expect(confirmed).toEqual(['drain-1'])
-    await hook('PostToolUse', { tool_use_id: 'toolu_1', tool_name: HUB_TOOL })
+    await hook('PostToolBatch')
+    await hook('Stop')
+    expect(confirmed).toEqual(['drain-1'])
+    await worker.interrupted()
+    expect(released).toEqual([])
+  })
+
+  test('is not confirmed by the batch of a subagent, or by one that it was not part of', async () => {
+    written('toolu_1')
+    await hook('PostToolBatch')
+    await used('toolu_1')
+    await hook('PostToolBatch', { agent_id: 'a1' })
+    expect(confirmed).toEqual([])
+  })
+
+  test.each(['Stop', 'StopFailure'])('is confirmed by %s when those hooks never came', async (end) => {
+    written('toolu_1')
+    await hook(end)
     expect(confirmed).toEqual(['drain-1'])
   })
 
-  test('is confirmed at the end of the turn when that hook never came', async () => {
-    worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' }), 'drain-1')
+  test.each([false, true])('of an interrupted turn goes back, used (%s) or not', async (was_used) => {
+    written('toolu_1')
+    written('toolu_2', 'drain-2')
+    if (was_used) await used('toolu_1')
+    await worker.interrupted()
+    expect(released).toEqual(['signal-of-drain-1', 'signal-of-drain-2'])
     await hook('Stop')
-    expect(confirmed).toEqual(['drain-1'])
+    expect(confirmed).toEqual([])
+  })
+
+  test('that goes back is waited for, but not for ever', async () => {
+    told = new Promise<void>(() => {})
+    written('toolu_1')
+    let over = false
+    void worker.interrupted().then(() => (over = true))
+    await clock.advance(LIMITS.give_back_wait_ms - 1)
+    expect(over).toBe(false)
+    await clock.advance(1)
+    expect(over).toBe(true)
   })
 
   test('of a client that marks no calls is confirmed at once', () => {
-    worker.drainWritten(call(DRAIN), 'drain-1')
+    worker.drainWritten(call(DRAIN), { drain_id: 'drain-1', signal_ids: [] })
     expect(confirmed).toEqual(['drain-1'])
   })
 
