@@ -15,6 +15,8 @@ export default defineConfig({
             'test/tidy.test.ts',
           ],
           testTimeout: 20_000,
+          // Files share their process: loading the packages anew for each cost twice what the tests do.
+          isolate: false,
         },
       },
       {
