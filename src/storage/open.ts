@@ -12,6 +12,7 @@ import { ensurePrivateDirectory } from '../system/home.ts'
 import { codeOf, type Disk } from './file/disk.ts'
 import { openFileEventLog } from './file/event-log.ts'
 import { createFileRecordStore } from './file/record-store.ts'
+import { refusalOf } from './file/refusal.ts'
 import { openFileSignalStore, type FileSignalStore } from './file/signal-store.ts'
 import { createMemoryEventLog } from './memory/event-log.ts'
 import { createMemoryRecordStore } from './memory/record-store.ts'
@@ -167,20 +168,11 @@ function addressIn(file: string): string | null {
 function explained(error: unknown, directory: string): unknown {
   const code = codeOf(error)
   if (error instanceof TurnbellError || code === undefined) return error
-  const detail = `${directory} cannot be used: ${String(error)}`
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    return new TurnbellError('home_not_permitted', {
-      detail,
-      hint: 'The directory and everything in it must be writable and belong to you.',
-      cause: error,
-    })
-  }
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new TurnbellError('store_unavailable', {
-      detail,
-      hint: 'Make room on the disk and start the hub again; what was accepted is safe.',
-      cause: error,
-    })
-  }
-  return new TurnbellError('store_unavailable', { detail, cause: error })
+  const detail = `${directory} cannot be used`
+  if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') return refusalOf(error, detail)
+  return new TurnbellError('home_not_permitted', {
+    detail: `${detail}: ${String(error)}`,
+    hint: 'The directory and everything in it must be writable and belong to you.',
+    cause: error,
+  })
 }

@@ -184,11 +184,12 @@ export function describeSignalStore(
           make.signal({ idempotency_key: 'k' }),
           make.signal({ idempotency_key: 'new' }),
           make.signal({ idempotency_key: 'new' }),
+          make.signal({ idempotency_key: 'undefined' }),
           make.signal(),
         ]
-        expect(await store.appendAll(signals)).toEqual([2, 1, 3, 3, 4])
+        expect(await store.appendAll(signals)).toEqual([2, 1, 3, 3, 4, 5])
         store = await opened.afterKill()
-        expect(store.health().signals).toBe(4)
+        expect(store.health().signals).toBe(5)
       })
     })
 

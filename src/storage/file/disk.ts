@@ -19,6 +19,8 @@ export interface Disk {
   /** The same, blocking: for what happens once an hour. */
   syncNow(fd: number): void
   size(fd: number): number
+  /** When the file was last written to, as the file system says. */
+  changedAt(fd: number): number
   truncate(fd: number, bytes: number): void
 
   /** Null where there is no such file. */
@@ -51,6 +53,7 @@ export const systemDisk: Disk = {
   sync: (fd, done) => fs.fdatasync(fd, done),
   syncNow: (fd) => fs.fdatasyncSync(fd),
   size: (fd) => fs.fstatSync(fd).size,
+  changedAt: (fd) => fs.fstatSync(fd).mtimeMs,
   truncate: (fd, bytes) => fs.ftruncateSync(fd, bytes),
 
   readFile(file) {

@@ -14,6 +14,7 @@ import { entryText, FORMAT_VERSION, type SegmentEntry } from './entries.ts'
 import type { Epoch } from './epoch.ts'
 import { sealLine, SEAL_BYTES } from './line.ts'
 import type { LineReader } from './line-reader.ts'
+import { refusalOf } from './refusal.ts'
 import { segmentFile } from './segments.ts'
 import type { Location } from './signal-index.ts'
 
@@ -261,7 +262,16 @@ export class Journal {
     const { disk, directory } = this.options
     if (this.fd !== null) disk.close(this.fd)
     this.fd = null
-    this.fd = disk.open(segmentFile(directory, segment), 'new')
+    const file = segmentFile(directory, segment)
+    try {
+      this.fd = disk.open(file, 'new')
+    } catch (cause) {
+      if (codeOf(cause) !== 'EEXIST') throw cause
+      throw new TurnbellError('store_fenced', {
+        detail: `${file} is there already: another hub writes here`,
+        cause,
+      })
+    }
     this.fd_segment = segment
     disk.syncDirectory(directory)
     return this.fd
@@ -270,7 +280,7 @@ export class Journal {
   /** Ends writing for good. A `store_fenced` cause leaves the files as they are: they are another's. */
   die(cause: unknown): void {
     if (this.dead !== null) return
-    const error = refusal(cause, this.options.directory)
+    const error = refusalOf(cause, `the journal in ${this.options.directory} cannot be written`)
     this.dead = error
     if (error.code !== 'store_fenced') this.cutUnsynced()
     const waiting = [this.underway, ...this.full, this.gathering]
@@ -333,22 +343,4 @@ function promiseOf() {
     reject = no
   })
   return { promise, resolve, reject }
-}
-
-function refusal(cause: unknown, directory: string): TurnbellError {
-  if (cause instanceof TurnbellError) return cause
-  const code = codeOf(cause)
-  if (code === 'EEXIST') {
-    return new TurnbellError('store_fenced', {
-      detail: `another hub writes to ${directory}: ${String(cause)}`,
-      cause,
-    })
-  }
-  return new TurnbellError('store_unavailable', {
-    detail: `the journal in ${directory} cannot be written: ${String(cause)}`,
-    ...(code === 'ENOSPC' || code === 'EDQUOT'
-      ? { hint: 'Make room on the disk, then start the hub again; what was accepted is safe.' }
-      : { hint: 'Look at the disk, then start the hub again; what was accepted is safe.' }),
-    cause,
-  })
 }

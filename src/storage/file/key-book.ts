@@ -28,9 +28,9 @@ export class KeyBook {
     })
   }
 
-  /** The row answers for the key from now on. */
-  note(row: Row, from: Identity, key: string): void {
-    this.index.addKey(row, hashOf(from, key), this.find(from, key))
+  /** The row answers for the key from now on, in place of the one that `find` has found. */
+  note(row: Row, from: Identity, key: string, before: Row): void {
+    this.index.addKey(row, hashOf(from, key), before)
   }
 
   private head(row: Row): SignalHead {

@@ -2,6 +2,7 @@
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Disk } from './disk.ts'
 import { lineHolds } from './line.ts'
+import { refusalOf } from './refusal.ts'
 import { segmentFile } from './segments.ts'
 import type { Location } from './signal-index.ts'
 
@@ -21,7 +22,7 @@ export class LineReader {
   /** The line's bytes. Throws `store_damaged` when they are not what was written. */
   read({ segment, offset, length }: Location): Buffer {
     const line = Buffer.allocUnsafe(length)
-    const filled = this.disk.read(this.fd(segment), line, offset)
+    const filled = this.fill(line, segment, offset)
     if (filled === length && lineHolds(line, 0, length)) return line
     throw new TurnbellError('store_damaged', {
       detail: `${segmentFile(this.directory, segment)} at byte ${offset}: the line is not what was written`,
@@ -38,6 +39,14 @@ export class LineReader {
 
   close(): void {
     for (const segment of [...this.fds.keys()]) this.forget(segment)
+  }
+
+  private fill(line: Buffer, segment: number, offset: number): number {
+    try {
+      return this.disk.read(this.fd(segment), line, offset)
+    } catch (cause) {
+      throw refusalOf(cause, `${segmentFile(this.directory, segment)} cannot be read at byte ${offset}`)
+    }
   }
 
   private fd(segment: number): number {

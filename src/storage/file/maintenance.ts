@@ -1,9 +1,9 @@
 /** What keeps the journal short and the next open fast. One thing at a time, none of it in anybody's way. */
-import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
 import type { Journal } from './journal.ts'
-import { listSegments, type SegmentFile } from './segments.ts'
+import { refusalOf } from './refusal.ts'
+import { listSegments } from './segments.ts'
 import { takeSnapshot, writeSnapshot } from './snapshot.ts'
 
 export interface MaintenanceNeeds extends Omit<CompactionNeeds, 'stopping'> {
@@ -45,20 +45,25 @@ export class Maintenance {
     void this.alone(() => this.snapshot()).catch(() => {})
   }
 
-  /** Runs `forget`, then rewrites what is worth it. */
-  compact(forget: () => Promise<number>): Promise<number> {
+  /** Rewrites what is worth it. What fails changes nothing: signals are taken and given out as before. */
+  compact(): Promise<void> {
     return this.alone(async () => {
-      const forgotten = await forget()
-      const runs = planCompaction(
-        this.needs.index,
-        this.sealed(),
-        this.needs.segment_bytes_max,
-        LIMITS.compaction_dead_ratio,
-      )
-      for (const run of runs) await this.rewrite(run)
-      if (runs.length > 0) await this.snapshot()
-      return forgotten
+      try {
+        await this.rewriteWhatIsWorthIt()
+      } catch (cause) {
+        if (!this.stopping) throw refusalOf(cause, 'compaction stopped, and changed nothing')
+      }
     })
+  }
+
+  private async rewriteWhatIsWorthIt(): Promise<void> {
+    if (this.stopping) return
+    const { disk, directory, index, segment_bytes_max } = this.needs
+    // Not the newest one: it has nothing after it that would tell a torn end from damage.
+    const sealed = listSegments(disk, directory).slice(0, -1)
+    const runs = planCompaction(index, sealed, segment_bytes_max, LIMITS.compaction_dead_ratio)
+    for (const run of runs) await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
+    if (runs.length > 0) await this.snapshot()
   }
 
   /** Call when the journal is closed: what is written now covers all of it. */
@@ -80,36 +85,15 @@ export class Maintenance {
     return mine
   }
 
-  /** Every segment but the newest, which has nothing after it that would tell a torn end from damage. */
-  private sealed(): SegmentFile[] {
-    return listSegments(this.needs.disk, this.needs.directory).slice(0, -1)
-  }
-
-  private async rewrite(run: readonly SegmentFile[]): Promise<void> {
-    if (this.stopping) return
-    try {
-      await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
-    } catch (cause) {
-      if (this.stopping) return
-      throw cause instanceof TurnbellError
-        ? cause
-        : new TurnbellError('store_unavailable', {
-            detail: `compaction stopped, and changed nothing: ${String(cause)}`,
-            hint: 'Signals are taken and given out as before; make room on the disk.',
-            cause,
-          })
-    }
-  }
-
   /** A convenience: one that cannot be written is one that is not there. */
   private async snapshot(): Promise<void> {
     this.snapshot_due = false
     if (this.stopping) return
     const { disk, directory, snapshot_directory, clock, index, journal } = this.needs
     const end = journal.logicalEnd
-    const pieces = takeSnapshot(index, end, listSegments(disk, directory))
-    this.tail_bytes = 0
     try {
+      const pieces = takeSnapshot(index, end, listSegments(disk, directory))
+      this.tail_bytes = 0
       // It must not know more than the journal keeps.
       if (journal.refusal === null) await journal.committed()
       await writeSnapshot(disk, clock, snapshot_directory, pieces, () => this.stopping)

@@ -92,6 +92,19 @@ export function replayJournal(
   return end
 }
 
+/** Reads what comes before a place in its segment, only to see whether it is what was written. */
+export function checkLines(disk: Disk, segments: readonly SegmentFile[], before: JournalEnd): void {
+  const segment = segments.find((one) => one.segment === before.segment)
+  if (segment === undefined) return
+  const fd = disk.open(segment.file, 'read')
+  try {
+    const bad = new LineScanner(disk).scan(fd, 0, before.bytes, () => {})
+    if (bad !== null) throw damaged(segment.file, bad)
+  } finally {
+    disk.close(fd)
+  }
+}
+
 /** How much of a sealed segment counts. What a former owner wrote after it was sealed is set aside. */
 function sealedBytes(recovery: Recovery, segment: SegmentFile, next: SegmentEntry | null): number {
   const { file, bytes, head } = segment
@@ -125,7 +138,6 @@ class Replay {
     try {
       const bad = this.scan(fd, segment, from, to)
       if (bad !== null) throw damaged(segment.file, bad)
-      // What compaction took out of a group leaves the group without its end.
       this.storeGroup()
     } finally {
       disk.close(fd)
@@ -196,11 +208,14 @@ class Replay {
   private store(head: SignalHead, { segment, offset, length }: Location): void {
     const { index, keys } = this.recovery
     const row = index.addSignal(head, segment, offset, length)
-    if (head.idempotency_key !== undefined) keys.note(row, head.from, head.idempotency_key)
+    const { from, idempotency_key: key } = head
+    if (key !== undefined) keys.note(row, from, key, keys.find(from, key))
   }
 
   private entry(entry: Entry, offset: number, length: number): void {
     const { index } = this.recovery
+    // The rest of a group may have been forgotten and compacted away.
+    this.storeGroup()
     switch (entry.kind) {
       case 'commit':
       case 'closed':

@@ -11,6 +11,7 @@ export interface SegmentFile {
   segment: number
   file: string
   bytes: number
+  changed_at: number
   /** Null where the first line is damaged or not all there. */
   head: SegmentEntry | null
 }
@@ -27,7 +28,8 @@ export function listSegments(disk: Disk, directory: string): SegmentFile[] {
     const file = path.join(directory, name)
     const fd = disk.open(file, 'read')
     try {
-      return [{ segment: Number(number), file, bytes: disk.size(fd), head: readHead(disk, fd) }]
+      const head = readHead(disk, fd)
+      return [{ segment: Number(number), file, bytes: disk.size(fd), changed_at: disk.changedAt(fd), head }]
     } finally {
       disk.close(fd)
     }

@@ -19,7 +19,7 @@ import { KeyBook } from './key-book.ts'
 import { LineReader } from './line-reader.ts'
 import { MarkBook } from './mark-book.ts'
 import { Maintenance } from './maintenance.ts'
-import { checkedSegments, replayJournal, type CutNotice } from './recovery.ts'
+import { checkedSegments, checkLines, replayJournal, type CutNotice } from './recovery.ts'
 import { FLAG, STATUS, type Row } from './rows.ts'
 import type { SegmentFile } from './segments.ts'
 import { SignalIndex } from './signal-index.ts'
@@ -64,6 +64,7 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
 
   const segments = checkedSegments(disk, directory)
   const snapshot = loadSnapshot(disk, snapshot_directory, segments)
+  if (snapshot?.unchecked) checkLines(disk, segments, snapshot.unchecked)
   const index = snapshot?.index ?? new SignalIndex()
   const keys = new KeyBook(index, (at) => lines.read(at))
   const start = snapshot?.end ?? { segment: 0, bytes: 0 }
@@ -136,19 +137,18 @@ function createStore(parts: Parts): FileSignalStore {
     return journal.committed()
   }
 
-  const knownKey = (from: Identity, key: string | undefined, now_ms: number): Row => {
-    if (key === undefined) return -1
-    const row = keys.find(from, key)
-    if (row === -1) return -1
-    const created_ms = rows.page(row).created_ms[rows.slot(row)] as number
-    return now_ms - created_ms < retention.idempotency_window_ms ? row : -1
-  }
+  const findKey = (from: Identity, key: string | undefined): Row =>
+    key === undefined ? -1 : keys.find(from, key)
+  /** Whether this row, found by its key, still answers for it. */
+  const answers = (row: Row, now_ms: number): boolean =>
+    row !== -1 &&
+    now_ms - (rows.page(row).created_ms[rows.slot(row)] as number) < retention.idempotency_window_ms
 
-  /** The caller has begun the group. */
-  const store = (text: string, head: SignalHead): void => {
+  /** The caller has begun the group. Nothing here can fail: the line is on its way. */
+  const store = (text: string, head: SignalHead, same_key: Row): void => {
     const at = journal.add(text)
     const row = index.addSignal(head, at.segment, at.offset, at.length)
-    if (head.idempotency_key !== undefined) keys.note(row, head.from, head.idempotency_key)
+    if (head.idempotency_key !== undefined) keys.note(row, head.from, head.idempotency_key, same_key)
   }
 
   /** Everything that can go wrong with a signal goes wrong here, before its group is begun. */
@@ -190,47 +190,49 @@ function createStore(parts: Parts): FileSignalStore {
   return {
     async append(signal) {
       journal.checkAlive()
-      const known = knownKey(signal.from, signal.idempotency_key, Date.parse(signal.created_at))
-      if (known !== -1) {
-        const first = { seq: rows.seq(known), signal_id: rows.idText(known), repeated: true }
+      const same_key = findKey(signal.from, signal.idempotency_key)
+      if (answers(same_key, Date.parse(signal.created_at))) {
+        const first = { seq: rows.seq(same_key), signal_id: rows.idText(same_key), repeated: true }
         await journal.committed()
         return first
       }
       const seq = index.last_seq + 1
       const text = prepare(head, signal, seq, 0)
       journal.begin()
-      store(text, head)
+      store(text, head, same_key)
       await journal.committed()
       return { seq, signal_id: signal.signal_id, repeated: false }
     },
     async appendAll(signals) {
       journal.checkAlive()
       const seqs: Seq[] = []
-      const fresh: { signal: Signal; seq: Seq }[] = []
+      const fresh: { signal: Signal; seq: Seq; same_key: Row }[] = []
       const keysHere = new Map<string, Seq>()
       for (const signal of signals) {
         const { from, idempotency_key: key } = signal
-        const known = knownKey(from, key, Date.parse(signal.created_at))
-        let seq = known === -1 ? keysHere.get(`${from} ${key}`) : rows.seq(known)
+        const same_key = findKey(from, key)
+        const known = answers(same_key, Date.parse(signal.created_at))
+        const here = key === undefined ? undefined : keysHere.get(`${from} ${key}`)
+        let seq = known ? rows.seq(same_key) : here
         if (seq === undefined) {
           seq = index.last_seq + fresh.length + 1
-          fresh.push({ signal, seq })
+          fresh.push({ signal, seq, same_key })
           if (key !== undefined) keysHere.set(`${from} ${key}`, seq)
         }
         seqs.push(seq)
       }
-      const prepared = fresh.map(({ signal, seq }, place) => {
+      const prepared = fresh.map(({ signal, seq, same_key }, place) => {
         const head = emptyHead()
-        return { head, text: prepare(head, signal, seq, fresh.length - 1 - place) }
+        return { head, same_key, text: prepare(head, signal, seq, fresh.length - 1 - place) }
       })
       if (prepared.length > 0) journal.begin()
-      for (const { text, head } of prepared) store(text, head)
+      for (const { text, head, same_key } of prepared) store(text, head, same_key)
       await journal.committed()
       return seqs
     },
     recall(from, idempotency_key) {
-      const row = knownKey(from, idempotency_key, clock.now())
-      if (row === -1 || !journal.isDurable(index.location(row))) return null
+      const row = findKey(from, idempotency_key)
+      if (!answers(row, clock.now()) || !journal.isDurable(index.location(row))) return null
       return { seq: rows.seq(row), signal_id: rows.idText(row) }
     },
 
@@ -350,17 +352,15 @@ function createStore(parts: Parts): FileSignalStore {
       journal.checkAlive()
       const finished_before = Date.parse(now) - retention.finished_retention_ms
       const created_before = Date.parse(now) - retention.idempotency_window_ms
-      const forgotten = await maintenance.compact(async () => {
-        const count = index.forgettable(finished_before, created_before)
-        if (count > 0) {
-          await change({
-            kind: 'forget',
-            finished_before: new Date(finished_before).toISOString(),
-            created_before: new Date(created_before).toISOString(),
-          })
-        }
-        return count
-      })
+      const forgotten = index.forgettable(finished_before, created_before)
+      if (forgotten > 0) {
+        await change({
+          kind: 'forget',
+          finished_before: new Date(finished_before).toISOString(),
+          created_before: new Date(created_before).toISOString(),
+        })
+      }
+      await maintenance.compact()
       return { forgotten }
     },
     health: () => ({

@@ -21,16 +21,20 @@ import { SignalIndex } from './signal-index.ts'
 
 const FORMAT = 1
 const NAME = 'index.bin'
-const END_BYTES_MAX = 128
+const END = '{"kind":"snapshot_end"'
 /** A piece is at most one page's columns, a quarter of a megabyte. */
 const PIECES_AT_ONCE = 8
 
-/** By what a segment is known again. */
+/**
+ * By what a segment is known again. One that somebody has written to since may be damaged; the journal is
+ * then read, as it is the reading that finds that out.
+ */
 interface CoveredSegment {
   segment: number
   revision: number
   epoch: number
   bytes: number
+  changed_at: number
 }
 
 interface Description {
@@ -152,12 +156,23 @@ export async function writeSnapshot(
   disk.syncDirectory(directory)
 }
 
+export interface LoadedSnapshot {
+  index: SignalIndex
+  /** Everything before this place is in the index. */
+  end: JournalEnd
+  /**
+   * The journal has grown since in the segment where the snapshot ends, so that its time of change says
+   * nothing about the part before: that has to be checked. Null when it has not.
+   */
+  unchecked: JournalEnd | null
+}
+
 /** Null where there is none that fits the journal. */
 export function loadSnapshot(
   disk: Disk,
   directory: string,
   segments: readonly SegmentFile[],
-): { index: SignalIndex; end: JournalEnd } | null {
+): LoadedSnapshot | null {
   const bytes = disk.readFile(snapshotFile(directory))
   if (bytes === null) return null
   try {
@@ -167,7 +182,11 @@ export function loadSnapshot(
     const description = JSON.parse(bytes.toString('utf8', 0, head_end)) as Description
     if (!fits(description, segments)) return null
     const index = restore(description, bytes.subarray(head_end + 1, body_end))
-    return index === null ? null : { index, end: description.end }
+    if (index === null) return null
+    const last = description.segments.at(-1)
+    const found = segments.find(({ segment }) => segment === last?.segment)
+    const grown = last?.changed_at !== found?.changed_at || last?.bytes !== found?.bytes
+    return { index, end: description.end, unchecked: grown ? description.end : null }
   } catch {
     // Made by something else; the journal knows everything.
     return null
@@ -176,10 +195,8 @@ export function loadSnapshot(
 
 /** Where the body ends, if its checksum says that it is whole. */
 function checkedBody(bytes: Buffer): number | null {
-  const end_at = bytes.lastIndexOf(NEWLINE, bytes.length - 2) + 1
-  if (end_at === 0 || bytes.length - end_at > END_BYTES_MAX || !lineHolds(bytes, end_at, bytes.length - 1)) {
-    return null
-  }
+  const end_at = bytes.lastIndexOf(END)
+  if (end_at === -1 || !lineHolds(bytes, end_at, bytes.length - 1)) return null
   const { body_crc } = JSON.parse(bytes.toString('latin1', end_at)) as { body_crc?: unknown }
   return crc32(bytes.subarray(0, end_at)) === body_crc ? end_at : null
 }
@@ -196,7 +213,8 @@ function fits(description: Description, segments: readonly SegmentFile[]): boole
         found.segment === known.segment &&
         found.revision === known.revision &&
         found.epoch === known.epoch &&
-        found.bytes >= (known.segment === description.end.segment ? description.end.bytes : known.bytes)
+        ((found.bytes === known.bytes && found.changed_at === known.changed_at) ||
+          (found.segment === description.end.segment && found.bytes >= description.end.bytes))
       )
     })
   )
@@ -205,9 +223,10 @@ function fits(description: Description, segments: readonly SegmentFile[]): boole
 function covered(segments: readonly SegmentFile[], end: JournalEnd): CoveredSegment[] {
   return segments
     .filter(({ segment }) => segment <= end.segment)
-    .map(({ segment, bytes, head }) => ({
+    .map(({ segment, bytes, changed_at, head }) => ({
       segment,
       bytes,
+      changed_at,
       revision: head?.revision ?? -1,
       epoch: head?.epoch ?? -1,
     }))

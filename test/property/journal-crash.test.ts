@@ -1,0 +1,216 @@
+/**
+ * What a restart finds after a crash is a state that was true, and nothing that was confirmed is missing
+ * from it: after any prefix of the journal's bytes, after any failed disk operation, after a kill or a
+ * power cut between any two of them.
+ */
+import fc from 'fast-check'
+import { isDeepStrictEqual as equals } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
+import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
+import { MemoryDisk, systemError, type Choose } from '../support/memory-disk.ts'
+import { commands, commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
+import { stateOf, type StoreState } from '../support/store-state.ts'
+
+const JOURNAL = /^\/hub\/journal\/\d+\.jsonl$/
+
+describe('recovery from a prefix of the journal', () => {
+  /** Marks ride along behind other lines, so the end of a command would not be one place. */
+  const unmarked = commands.filter((command) => command.do !== 'mark')
+
+  /** Runs commands one after the other, noting how long the journal was and what was true after each. */
+  async function record(script: readonly Command[], segment_bytes_max: number) {
+    const world = new Script()
+    const disk = new MemoryDisk()
+    const store = await openFileSignalStore({
+      directory: '/hub',
+      clock: world.clock,
+      disk,
+      segment_bytes_max,
+    })
+    const truths: { bytes: number; state: StoreState }[] = [{ bytes: 0, state: await stateOf(store) }]
+    for (const command of script) {
+      await (
+        await world.plan(command)
+      )(store)
+      truths.push({ bytes: Buffer.concat(segments(disk)).length, state: await stateOf(store) })
+    }
+    return { world, disk, truths }
+  }
+
+  async function checkPrefix(recorded: Awaited<ReturnType<typeof record>>, length: number) {
+    const { world, disk, truths } = recorded
+    const cut = new MemoryDisk()
+    let left = length
+    for (const name of disk.names()) {
+      if (!JOURNAL.test(name)) continue
+      const bytes = disk.content(name)
+      if (left > 0) cut.put(name, bytes.subarray(0, left))
+      left -= bytes.length
+    }
+    const store = await openFileSignalStore({ directory: '/hub', clock: world.clock, disk: cut })
+    const expected = truths.findLast(({ bytes }) => bytes <= length)
+    expect(await stateOf(store)).toEqual(expected?.state)
+  }
+
+  test('of any length gives the state of that moment', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(unmarked, { minLength: 5, maxLength: 30, size: 'max' }),
+        fc.constantFrom(500, 2000, 1_000_000),
+        fc.array(fc.nat(), { minLength: 20, maxLength: 20 }),
+        async (script, segment_bytes_max, lengths) => {
+          const recorded = await record(script, segment_bytes_max)
+          const all = recorded.truths.at(-1)!.bytes
+          for (const length of lengths) await checkPrefix(recorded, length % (all + 1))
+        },
+      ),
+      { numRuns: 15 },
+    )
+  })
+
+  test('cut at every single byte gives the state of that moment', async () => {
+    const [script] = fc.sample(fc.array(unmarked, { minLength: 12, maxLength: 12 }), { numRuns: 1, seed: 7 })
+    const recorded = await record(script!, 1200)
+    for (let length = 0; length <= recorded.truths.at(-1)!.bytes; length += 1) {
+      await checkPrefix(recorded, length)
+    }
+  })
+})
+
+describe('recovery from a crash', () => {
+  type Blow = 'one failure' | 'the disk stays broken' | 'kill' | 'power cut'
+
+  /**
+   * Runs groups of commands, each group called in one turn, until the disk operation `at` (counted from
+   * the first) is struck. Checks what a restart finds.
+   */
+  async function strike(
+    groups: readonly Command[][],
+    options: { at: number; blow: Blow; choose: Choose; code: string },
+  ) {
+    const { at, blow, choose, code } = options
+    const world = new Script()
+    const disk = new MemoryDisk()
+    const open = (disk: MemoryDisk) =>
+      openFileSignalStore({ directory: '/hub', clock: world.clock, disk, segment_bytes_max: 900 })
+    const reference = createMemorySignalStore(world.clock)
+    const truths = [await stateOf(reference)]
+    /** Commands, counted from 1, that were answered and not refused. */
+    const answered: number[] = []
+    let called = 0
+    /** Refused by a store that lives on: as if they had not been called. */
+    const refused = new Set<number>()
+
+    let operations = 0
+    let crashed: { disk: MemoryDisk; answered: number[]; called: number } | null = null
+    disk.fault = () => {
+      operations += 1
+      if (operations < at) return null
+      if (blow === 'one failure') return operations === at ? systemError(code) : null
+      if (blow !== 'the disk stays broken') {
+        crashed ??= {
+          disk: blow === 'kill' ? disk.afterKill() : disk.afterPowerCut(choose),
+          answered: [...answered],
+          called,
+        }
+      }
+      return systemError(code)
+    }
+
+    let store: SignalStore
+    try {
+      store = await open(disk)
+    } catch (error) {
+      // Struck while opening: nothing had been there.
+      expect(error).toHaveProperty('code')
+      disk.fault = () => null
+      const left: MemoryDisk = (crashed as { disk: MemoryDisk } | null)?.disk ?? disk.afterKill()
+      expect(await stateOf(await open(left))).toEqual(truths[0])
+      return { operations }
+    }
+    for (const group of groups) {
+      const plans: { command: Command; run: (store: SignalStore) => Promise<unknown> }[] = []
+      for (const command of group) plans.push({ command, run: await world.plan(command) })
+      const answers: Promise<unknown>[] = []
+      for (const { command, run } of plans) {
+        called += 1
+        const mine = called
+        const answer = run(store).then(
+          () => void answered.push(mine),
+          (error: unknown) => {
+            expect(error).toBeInstanceOf(TurnbellError)
+            expect(error).toMatchObject({ code: 'store_unavailable' })
+            // What a compaction has forgotten stays forgotten; only the rewriting was refused.
+            if (store.health().writable && command.do !== 'compact') refused.add(mine)
+          },
+        )
+        answers.push(answer)
+      }
+      await Promise.all(answers)
+      for (const { run } of plans) {
+        if (!refused.has(truths.length)) await run(reference)
+        truths.push(await stateOf(reference))
+      }
+      if (!store.health().writable) break
+    }
+    const end = crashed ?? { disk: null, answered, called }
+    disk.fault = () => null
+    const restarted = await open(end.disk ?? disk.afterKill())
+    const found = await stateOf(restarted)
+    // A change that was confirmed makes all before it certain; what changed nothing proves nothing.
+    const changes = end.answered.filter((number) => !equals(truths[number], truths[number - 1]))
+    const candidates = truths.slice(Math.max(0, ...changes), end.called + 1)
+    expect(candidates).toContainEqual(found)
+
+    // And it goes on from there.
+    const more = world.make.signal()
+    expect(await restarted.append(more)).toMatchObject({ seq: found.health.last_seq + 1 })
+    return { operations }
+  }
+
+  const groups = fc.array(fc.array(commandsAndCompaction, { minLength: 1, maxLength: 4 }), {
+    minLength: 8,
+    maxLength: 20,
+    size: 'max',
+  })
+  const blow = fc.constantFrom<Blow[]>(
+    'one failure',
+    'the disk stays broken',
+    'kill',
+    'power cut',
+    'power cut',
+  )
+
+  test('at any moment keeps what was confirmed and invents nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        groups,
+        fc.array(fc.tuple(fc.nat(), blow, fc.infiniteStream(fc.nat())), { minLength: 8, maxLength: 8 }),
+        fc.constantFrom('EIO', 'ENOSPC'),
+        async (groups, blows, code) => {
+          const { operations } = await strike(groups, {
+            at: Infinity,
+            blow: 'kill',
+            choose: () => 0,
+            code,
+          })
+          for (const [pick, blow, stream] of blows) {
+            const choose = (max: number) => (stream.next().value as number) % (max + 1)
+            await strike(groups, { at: 1 + (pick % operations), blow, choose, code })
+          }
+        },
+      ),
+      { numRuns: 20 },
+    )
+  })
+})
+
+function segments(disk: MemoryDisk): Buffer[] {
+  return disk
+    .names()
+    .filter((name) => JOURNAL.test(name))
+    .map((name) => disk.content(name))
+}

@@ -1,0 +1,76 @@
+/** The file store does what the reference does, whatever is asked of it, and also after a restart. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
+import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
+import { MemoryDisk } from '../support/memory-disk.ts'
+import { commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
+import { stateOf } from '../support/store-state.ts'
+
+type Step =
+  Command | { do: 'kill' | 'reopen' | 'kill without snapshot' } | { do: 'together'; commands: Command[] }
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: commandsAndCompaction },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom('kill' as const, 'reopen' as const, 'kill without snapshot' as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('together' as const),
+      commands: fc.array(commandsAndCompaction, { minLength: 2, maxLength: 6 }),
+    }),
+  },
+)
+
+test('the file store agrees with the reference on any sequence of commands, kills and restarts', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(steps, { minLength: 1, maxLength: 60, size: 'max' }),
+      fc.constantFrom(400, 3000, 1_000_000),
+      async (script, segment_bytes_max) => {
+        const world = new Script()
+        let disk = new MemoryDisk()
+        const open = () =>
+          openFileSignalStore({ directory: '/hub', clock: world.clock, disk, segment_bytes_max })
+        const reference = createMemorySignalStore(world.clock)
+        let store = await open()
+        for (const step of script) {
+          switch (step.do) {
+            case 'kill':
+            case 'kill without snapshot':
+              disk = disk.afterKill()
+              if (step.do === 'kill without snapshot') disk.remove('/hub/snapshot/index.bin')
+              store = await open()
+              expect(await stateOf(store)).toEqual(await stateOf(reference))
+              break
+            case 'reopen':
+              await store.close()
+              store = await open()
+              expect(await stateOf(store)).toEqual(await stateOf(reference))
+              break
+            case 'together': {
+              const plans = []
+              for (const command of step.commands) plans.push(await world.plan(command))
+              const answers = plans.map((run) => run(store))
+              const expected = await Promise.all(plans.map((run) => run(reference)))
+              expect(await Promise.all(answers)).toEqual(expected)
+              break
+            }
+            default: {
+              const run = await world.plan(step)
+              const [answer, expected] = await Promise.all([run(store), run(reference)])
+              expect(answer).toEqual(expected)
+            }
+          }
+        }
+        expect(await stateOf(store)).toEqual(await stateOf(reference))
+      },
+    ),
+    { numRuns: 60 },
+  )
+})

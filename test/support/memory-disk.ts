@@ -1,0 +1,288 @@
+/**
+ * A disk in memory that can count, fail and crash. It keeps apart what was written and what was synced:
+ * a killed process leaves all that it wrote, a machine that loses its power only what was synced, and of
+ * the rest whatever the test chooses.
+ */
+import path from 'node:path'
+import type { Disk } from '../../src/storage/file/disk.ts'
+
+interface File {
+  bytes: Buffer
+  changed_at: number
+  /** What a power cut cannot take. */
+  synced: Buffer
+  /** What happened since, in order. */
+  unsynced: Change[]
+}
+
+type Change = { position: number; bytes: Buffer } | { truncated_to: number }
+
+export type Operation =
+  | 'open'
+  | 'read'
+  | 'write'
+  | 'sync'
+  | 'truncate'
+  | 'readFile'
+  | 'list'
+  | 'makeDirectory'
+  | 'rename'
+  | 'remove'
+  | 'syncDirectory'
+
+/** Chooses a number from 0 to `max`, both included. */
+export type Choose = (max: number) => number
+
+export class MemoryDisk implements Disk {
+  files: Map<string, File>
+  /** Names as a power cut would leave them, and what was done to them since. */
+  private durableNames: Map<string, File>
+  private nameChanges: ((names: Map<string, File>) => void)[] = []
+  private readonly open_files = new Map<number, { name: string; file: File }>()
+  private next_fd = 100
+  readonly counts: Partial<Record<Operation, number>> = {}
+  /** Throws, or is told to with an error, what an operation then fails with. */
+  fault: (operation: Operation, name: string) => Error | null = () => null
+  onRead: (name: string, bytes: number) => void = () => {}
+  /** The most that one write takes. */
+  write_bytes_max = Infinity
+  /** While set, syncs are not finished but kept here. */
+  held: (() => void)[] | null = null
+
+  constructor(files = new Map<string, File>()) {
+    this.files = files
+    this.durableNames = new Map(files)
+  }
+
+  /** The disk as the next process finds it after this one was killed. What this one still does is not seen there. */
+  afterKill(): MemoryDisk {
+    return new MemoryDisk(
+      new Map(
+        [...this.files].map(
+          ([name, file]) => [name, stillFile(Buffer.from(file.bytes), file.changed_at)] as const,
+        ),
+      ),
+    )
+  }
+
+  /** The disk after a power cut: of what was not synced, a part of the test's choosing. */
+  afterPowerCut(choose: Choose): MemoryDisk {
+    const names = new Map(this.durableNames)
+    // A file system's own journal keeps the order of what was done to names.
+    for (const change of this.nameChanges.slice(0, choose(this.nameChanges.length))) change(names)
+    const contents = new Map<File, File>()
+    const survivor = (file: File) => {
+      let left = contents.get(file)
+      if (left === undefined)
+        contents.set(file, (left = stillFile(tornContent(file, choose), file.changed_at)))
+      return left
+    }
+    return new MemoryDisk(new Map([...names].map(([name, file]) => [name, survivor(file)] as const)))
+  }
+
+  /** Finishes the syncs that were held back. */
+  releaseSyncs(): void {
+    const held = this.held ?? []
+    this.held = null
+    for (const finish of held) finish()
+  }
+
+  names(): string[] {
+    return [...this.files.keys()].sort()
+  }
+
+  content(name: string): Buffer {
+    const file = this.files.get(name)
+    if (file === undefined) throw new Error(`no file ${name}`)
+    return Buffer.from(file.bytes)
+  }
+
+  /** Puts bytes there as if they had always been there. */
+  put(name: string, bytes: Uint8Array): void {
+    this.files.set(name, stillFile(Buffer.from(bytes)))
+    this.durableNames.set(name, this.files.get(name) as File)
+  }
+
+  open(name: string, how: 'read' | 'write' | 'new'): number {
+    this.count('open', name)
+    let file = this.files.get(name)
+    if (file === undefined && how === 'read') throw systemError('ENOENT', name)
+    if (file !== undefined && how === 'new') throw systemError('EEXIST', name)
+    if (file === undefined) {
+      const made = stillFile(Buffer.alloc(0))
+      file = made
+      this.changeNames((names) => names.set(name, made))
+    }
+    const fd = this.next_fd++
+    this.open_files.set(fd, { name, file })
+    return fd
+  }
+
+  close(fd: number): void {
+    this.opened(fd)
+    this.open_files.delete(fd)
+  }
+
+  read(fd: number, target: Uint8Array, position: number): number {
+    const { name, file } = this.opened(fd)
+    this.count('read', name)
+    const bytes = file.bytes.subarray(position, position + target.length)
+    target.set(bytes)
+    this.onRead(name, bytes.length)
+    return bytes.length
+  }
+
+  write(fd: number, source: Uint8Array, position: number): number {
+    const { name, file } = this.opened(fd)
+    const bytes = Buffer.from(source.subarray(0, this.write_bytes_max))
+    this.count('write', name)
+    change(file, { position, bytes })
+    return bytes.length
+  }
+
+  sync(fd: number, done: (error: Error | null) => void): void {
+    const { name, file } = this.opened(fd)
+    const upTo = file.unsynced.length
+    const finish = () => {
+      try {
+        this.count('sync', name)
+      } catch (error) {
+        return done(error as Error)
+      }
+      settle(file, upTo)
+      done(null)
+    }
+    if (this.held !== null) this.held.push(finish)
+    else setImmediate(finish)
+  }
+
+  syncNow(fd: number): void {
+    const { name, file } = this.opened(fd)
+    this.count('sync', name)
+    settle(file, file.unsynced.length)
+  }
+
+  size(fd: number): number {
+    return this.opened(fd).file.bytes.length
+  }
+
+  changedAt(fd: number): number {
+    return this.opened(fd).file.changed_at
+  }
+
+  truncate(fd: number, bytes: number): void {
+    const { name, file } = this.opened(fd)
+    this.count('truncate', name)
+    change(file, { truncated_to: bytes })
+  }
+
+  readFile(name: string): Buffer | null {
+    this.count('readFile', name)
+    const file = this.files.get(name)
+    return file === undefined ? null : Buffer.from(file.bytes)
+  }
+
+  list(directory: string): string[] {
+    this.count('list', directory)
+    return [...this.files.keys()]
+      .filter((name) => path.dirname(name) === directory)
+      .map((name) => path.basename(name))
+      .sort()
+  }
+
+  makeDirectory(directory: string): void {
+    this.count('makeDirectory', directory)
+  }
+
+  rename(from: string, to: string): void {
+    this.count('rename', from)
+    const file = this.files.get(from)
+    if (file === undefined) throw systemError('ENOENT', from)
+    this.changeNames((names) => {
+      names.delete(from)
+      names.set(to, file)
+    })
+  }
+
+  remove(name: string): void {
+    this.count('remove', name)
+    if (this.files.has(name)) this.changeNames((names) => names.delete(name))
+  }
+
+  syncDirectory(directory: string): void {
+    this.count('syncDirectory', directory)
+    for (const change of this.nameChanges.splice(0)) change(this.durableNames)
+  }
+
+  private changeNames(apply: (names: Map<string, File>) => void): void {
+    apply(this.files)
+    this.nameChanges.push(apply)
+  }
+
+  private count(operation: Operation, name: string): void {
+    this.counts[operation] = (this.counts[operation] ?? 0) + 1
+    const error = this.fault(operation, name)
+    if (error !== null) throw error
+  }
+
+  private opened(fd: number): { name: string; file: File } {
+    const opened = this.open_files.get(fd)
+    if (opened === undefined) throw systemError('EBADF', String(fd))
+    return opened
+  }
+}
+
+export function systemError(code: string, what = 'by order of the test'): Error {
+  return Object.assign(new Error(`${code}: ${what}`), { code })
+}
+
+let changes = 0
+
+function stillFile(bytes: Buffer, changed_at = ++changes): File {
+  return { bytes, changed_at, synced: bytes, unsynced: [] }
+}
+
+function change(file: File, what: Change): void {
+  file.bytes = changed(file.bytes, what)
+  file.unsynced.push(what)
+  file.changed_at = ++changes
+}
+
+function changed(bytes: Buffer, what: Change): Buffer {
+  if ('truncated_to' in what) {
+    const kept = Buffer.alloc(what.truncated_to)
+    bytes.copy(kept)
+    return kept
+  }
+  const grown = Buffer.alloc(Math.max(bytes.length, what.position + what.bytes.length))
+  bytes.copy(grown)
+  what.bytes.copy(grown, what.position)
+  return grown
+}
+
+function settle(file: File, count: number): void {
+  for (const what of file.unsynced.splice(0, count)) file.synced = changed(file.synced, what)
+}
+
+/**
+ * Each unsynced write arrived whole, in part, or not at all, on its own: pages reach a disk in any order.
+ * What of a grown file did not arrive reads as zeros.
+ */
+function tornContent(file: File, choose: Choose): Buffer {
+  let bytes = file.synced
+  for (const what of file.unsynced) {
+    if ('truncated_to' in what) {
+      if (choose(1) === 1) bytes = changed(bytes, what)
+      continue
+    }
+    const arrived = choose(what.bytes.length)
+    const from_the_end = choose(3) === 3
+    const part = from_the_end
+      ? what.bytes.subarray(what.bytes.length - arrived)
+      : what.bytes.subarray(0, arrived)
+    if (part.length === 0) continue
+    const position = from_the_end ? what.position + what.bytes.length - arrived : what.position
+    bytes = changed(bytes, { position, bytes: part })
+  }
+  return bytes
+}

@@ -1,0 +1,23 @@
+/** Everything a signal store shows, for comparing two of them. */
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+
+export const PERSONAS = ['ada', 'bob', 'carl']
+
+/** Stages that are kept lazily are left out: a crash may lose them. */
+export async function stateOf(store: SignalStore) {
+  const views = await store.query({ limit: 100_000 })
+  return {
+    views: views.map(({ stages: { pushed_at: _, rung_at: __, seen_at: ___, ...stages }, ...view }) => ({
+      ...view,
+      stages,
+    })),
+    waiting: PERSONAS.map((identity) => store.peek(identity, 100_000)),
+    counts: PERSONAS.map((identity) => store.pendingCount(identity)),
+    bodies: await Promise.all(PERSONAS.map((identity) => store.look(identity, 100_000))),
+    depths: [...store.depths()].sort(),
+    leases: store.leases().sort((a, b) => (a.drain_id < b.drain_id ? -1 : 1)),
+    health: store.health(),
+  }
+}
+
+export type StoreState = Awaited<ReturnType<typeof stateOf>>

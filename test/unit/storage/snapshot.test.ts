@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest'
+import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { MemoryDisk } from '../../support/memory-disk.ts'
+import { DAY_MS, signalMaker } from '../../support/signals.ts'
+import { stateOf } from '../../support/store-state.ts'
+
+const SNAPSHOT = '/hub/snapshot/index.bin'
+const SEGMENT = '/hub/journal/0000000001.jsonl'
+
+async function closedHome() {
+  const clock = fakeClock()
+  const make = signalMaker(clock)
+  const disk = new MemoryDisk()
+  const open = (disk: MemoryDisk) => openFileSignalStore({ directory: '/hub', clock, disk })
+  const store = await open(disk)
+  const signals = Array.from({ length: 50 }, (_, place) =>
+    make.signal({
+      payload: place,
+      priority: place % 4,
+      ...(place % 3 === 0 ? { idempotency_key: `k${place}`, to_session: 's' } : {}),
+    }),
+  )
+  await store.appendAll(signals)
+  await store.drain('bob', { ...make.lease(), limit: 3, now: make.at() })
+  const late = make.lease()
+  await store.drain('bob', { ...late, limit: 3, now: make.at() })
+  await store.release(late.drain_id)
+  await store.complete('bob', [signals[0]!.signal_id], { done: true }, make.at())
+  store.mark([signals[1]!.signal_id], 'seen_at', make.at(-5))
+  await store.expire(make.at())
+  const state = await stateOf(store)
+  await store.close()
+  return { clock, make, disk, open, late, state: { ...state, health: { ...state.health } } }
+}
+
+describe('the index snapshot', () => {
+  test('spares a restart the journal', async () => {
+    const { disk, open, state } = await closedHome()
+    const bytes = { read: 0, all: disk.content(SEGMENT).length }
+    disk.onRead = (name, count) => void (name === SEGMENT && (bytes.read += count))
+    const store = await open(disk)
+    expect(store.health()).toEqual(state.health)
+    // The first line is looked at, with what happens to stand behind it.
+    expect(bytes.read).toBeLessThanOrEqual(4096)
+    expect(bytes.all).toBeGreaterThan(8192)
+  })
+
+  test('does not hide that somebody has written into the journal', async () => {
+    const { disk, open } = await closedHome()
+    const journal = disk.content(SEGMENT)
+    journal[200] = (journal[200] as number) ^ 1
+    disk.put(SEGMENT, journal)
+    await expect(open(disk)).rejects.toMatchObject({
+      code: 'store_damaged',
+      detail: expect.stringMatching(/0000000001\.jsonl at byte \d+/) as string,
+    })
+  })
+
+  test('does not hide damage in a segment that has grown since', async () => {
+    const clock = fakeClock()
+    const make = signalMaker(clock)
+    const disk = new MemoryDisk()
+    const options = { directory: '/hub', clock, segment_bytes_max: 4000 }
+    const store = await openFileSignalStore({ ...options, disk })
+    await eventually('a snapshot while running', async () => {
+      await store.append(make.signal())
+      return disk.names().includes(SNAPSHOT)
+    })
+    await store.append(make.signal())
+    const killed = disk.afterKill()
+    const [last] = killed
+      .names()
+      .filter((name) => name.endsWith('.jsonl'))
+      .toReversed()
+    const journal = killed.content(last!)
+    journal[200] = (journal[200] as number) ^ 1
+    killed.put(last!, journal)
+    await expect(openFileSignalStore({ ...options, disk: killed })).rejects.toMatchObject({
+      code: 'store_damaged',
+    })
+  })
+
+  test('knows everything that the journal knows', async () => {
+    const { disk, open, state, late, make } = await closedHome()
+    const store = await open(disk)
+    expect(await stateOf(store)).toEqual(state)
+    expect(store.recall('ada', 'k3')).not.toBeNull()
+    expect(await store.confirm(late.drain_id, make.at())).toHaveLength(3)
+    expect((await store.append(make.signal({ idempotency_key: 'k6' }))).repeated).toBe(true)
+    expect(store.pendingCount('bob', ['s'])).toBeLessThan(store.pendingCount('bob'))
+    expect(await store.expire(make.at(DAY_MS))).not.toEqual([])
+  })
+
+  test('is made up for by the journal when it is not there', async () => {
+    const { disk, open, state } = await closedHome()
+    disk.remove(SNAPSHOT)
+    expect(await stateOf(await open(disk))).toEqual(state)
+  })
+
+  test('counts for nothing when any of its bytes is wrong', async () => {
+    const { disk, open, state } = await closedHome()
+    const snapshot = disk.content(SNAPSHOT)
+    const places = [0, 5, 40, 300, snapshot.length >> 1, snapshot.length - 30, snapshot.length - 2]
+    for (const place of places) {
+      const again = disk.afterKill()
+      const wrong = Buffer.from(snapshot)
+      wrong[place] = (wrong[place] as number) ^ 1
+      again.put(SNAPSHOT, wrong)
+      expect(await stateOf(await open(again))).toEqual(state)
+    }
+    for (const length of [0, 1, 100, snapshot.length - 1]) {
+      const again = disk.afterKill()
+      again.put(SNAPSHOT, snapshot.subarray(0, length))
+      expect(await stateOf(await open(again))).toEqual(state)
+    }
+  })
+
+  test('that is ahead of the journal counts for nothing', async () => {
+    const { disk, open, clock } = await closedHome()
+    const journal = disk.content(SEGMENT)
+    disk.put(SEGMENT, journal.subarray(0, journal.length - 200))
+    const shortened = await stateOf(await open(disk))
+    const without = new MemoryDisk()
+    without.put(SEGMENT, journal.subarray(0, journal.length - 200))
+    expect(clock.armed()).toBe(0)
+    expect(await stateOf(await open(without))).toEqual(shortened)
+  })
+
+  test('that is older than the journal is brought up to date from its tail', async () => {
+    const { disk, open, make } = await closedHome()
+    const store = await open(disk)
+    await store.appendAll([make.signal(), make.signal({ to: 'carl' })])
+    const state = await stateOf(store)
+    const killed = disk.afterKill()
+    expect(await stateOf(await open(killed))).toEqual(state)
+  })
+})
