@@ -30,7 +30,7 @@ export function loadConfig(file: string, env: NodeJS.ProcessEnv, flags: ConfigIn
   check(fromFile, file)
   const fromEnv = readEnvironment(env)
   check(fromEnv, 'the environment')
-  return check(merge(merge(fromFile, fromEnv), flags as Tree), 'the command line')
+  return check(merge(merge(fromFile, fromEnv), flags), 'the command line')
 }
 
 function readFile(file: string): Tree {

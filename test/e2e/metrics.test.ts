@@ -23,9 +23,9 @@ function parse(text: string): Map<string, Record<string, string>[]> {
   for (const line of text.split('\n')) {
     const found = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? /.exec(line)
     if (!found) continue
-    const labels = Object.fromEntries(
-      [...(found[2] ?? '').matchAll(/([a-z_]+)="([^"]*)"/g)].map((pair) => [pair[1], pair[2]]),
-    )
+    const labels: Record<string, string> = {}
+    for (const [, label, value] of (found[2] ?? '').matchAll(/([a-z_]+)="([^"]*)"/g))
+      labels[String(label)] = String(value)
     series.set(found[1] as string, [...(series.get(found[1] as string) ?? []), labels])
   }
   return series
