@@ -27,6 +27,8 @@ export interface Heartbeat {
   lastAccepted(): number | null
 }
 
+const INTERVAL_MIN_MS = 1_000
+
 export function createHeartbeat({ clock, link, facts, metrics, onFailed }: HeartbeatOptions): Heartbeat {
   let timer: Timer | null = null
   let seq = 0
@@ -57,7 +59,8 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
     start(interval_ms) {
       stop()
       unanswered = 0
-      timer = clock.every(interval_ms, tick)
+      // The interval is the hub's to choose, but not so that we would flood it.
+      timer = clock.every(Math.max(interval_ms, INTERVAL_MIN_MS), tick)
       beat('facts and metrics')
     },
     stop,
