@@ -13,6 +13,7 @@ import { codeOf, type Disk } from './file/disk.ts'
 import { openFileEventLog } from './file/event-log.ts'
 import { createFileRecordStore } from './file/record-store.ts'
 import { refusalOf } from './file/refusal.ts'
+import { repairJournal } from './file/repair.ts'
 import { openFileSignalStore, type FileSignalStore } from './file/signal-store.ts'
 import { createMemoryEventLog } from './memory/event-log.ts'
 import { createMemoryRecordStore } from './memory/record-store.ts'
@@ -31,6 +32,8 @@ export interface StoreOptions {
   log: Log
   /** What `file:` without a path means: `home.hub_dir`. */
   hub_dir: string
+  /** Sets aside what is damaged in the journal before opening it, instead of refusing. */
+  repair?: boolean
   /** What the journal stands on instead of the system's files; only benchmarks and tests bring their own. */
   disk?: Disk
   /**
@@ -95,6 +98,9 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
   })
   let events: EventLog | null = null
   try {
+    for (const file of options.repair === true ? repairJournal(directory) : []) {
+      log.warn(file, 'damaged lines were taken out of the journal and kept aside')
+    }
     signals = await openFileSignalStore({
       directory,
       clock,

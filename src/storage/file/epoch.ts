@@ -41,7 +41,7 @@ function read(disk: Disk, file: string): number | null {
   const number = Number(bytes.toString('latin1').trim())
   if (Number.isSafeInteger(number) && number > 0) return number
   throw new TurnbellError('store_damaged', {
-    detail: `${file} at byte 0 holds no epoch but ${JSON.stringify(bytes.toString('latin1', 0, 40))}`,
+    detail: `${file} at byte 0: this is no epoch: ${JSON.stringify(bytes.toString('latin1', 0, 40))}`,
     hint: `Make sure that no other hub runs on this directory, then write the highest epoch that a first line in ${path.dirname(file)} names into it.`,
   })
 }

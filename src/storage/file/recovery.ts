@@ -51,12 +51,7 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
         throw damaged(file, { offset: 0, reason: 'the first line, which describes the file, is damaged' })
       continue
     }
-    if (head.version !== FORMAT_VERSION) {
-      throw new TurnbellError('store_damaged', {
-        detail: `${file} at byte 0: format ${head.version}, but this version reads ${FORMAT_VERSION}`,
-        hint: 'Start the version of turnbell that wrote it.',
-      })
-    }
+    checkVersion(file, head)
     const before = segments[place - 1]?.segment ?? 0
     if (head.segment !== segment || (head.follows?.segment ?? 0) !== before) {
       const missing = head.follows?.segment ?? 0
@@ -67,6 +62,14 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
     }
   }
   return segments
+}
+
+export function checkVersion(file: string, { version }: SegmentEntry): void {
+  if (version === FORMAT_VERSION) return
+  throw new TurnbellError('store_damaged', {
+    detail: `${file} at byte 0: format ${version}, but this version reads ${FORMAT_VERSION}`,
+    hint: 'Start the version of turnbell that wrote it.',
+  })
 }
 
 /** Applies everything after `from` and answers where the journal ends. */

@@ -1,0 +1,198 @@
+/**
+ * Makes a damaged journal open again: what cannot be read is set aside, with its place and the reason,
+ * and everything else stays. A signal whose line is lost is lost; what happened to a signal that is lost
+ * makes it wait again, which is the safe side.
+ *
+ * The end of the last segment is left to the next open, which knows how to cut a torn one.
+ */
+import { TextDecoder } from 'node:util'
+import path from 'node:path'
+import { replaceFile, systemDisk, type Disk } from './disk.ts'
+import { FORMAT_VERSION, parseEntry, type SegmentEntry } from './entries.ts'
+import { lineHolds, NEWLINE, sealedLine } from './line.ts'
+import { checkVersion } from './recovery.ts'
+import { wasSynced } from './scan.ts'
+import { listSegments, type SegmentFile } from './segments.ts'
+import { createHeaderReader, isSignalLine } from './signal-header.ts'
+
+export interface RepairedFile {
+  file: string
+  /** What was set aside is in here, one JSON object a line. */
+  kept_in: string
+  rejected: number
+}
+
+interface Rejected {
+  offset: number
+  reason: string
+  text?: string
+  base64?: string
+}
+
+interface Checked {
+  head: SegmentEntry | null
+  /** Good lines behind the head, newlines included. */
+  lines: Buffer[]
+  rejected: Rejected[]
+  /** The file ends in a torn write, as a crash leaves it. */
+  torn: boolean
+}
+
+/**
+ * Repairs the journal under a hub's directory (`home.hub_dir`); a sound one is left as it is. The caller
+ * holds the directory's lock.
+ */
+export function repairJournal(hub_directory: string, disk: Disk = systemDisk): RepairedFile[] {
+  const directory = path.join(hub_directory, 'journal')
+  const repaired: RepairedFile[] = []
+  const segments = listSegments(disk, directory)
+  const joined = new Set<number>()
+  for (const { head } of segments) {
+    if (head !== null) for (let old = head.first; old < head.segment; old += 1) joined.add(old)
+  }
+  const standing = segments.filter(({ segment }) => !joined.has(segment))
+  for (const { file, head } of standing) if (head !== null) checkVersion(file, head)
+  let before: SegmentFile | null = null
+  for (const [place, segment] of standing.entries()) {
+    const last = place === standing.length - 1
+    const checked = check(disk, segment, last)
+    const reason = whyOutOfPlace(segment, before, standing[place + 1], checked)
+    if (reason !== null) checked.rejected.push({ offset: 0, reason })
+    if (checked.rejected.length > 0) repaired.push(rewrite(disk, segment, before, checked))
+    before = segment
+  }
+  repairEpoch(disk, directory, segments)
+  return repaired
+}
+
+function check(disk: Disk, { file, bytes }: SegmentFile, last: boolean): Checked {
+  const content = disk.readFile(file) ?? Buffer.alloc(0)
+  const checked: Checked = { head: null, lines: [], rejected: [], torn: false }
+  const readHeader = createHeaderReader()
+  const keep = (start: number, end: number): boolean => {
+    if (!lineHolds(content, start, end)) return false
+    try {
+      if (isSignalLine(content, start)) readHeader(content, start, end)
+      else {
+        const entry = parseEntry(content.toString('utf8', start, end))
+        if (entry.kind === 'segment' && start === 0) {
+          checked.head = entry
+          return true
+        }
+      }
+    } catch {
+      return false
+    }
+    checked.lines.push(content.subarray(start, end + 1))
+    return true
+  }
+
+  for (let start = 0; start < content.length;) {
+    const newline = content.indexOf(NEWLINE, start)
+    const end = newline === -1 ? content.length : newline
+    if (newline === -1 || !keep(start, end)) {
+      if (last && tornFrom(disk, file, start, bytes)) {
+        checked.torn = true
+        // A file that is rewritten anyway takes its torn end out as well: no rewritten file has one.
+        if (checked.rejected.length > 0) checked.rejected.push(rejectedLine(content, start, content.length))
+        break
+      }
+      const good = goodTail(content, start, end, keep)
+      checked.rejected.push(rejectedLine(content, start, good))
+    }
+    start = end + 1
+  }
+  return checked
+}
+
+/** A newline that was damaged joins a good line to a bad one: the good one behind it is found again. */
+function goodTail(
+  content: Buffer,
+  start: number,
+  end: number,
+  keep: (start: number, end: number) => boolean,
+): number {
+  for (let at = content.indexOf('{"kind":"', start + 1); at !== -1 && at < end;) {
+    if (keep(at, end)) return at
+    at = content.indexOf('{"kind":"', at + 1)
+  }
+  return end
+}
+
+function rejectedLine(content: Buffer, start: number, end: number): Rejected {
+  const bytes = content.subarray(start, end)
+  const said = { offset: start, reason: 'the line does not match its checksum' }
+  try {
+    return { ...said, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    return { ...said, base64: bytes.toString('base64') }
+  }
+}
+
+function tornFrom(disk: Disk, file: string, offset: number, bytes: number): boolean {
+  const fd = disk.open(file, 'read')
+  try {
+    return !wasSynced(disk, fd, offset, bytes)
+  } finally {
+    disk.close(fd)
+  }
+}
+
+/** What does not fit between this segment and its neighbours; null when all does. */
+function whyOutOfPlace(
+  segment: SegmentFile,
+  before: SegmentFile | null,
+  next: SegmentFile | undefined,
+  { head, lines, rejected }: Checked,
+): string | null {
+  if (head === null) return rejected.length > 0 || lines.length === 0 ? null : 'the first line is missing'
+  if (head.segment !== segment.segment) return `the first line says that it is segment ${head.segment}`
+  const expected = head.follows?.segment ?? 0
+  const found = before?.segment ?? 0
+  if (expected !== found) return `it follows segment ${expected}, which is missing; before it stands ${found}`
+  const sealed = next?.head?.follows?.segment === segment.segment ? next.head.follows.bytes : 0
+  if (head.revision === 0 && segment.bytes < sealed) {
+    return `the file ended at byte ${segment.bytes}, but it was ${sealed} bytes long`
+  }
+  return null
+}
+
+function rewrite(
+  disk: Disk,
+  segment: SegmentFile,
+  before: SegmentFile | null,
+  checked: Checked,
+): RepairedFile {
+  const { file } = segment
+  const kept_in = `${file}.rejected`
+  const earlier = disk.readFile(kept_in) ?? Buffer.alloc(0)
+  const told = checked.rejected.map((rejected) => Buffer.from(`${JSON.stringify(rejected)}\n`))
+  // First what is taken out, then taking it out: a crash in between sets it aside twice, never not at all.
+  replaceFile(disk, kept_in, [earlier, ...told])
+  const head: SegmentEntry = {
+    ...(checked.head ?? {
+      kind: 'segment',
+      version: FORMAT_VERSION,
+      segment: segment.segment,
+      first: segment.segment,
+      epoch: 1,
+      last_seq: 0,
+      last_signal_id: null,
+    }),
+    segment: segment.segment,
+    // Its length is no longer what the next one remembers.
+    revision: (checked.head?.revision ?? 0) + 1,
+    follows: before === null ? null : { segment: before.segment, bytes: before.bytes },
+  }
+  replaceFile(disk, file, [sealedLine(head), ...checked.lines])
+  return { file, kept_in, rejected: checked.rejected.length }
+}
+
+/** An epoch that cannot be read is put above every one that wrote a segment. */
+function repairEpoch(disk: Disk, directory: string, segments: readonly SegmentFile[]): void {
+  const file = path.join(directory, 'epoch')
+  const text = disk.readFile(file)?.toString('latin1').trim()
+  if (text === undefined || (/^\d+$/.test(text) && Number(text) > 0)) return
+  const highest = Math.max(0, ...segments.map(({ head }) => head?.epoch ?? 0))
+  replaceFile(disk, file, [Buffer.from(`${highest + 1}\n`)])
+}

@@ -1,0 +1,402 @@
+import { describe, expect, test } from 'vitest'
+import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { Signal } from '../../../src/contracts/signal.ts'
+import type { CutNotice } from '../../../src/storage/file/recovery.ts'
+import { repairJournal } from '../../../src/storage/file/repair.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { MemoryDisk } from '../../support/memory-disk.ts'
+import { signalMaker } from '../../support/signals.ts'
+
+const clock = fakeClock()
+const make = signalMaker(clock)
+const FIRST = '/hub/journal/0000000001.jsonl'
+const SECOND = '/hub/journal/0000000002.jsonl'
+
+function open(
+  disk: MemoryDisk,
+  more: { segment_bytes_max?: number; onCut?: (notice: CutNotice) => void } = {},
+) {
+  return openFileSignalStore({ directory: '/hub', clock, disk, ...more })
+}
+
+/** A home with signals 1 to `count`, each in a commit of its own; killed, or closed. */
+async function home(count: number, { closed = false, segment_bytes_max = 1_000_000 } = {}) {
+  const disk = new MemoryDisk()
+  const store = await open(disk, { segment_bytes_max })
+  const signals: Signal[] = []
+  for (let place = 0; place < count; place += 1) {
+    const signal = make.signal({ payload: `payload ${place}` })
+    signals.push(signal)
+    await store.append(signal)
+  }
+  if (closed) await store.close()
+  const left = disk.afterKill()
+  left.remove('/hub/snapshot/index.bin')
+  return { disk: left, ids: signals.map(({ signal_id }) => signal_id) }
+}
+
+function lines(disk: MemoryDisk, file: string): { text: string; offset: number }[] {
+  let offset = 0
+  return disk
+    .content(file)
+    .toString()
+    .split('\n')
+    .slice(0, -1)
+    .map((text) => {
+      const line = { text, offset }
+      offset += Buffer.byteLength(text) + 1
+      return line
+    })
+}
+
+/** Changes one byte of the line in which `text` stands; answers where that line begins. */
+function damage(disk: MemoryDisk, file: string, text: string): number {
+  const line = lines(disk, file).find((one) => one.text.includes(text))
+  if (line === undefined) throw new Error(`no line with ${text}`)
+  const bytes = disk.content(file)
+  const at = line.offset + line.text.indexOf(text)
+  bytes[at] = (bytes[at] as number) ^ 1
+  disk.put(file, bytes)
+  return line.offset
+}
+
+const refusal = (file: string, offset: number) => ({
+  code: 'store_damaged',
+  detail: expect.stringContaining(`${file} at byte ${offset}:`) as string,
+})
+
+describe('a torn end of the last segment', () => {
+  test('is cut off, kept beside it, and reported', async () => {
+    const { disk, ids } = await home(3)
+    const whole = disk.content(FIRST)
+    const torn = lines(disk, FIRST).at(-1)!.offset
+    disk.put(FIRST, whole.subarray(0, whole.length - 10))
+    const notices: CutNotice[] = []
+    const store = await open(disk, { onCut: (notice) => notices.push(notice) })
+    expect(store.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(ids.slice(0, 2))
+    expect(notices).toEqual([
+      {
+        file: FIRST,
+        offset: torn,
+        bytes: whole.length - 10 - torn,
+        kept_in: `${FIRST}.torn-${torn}`,
+        reason: 'the line ends without its newline',
+      },
+    ])
+    expect(disk.content(`${FIRST}.torn-${torn}`)).toEqual(whole.subarray(torn, whole.length - 10))
+    // Once cut, it opens without another word.
+    const again: CutNotice[] = []
+    await open(disk.afterKill(), { onCut: (notice) => again.push(notice) })
+    expect(again).toEqual([])
+  })
+
+  test('of zeros, as a file system may leave it, is cut off too', async () => {
+    const { disk, ids } = await home(2)
+    disk.put(FIRST, Buffer.concat([disk.content(FIRST), Buffer.alloc(5000)]))
+    const notices: CutNotice[] = []
+    const store = await open(disk, { onCut: (notice) => notices.push(notice) })
+    expect(store.peek('bob', 10)).toHaveLength(ids.length)
+    expect(notices).toMatchObject([{ bytes: 5000 }])
+  })
+
+  test('never overwrites what an earlier crash has left', async () => {
+    const { disk } = await home(2)
+    const whole = disk.content(FIRST)
+    const torn = lines(disk, FIRST).at(-1)!.offset
+    for (const kept of [`${FIRST}.torn-${torn}`, `${FIRST}.torn-${torn}-2`]) {
+      disk.put(FIRST, whole.subarray(0, whole.length - 1))
+      await open(disk)
+      expect(disk.content(kept).length).toBe(whole.length - 1 - torn)
+    }
+  })
+
+  test('takes signals that belong together with it as one', async () => {
+    const { disk, ids } = await home(1)
+    const store = await open(disk)
+    await store.appendAll([make.signal(), make.signal(), make.signal()])
+    const killed = disk.afterKill()
+    const whole = killed.content(SECOND)
+    const [, first, , third] = lines(killed, SECOND)
+    for (const end of [whole.length - 1, third!.offset, third!.offset + 1, first!.offset + 5]) {
+      const cut = killed.afterKill()
+      cut.put(SECOND, whole.subarray(0, end))
+      const notices: CutNotice[] = []
+      const reopened = await open(cut, { onCut: (notice) => notices.push(notice) })
+      expect(reopened.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(ids)
+      expect(notices).toMatchObject([{ offset: first!.offset }])
+    }
+  })
+
+  test('that swallowed the whole first line takes the file with it', async () => {
+    const { disk, ids } = await home(2)
+    disk.put(SECOND, Buffer.from('{"kind":"segm'))
+    const store = await open(disk)
+    expect(disk.names()).toContain(`${SECOND}.torn-0`)
+    expect(disk.names()).not.toContain(SECOND)
+    await store.append(make.signal())
+    expect((await open(disk.afterKill())).peek('bob', 10)).toHaveLength(ids.length + 1)
+  })
+
+  test('an empty last segment is taken away', async () => {
+    const { disk } = await home(2)
+    disk.put(SECOND, Buffer.alloc(0))
+    const store = await open(disk)
+    await store.append(make.signal())
+    expect((await open(disk.afterKill())).health().signals).toBe(3)
+  })
+
+  test('what the hub accepts after it stands in a segment of its own', async () => {
+    const { disk } = await home(2)
+    const whole = disk.content(FIRST)
+    disk.put(FIRST, whole.subarray(0, whole.length - 3))
+    const store = await open(disk)
+    await store.append(make.signal({ payload: 'after the crash' }))
+    expect(lines(disk, SECOND).some(({ text }) => text.includes('after the crash'))).toBe(true)
+    expect((await open(disk.afterKill())).health()).toMatchObject({ signals: 2, last_seq: 2 })
+  })
+})
+
+describe('damage anywhere else', () => {
+  test('in a sealed segment refuses to open, naming file and byte', async () => {
+    const { disk } = await home(6, { segment_bytes_max: 700 })
+    const offset = damage(disk, FIRST, 'payload 0')
+    await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, offset))
+  })
+
+  test('in the last segment refuses as well when a later commit shows that it was once whole', async () => {
+    const { disk } = await home(3)
+    const offset = damage(disk, FIRST, 'payload 0')
+    await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, offset))
+  })
+
+  test('in the last commit refuses when the segment was closed', async () => {
+    const { disk } = await home(3, { closed: true })
+    const offset = damage(disk, FIRST, 'payload 2')
+    await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, offset))
+  })
+
+  test('that joins two lines hides no later commit', async () => {
+    const { disk } = await home(3)
+    const bytes = disk.content(FIRST)
+    const commit = lines(disk, FIRST).findLast(({ text }) => text.startsWith('{"kind":"commit"'))!
+    bytes[commit.offset - 1] = 32
+    disk.put(FIRST, bytes)
+    await expect(open(disk)).rejects.toMatchObject({ code: 'store_damaged' })
+  })
+
+  test('a payload that looks like a commit is none', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    await store.append(make.signal())
+    const payload = { kind: 'commit', at: 0, crc: '00000000' }
+    await store.append(make.signal({ payload: { list: [payload], text: '{"kind":"commit","at":3}\n' } }))
+    const killed = disk.afterKill()
+    const whole = killed.content(FIRST)
+    const torn = lines(killed, FIRST).at(-1)!
+    whole[torn.offset + 3] = 0
+    killed.put(FIRST, whole)
+    expect((await open(killed)).health().signals).toBe(1)
+  })
+
+  test('a segment that ends too early, a missing one, and one without its first line are named', async () => {
+    const THIRD = '/hub/journal/0000000003.jsonl'
+    const { disk } = await home(6, { segment_bytes_max: 700 })
+    const whole = disk.content(FIRST)
+
+    const short = disk.afterKill()
+    const last_line = lines(short, FIRST).at(-1)!
+    short.put(FIRST, whole.subarray(0, last_line.offset))
+    await expect(open(short)).rejects.toMatchObject(refusal(FIRST, last_line.offset))
+
+    const missing = disk.afterKill()
+    missing.remove(SECOND)
+    await expect(open(missing)).rejects.toMatchObject(refusal(THIRD, 0))
+
+    const oldest = disk.afterKill()
+    oldest.remove(FIRST)
+    await expect(open(oldest)).rejects.toMatchObject(refusal(SECOND, 0))
+
+    const headless = disk.afterKill()
+    headless.put(SECOND, headless.content(SECOND).subarray(lines(headless, SECOND)[1]!.offset))
+    await expect(open(headless)).rejects.toMatchObject(refusal(SECOND, 0))
+
+    const renamed = disk.afterKill()
+    renamed.rename(SECOND, '/hub/journal/0000000009.jsonl')
+    await expect(open(renamed)).rejects.toMatchObject({ code: 'store_damaged' })
+  })
+
+  test('a journal of a later format is left to the version that wrote it', async () => {
+    const { disk } = await home(1)
+    const { sealedLine } = await import('../../../src/storage/file/line.ts')
+    const head = JSON.parse(lines(disk, FIRST)[0]!.text) as { crc?: string; version: number }
+    delete head.crc
+    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
+    disk.put(FIRST, Buffer.concat([sealedLine({ ...head, version: 2 }), rest]))
+    await expect(open(disk)).rejects.toMatchObject({
+      code: 'store_damaged',
+      hint: 'Start the version of turnbell that wrote it.',
+    })
+    expect(() => repairJournal('/hub', disk)).toThrow(/format 2/)
+  })
+
+  test('an epoch that is none is named, and repaired above all that were', async () => {
+    const { disk } = await home(1)
+    disk.put('/hub/journal/epoch', Buffer.from('banana'))
+    await expect(open(disk)).rejects.toMatchObject(refusal('/hub/journal/epoch', 0))
+    repairJournal('/hub', disk)
+    await open(disk)
+    expect(disk.content('/hub/journal/epoch').toString()).toBe('3\n')
+  })
+
+  test('that is found only when the body is read refuses that drain and leases nothing', async () => {
+    const { disk, ids } = await home(2)
+    const store = await open(disk)
+    const offset = damage(disk, FIRST, 'payload 0')
+    const request = { ...make.lease(), limit: 10, now: make.at() }
+    await expect(store.drain('bob', request)).rejects.toMatchObject(refusal(FIRST, offset))
+    expect(store.pendingCount('bob')).toBe(2)
+    expect(store.leases()).toEqual([])
+    expect(store.health().writable).toBe(true)
+    expect(await store.read(ids[1]!)).toMatchObject({ payload: 'payload 1' })
+  })
+})
+
+describe('repair', () => {
+  const payloads = async (disk: MemoryDisk) =>
+    (await (await open(disk)).look('bob', 100)).map(({ signal }) => signal.payload)
+
+  test('leaves a sound journal and a torn end alone', async () => {
+    const { disk } = await home(6, { segment_bytes_max: 700 })
+    const before = new Map(disk.names().map((name) => [name, disk.content(name)]))
+    expect(repairJournal('/hub', disk)).toEqual([])
+    const last = disk.names().findLast((name) => name.endsWith('.jsonl'))!
+    disk.put(last, disk.content(last).subarray(0, -4))
+    expect(repairJournal('/hub', disk)).toEqual([])
+    for (const [name, content] of before) if (name !== last) expect(disk.content(name)).toEqual(content)
+  })
+
+  test('sets damaged lines aside with place and reason, and the rest opens', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const first = damage(disk, FIRST, 'payload 0')
+    const second = damage(disk, SECOND, 'payload 3')
+    expect(repairJournal('/hub', disk)).toEqual([
+      { file: FIRST, kept_in: `${FIRST}.rejected`, rejected: 1 },
+      { file: SECOND, kept_in: `${SECOND}.rejected`, rejected: 1 },
+    ])
+    const rejected = (file: string) =>
+      JSON.parse(disk.content(`${file}.rejected`).toString()) as {
+        offset: number
+        reason: string
+        text: string
+      }
+    expect(rejected(FIRST)).toMatchObject({ offset: first, reason: 'the line does not match its checksum' })
+    expect(rejected(SECOND)).toMatchObject({ offset: second })
+    expect(rejected(SECOND).text).toContain('"kind":"signal"')
+    expect(await payloads(disk)).toEqual([1, 2, 4, 5, 6, 7].map((place) => `payload ${place}`))
+    // Whoever has been repaired can be repaired again.
+    damage(disk, FIRST, 'payload 1')
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    repairJournal('/hub', disk)
+    expect(disk.content(`${FIRST}.rejected`).toString().trim().split('\n')).toHaveLength(2)
+    expect(await payloads(disk)).toEqual([2, 4, 5, 6, 7].map((place) => `payload ${place}`))
+  })
+
+  test('finds the good line again that a damaged newline hid', async () => {
+    const { disk } = await home(4, { closed: true })
+    const bytes = disk.content(FIRST)
+    const line = lines(disk, FIRST).find(({ text }) => text.includes('payload 2'))!
+    bytes[line.offset - 1] = 255
+    disk.put(FIRST, bytes)
+    const [repaired] = repairJournal('/hub', disk)
+    expect(repaired).toMatchObject({ rejected: 1 })
+    expect(JSON.parse(disk.content(repaired!.kept_in).toString())).toHaveProperty('base64')
+    expect(await payloads(disk)).toEqual([0, 1, 2, 3].map((place) => `payload ${place}`))
+  })
+
+  test('takes the torn end out too when the file has to be rewritten', async () => {
+    const { disk } = await home(4)
+    damage(disk, FIRST, 'payload 1')
+    disk.put(FIRST, disk.content(FIRST).subarray(0, -3))
+    expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 2 }])
+    expect(await payloads(disk)).toEqual(['payload 0', 'payload 2'])
+  })
+
+  test('accepts what is missing for good, and says so', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    disk.remove(SECOND)
+    disk.put(FIRST, disk.content(FIRST).subarray(0, lines(disk, FIRST)[1]!.offset))
+    const reasons = repairJournal('/hub', disk).map(
+      ({ kept_in }) => (JSON.parse(disk.content(kept_in).toString()) as { reason: string }).reason,
+    )
+    expect(reasons).toEqual([expect.stringContaining('it follows segment 2, which is missing')])
+    const store = await open(disk)
+    expect(store.health().signals).toBeGreaterThan(0)
+    await store.append(make.signal())
+    expect((await open(disk.afterKill())).health().writable).toBe(true)
+  })
+
+  test('gives a segment without its first line a new one', async () => {
+    const { disk } = await home(6, { segment_bytes_max: 700 })
+    disk.put(SECOND, disk.content(SECOND).subarray(lines(disk, SECOND)[1]!.offset))
+    repairJournal('/hub', disk)
+    expect(await payloads(disk)).toHaveLength(6)
+  })
+})
+
+describe('two owners', () => {
+  test('the first one notices before its next byte and confirms nothing', async () => {
+    const disk = new MemoryDisk()
+    const fatal: TurnbellError[] = []
+    const first = await openFileSignalStore({
+      directory: '/hub',
+      clock,
+      disk,
+      onFatal: (error) => fatal.push(error),
+    })
+    await first.append(make.signal())
+    const second = await open(disk)
+    const before = disk.content(FIRST)
+    await expect(first.append(make.signal())).rejects.toMatchObject({ code: 'store_fenced' })
+    await expect(first.append(make.signal())).rejects.toMatchObject({ code: 'store_fenced' })
+    expect(first.health()).toMatchObject({ writable: false, signals: 1, pending: 1 })
+    expect(fatal).toHaveLength(1)
+    expect(disk.content(FIRST)).toEqual(before)
+    await first.close()
+    await second.append(make.signal())
+    expect((await open(disk.afterKill())).health().signals).toBe(2)
+  })
+
+  test('what the first one writes too late is set aside', async () => {
+    const disk = new MemoryDisk()
+    const first = await open(disk)
+    await first.append(make.signal())
+    const sealed = disk.content(FIRST).length
+    const second = await open(disk)
+    await second.append(make.signal())
+    const late = make.signal({ payload: 'too late' })
+    const fd = disk.open(FIRST, 'write')
+    disk.write(fd, Buffer.from(`${JSON.stringify(late)}\n`), sealed)
+    const notices: CutNotice[] = []
+    const third = await open(disk.afterKill(), { onCut: (notice) => notices.push(notice) })
+    expect(notices).toMatchObject([{ file: FIRST, offset: sealed }])
+    expect(third.health().signals).toBe(2)
+  })
+
+  test('both begin the same segment: one of them wins', async () => {
+    const disk = new MemoryDisk()
+    const first = await open(disk)
+    // The second one has come so far when the first one has just checked the epoch.
+    disk.put(FIRST, Buffer.from('the other one was here'))
+    await expect(first.append(make.signal())).rejects.toMatchObject({ code: 'store_fenced' })
+    expect(disk.content(FIRST).toString()).toBe('the other one was here')
+  })
+
+  test('a journal that was removed under a running hub takes nothing more', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    await store.append(make.signal())
+    disk.remove('/hub/journal/epoch')
+    await expect(store.append(make.signal())).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+})
