@@ -1,0 +1,16 @@
+import { openFileEventLog } from '../../src/storage/file/event-log.ts'
+import { describeEventLog, EVENTS_KEPT } from '../suites/event-log.suite.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+describeEventLog('file', async (clock) => {
+  const directory = temporaryDirectory()
+  const open = () => openFileEventLog({ directory, clock, events_max: EVENTS_KEPT })
+  const log = open()
+  return {
+    log,
+    async afterClose() {
+      await log.close()
+      return open()
+    },
+  }
+})

@@ -1,0 +1,79 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const clock = fakeClock()
+const event = { type: 'signal.pushed', agent_id: 'ada', data: {} }
+
+function written(directory: string): string {
+  return fs.readFileSync(path.join(directory, 'events.jsonl'), 'utf8')
+}
+
+test('after a kill no seq is given out twice', async () => {
+  const directory = temporaryDirectory()
+  const log = openFileEventLog({ directory, clock })
+  for (let count = 0; count < 3; count += 1) log.append(event)
+  await eventually('the events on disk', () => written(directory).includes('"seq":3'))
+  // Seen by a watcher, but the process is gone before it is written.
+  const last = log.append(event)
+  const again = openFileEventLog({ directory, clock })
+  expect(again.append(event).seq).toBeGreaterThan(last.seq)
+  expect(
+    again
+      .read({ limit: 10 })
+      .events.slice(0, 3)
+      .map(({ seq }) => seq),
+  ).toEqual([1, 2, 3])
+})
+
+test('torn and foreign lines are skipped, and swallow nothing that comes after them', async () => {
+  const directory = temporaryDirectory()
+  const log = openFileEventLog({ directory, clock })
+  log.append(event)
+  await log.close()
+  fs.appendFileSync(path.join(directory, 'events.jsonl'), 'nonsense\n{"seq":2}\n{"seq":3,"type":"torn')
+  const again = openFileEventLog({ directory, clock })
+  const next = again.append(event)
+  await again.close()
+  const third = openFileEventLog({ directory, clock })
+  expect(third.read({ limit: 10 }).events.map(({ seq }) => seq)).toEqual([1, next.seq])
+  expect(third.append(event).seq).toBe(next.seq + 1)
+  await third.close()
+})
+
+test('two files hold at most twice the bound', async () => {
+  const directory = temporaryDirectory()
+  const log = openFileEventLog({ directory, clock, events_max: 10 })
+  for (let count = 0; count < 95; count += 1) {
+    log.append(event)
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  await log.close()
+  const lines = (name: string) =>
+    fs.readFileSync(path.join(directory, name), 'utf8').trim().split('\n').length
+  expect(fs.readdirSync(directory).sort()).toEqual(['events.1.jsonl', 'events.jsonl'])
+  expect(lines('events.jsonl')).toBeLessThanOrEqual(30)
+  expect(lines('events.1.jsonl')).toBeLessThanOrEqual(30)
+  expect(openFileEventLog({ directory, clock, events_max: 10 }).append(event).seq).toBe(96)
+})
+
+test('a log that cannot be written goes on in memory, and says so once', async () => {
+  const directory = temporaryDirectory()
+  const failures: Error[] = []
+  const log = openFileEventLog({ directory, clock, events_max: 2, onFailed: (error) => failures.push(error) })
+  // Rotation finds a directory where the older file should go.
+  fs.mkdirSync(path.join(directory, 'events.1.jsonl', 'in the way'), { recursive: true })
+  for (let count = 0; count < 10; count += 1) {
+    log.append(event)
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  await eventually('the failure', () => failures.length > 0)
+  expect(log.append(event).seq).toBe(11)
+  expect(log.read({ limit: 1, since: 10 }).events).toHaveLength(1)
+  await log.close()
+  expect(failures).toHaveLength(1)
+})

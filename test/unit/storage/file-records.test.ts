@@ -1,0 +1,66 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { createFileRecordStore } from '../../../src/storage/file/record-store.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const BAD = {
+  'torn.json': '{"kind":"persona","id":"torn","bo',
+  'list.json': '[]',
+  'bodyless.json': '{"kind":"persona","id":"bodyless"}',
+  'listed.json': '{"kind":"persona","id":"listed","body":[]}',
+  'kind.json': '{"kind":"project","id":"kind","body":{}}',
+  'moved.json': '{"kind":"persona","id":"another","body":{}}',
+  'empty.json': '',
+}
+
+test('a file that is no record is set aside with the reason, and the others are listed', async () => {
+  const directory = temporaryDirectory()
+  const notices: { file: string; kept_in: string; reason: string }[] = []
+  const store = createFileRecordStore({ directory, onRejected: (notice) => notices.push(notice) })
+  await store.put('persona', 'ada', { good: true })
+  for (const [name, text] of Object.entries(BAD))
+    fs.writeFileSync(path.join(directory, 'persona', name), text)
+  expect(await store.list('persona')).toEqual([{ id: 'ada', body: { good: true } }])
+  expect(notices.map(({ file }) => path.basename(file)).sort()).toEqual(Object.keys(BAD).sort())
+  for (const { file, kept_in, reason } of notices) {
+    expect(fs.readFileSync(kept_in, 'utf8')).toBe(BAD[path.basename(file) as keyof typeof BAD])
+    expect(fs.readFileSync(`${kept_in}.reason`, 'utf8')).toBe(`${reason}\n`)
+    expect(kept_in.startsWith(path.join(directory, 'rejected', 'persona'))).toBe(true)
+  }
+  expect(fs.readdirSync(path.join(directory, 'persona'))).toEqual(['ada.json'])
+})
+
+test('one that comes back bad is set aside beside the former one', async () => {
+  const directory = temporaryDirectory()
+  const store = createFileRecordStore({ directory })
+  for (const text of ['{', '[', '(']) {
+    fs.mkdirSync(path.join(directory, 'persona'), { recursive: true })
+    fs.writeFileSync(path.join(directory, 'persona', 'ada.json'), text)
+    expect(await store.get('persona', 'ada')).toBeNull()
+  }
+  const kept = fs.readdirSync(path.join(directory, 'rejected', 'persona'))
+  expect(kept.filter((name) => !name.endsWith('.reason'))).toHaveLength(3)
+})
+
+test('what a killed writer left half done is nobody’s record', async () => {
+  const directory = temporaryDirectory()
+  const store = createFileRecordStore({ directory })
+  await store.put('persona', 'ada', { version: 1 })
+  fs.writeFileSync(path.join(directory, 'persona', 'ada.json.new'), '{"kind":"perso')
+  expect(await store.list('persona')).toEqual([{ id: 'ada', body: { version: 1 } }])
+  await store.put('persona', 'ada', { version: 2 })
+  expect(await store.get('persona', 'ada')).toEqual({ version: 2 })
+})
+
+test('a record is readable by its owner only', async () => {
+  const directory = temporaryDirectory()
+  await createFileRecordStore({ directory }).put('persona', 'ada', {})
+  expect(fs.statSync(path.join(directory, 'persona')).mode & 0o777).toBe(0o700)
+  expect(fs.statSync(path.join(directory, 'persona', 'ada.json')).mode & 0o777).toBe(0o600)
+})
+
+test('no kind stands among the rejected', async () => {
+  const store = createFileRecordStore({ directory: temporaryDirectory() })
+  await expect(store.put('rejected', 'a', {})).rejects.toThrow()
+})
