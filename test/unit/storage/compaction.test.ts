@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../../src/contracts/signal.ts'
+import { openFileSignalStore, type FileSignalStoreOptions } from '../../../src/storage/file/signal-store.ts'
+import { PAGE_ROWS } from '../../../src/storage/file/rows.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { DAY_MS, signalMaker } from '../../support/signals.ts'
+import { stateOf } from '../../support/store-state.ts'
+
+const clock = fakeClock()
+const make = signalMaker(clock)
+/** By then everything that is finished now has been finished for long enough. */
+const LATER = 8 * DAY_MS
+
+function open(disk: MemoryDisk, more: Partial<FileSignalStoreOptions> = {}) {
+  return openFileSignalStore({ directory: '/hub', clock, disk, segment_bytes_max: 4000, ...more })
+}
+
+const journal = (disk: MemoryDisk) => disk.names().filter((name) => name.endsWith('.jsonl'))
+const text = (disk: MemoryDisk) =>
+  journal(disk)
+    .map((name) => disk.content(name).toString())
+    .join('')
+
+/** Signals whose payload is their place; of every four the first stays, the others are completed. */
+async function workedHome(count: number) {
+  const disk = new MemoryDisk()
+  const store = await open(disk)
+  const signals: Signal[] = []
+  for (let place = 0; place < count; place += 1) {
+    const signal = make.signal({ payload: place, expires_at: make.at(50 * DAY_MS) })
+    signals.push(signal)
+    await store.append(signal)
+    if (place % 4 !== 0) await store.complete('bob', [signal.signal_id], { done: place }, make.at())
+  }
+  const kept = signals.filter((_, place) => place % 4 === 0)
+  return { disk, store, signals, kept }
+}
+
+describe('compaction', () => {
+  test('takes forgotten signals and all that happened to them out of the journal', async () => {
+    const { disk, store, signals, kept } = await workedHome(60)
+    const before = text(disk).length
+    expect(await store.compact(make.at(LATER))).toEqual({ forgotten: 45 })
+    const state = await stateOf(store)
+    expect(text(disk).length).toBeLessThan(before / 2)
+    // The newest segment is not rewritten.
+    const active = disk.content(journal(disk).at(-1)!).toString()
+    for (const signal of signals) {
+      if (kept.includes(signal) || active.includes(signal.signal_id)) continue
+      expect(text(disk)).not.toContain(`,"signal_id":"${signal.signal_id}"`)
+      expect(text(disk)).not.toContain(`["${signal.signal_id}"]`)
+    }
+    expect((await store.look('bob', 100)).map(({ signal }) => signal)).toEqual(kept)
+    const killed = disk.afterKill()
+    expect(await stateOf(await open(killed))).toEqual(state)
+    killed.remove('/hub/snapshot/index.bin')
+    expect(await stateOf(await open(killed))).toEqual(state)
+  })
+
+  test('joins what has become small, and leaves the newest segment alone', async () => {
+    const { disk, store } = await workedHome(60)
+    const before = journal(disk)
+    const newest = disk.content(before.at(-1)!).toString()
+    await store.compact(make.at(LATER))
+    const after = journal(disk)
+    expect(after.length).toBeLessThan(before.length / 2)
+    expect(after.at(-1)).toBe(before.at(-1))
+    expect(disk.content(after.at(-1)!).toString().startsWith(newest)).toBe(true)
+    const [head] = disk.content(after[0]!).toString().split('\n')
+    expect(JSON.parse(head!)).toMatchObject({ kind: 'segment', first: 1, revision: 1, follows: null })
+  })
+
+  test('finds the results of those that stay where it has put them', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const old: string[] = []
+    for (let place = 0; place < 30; place += 1) {
+      const signal = make.signal({ payload: 'old' })
+      old.push(signal.signal_id)
+      await store.append(signal)
+    }
+    const recent = make.signal({ expires_at: make.at(50 * DAY_MS) })
+    await store.append(recent)
+    await store.complete('bob', old, 'an old result', make.at())
+    await store.complete('bob', [recent.signal_id], { result: 'recent' }, make.at(LATER))
+    await store.appendAll(Array.from({ length: 12 }, () => make.signal({ to: 'carl' })))
+    await store.append(make.signal({ to: 'carl' }))
+    expect(await store.compact(make.at(LATER))).toEqual({ forgotten: 30 })
+    expect(text(disk)).not.toContain('an old result')
+    expect(await store.read(recent.signal_id)).toMatchObject({ result: { result: 'recent' } })
+    const killed = disk.afterKill()
+    killed.remove('/hub/snapshot/index.bin')
+    expect(await (await open(killed)).read(recent.signal_id)).toMatchObject({ result: { result: 'recent' } })
+  })
+
+  test('does nothing while less than half of the sealed bytes is over', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const signals = Array.from({ length: 60 }, () => make.signal({ expires_at: make.at(50 * DAY_MS) }))
+    for (const signal of signals) await store.append(signal)
+    const some = signals.slice(0, 20).map(({ signal_id }) => signal_id)
+    await store.complete('bob', some, undefined, make.at())
+    const before = journal(disk)
+    expect(await store.compact(make.at(LATER))).toEqual({ forgotten: 20 })
+    expect(journal(disk)).toEqual(before)
+    expect(text(disk)).toContain(some[0])
+    const more = signals.slice(20, 35).map(({ signal_id }) => signal_id)
+    await store.complete('bob', more, undefined, make.at())
+    expect(await store.compact(make.at(LATER))).toEqual({ forgotten: 15 })
+    expect(text(disk)).not.toContain(`"seq":1,`)
+  })
+
+  test('joins the many small segments that restarts leave', async () => {
+    const disk = new MemoryDisk()
+    for (let restart = 0; restart < 25; restart += 1) {
+      const store = await open(disk)
+      await store.append(make.signal({ expires_at: make.at(50 * DAY_MS) }))
+      await store.close()
+    }
+    expect(journal(disk)).toHaveLength(25)
+    const store = await open(disk)
+    const state = await stateOf(store)
+    await store.compact(make.at())
+    expect(journal(disk).length).toBeLessThan(6)
+    expect(await stateOf(store)).toEqual(state)
+    expect(await stateOf(await open(disk.afterKill()))).toEqual(state)
+  })
+
+  test('lets signals come and go meanwhile', async () => {
+    const { disk, store, kept } = await workedHome(80)
+    const compacting = store.compact(make.at(LATER))
+    const added: Signal[] = []
+    for (let turn = 0; turn < 30; turn += 1) {
+      const signal = make.signal({ payload: `during ${turn}` })
+      added.push(signal)
+      await store.append(signal)
+      const [drained] = await store.drain('bob', { ...make.lease(), limit: 1, now: make.at() })
+      await store.complete('bob', [drained!.signal.signal_id], { turn }, make.at(LATER))
+      await store.read(kept[0]!.signal_id)
+    }
+    await compacting
+    const state = await stateOf(store)
+    expect(state.health).toMatchObject({ signals: kept.length + added.length })
+    const killed = disk.afterKill()
+    killed.remove('/hub/snapshot/index.bin')
+    expect(await stateOf(await open(killed))).toEqual(state)
+  })
+
+  test('that finds no room changes nothing, and the store goes on', async () => {
+    const { disk, store } = await workedHome(40)
+    disk.fault = (operation, name) =>
+      operation === 'write' && name.endsWith('.new') ? systemError('ENOSPC') : null
+    await expect(store.compact(make.at(LATER))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      detail: expect.stringContaining('changed nothing') as string,
+    })
+    expect(disk.names().filter((name) => name.endsWith('.new'))).toEqual([])
+    await store.append(make.signal())
+    disk.fault = () => null
+    expect(await store.compact(make.at(LATER))).toEqual({ forgotten: 0 })
+    const state = await stateOf(store)
+    expect(await stateOf(await open(disk.afterKill()))).toEqual(state)
+    expect(text(disk)).not.toContain('"seq":2,')
+  })
+
+  test('is given up at once when the store is closed', async () => {
+    const { disk, store } = await workedHome(80)
+    const compacting = store.compact(make.at(LATER))
+    const closing = store.close()
+    await Promise.allSettled([compacting, closing])
+    await closing
+    expect(disk.names().filter((name) => name.endsWith('.new'))).toEqual([])
+    expect((await open(disk)).health().signals).toBe(20)
+  })
+
+  test('gives the memory of forgotten signals back', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk, { segment_bytes_max: 200_000 })
+    const ids: string[] = []
+    for (let batch = 0; batch < 3; batch += 1) {
+      const signals = Array.from({ length: PAGE_ROWS }, () => make.signal())
+      await store.appendAll(signals)
+      ids.push(...signals.map(({ signal_id }) => signal_id))
+    }
+    await store.complete('bob', ids, undefined, make.at())
+    await store.compact(make.at(LATER))
+    await store.append(make.signal())
+    await store.close()
+    const sizes = disk.content('/hub/snapshot/index.bin').length
+    // Two of the three pages and most of the hash table's entries are gone.
+    expect(sizes).toBeLessThan(1.7 * PAGE_ROWS * 90)
+    expect((await open(disk)).health()).toMatchObject({ signals: 1, last_seq: 3 * PAGE_ROWS + 1 })
+  })
+})

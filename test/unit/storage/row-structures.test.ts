@@ -1,0 +1,144 @@
+/** The index's own structures, each against the plain one that it stands for. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { PendingOrder } from '../../../src/storage/file/pending-order.ts'
+import { PAGE_ROWS, Rows, STATUS } from '../../../src/storage/file/rows.ts'
+import { RowQueue } from '../../../src/storage/file/row-queue.ts'
+import { RowTable } from '../../../src/storage/file/row-table.ts'
+
+describe('a table of rows', () => {
+  test('holds what a set holds, whatever the hashes', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.nat({ max: 3000 })), { maxLength: 4000, size: 'max' }),
+        fc.constantFrom(1, 7, 2 ** 32),
+        (steps, hashes) => {
+          const hashOf = (row: number) => (row * 2_654_435_761) % hashes
+          const table = new RowTable(hashOf)
+          const set = new Set<number>()
+          for (const [add, row] of steps) {
+            if (add && !set.has(row)) table.add(row)
+            if (!add) table.remove(row)
+            if (add) set.add(row)
+            else set.delete(row)
+          }
+          for (let row = 0; row <= 3000; row += 1) {
+            expect(table.find(hashOf(row), (one) => one === row)).toBe(set.has(row) ? row : -1)
+          }
+          const again = new RowTable(hashOf, table.raw.slice())
+          for (const row of set) expect(again.find(hashOf(row), (one) => one === row)).toBe(row)
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+})
+
+describe('a queue of rows', () => {
+  test('holds what a sorted list holds', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            { weight: 4, arbitrary: fc.record({ do: fc.constant('append' as const) }) },
+            { weight: 3, arbitrary: fc.record({ do: fc.constant('first' as const) }) },
+            {
+              weight: 2,
+              arbitrary: fc.record({ do: fc.constant('add' as const), row: fc.nat({ max: 200 }) }),
+            },
+            {
+              weight: 2,
+              arbitrary: fc.record({ do: fc.constant('remove' as const), row: fc.nat({ max: 200 }) }),
+            },
+          ),
+          { maxLength: 400, size: 'max' },
+        ),
+        (steps) => {
+          const queue = new RowQueue()
+          let list: number[] = []
+          let next = 0
+          for (const step of steps) {
+            const row = step.do === 'append' ? next++ : step.do === 'first' ? (list[0] ?? 0) : step.row
+            if (step.do === 'append' || step.do === 'add') {
+              queue.add(row)
+              list = [...new Set([...list, row])].sort((a, b) => a - b)
+            } else {
+              queue.remove(row)
+              list = list.filter((one) => one !== row)
+            }
+            expect(Array.from({ length: queue.size }, (_, index) => queue.at(index))).toEqual(list)
+          }
+        },
+      ),
+    )
+  })
+})
+
+describe('the pending order', () => {
+  test('forgets a persona for whom nobody waits', () => {
+    const order = new PendingOrder()
+    order.add(1, 3, 10, false)
+    order.add(1, 9, 11, true)
+    expect([order.total, order.count(1), order.addressed(1)]).toEqual([2, 2, 1])
+    order.remove(1, 3, 10, false)
+    order.remove(1, 9, 11, true)
+    expect([...order.counts()]).toEqual([])
+    expect([order.total, order.count(1), order.addressed(1)]).toEqual([0, 0, 0])
+  })
+})
+
+describe('rows', () => {
+  test('keep seqs that are far apart, beyond 32 bits', () => {
+    const rows = new Rows()
+    const seqs = [1, 2, 4_294_967_295, 4_294_967_297, 9_000_000_000_000, 9_007_199_254_740_991]
+    const numbers = seqs.map((seq) => rows.add(seq))
+    expect(numbers.map((row) => rows.seq(row))).toEqual(seqs)
+    expect([...numbers].sort((a, b) => a - b)).toEqual(numbers)
+  })
+
+  test('free a page when its last row is gone, and never give a number out again', () => {
+    const rows = new Rows()
+    for (let seq = 1; seq <= 2 * PAGE_ROWS; seq += 1) {
+      const row = rows.add(seq)
+      rows.page(row).status[rows.slot(row)] = STATUS.forgotten
+    }
+    for (let row = 0; row < PAGE_ROWS; row += 1) rows.drop(row)
+    expect(rows.holds(0)).toBe(false)
+    expect(rows.holds(PAGE_ROWS)).toBe(true)
+    expect(rows.add(2 * PAGE_ROWS + 1)).toBe(2 * PAGE_ROWS)
+  })
+
+  test('keep any time exactly, also before the creation or years after it', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 8.64e15 }),
+        fc.integer({ min: -8.64e15, max: 8.64e15 }),
+        (created, time) => {
+          const rows = new Rows()
+          const row = rows.add(1)
+          rows.page(row).created_ms[rows.slot(row)] = created
+          expect(rows.time(row, 'seen_at')).toBeNull()
+          rows.setTime(row, 'seen_at', time)
+          rows.setExpires(row, time)
+          expect(rows.time(row, 'seen_at')).toBe(time)
+          expect(rows.expires(row)).toBe(time)
+          rows.setTime(row, 'seen_at', created)
+          expect(rows.time(row, 'seen_at')).toBe(created)
+          rows.setTime(row, 'seen_at', null)
+          expect(rows.time(row, 'seen_at')).toBeNull()
+        },
+      ),
+    )
+  })
+
+  test('take a column of memory only for pages that need it', () => {
+    const rows = new Rows()
+    for (let seq = 1; seq <= 2 * PAGE_ROWS; seq += 1) rows.add(seq)
+    rows.set(5, 'lease', 0)
+    expect(rows.page(5).columns).toEqual({})
+    rows.set(5, 'lease', 7)
+    expect(rows.get(5, 'lease')).toBe(7)
+    expect(rows.get(6, 'lease')).toBe(0)
+    expect(rows.page(PAGE_ROWS).columns).toEqual({})
+  })
+})
