@@ -113,6 +113,7 @@ function attend({ home, config, identity }: Place): void {
     instructions: INSTRUCTIONS,
     version: VERSION,
     ids,
+    clock: systemClock,
     log,
     async answer(call) {
       const output = await worker.answer(call)
@@ -173,6 +174,7 @@ function stayQuiet(error: unknown): void {
     upstream: {
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
+      listen: () => Promise.resolve(),
       close: () => {},
     },
     transport,
@@ -180,6 +182,7 @@ function stayQuiet(error: unknown): void {
     instructions: '',
     version: VERSION,
     ids,
+    clock: systemClock,
     log,
     answer: ({ name }) =>
       Promise.resolve(name === 'turn_event' ? { content: [{ type: 'text', text: '{}' }] } : null),

@@ -178,6 +178,9 @@ export const LIMITS = {
   /** A hub that has been away for this long within one call is started, where that is allowed. */
   bridge_autostart_after_ms: 1_500,
   bridge_answer_ms: 60_000,
+  /** A stream of changes that ended is opened again after this long, growing to the maximum. */
+  bridge_listen_min_ms: 200,
+  bridge_listen_max_ms: 10_000,
   /** A token is renewed when this share of its life is over. */
   token_renew_ratio: 0.8,
   /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */

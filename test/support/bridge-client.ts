@@ -1,5 +1,9 @@
 /** An official MCP client in front of a real bridge, both in this process, joined by two pipes. */
 import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
+import {
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { Client } from '@modelcontextprotocol/client'
 import { PassThrough, Transform } from 'node:stream'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -20,6 +24,12 @@ export interface BridgedClient {
   bridge: Bridge
   tools(): Promise<string[]>
   call(name: string, args?: Record<string, unknown>, options?: { abort?: AbortSignal }): Promise<ToolAnswer>
+  resources(): Promise<string[]>
+  /** From then on `updates` collects what the client is told. */
+  subscribe(uri: string): Promise<void>
+  updates: string[]
+  /** How often it was told that the tools changed. */
+  toolsChanged(): number
   /** Nothing the bridge writes reaches the client any more, and no write is taken, until `resume`. */
   pause(): void
   resume(): void
@@ -61,6 +71,7 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
     instructions: 'test',
     version: '0.0.0',
     ids: createIds(systemClock, systemRandom),
+    clock: systemClock,
     log: silentLog,
     ...bridge,
   })
@@ -69,6 +80,13 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
     era === 'past'
       ? new PastClient({ name: 'past', version: '1' })
       : new Client({ name: 'present', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  const updates: string[] = []
+  let changed = 0
+  const told = ({ params }: { params: { uri: string } }) => void updates.push(params.uri)
+  if (client instanceof PastClient) {
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, told)
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (changed += 1))
+  } else client.setNotificationHandler('notifications/resources/updated', told)
   if (client instanceof PastClient) await client.connect(lines)
   else await client.connect(lines)
   return {
@@ -85,6 +103,13 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
           : await client.callTool({ name, arguments: args }, options)
       return result as ToolAnswer
     },
+    resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
+    async subscribe(uri) {
+      if (client instanceof PastClient) await client.subscribeResource({ uri })
+      else await client.listen({ resourceSubscriptions: [uri] })
+    },
+    updates,
+    toolsChanged: () => changed,
     pause: () => void (held = []),
     resume() {
       const waiting = held ?? []

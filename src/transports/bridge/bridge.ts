@@ -13,12 +13,15 @@ import {
   Server,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { createChanges } from './changes.ts'
 import { createDrains, drainIn, type Drains, type OpenDrain } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
 import { AnswerLost, RpcFailure, type Params, type Upstream } from './upstream.ts'
 import { toProblem } from '../../contracts/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Log } from '../../ports/log.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface ToolCall {
@@ -38,6 +41,7 @@ export interface BridgeOptions {
   instructions: string
   version: string
   ids: Ids
+  clock: Pick<Clock, 'after'>
   log: Log
   /** Answers a call without the hub; null passes it on. */
   answer?: (call: ToolCall) => Promise<CallToolResult | null>
@@ -55,8 +59,6 @@ export interface BridgeOptions {
 
 export interface Bridge {
   drains: Drains
-  /** The hub's tools may have changed, or can be listed at last. */
-  toolsChanged(): void
 }
 
 const DRAIN_TOOL = 'signals_pending'
@@ -67,6 +69,24 @@ export function createBridge(options: BridgeOptions): Bridge {
   const servers = new Set<Server>()
   /** What must happen once the answer to a request has left. */
   const afterwards = new Map<string | number, () => void>()
+  /** Resources a client of the 2025 era subscribed to; a newer one is filtered by the SDK. */
+  const subscribed = new Set<string>()
+  let era: 'past' | 'present' = 'present'
+  const tell = (what: (server: Server) => Promise<void>) => {
+    for (const server of servers) {
+      what(server).catch((error: unknown) => log.debug({ err: error }, 'the client was not told of a change'))
+    }
+  }
+  const changes = createChanges({
+    upstream,
+    clock: options.clock,
+    log,
+    onTools: () => tell((server) => server.sendToolListChanged()),
+    onResource(uri) {
+      if (era === 'past' && !subscribed.has(uri)) return
+      tell((server) => server.sendResourceUpdated({ uri }))
+    },
+  })
   let tools: ListToolsResult | null = null
 
   transport.onwritten = (request_id) => {
@@ -75,15 +95,32 @@ export function createBridge(options: BridgeOptions): Bridge {
     then?.()
   }
 
+  transport.onreceived = (message) => {
+    // The SDK answers this one itself, so there is no handler that would hear of it.
+    if ('method' in message && message.method === 'subscriptions/listen')
+      changes.want(resourcesIn(message.params))
+  }
+
   async function listTools(): Promise<ListToolsResult> {
     try {
       tools = (await upstream.request('tools/list', {}, { repeatable: true })) as ListToolsResult
     } catch (error) {
       // The list of a moment ago is better than a client that believes there are no tools.
-      if (tools === null) throw asProtocolError(error)
+      if (tools === null) {
+        tellOnceListed()
+        throw asProtocolError(error)
+      }
       log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
     }
     return tools
+  }
+
+  /** A client that was shown no tools asks again when it is told that they changed. */
+  function tellOnceListed(): void {
+    upstream.request('tools/list', {}, { repeatable: true, wait_ms: LIMITS.bridge_confirm_wait_ms }).then(
+      () => tell((server) => server.sendToolListChanged()),
+      (error: unknown) => log.warn({ err: error }, 'the hub never listed its tools'),
+    )
   }
 
   async function callTool(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
@@ -125,10 +162,14 @@ export function createBridge(options: BridgeOptions): Bridge {
     })
   }
 
-  function serve(): Server {
+  function serve(context: { era: 'legacy' | 'modern' }): Server {
+    era = context.era === 'legacy' ? 'past' : 'present'
     const server = new Server(
       { name: 'turnbell', version: options.version },
-      { capabilities: { tools: { listChanged: true }, resources: {} }, instructions: options.instructions },
+      {
+        capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+        instructions: options.instructions,
+      },
     )
     server.setRequestHandler('tools/list', () => listTools().finally(() => options.onToolsListed?.()))
     server.setRequestHandler('tools/call', async (request, context) => {
@@ -163,23 +204,35 @@ export function createBridge(options: BridgeOptions): Bridge {
       async (r) => (await templates?.(r)) as ListResourceTemplatesResult,
     )
     server.setRequestHandler('resources/read', async (r) => (await read?.(r)) as ReadResourceResult)
+    // The 2025 era only.
+    server.setRequestHandler('resources/subscribe', ({ params }) => {
+      subscribed.add(params.uri)
+      changes.want([params.uri])
+      return {}
+    })
+    server.setRequestHandler('resources/unsubscribe', ({ params }) => {
+      subscribed.delete(params.uri)
+      return {}
+    })
     servers.add(server)
     server.onclose = () => servers.delete(server)
     return server
   }
 
   const onerror = (error: Error) => log.warn({ err: error }, 'mcp')
-  if (options.onClose !== undefined) transport.onended = options.onClose
+  transport.onended = () => {
+    changes.close()
+    options.onClose?.()
+  }
   serveStdio(serve, { transport, onerror })
 
-  return {
-    drains,
-    toolsChanged() {
-      for (const server of servers) {
-        server.sendToolListChanged().catch((error: unknown) => log.debug({ err: error }, 'nobody to tell'))
-      }
-    },
-  }
+  return { drains }
+}
+
+function resourcesIn(params: unknown): string[] {
+  const { notifications } = (params ?? {}) as { notifications?: { resourceSubscriptions?: unknown } }
+  const uris = notifications?.resourceSubscriptions
+  return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : []
 }
 
 /** A refusal as MCP shows it: an error result with the problem as structured content. */

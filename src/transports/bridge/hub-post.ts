@@ -24,6 +24,17 @@ export class HubAway extends Error {
 export interface HubPost {
   /** @throws HubAway, or the reason of the abort. */
   post(url: string, headers: Record<string, string>, body: unknown, abort?: AbortSignal): Promise<HubAnswer>
+  /**
+   * The same with an answer that goes on: `onEvent` gets the data of each server-sent event. Resolves when
+   * the hub ends it, with the whole answer where that was no event stream.
+   */
+  stream(
+    url: string,
+    headers: Record<string, string>,
+    body: unknown,
+    abort: AbortSignal,
+    onEvent: (data: string) => void,
+  ): Promise<HubAnswer | null>
   close(): void
 }
 
@@ -34,54 +45,101 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
     'https:': new https.Agent({ keepAlive: true }),
   }
 
+  /** Sends it; `onResponse` gets the answer once it begins. */
+  function send(
+    url: string,
+    headers: Record<string, string>,
+    body: unknown,
+    abort: AbortSignal | undefined,
+    failed: (error: Error) => void,
+    onResponse: (response: http.IncomingMessage) => void,
+  ): http.ClientRequest {
+    const text = JSON.stringify(body)
+    const secure = url.startsWith('https:')
+    const request = (secure ? https : http).request(url, {
+      method: 'POST',
+      agent: agents[secure ? 'https:' : 'http:'],
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers },
+      ...(abort === undefined ? {} : { signal: abort }),
+    })
+    let connected = false
+    request.on('socket', (socket) => {
+      if (!socket.connecting) connected = true
+      else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true))
+    })
+    request.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(!connected, error)))
+    request.on('response', (response) => {
+      response.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(false, error)))
+      onResponse(response)
+    })
+    request.end(text)
+    return request
+  }
+
   return {
-    post(url, headers, body, abort) {
-      const text = JSON.stringify(body)
-      const secure = url.startsWith('https:')
-      const request = (secure ? https : http).request(url, {
-        method: 'POST',
-        agent: agents[secure ? 'https:' : 'http:'],
-        headers: {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(text),
-          ...headers,
-        },
-        ...(abort === undefined ? {} : { signal: abort }),
-      })
-      return new Promise((resolve, reject) => {
+    post: (url, headers, body, abort) =>
+      new Promise((resolve, reject) => {
+        const failed = (error: Error) => {
+          timeout.cancel()
+          reject(error)
+        }
+        const request = send(url, headers, body, abort, failed, (response) => {
+          collect(response, (answer) => {
+            timeout.cancel()
+            if (answer === null) reject(new HubAway(false, new Error('the answer broke off')))
+            else resolve(answer)
+          })
+        })
         const timeout = clock.after(LIMITS.bridge_answer_ms, () =>
           request.destroy(new Error('no answer in time')),
         )
-        let connected = false
-        const failed = (error: Error) => {
-          timeout.cancel()
-          if (abort?.aborted === true) reject(error)
-          else reject(new HubAway(!connected, error))
-        }
-        request.on('socket', (socket) => {
-          if (!socket.connecting) connected = true
-          else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true))
-        })
-        request.on('error', failed)
-        request.on('response', (response) => {
-          const chunks: Buffer[] = []
-          response.on('data', (chunk: Buffer) => chunks.push(chunk))
-          response.on('error', failed)
-          response.on('end', () => {
-            timeout.cancel()
-            if (!response.complete) return failed(new Error('the answer broke off'))
-            resolve({
-              status: response.statusCode ?? 0,
-              content_type: response.headers['content-type'] ?? '',
-              body: Buffer.concat(chunks).toString('utf8'),
-            })
+      }),
+    stream: (url, headers, body, abort, onEvent) =>
+      new Promise((resolve, reject) => {
+        send(url, headers, body, abort, reject, (response) => {
+          if (response.headers['content-type']?.includes('text/event-stream') !== true) {
+            return collect(response, resolve)
+          }
+          let rest = ''
+          response.setEncoding('utf8')
+          response.on('data', (text: string) => {
+            const events = (rest + text).split(/\r?\n\r?\n/)
+            rest = events.pop() as string
+            for (const event of events) {
+              const data = eventData(event)
+              if (data !== '') onEvent(data)
+            }
           })
+          response.on('end', () => resolve(null))
         })
-        request.end(text)
-      })
-    },
+      }),
     close() {
       for (const agent of Object.values(agents)) agent.destroy()
     },
   }
+}
+
+function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null) => void): void {
+  const chunks: Buffer[] = []
+  response.on('data', (chunk: Buffer) => chunks.push(chunk))
+  response.on('end', () =>
+    done(
+      response.complete
+        ? {
+            status: response.statusCode ?? 0,
+            content_type: response.headers['content-type'] ?? '',
+            body: Buffer.concat(chunks).toString('utf8'),
+          }
+        : null,
+    ),
+  )
+}
+
+/** The data lines of one server-sent event; a comment has none. Source: the HTML standard, section 9.2. */
+export function eventData(event: string): string {
+  return event
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice('data:'.length).replace(/^ /, ''))
+    .join('\n')
 }

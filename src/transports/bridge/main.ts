@@ -63,6 +63,7 @@ function serve({ home, config, identity, hub, autostart, query }: Settings): voi
     instructions: INSTRUCTIONS,
     version: VERSION,
     ids,
+    clock: systemClock,
     log,
     onClose: () => leave(),
   })

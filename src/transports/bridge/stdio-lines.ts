@@ -14,6 +14,8 @@ import {
 export interface StdioLines extends Transport {
   /** The answer to this request is in the client's pipe. */
   onwritten?: (request_id: string | number) => void
+  /** A message of the client, before the SDK has it. */
+  onreceived?: (message: JSONRPCMessage) => void
   /** The client is gone. The SDK keeps `onclose` for itself. */
   onended?: () => void
 }
@@ -39,6 +41,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
         transport.onerror?.(error as Error)
         continue
       }
+      transport.onreceived?.(message)
       transport.onmessage?.(message)
     }
   }

@@ -6,7 +6,7 @@
  * is only said again where saying it twice is harmless.
  */
 import { z } from 'zod'
-import { HubAway, hubPost, type HubAnswer } from './hub-post.ts'
+import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -63,8 +63,19 @@ export interface Upstream {
    * may have acted on.
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
+  /**
+   * Opens a `subscriptions/listen` stream: `onMessage` gets what the hub notifies of. Resolves when the hub
+   * ends it; never waits for a hub that is away.
+   */
+  listen(params: Params, abort: AbortSignal, onMessage: (message: Notified) => void): Promise<void>
   close(): void
 }
+
+const Notified = z.object({
+  method: z.string().optional(),
+  params: z.looseObject({ uri: z.unknown().optional() }).optional(),
+})
+type Notified = z.infer<typeof Notified>
 
 const RpcAnswer = z.object({
   result: z.record(z.string(), z.unknown()).optional(),
@@ -98,22 +109,33 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     return text
   }
 
-  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+  async function headersFor(
+    method: string,
+    params: Params,
+    abort?: AbortSignal,
+  ): Promise<Record<string, string>> {
     const bearer = await tokenFor(deps.session_id(), abort)
     const name = params['name'] ?? params['uri']
-    const answer = await http.post(
-      `${deps.locate()}/mcp${deps.query}`,
-      {
-        authorization: `Bearer ${bearer}`,
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': PROTOCOL,
-        'mcp-method': method,
-        ...(typeof name === 'string' ? { 'mcp-name': headerText(name) } : {}),
-      },
-      { jsonrpc: '2.0', id: next_id++, method, params: enveloped(params, deps.version) },
-      abort,
-    )
-    return resultIn(answer)
+    return {
+      authorization: `Bearer ${bearer}`,
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': PROTOCOL,
+      'mcp-method': method,
+      ...(typeof name === 'string' ? { 'mcp-name': headerText(name) } : {}),
+    }
+  }
+
+  const address = () => `${deps.locate()}/mcp${deps.query}`
+  const body = (method: string, params: Params) => ({
+    jsonrpc: '2.0',
+    id: next_id++,
+    method,
+    params: enveloped(params, deps.version),
+  })
+
+  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+    const headers = await headersFor(method, params, abort)
+    return resultIn(await http.post(address(), headers, body(method, params), abort))
   }
 
   function startIfWanted(away_ms: number): void {
@@ -156,7 +178,27 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       }
     },
 
+    async listen(params, abort, onMessage) {
+      const method = 'subscriptions/listen'
+      const headers = await headersFor(method, params, abort)
+      const refused = await http.stream(address(), headers, body(method, params), abort, (data) => {
+        const message = Notified.safeParse(parsedOrNull(data))
+        if (message.success) onMessage(message.data)
+      })
+      if (refused === null) return
+      token = null
+      resultIn(refused)
+    },
+
     close: () => http.close(),
+  }
+}
+
+function parsedOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }
 
@@ -192,23 +234,14 @@ function resultIn(answer: HubAnswer): Result {
 
 /** The last message of an event stream is the answer; what came before it was progress. */
 function jsonIn({ content_type, body }: HubAnswer): unknown {
-  const text = content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
+  return parsedOrNull(content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body)
 }
 
 function lastEvent(body: string): string | undefined {
-  const events = body.split(/\r?\n\r?\n/).map((block) =>
-    block
-      .split(/\r?\n/)
-      .filter((line) => line.startsWith('data:'))
-      .map((line) => line.slice('data:'.length).trimStart())
-      .join('\n'),
-  )
-  return events.findLast((data) => data !== '')
+  return body
+    .split(/\r?\n\r?\n/)
+    .map(eventData)
+    .findLast((data) => data !== '')
 }
 
 function refusalIn(answer: HubAnswer): TurnbellError {

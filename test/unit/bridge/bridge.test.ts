@@ -67,6 +67,62 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
   })
 })
 
+describe.each(['past', 'present'] as const)('a client of the %s that subscribed to its queue', (era) => {
+  const uri = 'turnbell://signals/ada/pending'
+
+  test('is told of a push, and of no other queue', async () => {
+    const hub = await startHub()
+    const client = await connect(hub, { era })
+    expect(await client.resources()).toEqual([uri])
+    await client.subscribe(uri)
+    await eventually('it hears of pushes', async () => {
+      await send(hub, 'one')
+      return client.updates[0]
+    })
+    expect(new Set(client.updates)).toEqual(new Set([uri]))
+  })
+
+  test('is told once more after a hub was away: something may have been missed', async () => {
+    const first = await startSmallHub()
+    await first.personas.add({ identity: 'ada', surface: 'mcp' })
+    const at = { url: first.url, operator: first.operator }
+    const client = await bridgedClient({
+      era,
+      upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => at.operator },
+    })
+    open.push(client)
+    await client.subscribe(uri)
+    await eventually('it hears of pushes', async () => {
+      await send(first, 'one')
+      return client.updates[0]
+    })
+    await first.close()
+    const second = await startHub()
+    at.url = second.url
+    const before = client.updates.length
+    await eventually('it is told again', () => client.updates.length > before)
+  })
+})
+
+test('a client that was shown no tools is told when there are some', async () => {
+  const at = { url: 'http://127.0.0.1:9', operator: 'none' }
+  const client = await bridgedClient({
+    era: 'past',
+    upstream: {
+      identity: 'ada',
+      locate: () => at.url,
+      operatorToken: () => at.operator,
+      clock: hurriedClock(50),
+    },
+  })
+  open.push(client)
+  await expect(client.tools()).rejects.toThrow(/No hub answered/)
+  const hub = await startHub()
+  Object.assign(at, { url: hub.url, operator: hub.operator })
+  await eventually('it is told', () => client.toolsChanged() > 0)
+  expect(await client.tools()).toContain('signals_pending')
+})
+
 test('a drain is confirmed once its answer is in the pipe of the client', async () => {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
