@@ -127,8 +127,8 @@ describe('recovery from a crash', () => {
       // Struck while opening: nothing had been there.
       expect(error).toHaveProperty('code')
       disk.fault = () => null
-      const left: MemoryDisk = (crashed as { disk: MemoryDisk } | null)?.disk ?? disk.afterKill()
-      expect(await stateOf(await open(left))).toEqual(truths[0])
+      const struck: MemoryDisk = (crashed as { disk: MemoryDisk } | null)?.disk ?? disk.afterKill()
+      expect(await stateOf(await open(struck))).toEqual(truths[0])
       return { operations }
     }
     for (const group of groups) {
@@ -158,7 +158,20 @@ describe('recovery from a crash', () => {
     }
     const end = crashed ?? { disk: null, answered, called }
     disk.fault = () => null
-    const restarted = await open(end.disk ?? disk.afterKill())
+    // The restart may be struck as well, while it cuts, removes and raises.
+    const left: MemoryDisk = end.disk ?? disk.afterKill()
+    const second_at = 1 + choose(60)
+    let second: MemoryDisk | null = null
+    let restarting = 0
+    left.fault = () => {
+      restarting += 1
+      if (restarting < second_at) return null
+      second ??= choose(1) === 0 ? left.afterKill() : left.afterPowerCut(choose)
+      return systemError(code)
+    }
+    await open(left).catch((error: unknown) => expect(error).toHaveProperty('code'))
+    left.fault = () => null
+    const restarted = await open(second ?? left.afterKill())
     const found = await stateOf(restarted)
     // A change that was confirmed makes all before it certain; what changed nothing proves nothing.
     const changes = end.answered.filter((number) => !equals(truths[number], truths[number - 1]))

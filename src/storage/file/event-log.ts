@@ -73,9 +73,9 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       fail(error as Error)
       return flush()
     }
-    const lines = Buffer.from(waiting.join(''))
-    in_newer += waiting.length
-    waiting = []
+    const now = waiting.splice(0, events_max - in_newer)
+    const lines = Buffer.from(now.join(''))
+    in_newer += now.length
     writing = true
     write(fd, lines, 0, (error) => {
       writing = false
@@ -90,6 +90,8 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       const event = memory.append(fresh)
       if (fd === null) return event
       waiting.push(`${JSON.stringify(event)}\n`)
+      // The disk does not keep up: what the files would let go of again is not written at all.
+      if (waiting.length > 2 * events_max) waiting = waiting.slice(-events_max)
       if (!scheduled && !writing) {
         scheduled = true
         clock.soon(flush)

@@ -1,6 +1,6 @@
 /** What the journal does to the disk: how often it syncs, where it cuts, and what a failure means. */
 import { describe, expect, test } from 'vitest'
-import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { openFileSignalStore, type FileSignalStoreOptions } from '../../../src/storage/file/signal-store.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk, systemError, type Operation } from '../../support/memory-disk.ts'
@@ -259,6 +259,30 @@ describe('a failing disk', () => {
     const reopened = await open(disk.afterKill())
     expect((await reopened.look('bob', 9)).map(({ signal }) => signal.payload)).toEqual(['before', 'after'])
     clock.setBack(-3 * DAY_MS)
+  })
+})
+
+describe('a store whose lock was taken away', () => {
+  test('ends at once, with what is under way unconfirmed, and leaves the files alone', async () => {
+    const disk = new MemoryDisk()
+    const fatal: TurnbellError[] = []
+    const store = await open(disk, { onFatal: (error) => fatal.push(error) })
+    await store.append(make.signal())
+    disk.held = []
+    const underway = store.append(make.signal())
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    const before = new Map(disk.names().map((name) => [name, disk.content(name)]))
+    const error = new TurnbellError('store_fenced', { detail: 'taken' })
+    store.fence(error)
+    store.fence(error)
+    await expect(underway).rejects.toBe(error)
+    await expect(store.append(make.signal())).rejects.toBe(error)
+    disk.releaseSyncs()
+    await store.close()
+    await store.close()
+    expect(fatal).toEqual([error])
+    for (const [name, content] of before) expect(disk.content(name)).toEqual(content)
+    expect(disk.names()).not.toContain('/hub/snapshot/index.bin')
   })
 })
 
