@@ -20,19 +20,7 @@ beforeAll(() => void claudeProgram())
 afterEach(async (context) => {
   for (const world of worlds.splice(0)) {
     console.info(JSON.stringify({ scene: context.task.name, ...figuresOf(world) }))
-    if (context.task.result?.state === 'fail') {
-      console.log(
-        world
-          .workerLog()
-          .map((line) => JSON.stringify(line))
-          .join('\n'),
-      )
-      console.log(
-        world.model.shown
-          .map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply }))
-          .join('\n'),
-      )
-    }
+    if (context.task.result?.state === 'fail') console.info(world.story())
     await world.close()
   }
 })

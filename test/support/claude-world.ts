@@ -49,6 +49,8 @@ export interface ClaudeWorld {
   headless(args?: readonly string[]): Headless
   /** Lines the worker wrote into its log. */
   workerLog(): { msg: string; pid: number; [field: string]: unknown }[]
+  /** What the worker wrote and what the model was shown, for a scene that failed. */
+  story(): string
   close(): Promise<void>
 }
 
@@ -214,6 +216,11 @@ export async function openClaudeWorld(): Promise<ClaudeWorld> {
       const lines = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean)
       return lines.map((line) => JSON.parse(line) as ReturnType<ClaudeWorld['workerLog']>[number])
     },
+    story: () =>
+      [
+        ...world.workerLog().map((line) => JSON.stringify(line)),
+        ...model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })),
+      ].join('\n'),
     async close() {
       for (const close of closers.reverse()) await close()
       await model.close()

@@ -7,8 +7,8 @@ export interface Turn {
   bells: string[]
   /** Payloads that its drains returned. */
   drained: string[]
-  /** How often signals_pending was asked for, and what refused it. */
-  refusals: string[]
+  /** The same as `payload#deliveries`: a second one of the same kind is the same hand-out, shown again. */
+  handOuts: string[]
   requests: Shown[]
 }
 
@@ -22,7 +22,7 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
   for (const request of shown.filter(({ role }) => role === 'main')) {
     // An interrupted turn never shows the results of its tools: what comes next is a turn of its own.
     const goes_on = going && request.tool_results.length > 0 && !/interrupted by user/.test(request.fresh)
-    if (!goes_on) turns.push({ bells: [], drained: [], refusals: [], requests: [] })
+    if (!goes_on) turns.push({ bells: [], drained: [], handOuts: [], requests: [] })
     const turn = turns.at(-1)!
     turn.requests.push(request)
     for (const [, bell] of request.fresh.matchAll(BELL)) {
@@ -30,8 +30,9 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
       known.add(bell!)
     }
     for (const result of request.tool_results) {
-      turn.drained.push(...payloadsIn(result))
-      if (result.includes('subagent')) turn.refusals.push(result)
+      const signals = signalsIn(result)
+      turn.drained.push(...signals.map(({ payload }) => payload))
+      turn.handOuts.push(...signals.map(({ payload, deliveries }) => `${payload}#${deliveries}`))
     }
     going = (request.reply.tools ?? []).length > 0
   }
@@ -72,10 +73,10 @@ export function figuresOf({ model, sent_at }: { model: ModelServer; sent_at: rea
   }
 }
 
-function payloadsIn(result: string): string[] {
+function signalsIn(result: string): { payload: string; deliveries: number }[] {
   try {
-    const { signals } = JSON.parse(result) as { signals?: { payload: string }[] }
-    return (signals ?? []).map(({ payload }) => payload)
+    const { signals } = JSON.parse(result) as { signals?: { payload: string; deliveries: number }[] }
+    return signals ?? []
   } catch {
     return []
   }
