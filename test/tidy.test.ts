@@ -79,6 +79,16 @@ describe('the readme', () => {
   })
 })
 
+describe('the architecture page', () => {
+  test('names only files that exist', () => {
+    const linked = [...read('ARCHITECTURE.md').matchAll(/\]\(((?:src|adapters|docs|test)[^)*]*)\)/g)].map(
+      (found) => String(found[1]),
+    )
+    expect(linked.length).toBeGreaterThan(10)
+    expect(linked.filter((file) => !fs.existsSync(path.join(ROOT, file)))).toEqual([])
+  })
+})
+
 describe('the house', () => {
   test('every port with promises has a suite', () => {
     for (const port of ['signal-store', 'record-store', 'event-log', 'surface']) {
@@ -91,7 +101,7 @@ describe('the house', () => {
     expect(lock).not.toMatch(/"resolved"/)
     for (const [name, text] of tests) {
       if (name === 'test/tidy.test.ts') continue
-      expect(text, name).not.toMatch(/await (sleep|delay)\(|setTimeout\((resolve|ok|r|done),/)
+      expect(text, name).not.toMatch(/await (sleep|delay|pause)\(|setTimeout\((resolve|ok|r|done),/)
     }
   })
 
