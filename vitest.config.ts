@@ -32,6 +32,7 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
+          globalSetup: ['test/clients/setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,
