@@ -17,7 +17,7 @@ import { startInBackground } from '../../src/system/background.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, type Home } from '../../src/system/home.ts'
-import { findHub } from '../../src/system/hub-address.ts'
+import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
@@ -85,7 +85,7 @@ function attend({ home, config, identity }: Place): void {
   const upstream = createUpstream({
     identity,
     session_id: session,
-    locate: () => findHub(home, config),
+    locate: () => requireHub(home, config),
     operatorToken: () => readOperatorToken(home),
     ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
     query: '',

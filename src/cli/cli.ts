@@ -10,7 +10,7 @@ import { Identity } from '../contracts/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
 import { loadConfig } from '../system/config.ts'
-import { findHub } from '../system/hub-address.ts'
+import { findHub, noHubIn, usualAddress } from '../system/hub-address.ts'
 import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createControlClient, type ControlClient } from './control-client.ts'
@@ -79,7 +79,12 @@ export function invocationIn(cli: Cli, flag?: string, json = false): Invocation 
     config: readConfig,
     paths,
     control: (identity) => createControlClient(identity, paths(identity).control_socket),
-    hub: () => createHubClient(cli.fetch, findHub(home, readConfig()), readOperatorToken(home)),
+    hub() {
+      const url = findHub(home, readConfig())
+      if (url !== null) return createHubClient(cli.fetch, url, readOperatorToken(home))
+      const nobody = () => Promise.reject(new TypeError(noHubIn(home)))
+      return createHubClient(nobody, usualAddress(readConfig()), null)
+    },
   }
 }
 

@@ -20,7 +20,7 @@ import {
   type Home,
   type PersonaPaths,
 } from '../system/home.ts'
-import { findHub } from '../system/hub-address.ts'
+import { requireHub } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
@@ -104,7 +104,7 @@ function compose(
   const { identity, surface, rules, supervised } = settings
   const ids = createIds(systemClock, systemRandom)
   const session_id = ids.next()
-  const url = () => findHub(home, config, flags.hub)
+  const url = () => requireHub(home, config, flags.hub)
   const tokens = createTokenSource({
     url,
     identity,

@@ -45,7 +45,7 @@ export function serveOverStdio(options: StdioOptions): void {
     operatorToken: () => operator_token,
   })
   createBridge({
-    ...{ upstream, session_id, instructions: INSTRUCTIONS, version, ids, log },
+    ...{ upstream, session_id, instructions: INSTRUCTIONS, version, clock, ids, log },
     transport: stdioLines(streams.input, streams.output),
     onClose: () => options.onClose(),
   })

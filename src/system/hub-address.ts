@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { z } from 'zod'
 import { Timestamp } from '../contracts/ids.ts'
 import type { Config } from '../contracts/config.ts'
+import { TurnbellError } from '../contracts/errors.ts'
 import type { Home } from './home.ts'
 import { processAlive } from './processes.ts'
 
@@ -24,15 +25,28 @@ export function runningHub(home: Home): HubPid | null {
 
 /**
  * The address to call, without a slash at the end: the flag, else `hub.url` of the configuration, else
- * the hub that runs in this home, else where it would listen. Ask again before every connect: a
+ * the hub that runs in this home. Null where there is none of them: what listens on the usual port then
+ * is somebody else's, and must not be handed a token of this home. Ask again before every connect: a
  * restarted hub may have another port.
  */
-export function findHub(home: Home, config: Config, flag?: string): string {
-  const url = flag ?? config.hub.url ?? runningHub(home)?.url ?? configuredUrl(config)
-  return url.replace(/\/+$/, '')
+export function findHub(home: Home, config: Config, flag?: string): string | null {
+  const url = flag ?? config.hub.url ?? runningHub(home)?.url ?? null
+  return url === null ? null : url.replace(/\/+$/, '')
 }
 
-function configuredUrl(config: Config): string {
+/** @throws `hub_unreachable` where `findHub` finds none. */
+export function requireHub(home: Home, config: Config, flag?: string): string {
+  const url = findHub(home, config, flag)
+  if (url === null) throw new TurnbellError('hub_unreachable', { detail: noHubIn(home) })
+  return url
+}
+
+export function noHubIn(home: Home): string {
+  return `no hub runs in ${home.root}`
+}
+
+/** Where a hub of this configuration listens, for showing. */
+export function usualAddress(config: Config): string {
   const { host, port, tls_cert } = config.hub
   // A wildcard address is for listening; on this machine the hub answers under the loopback one.
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host

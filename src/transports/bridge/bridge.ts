@@ -14,44 +14,21 @@ import {
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createChanges } from './changes.ts'
-import { createDrains, drainIn, type Drains, type OpenDrain } from './drains.ts'
+import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
-import { AnswerLost, RpcFailure, type Params, type Upstream } from './upstream.ts'
+import { createToolCalls, type ToolCallOptions } from './tool-calls.ts'
+import { RpcFailure, type Params, type Upstream } from './upstream.ts'
+import { toolProblem } from '../../kernel/project-mcp.ts'
 import { toProblem } from '../../contracts/errors.ts'
-import type { SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Log } from '../../ports/log.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Ids } from '../../ports/random.ts'
+import type { Log } from '../../ports/log.ts'
 
-export interface ToolCall {
-  name: string
-  args: Record<string, unknown>
-  /** What the client says about the call itself. */
-  meta: Record<string, unknown>
-  /** Aborted when the client gave the call up: nobody reads the answer. */
-  signal: AbortSignal
-}
-
-export interface BridgeOptions {
-  upstream: Upstream
+export interface BridgeOptions extends ToolCallOptions {
   transport: StdioLines
-  /** The session under which the hub leases what is drained. */
-  session_id: () => SessionId
   instructions: string
   version: string
-  ids: Ids
   clock: Pick<Clock, 'after'>
-  log: Log
-  /** Answers a call without the hub; null passes it on. */
-  answer?: (call: ToolCall) => Promise<CallToolResult | null>
-  /**
-   * The drain's answer is in the client's pipe. Confirms it when absent: a plain client gives no better
-   * sign that it has the bytes.
-   */
-  drainWritten?: (call: ToolCall, drain: OpenDrain) => void
-  /** An answer given by `answer` is in the client's pipe. */
-  answerWritten?: (call: ToolCall) => void
   /** The client asked for the tools: it is ready to use them. */
   onToolsListed?: () => void
   onClose?: () => void
@@ -61,109 +38,31 @@ export interface Bridge {
   drains: Drains
 }
 
-const DRAIN_TOOL = 'signals_pending'
-
 export function createBridge(options: BridgeOptions): Bridge {
-  const { upstream, transport, log } = options
+  const { upstream, transport, clock, log } = options
   const drains = createDrains(upstream, log)
+  const calls = createToolCalls(options, drains)
   const servers = new Set<Server>()
-  /** What must happen once the answer to a request has left. */
-  const afterwards = new Map<string | number, () => void>()
-  /** Resources a client of the 2025 era subscribed to; a newer one is filtered by the SDK. */
-  const subscribed = new Set<string>()
-  let era: 'past' | 'present' = 'present'
+  /** Resources a client of the 2025 era subscribed to; for a newer one the SDK sorts them out. */
+  let subscribed: Set<string> | null = null
   const tell = (what: (server: Server) => Promise<void>) => {
     for (const server of servers) {
       what(server).catch((error: unknown) => log.debug({ err: error }, 'the client was not told of a change'))
     }
   }
+  const toolsChanged = () => tell((server) => server.sendToolListChanged())
   const changes = createChanges({
     upstream,
-    clock: options.clock,
+    clock,
     log,
-    onTools: () => tell((server) => server.sendToolListChanged()),
+    onTools: toolsChanged,
     onResource(uri) {
-      if (era === 'past' && !subscribed.has(uri)) return
-      tell((server) => server.sendResourceUpdated({ uri }))
+      if (subscribed?.has(uri) !== false) tell((server) => server.sendResourceUpdated({ uri }))
     },
   })
-  let tools: ListToolsResult | null = null
+  const tools = createToolList(upstream, log, toolsChanged)
 
-  transport.onwritten = (request_id) => {
-    const then = afterwards.get(request_id)
-    afterwards.delete(request_id)
-    then?.()
-  }
-
-  transport.onreceived = (message) => {
-    // The SDK answers this one itself, so there is no handler that would hear of it.
-    if ('method' in message && message.method === 'subscriptions/listen')
-      changes.want(resourcesIn(message.params))
-  }
-
-  async function listTools(): Promise<ListToolsResult> {
-    try {
-      tools = (await upstream.request('tools/list', {}, { repeatable: true })) as ListToolsResult
-    } catch (error) {
-      // The list of a moment ago is better than a client that believes there are no tools.
-      if (tools === null) {
-        tellOnceListed()
-        throw asProtocolError(error)
-      }
-      log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
-    }
-    return tools
-  }
-
-  /** A client that was shown no tools asks again when it is told that they changed. */
-  function tellOnceListed(): void {
-    upstream.request('tools/list', {}, { repeatable: true, wait_ms: LIMITS.bridge_confirm_wait_ms }).then(
-      () => tell((server) => server.sendToolListChanged()),
-      (error: unknown) => log.warn({ err: error }, 'the hub never listed its tools'),
-    )
-  }
-
-  async function callTool(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
-    const own = await options.answer?.(call)
-    if (own !== null && own !== undefined) {
-      afterwards.set(request_id, () => options.answerWritten?.(call))
-      return own
-    }
-    const drains_now = call.name === DRAIN_TOOL && call.args['peek'] !== true
-    // What this session already has must not come back with the next drain.
-    if (drains_now) await drains.settled()
-    const { args, repeatable } = sayable(call, options.ids)
-    const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-    const ask = () => upstream.request('tools/call', params, { repeatable, abort: call.signal })
-    const result = await ask().catch(async (error: unknown) => {
-      if (!(drains_now && error instanceof AnswerLost)) throw error
-      // The hub may believe that we have what it drained, and the next drain would make that final.
-      await drains.releaseLeft(options.session_id())
-      return ask()
-    })
-    const drain = drainIn(result)
-    if (drain !== null) watch(request_id, call, drain)
-    return result as CallToolResult
-  }
-
-  /** A drain ends in one of two ways: its answer is written, or the client gave the call up. */
-  function watch(request_id: string | number, call: ToolCall, drain: OpenDrain): void {
-    const givenUp = () => {
-      afterwards.delete(request_id)
-      log.warn({ drain_id: drain.drain_id }, 'the client gave the drain up; its signals go back')
-      drains.release(drain.signal_ids)
-    }
-    if (call.signal.aborted) return givenUp()
-    call.signal.addEventListener('abort', givenUp, { once: true })
-    afterwards.set(request_id, () => {
-      call.signal.removeEventListener('abort', givenUp)
-      if (options.drainWritten === undefined) drains.confirm(drain.drain_id)
-      else options.drainWritten(call, drain)
-    })
-  }
-
-  function serve(context: { era: 'legacy' | 'modern' }): Server {
-    era = context.era === 'legacy' ? 'past' : 'present'
+  function serve({ era }: { era: 'legacy' | 'modern' }): Server {
     const server = new Server(
       { name: 'turnbell', version: options.version },
       {
@@ -171,62 +70,90 @@ export function createBridge(options: BridgeOptions): Bridge {
         instructions: options.instructions,
       },
     )
-    server.setRequestHandler('tools/list', () => listTools().finally(() => options.onToolsListed?.()))
-    server.setRequestHandler('tools/call', async (request, context) => {
-      const { id, signal, _meta } = context.mcpReq
-      const { name, arguments: args } = request.params
+    server.setRequestHandler('tools/list', () => tools().finally(() => options.onToolsListed?.()))
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
+      const { name, arguments: args = {}, _meta } = params
+      const call = { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal }
       try {
-        return await callTool(id, {
-          name,
-          args: args ?? {},
-          meta: { ...request.params._meta, ..._meta },
-          signal,
-        })
+        return await calls.call(mcpReq.id, call)
       } catch (error) {
         if (error instanceof RpcFailure) throw asProtocolError(error)
-        return problemResult(error, options.ids.next())
+        return toolProblem(toProblem(error, options.ids.next()))
       }
     })
-    const forward = (method: string) => async (request: { params?: unknown }) => {
-      const params = { ...((request.params ?? {}) as Params), _meta: {} }
-      try {
-        return await upstream.request(method, params, { repeatable: true })
-      } catch (error) {
-        throw asProtocolError(error)
-      }
+    forwardResources(server, upstream)
+    if (era === 'legacy') {
+      const uris = (subscribed ??= new Set())
+      server.setRequestHandler('resources/subscribe', ({ params }) => {
+        uris.add(params.uri)
+        changes.want([params.uri])
+        return {}
+      })
+      server.setRequestHandler('resources/unsubscribe', ({ params }) => {
+        uris.delete(params.uri)
+        return {}
+      })
     }
-    const [list, templates, read] = ['resources/list', 'resources/templates/list', 'resources/read'].map(
-      forward,
-    )
-    server.setRequestHandler('resources/list', async (r) => (await list?.(r)) as ListResourcesResult)
-    server.setRequestHandler(
-      'resources/templates/list',
-      async (r) => (await templates?.(r)) as ListResourceTemplatesResult,
-    )
-    server.setRequestHandler('resources/read', async (r) => (await read?.(r)) as ReadResourceResult)
-    // The 2025 era only.
-    server.setRequestHandler('resources/subscribe', ({ params }) => {
-      subscribed.add(params.uri)
-      changes.want([params.uri])
-      return {}
-    })
-    server.setRequestHandler('resources/unsubscribe', ({ params }) => {
-      subscribed.delete(params.uri)
-      return {}
-    })
     servers.add(server)
     server.onclose = () => servers.delete(server)
     return server
   }
 
-  const onerror = (error: Error) => log.warn({ err: error }, 'mcp')
+  transport.onwritten = (request_id) => calls.written(request_id)
+  transport.onreceived = (message) => {
+    if (!('method' in message) || message.method !== 'subscriptions/listen') return
+    // The SDK answers this one itself, so there is no handler that would hear of it.
+    changes.want(resourcesIn(message.params))
+  }
   transport.onended = () => {
     changes.close()
     options.onClose?.()
   }
-  serveStdio(serve, { transport, onerror })
-
+  serveStdio(serve, { transport, onerror: (error) => log.warn({ err: error }, 'mcp') })
   return { drains }
+}
+
+/** Lists the hub's tools, or what they were a moment ago: better than a client that believes there are none. */
+function createToolList(upstream: Upstream, log: Log, changed: () => void): () => Promise<ListToolsResult> {
+  let former: ListToolsResult | null = null
+  const list = async (wait_ms: number) => {
+    former = (await upstream.request('tools/list', {}, { repeatable: true, wait_ms })) as ListToolsResult
+    return former
+  }
+  return async () => {
+    try {
+      return await list(LIMITS.bridge_wait_ms)
+    } catch (error) {
+      if (former !== null) {
+        log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
+        return former
+      }
+      // A client that was shown no tools asks again when it is told that they changed.
+      list(LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
+        log.warn({ err: late }, 'the hub never listed its tools'),
+      )
+      throw asProtocolError(error)
+    }
+  }
+}
+
+function forwardResources(server: Server, upstream: Upstream): void {
+  const forward = async <T>(method: string, params: Params | undefined): Promise<T> => {
+    try {
+      return (await upstream.request(method, { ...params, _meta: {} }, { repeatable: true })) as T
+    } catch (error) {
+      throw asProtocolError(error)
+    }
+  }
+  server.setRequestHandler('resources/list', ({ params }) =>
+    forward<ListResourcesResult>('resources/list', params),
+  )
+  server.setRequestHandler('resources/templates/list', ({ params }) =>
+    forward<ListResourceTemplatesResult>('resources/templates/list', params),
+  )
+  server.setRequestHandler('resources/read', ({ params }) =>
+    forward<ReadResourceResult>('resources/read', params),
+  )
 }
 
 function resourcesIn(params: unknown): string[] {
@@ -235,46 +162,7 @@ function resourcesIn(params: unknown): string[] {
   return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : []
 }
 
-/** A refusal as MCP shows it: an error result with the problem as structured content. */
-export function problemResult(error: unknown, instance: string): CallToolResult {
-  const problem = toProblem(error, instance)
-  return {
-    isError: true,
-    content: [{ type: 'text', text: `${problem.title}: ${problem.detail} ${problem.hint}` }],
-    structuredContent: problem,
-  }
-}
-
 function asProtocolError(error: unknown): Error {
   if (error instanceof RpcFailure) return new ProtocolError(error.code, error.message, error.data)
   return error instanceof Error ? error : new Error(String(error))
-}
-
-/** Only turnbell's own keys travel on: the client's are about its connection to this process. */
-function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
-  const own = ['agent_id', 'run_id', 'parent_call_id', 'scope']
-  return Object.fromEntries(own.flatMap((key) => (meta[key] === undefined ? [] : [[key, meta[key]]])))
-}
-
-/**
- * What may be said twice to a hub that died in between: a send once it has a key of its own; what else
- * `signals` does changes nothing the second time. A drain may not: see where it is asked for.
- */
-function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
-  if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: call.args['peek'] === true }
-  if (call.name !== 'signals') return { args: call.args, repeatable: false }
-  const { action, params, ...rest } = call.args
-  if (action !== 'send' && action !== 'broadcast') return { args: call.args, repeatable: true }
-  // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
-  const given = params === undefined ? rest : typeof params === 'string' ? parsed(params) : params
-  if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
-  return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -14,7 +14,7 @@ import { startInBackground } from '../../system/background.ts'
 import { systemClock } from '../../system/clock.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, prepareHome, resolveHome } from '../../system/home.ts'
-import { findHub } from '../../system/hub-address.ts'
+import { requireHub } from '../../system/hub-address.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
@@ -48,7 +48,7 @@ function serve({ home, config, identity, hub, autostart, query }: Settings): voi
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
-    locate: () => findHub(home, config, hub),
+    locate: () => requireHub(home, config, hub),
     operatorToken: () => readOperatorToken(home),
     ...(autostart ? { startHub: () => startHub(home) } : {}),
     query,

@@ -16,11 +16,14 @@ import type { Log } from '../../ports/log.ts'
 
 const PROTOCOL = '2026-07-28'
 
+/** What is said, by the hub or about it, while it is not there to answer. */
+const AWAY: ReadonlySet<string> = new Set(['hub_unreachable', 'hub_stopping', 'hub_not_ready'])
+
 export interface UpstreamDeps {
   identity: Identity
   /** The agent's session as its client names it; leases are held under it. */
   session_id: () => SessionId
-  /** Where the hub is now. Asked for every attempt: a restarted hub may have another port. */
+  /** Where the hub is now; throws `hub_unreachable` while none runs. Asked for every attempt: a restarted hub may have another port. */
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
   operatorToken: () => string | null
@@ -166,11 +169,11 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
             renewed = true
             continue
           }
-          const away = error instanceof HubAway || refused === 'hub_stopping' || refused === 'hub_not_ready'
+          const away = error instanceof HubAway || (refused !== null && AWAY.has(refused))
           if (!away) throw error
           const away_ms = clock.monotonic() - began
           if (error instanceof HubAway && !error.unsent && !repeatable) throw new AnswerLost(error)
-          if (away_ms + delay_ms > wait_ms) throw unreachable(deps.locate(), error)
+          if (away_ms + delay_ms > wait_ms) throw unreachable(error)
           startIfWanted(away_ms)
           await pause(clock, delay_ms, abort)
           delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
@@ -252,9 +255,9 @@ function refusalIn(answer: HubAnswer): TurnbellError {
   })
 }
 
-function unreachable(url: string, cause: unknown): TurnbellError {
+function unreachable(cause: unknown): TurnbellError {
   return new TurnbellError('hub_unreachable', {
-    detail: `No hub answered at ${url}.`,
+    detail: `No hub answered: ${cause instanceof TurnbellError ? cause.detail : String(cause instanceof Error ? cause.message : cause)}.`,
     hint: 'Nothing was lost and nothing was done. Start the hub with `turnbell hub` or `turnbell up`, then call again.',
     cause,
   })
