@@ -125,11 +125,15 @@ export function deliveryOf({ surface, ignored, lost_rings, bell }: History): 'ok
   return !surface.attached || unheard ? 'degraded' : 'ok'
 }
 
-/** A push while reconciled. A repeated one is no news. A quiet one waits for others to ring: it ends no hold. */
+/**
+ * A push while reconciled. A quiet one waits for others to ring: it ends no hold. One that is known
+ * already is no new signal, but still what a backlog waits for: the hub lists a signal a moment before it
+ * pushes it, so a list may name what is only now on its way.
+ */
 export function pushed(history: History, entry: PendingEntry, total: number): History {
   const { index, known } = withPushed(history.pending, entry, total)
-  if (known) return history
   if (!isLoud(entry)) return { ...history, pending: index }
+  if (known) return { ...history, hold: null }
   const setbacks = { ...history.setbacks, rest_until: 0 }
   return { ...history, pending: index, fresh: true, hold: null, setbacks }
 }

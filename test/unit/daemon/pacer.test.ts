@@ -373,6 +373,20 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
   })
 
+  test('rings with the push of a signal that its list already named', () => {
+    const world = withBacklog()
+    const quiet = world.accepts(0)
+    const late = world.accepts()
+    world.linkLost()
+    world.connects()
+    world.repeatsPush(quiet)
+    expect(world.bells).toHaveLength(0)
+    world.repeatsPush(late)
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([4])
+    world.repeatsPush(late)
+    expect(world.bells).toHaveLength(1)
+  })
+
   test('does not ring with a quiet push', () => {
     const world = withBacklog()
     world.pushes(0)
