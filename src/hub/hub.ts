@@ -52,7 +52,7 @@ export interface Hub {
   personas: PersonaRegistry
   /** Calls over WebSocket that are not answered yet. */
   underway: ReadonlySet<Promise<unknown>>
-  /** From now on /ready says 200. Takes back what a former run left leased. */
+  /** Before anybody can reach it. From now on /ready says 200. Takes back what a former run left leased. */
   start(): Promise<void>
   /** From now on /ready says 503 and nothing new is let in. */
   stopping(): void

@@ -132,9 +132,8 @@ async function start(
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
   }))
-  const server = (opened.server = await listen(hub, listenSettings(config), own, VERSION, clock))
   await takeInConfigured(hub.personas, config.personas, log)
-  await hub.start()
+  const server = (opened.server = await listen(hub, listenSettings(config), own, VERSION, clock))
   writePid(home, { pid: process.pid, url: server.url, started_at: timestamp(clock) })
   log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
   const ready = `turnbell hub ready ${server.url}\n`

@@ -44,6 +44,9 @@ export interface OwnHosts {
 }
 
 /**
+ * Starts the hub, then opens its port: a drain before the start had taken back old leases would be taken
+ * back with them.
+ *
  * @throws `config_invalid` for an open address without protection, `bind_failed` when it is taken.
  */
 export async function listen(
@@ -76,11 +79,15 @@ export async function listen(
     }
   })
 
-  const port = await bind(server, settings).catch(async (error: unknown) => {
+  let port: number
+  try {
+    await hub.start()
+    port = await bind(server, settings)
+  } catch (error) {
     // Its timers would keep the process alive.
     await app.stop()
     throw error
-  })
+  }
   own.list = ownHosts(settings, port)
   const scheme = settings.tls ? 'https' : 'http'
   let stopped: Promise<{ cut_off: boolean }> | null = null

@@ -101,7 +101,6 @@ export async function liveHub(
     { host: '127.0.0.1', port: 0, behind_proxy: false, ...options.settings },
     ...([own, '0.0.0-test', clock as Clock] as const),
   )
-  await hub.start()
   const tokens = createTokens({
     ...{ signing_key: SIGNING_KEY, operator_token: OPERATOR_TOKEN, tenant_id: 'local', clock },
   })

@@ -1,3 +1,4 @@
+import net from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
@@ -9,6 +10,7 @@ import { createMemorySignalStore } from '../../../src/storage/memory/signal-stor
 import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { liveHub, type LiveHub } from '../../support/live-hub.ts'
+import { signalMaker } from '../../support/signals.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -35,6 +37,53 @@ function slow(): { facade: ReturnType<typeof defineFacade>; started: () => numbe
   })
   return { facade, started: () => started, finish }
 }
+
+async function freePort(): Promise<number> {
+  const server = net.createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as net.AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+function knock(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1')
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve('connected')
+    })
+  })
+}
+
+describe('a hub that starts', () => {
+  test('takes back what a former run had handed out before anybody can reach it', async () => {
+    const clock = fakeClock()
+    const left = createMemorySignalStore(clock)
+    const make = signalMaker(clock)
+    const signal = make.signal()
+    await left.append(signal)
+    await left.drain('bob', { ...make.lease(), limit: 1, now: make.at() })
+    const port = await freePort()
+    const knocks: string[] = []
+    hub = await liveHub({
+      clock,
+      stores: { signals: left },
+      settings: { port },
+      spy: (store) => ({
+        ...store,
+        async release(drain_id) {
+          knocks.push(await knock(port))
+          return store.release(drain_id)
+        },
+      }),
+    })
+    expect(knocks).toEqual(['ECONNREFUSED'])
+    expect(await knock(port)).toBe('connected')
+    expect(left.pendingCount('bob')).toBe(1)
+  })
+})
 
 describe('a hub that stops', () => {
   test('tells its links, lets what runs come to its end, and only then closes them', async () => {
