@@ -63,7 +63,11 @@ export function testCli(options: {
   const out = collect((text) => (stdout += text))
   const err = collect((text) => (stderr += text))
   const cli: Cli = {
-    env: { HOME: path.join(options.home, 'user'), ...options.env },
+    env: {
+      HOME: path.join(options.home, 'user'),
+      ...(options.hub === undefined ? {} : { TURNBELL_HUB_URL: 'http://hub.test' }),
+      ...options.env,
+    },
     cwd: options.home,
     platform: options.platform ?? process.platform,
     stdin:
