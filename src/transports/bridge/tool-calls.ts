@@ -1,0 +1,125 @@
+/**
+ * Calls of the client's tools on their way to the hub, and drains on their way back: what a drain handed
+ * over is confirmed or given back here, whichever way its answer went.
+ */
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { drainIn, type Drains, type OpenDrain } from './drains.ts'
+import { AnswerLost, type Params, type Upstream } from './upstream.ts'
+import type { SessionId } from '../../contracts/ids.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Ids } from '../../ports/random.ts'
+
+export interface ToolCall {
+  name: string
+  args: Record<string, unknown>
+  /** What the client says about the call itself. */
+  meta: Record<string, unknown>
+  /** Aborted when the client gave the call up: nobody reads the answer. */
+  signal: AbortSignal
+}
+
+export interface ToolCallOptions {
+  upstream: Upstream
+  /** The session under which the hub leases what is drained. */
+  session_id: () => SessionId
+  ids: Ids
+  log: Log
+  /** Answers a call without the hub; null passes it on. */
+  answer?: (call: ToolCall) => Promise<CallToolResult | null>
+  /** An answer given by `answer` is in the client's pipe. */
+  answerWritten?: (call: ToolCall) => void
+  /**
+   * The drain's answer is in the client's pipe. Confirms it when absent: a plain client gives no better
+   * sign that it has the bytes.
+   */
+  drainWritten?: (call: ToolCall, drain: OpenDrain) => void
+}
+
+export interface ToolCalls {
+  call(request_id: string | number, call: ToolCall): Promise<CallToolResult>
+  /** The answer to this request is in the client's pipe. */
+  written(request_id: string | number): void
+}
+
+const DRAIN_TOOL = 'signals_pending'
+
+export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolCalls {
+  const { upstream, log } = options
+  /** What must happen once the answer to a request has left. */
+  const afterwards = new Map<string | number, () => void>()
+
+  /** A drain ends in one of two ways: its answer is written, or the client gave the call up. */
+  function watch(request_id: string | number, call: ToolCall, drain: OpenDrain): void {
+    const givenUp = () => {
+      afterwards.delete(request_id)
+      log.warn({ drain_id: drain.drain_id }, 'the client gave the drain up; its signals go back')
+      drains.release(drain.signal_ids)
+    }
+    if (call.signal.aborted) return givenUp()
+    call.signal.addEventListener('abort', givenUp, { once: true })
+    afterwards.set(request_id, () => {
+      call.signal.removeEventListener('abort', givenUp)
+      if (options.drainWritten === undefined) drains.confirm(drain.drain_id)
+      else options.drainWritten(call, drain)
+    })
+  }
+
+  return {
+    async call(request_id, call) {
+      const own = await options.answer?.(call)
+      if (own !== null && own !== undefined) {
+        afterwards.set(request_id, () => options.answerWritten?.(call))
+        return own
+      }
+      const takes = call.name === DRAIN_TOOL && call.args['peek'] !== true
+      // What this session already has must not come back with the next drain.
+      if (takes) await drains.settled()
+      const { args, repeatable } = sayable(call, options.ids)
+      const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
+      const ask = () => upstream.request('tools/call', params, { repeatable, abort: call.signal })
+      const result = await ask().catch(async (error: unknown) => {
+        if (!(takes && error instanceof AnswerLost)) throw error
+        // The hub may believe that we have what it drained, and the next drain would make that final.
+        await drains.releaseLeft(options.session_id())
+        return ask()
+      })
+      const drain = drainIn(result)
+      if (drain !== null) watch(request_id, call, drain)
+      return result as CallToolResult
+    },
+    written(request_id) {
+      const then = afterwards.get(request_id)
+      afterwards.delete(request_id)
+      then?.()
+    },
+  }
+}
+
+/** Only turnbell's own keys travel on: the client's are about its connection to this process. */
+function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
+  const own = ['agent_id', 'run_id', 'parent_call_id', 'scope']
+  return Object.fromEntries(own.flatMap((key) => (meta[key] === undefined ? [] : [[key, meta[key]]])))
+}
+
+/**
+ * What may be said twice to a hub that died in between: a send once it has a key of its own; what else
+ * `signals` does changes nothing the second time. A drain may not: see where it is asked for.
+ */
+function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
+  if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: call.args['peek'] === true }
+  if (call.name !== 'signals') return { args: call.args, repeatable: false }
+  const { action, params, ...rest } = call.args
+  if (action !== 'send' && action !== 'broadcast') return { args: call.args, repeatable: true }
+  // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
+  const given = params === undefined ? rest : typeof params === 'string' ? parsed(params) : params
+  if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
+  return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
