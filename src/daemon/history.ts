@@ -8,6 +8,7 @@ import type { SurfaceKind } from '../contracts/ids.ts'
 import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
 import {
   EMPTY_INDEX,
+  hasRingable,
   isLoud,
   withDrained,
   withPushed,
@@ -184,12 +185,15 @@ export function reconciled(history: History, pending: PendingIndex, active: bool
   const news = pending.entries.some((entry) => isLoud(entry) && entry.seq > (base.bell?.covered_seq ?? 0))
   const waits = pending.total > 0
   const held = waits && rules.reconnect_ring === 'boundary' && !active
+  // Over a link that drops again and again the patience must not begin anew each time: nothing would
+  // ever ring. What waits quietly cannot ring, so its waiting counts for nothing.
+  const waited = hasRingable(history.pending) ? base.hold : null
   return {
     ...base,
     reconciled: true,
     pending,
     fresh: base.fresh || news || !pending.settled,
-    hold: held ? { since: now } : null,
+    hold: held ? (waited ?? { since: now }) : null,
     after_hold: waits,
   }
 }

@@ -246,3 +246,43 @@ test('whatever happened, once all is well a waiting signal is rung for within th
     { numRuns: 300 },
   )
 })
+
+test('an idle surface with a backlog is rung within the patience and one reconnect, however often the link drops', () => {
+  const stretch = fc.record({
+    up_ms: fc.integer({ min: 0, max: RULES.reconnect_patience_ms }),
+    down_ms: fc.integer({ min: 0, max: RULES.reconnect_patience_ms }),
+    arrives: fc.boolean(),
+    listed: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(stretch, { minLength: 1, maxLength: 40 }), (stretches) => {
+      const world = machineWorld()
+      world.connects()
+      world.reports()
+      world.linkLost()
+      world.accepts()
+      world.connects()
+      const since = world.now
+      for (const { up_ms, down_ms, arrives, listed } of stretches) {
+        world.pass(up_ms)
+        // While the link is up and reconciled nothing may be owed for longer than the patience.
+        if (world.now - since >= RULES.reconnect_patience_ms) break
+        world.linkLost()
+        if (arrives) world.accepts()
+        world.pass(down_ms)
+        if (!listed) {
+          world.hubAnswers = false
+          world.connects()
+          world.linkLost()
+          world.hubAnswers = true
+        }
+        world.connects()
+        if (world.now - since >= RULES.reconnect_patience_ms) break
+      }
+      world.pass(Math.max(0, since + RULES.reconnect_patience_ms - world.now))
+      // Nobody answers it here, so it may have been found lost and rung again by now.
+      expect(world.bells[0]?.doorbell.reason).toBe('backlog')
+    }),
+    { numRuns: 200 },
+  )
+})

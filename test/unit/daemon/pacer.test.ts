@@ -439,6 +439,34 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(idle)).toEqual(['backlog'])
   })
 
+  test('is not forgotten over a link that drops again and again', () => {
+    const world = withBacklog()
+    for (const connected_ms of [100_000, 100_000]) {
+      world.pass(connected_ms)
+      world.linkLost()
+      world.accepts()
+      world.connects()
+      expect(world.bells).toHaveLength(0)
+    }
+    world.pass(100_000)
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('of quiet signals lends its waiting time to no loud one', () => {
+    const world = readyWorld()
+    world.linkLost()
+    world.accepts(0)
+    world.connects()
+    world.pass(1_000_000)
+    world.linkLost()
+    world.accepts()
+    world.connects()
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(world.bells).toHaveLength(1)
+  })
+
   test('is waited for from the moment the surface attaches, if it comes later', () => {
     const world = machineWorld()
     world.accepts()
