@@ -126,6 +126,8 @@ export const LIMITS = {
   /** The last look at pending before a bell leaves. Short: a hook may be waiting for the answer. */
   emit_check_ms: 2_000,
   bell_receipt_ms: 10_000,
+  /** So many sessions that left the same bells unanswered are told from new ones. */
+  bell_sessions_max: 64,
   redoorbell_max: 3,
   reconnect_patience_ms: 300_000,
   metrics_publish_ms: 10_000,

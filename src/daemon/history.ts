@@ -5,6 +5,7 @@
 import type { Proof, SurfaceReport } from '../contracts/control.ts'
 import type { PendingEntry } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
 import {
   EMPTY_INDEX,
@@ -70,6 +71,8 @@ export interface History {
   rerings: number
   /** Bells in a row that left no trace, since the last drain or receipt. */
   lost_rings: number
+  /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
+  sessions: readonly string[]
   /** The re-rings are used up and a turn ended without a drain once more. */
   ignored: boolean
   /** A backlog found at a reconnect waits for activity. */
@@ -107,6 +110,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     fresh: false,
     rerings: 0,
     lost_rings: 0,
+    sessions: [],
     ignored: false,
     hold: null,
     after_hold: false,
@@ -166,8 +170,11 @@ export function released(history: History, total: number, now: number): History 
   return { ...history, pending: withReleased(history.pending, total), fresh: true, hold: null, setbacks }
 }
 
+/** What a drain, or another agent, wipes clean. */
+const NO_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
+
 export function forgetBell(history: History): History {
-  return { ...history, bell: null, fresh: false, rerings: 0, lost_rings: 0, ignored: false, named: [] }
+  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, fresh: false, named: [] }
 }
 
 /**
@@ -237,6 +244,7 @@ export function reported(
     seen,
     history: {
       ...history,
+      ...(another && bell !== null ? recordOf(history, before.session_id, session_id) : {}),
       surface,
       take: report.take === true,
       hold: active ? null : history.hold,
@@ -247,11 +255,25 @@ export function reported(
 }
 
 /**
+ * The record of unanswered bells when the surface is another session. A new agent did not ignore them,
+ * and begins with none; one of those that did, or two that take turns, does not.
+ *
+ * Where nothing gives receipts the record stays: a command that fails gets a new session each time, and
+ * must not be run in a circle.
+ */
+function recordOf(history: History, left: string | null, came: string | null): Partial<History> {
+  if (!history.rules.receipts || came === null || history.sessions.includes(came)) return {}
+  const known = history.sessions.filter((session) => session !== left)
+  const sessions = [...known, ...(left === null ? [] : [left]), came].slice(-LIMITS.bell_sessions_max)
+  // Whatever waits has never rung for this one.
+  return { ...NO_RECORD, sessions, fresh: true }
+}
+
+/**
  * Keeps the bell comparable after a shim came back, perhaps counting its turns anew.
  *
- * Another session has not been rung, so where it stands counts as past the bell's turn. It does not
- * wipe the record clean: a command that fails gets a new session each time, and must not be run in a
- * circle. In the same session a turn that runs now may be the one the bell began; an idle surface tells
+ * Another session has not been rung, so where it stands counts as past the bell's turn. In the same
+ * session a turn that runs now may be the one the bell began; an idle surface tells
  * nothing of what became of the bell, so it is taken as not seen and can be found lost.
  */
 function rebase(bell: Bell | null, report: SurfaceReport, another: boolean): Bell | null {

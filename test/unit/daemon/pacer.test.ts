@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { machineWorld, readyWorld } from '../../support/machine-world.ts'
+import { machineWorld, readyWorld, RULES } from '../../support/machine-world.ts'
 
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
   world.bells.map(({ doorbell }) => doorbell.reason)
@@ -332,6 +332,35 @@ describe('an agent that does not drain', () => {
     world.pushes()
     ignoreTurns(world, 3)
     expect(world.bells).toHaveLength(8)
+  })
+
+  test('passes its record on to no other session: that one is rung for the same signals', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 4)
+    world.reports({ session_id: 'session-2', turn_seq: 0 })
+    expect(world.bells).toHaveLength(5)
+    expect(world.delivery).toBe('ok')
+    ignoreTurns(world, 5)
+    expect(world.bells).toHaveLength(8)
+    expect(world.delivery).toBe('degraded')
+  })
+
+  test('gets no new record by taking turns with another session', () => {
+    const world = readyWorld()
+    world.pushes()
+    for (let turn = 0; turn < 20; turn += 1) {
+      world.reports({ session_id: `session-${turn % 2}`, turn_seq: turn * 10 })
+      ignoreTurns(world, 1)
+    }
+    expect(world.bells.length).toBeLessThanOrEqual(1 + 3 * (RULES.redoorbell_max + 1))
+    expect(world.delivery).toBe('degraded')
+    world.drains()
+    world.pushes()
+    ignoreTurns(world, 4)
+    const before = world.bells.length
+    world.reports({ session_id: 'session-0', turn_seq: 0 })
+    expect(world.bells).toHaveLength(before + 1)
   })
 
   test('is rung no second time where redoorbell_max is 0', () => {
