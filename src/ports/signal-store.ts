@@ -6,7 +6,9 @@
  * of the machine. A store that can no longer promise that rejects with `store_unavailable` for good,
  * and never confirms what it cannot keep.
  *
- * Within one store changes take effect in the order the methods were called.
+ * Within one store changes take effect in the order the methods were called, at the call: a signal
+ * counts as waiting, and can be drained, before its append has resolved. Whoever is told about it is
+ * told after it is durable, because a later change is never durable before an earlier one.
  */
 import type { DrainId, Identity, Json, Seq, SessionId, SignalId } from '../contracts/ids.ts'
 import type { PendingEntry } from '../contracts/frames.ts'
@@ -69,10 +71,14 @@ export interface SignalStore {
   /**
    * Resolves with the signal's seq only once it survives a crash of this process and of the machine.
    * Seqs grow by one in call order. A known `idempotency_key` of the same sender, still inside the
-   * window, resolves with the first signal's seq and id and stores nothing.
+   * window, resolves with the first signal's seq and id and stores nothing. The window is counted
+   * from the first one's `created_at`.
    */
   append(signal: Signal): Promise<{ seq: Seq; signal_id: SignalId; repeated: boolean }>
-  /** All or nothing, in order: a broadcast's signals, or a result together with its reply. */
+  /**
+   * All or nothing, in order, also across a torn write: a broadcast's signals. For a known key the first
+   * one's seq stands in its place.
+   */
   appendAll(signals: readonly Signal[]): Promise<Seq[]>
   /** What `append` would answer as repeated: the durable signal behind a sender's key, inside the window. */
   recall(from: Identity, idempotency_key: string): { seq: Seq; signal_id: SignalId } | null
@@ -90,25 +96,32 @@ export interface SignalStore {
   /**
    * Highest priority first, then oldest. A returned signal is `acked` under the lease and hidden from
    * other drains until the lease is confirmed, completed or released. Two drains at the same moment
-   * share no signal.
+   * share no signal. What is still pending is handed out whatever its `expires_at`: only `expire` judges.
    */
   drain(identity: Identity, request: DrainRequest): Promise<Drained[]>
-  /** The lease's signals are delivered: their ack is final. Unknown or empty leases confirm nothing. */
+  /**
+   * The lease's signals are delivered: their ack is final. Unknown or empty leases confirm nothing.
+   * Answers the signals in the order in which they were handed out, as `release` does.
+   */
   confirm(drain_id: DrainId, now: string): Promise<SignalId[]>
   /**
    * The lease's signals go back to `pending`, or to `dead` past `deliveries_max`. A confirm for this
-   * drain_id that arrives later still counts, as long as nobody drained the signal again.
+   * drain_id that arrives later still counts, as long as nobody drained, completed or replayed the
+   * signal since; that it has died or expired meanwhile does not matter.
    */
   release(drain_id: DrainId): Promise<Released[]>
-  /** Some of a persona's leased signals go back, as with `release`. Others are left alone. */
+  /**
+   * The persona gives some of its leased signals back; others are left alone. As with `release`, but they
+   * leave the lease for good: a later confirm is for what was kept.
+   */
   releaseSignals(identity: Identity, signal_ids: readonly SignalId[]): Promise<Released[]>
   /** Leases that are neither confirmed, completed nor released. */
   leases(): { drain_id: DrainId; session_id: SessionId; identity: Identity; signal_ids: SignalId[] }[]
 
   /**
    * The persona has handled these. Unknown ids (or another persona's) are reported, not refused: an
-   * agent may ack twice after a crash. Completing one that is still pending is allowed; completing it
-   * again changes nothing and reports it in `already`.
+   * agent may ack twice after a crash. Completing one that is still pending (or dead, or expired) is
+   * allowed; completing it again changes nothing and reports it in `already`.
    */
   complete(
     identity: Identity,
@@ -118,12 +131,16 @@ export interface SignalStore {
   ): Promise<{ completed: SignalId[]; already: SignalId[]; unknown: SignalId[] }>
   /** Pending signals whose time is over become `expired`. */
   expire(now: string): Promise<{ signal_id: SignalId; to: Identity }[]>
-  /** A dead (or finished) signal is pending again with no deliveries. Unknown ids are reported. */
+  /**
+   * A dead (or finished) signal is pending again as if it were new: no deliveries, no stages but its
+   * creation, no result. Unknown ids are reported; one that waits or is leased is left alone and is in
+   * neither list.
+   */
   replay(
     signal_ids: readonly SignalId[],
     expires_at: string,
   ): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
-  /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it. */
+  /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. */
   mark(signal_ids: readonly SignalId[], stage: Stage, at: string): void
 
   read(signal_id: SignalId): Promise<SignalView | null>
@@ -132,9 +149,14 @@ export interface SignalStore {
   /** Who has how much waiting. */
   depths(): Map<Identity, number>
 
-  /** Forgets signals finished before `now - finished_retention_ms`. Interrupted anywhere, it loses nothing. */
+  /**
+   * Forgets signals finished (confirmed, completed, expired; never dead) before
+   * `now - finished_retention_ms`; one whose idempotency key still has to answer is kept that long.
+   * Takes what is forgotten out of the store when that is worth it; a rejection then means that this
+   * part was given up. Interrupted anywhere, it loses nothing.
+   */
   compact(now: string): Promise<{ forgotten: number }>
   health(): StoreHealth
-  /** Flushes, writes what makes the next open fast, lets go of the store. */
+  /** Flushes, writes what makes the next open fast, lets go of the store. Calling it twice is fine. */
   close(): Promise<void>
 }

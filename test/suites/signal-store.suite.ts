@@ -458,10 +458,24 @@ export function describeSignalStore(
           [made[0]?.signal_id],
           [made[3]?.signal_id],
         ])
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([
-          made[0]?.signal_id,
-          made[1]?.signal_id,
-        ])
+        // Given back for good, unlike by `release`: the confirm is for what its agent kept.
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([made[0]?.signal_id])
+        expect(pending()).toEqual([made[1]?.signal_id, made[2]?.signal_id])
+      })
+
+      test('leaves no lease behind that a later confirm could still find', async () => {
+        const [signal] = await append({})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        await store.releaseSignals('bob', [signal!.signal_id])
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        store = await opened.afterKill()
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        store = await opened.afterClose()
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(pending()).toEqual([signal?.signal_id])
+        expect((await store.read(signal!.signal_id))?.stages.confirmed_at).toBeNull()
+        expect(await drain()).toMatchObject([{ deliveries: 2 }])
       })
     })
 

@@ -24,11 +24,6 @@ export interface Lease {
   boundary_turn: number | null
   /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
   written: boolean
-  /**
-   * Some of its signals were given back one by one. The store's confirm still counts for those, so only
-   * the agent's own word may finish this lease.
-   */
-  partial: boolean
 }
 
 export interface Leases {
@@ -50,7 +45,7 @@ export interface Leases {
   turnReported(identity: Identity, session_id: SessionId, turn: Turn, turn_seq: number): Promise<void>
   seen(identity: Identity, session_id: SessionId): void
   lost(identity: Identity, session_id: SessionId): Promise<void>
-  /** The agent gave signals of this lease back: what ends without its word must not confirm them. */
+  /** The agent gave signals of this lease back; with the last one it is over. */
   givenBack(drain_id: DrainId): void
   /** Sessions heard of within `lease_ms` and not lost since. */
   recentSessions(identity: Identity): SessionId[]
@@ -163,7 +158,6 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
-        partial: false,
       }
       session.leases.add(lease)
       own(drain_id, identity, lease)
@@ -189,7 +183,7 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async confirmWritten(identity, session_id) {
       const session = knownSession(identity, session_id)
-      const written = [...(session?.leases ?? [])].filter((lease) => lease.written && !lease.partial)
+      const written = [...(session?.leases ?? [])].filter((lease) => lease.written)
       await Promise.all(written.map((lease) => confirmLease(identity, lease.drain_id, lease)))
     },
 
@@ -204,7 +198,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         if (lease.boundary_turn === null || restarted || !lease.written) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
         } else if (turn_seq > lease.boundary_turn || (turn_seq === lease.boundary_turn && turn === 'idle')) {
-          if (!lease.partial) finished.push(lease)
+          finished.push(lease)
         }
       }
       await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))
@@ -225,7 +219,6 @@ export function createLeases(needs: SignalNeeds): Leases {
     givenBack(drain_id) {
       const lease = owners.get(drain_id)?.lease
       if (lease === null || lease === undefined) return
-      lease.partial = true
       if (!store.leases().some((standing) => standing.drain_id === drain_id)) forget(lease)
     },
 

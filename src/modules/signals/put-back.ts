@@ -20,8 +20,6 @@ export async function release(
   const released: SignalId[] = []
   for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
     const drains = new Set(signals.flatMap(({ drain_id }) => (drain_id === undefined ? [] : [drain_id])))
-    // Before, so that no boundary confirms what is on its way back; after, so that an empty lease is forgotten.
-    drains.forEach((drain_id) => leases.givenBack(drain_id))
     const back = await needs.store.releaseSignals(
       to,
       signals.map((signal) => signal.signal_id),

@@ -64,6 +64,8 @@ export interface ReleaseEntry {
   kind: 'release'
   pending: SignalId[]
   dead: SignalId[]
+  /** Their agent gave them back: a later confirm of the lease does not find them. Absent: it does. */
+  for_good?: true
 }
 
 export interface CompleteEntry {

@@ -10,8 +10,8 @@ export interface LeaseRecord {
   /** The persona's number. */
   persona: number
   /**
-   * In the order of hand-out. Also the ones that went back since and were not handed out again: a confirm
-   * may still come for them.
+   * In the order of hand-out. Also the ones that the hub took back since and that were not handed out
+   * again: a confirm may still come for them.
    */
   rows: Set<Row>
 }

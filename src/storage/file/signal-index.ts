@@ -60,7 +60,8 @@ export class SignalIndex {
 
   /** The same by the id's words. */
   rowOf(id: Words): Row {
-    this.probe.set(id)
+    const { probe } = this
+    for (let at = 0; at < 4; at += 1) probe[at] = id[at] as number
     return this.probed()
   }
 
@@ -78,7 +79,8 @@ export class SignalIndex {
     for (let at = 0; at < 4; at += 1) {
       const [mine, other] = [this.last_id[at] as number, id[at] as number]
       if (other === mine) continue
-      if (other > mine) this.last_id.set(id)
+      if (other > mine)
+        for (let copied = at; copied < 4; copied += 1) this.last_id[copied] = id[copied] as number
       return
     }
   }
@@ -130,8 +132,8 @@ export class SignalIndex {
       case 'confirm':
         return this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))
       case 'release':
-        this.each(entry.pending, (row) => this.release(row, STATUS.pending))
-        return this.each(entry.dead, (row) => this.release(row, STATUS.dead))
+        this.each(entry.pending, (row) => this.release(row, STATUS.pending, entry.for_good))
+        return this.each(entry.dead, (row) => this.release(row, STATUS.dead, entry.for_good))
       case 'complete':
         return this.each(entry.signal_ids, (row) => this.complete(row, entry, at))
       case 'expire':
@@ -178,8 +180,13 @@ export class SignalIndex {
     this.noteFinish(row, at)
   }
 
-  private release(row: Row, status: typeof STATUS.pending | typeof STATUS.dead): void {
-    this.rows.flag(row, FLAG.held, false)
+  private release(
+    row: Row,
+    status: typeof STATUS.pending | typeof STATUS.dead,
+    for_good: true | undefined,
+  ): void {
+    if (for_good) this.leaveLease(row)
+    else this.rows.flag(row, FLAG.held, false)
     this.change(row, status)
   }
 

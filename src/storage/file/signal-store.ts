@@ -12,7 +12,15 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Drained, Released, SignalStore } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
 import { systemDisk, type Disk } from './disk.ts'
-import { emptyHead, entryText, fillHead, signalText, type ChangeEntry, type SignalHead } from './entries.ts'
+import {
+  emptyHead,
+  entryText,
+  fillHead,
+  signalText,
+  type ChangeEntry,
+  type ReleaseEntry,
+  type SignalHead,
+} from './entries.ts'
 import { raiseEpoch } from './epoch.ts'
 import { Journal, type JournalEnd } from './journal.ts'
 import { KeyBook } from './key-book.ts'
@@ -45,6 +53,10 @@ export interface FileSignalStore extends SignalStore {
   fence(error: TurnbellError): void
 }
 
+/** Before the first segment. */
+const NOWHERE: JournalEnd = { segment: 0, bytes: 0 }
+/** A guess at what a signal takes in the journal, all that happens to it included. */
+const LINE_BYTES = 600
 /** One line names at most this many signals. */
 const IDS_A_LINE = 1000
 
@@ -66,8 +78,9 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   const snapshot = loadSnapshot(disk, snapshot_directory, segments)
   if (snapshot?.unchecked) checkLines(disk, segments, snapshot.unchecked)
   const index = snapshot?.index ?? new SignalIndex()
+  index.ids.expect(index.count + bytesAfter(segments, snapshot?.end ?? NOWHERE) / LINE_BYTES)
   const keys = new KeyBook(index, (at) => lines.read(at))
-  const start = snapshot?.end ?? { segment: 0, bytes: 0 }
+  const start = snapshot?.end ?? NOWHERE
   const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)
 
   const marks = new MarkBook(index)
@@ -94,7 +107,7 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   )
   const maintenance: Maintenance = new Maintenance(
     { disk, directory, snapshot_directory, clock, index, lines, epoch, segment_bytes_max, journal },
-    { tail: bytesAfter(segments, start), total: bytesAfter(segments, { segment: 0, bytes: 0 }) },
+    { tail: bytesAfter(segments, start), total: bytesAfter(segments, NOWHERE) },
   )
   maintenance.snapshotIfDue()
   const close = async () => {
@@ -171,7 +184,7 @@ function createStore(parts: Parts): FileSignalStore {
     return chosen
   }
 
-  const giveBack = async (leased: Row[]): Promise<Released[]> => {
+  const giveBack = async (leased: Row[], how: Pick<ReleaseEntry, 'for_good'>): Promise<Released[]> => {
     if (leased.length === 0) return []
     const released = leased.map((row): Released => {
       const deliveries = rows.page(row).deliveries[rows.slot(row)] as number
@@ -183,7 +196,7 @@ function createStore(parts: Parts): FileSignalStore {
     })
     const ids = (status: Released['status']) =>
       released.filter((one) => one.status === status).map((one) => one.signal_id)
-    await change({ kind: 'release', pending: ids('pending'), dead: ids('dead') })
+    await change({ kind: 'release', pending: ids('pending'), dead: ids('dead'), ...how })
     return released
   }
 
@@ -271,13 +284,19 @@ function createStore(parts: Parts): FileSignalStore {
     async release(drain_id) {
       journal.checkAlive()
       const leased = [...(index.leases.find(drain_id)?.rows ?? [])]
-      return giveBack(leased.filter((row) => rows.has(row, FLAG.held)))
+      return giveBack(
+        leased.filter((row) => rows.has(row, FLAG.held)),
+        {},
+      )
     },
     async releaseSignals(identity, signal_ids) {
       journal.checkAlive()
       const leased = new Set(signal_ids.map((signal_id) => index.find(signal_id)))
       leased.delete(-1)
-      return giveBack([...leased].filter((row) => index.to(row) === identity && rows.has(row, FLAG.held)))
+      return giveBack(
+        [...leased].filter((row) => index.to(row) === identity && rows.has(row, FLAG.held)),
+        { for_good: true },
+      )
     },
     leases: () =>
       [...index.leases.all()].flatMap(({ drain_id, session_id, persona, rows: under }) => {
@@ -331,7 +350,11 @@ function createStore(parts: Parts): FileSignalStore {
         if (row === -1) unknown.push(signal_id)
         else if (rows.status(row) !== STATUS.pending && !rows.has(row, FLAG.held)) replayed.add(signal_id)
       }
-      if (replayed.size > 0) await change({ kind: 'replay', expires_at, signal_ids: [...replayed] })
+      if (replayed.size > 0) {
+        // Written after the replay, a stage of the former life would be read back as one of the new.
+        marks.writeTo(journal)
+        await change({ kind: 'replay', expires_at, signal_ids: [...replayed] })
+      }
       return { replayed: [...replayed], unknown }
     },
     mark(signal_ids, stage, at) {

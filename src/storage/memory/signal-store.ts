@@ -190,7 +190,10 @@ export function createMemorySignalStore(
       checkOpen()
       return signal_ids.flatMap((signal_id) => {
         const row = rows.get(signal_id)
-        return row?.signal.to === identity && row.lease?.held === true ? [giveBack(row)] : []
+        if (row?.signal.to !== identity || row.lease?.held !== true) return []
+        const released = giveBack(row)
+        letGo(row)
+        return [released]
       })
     },
     leases: () =>

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { agent, BROKEN, daemon, observer, OPERATOR, signalWorld } from '../../../support/signal-world.ts'
+import {
+  agent,
+  BROKEN,
+  daemon,
+  observer,
+  OPERATOR,
+  signalWorld,
+  type SignalWorld,
+} from '../../../support/signal-world.ts'
 import { atRest } from '../../../support/fake-clock.ts'
 
 const BOB = agent('bob', 'run-1')
@@ -170,6 +178,24 @@ describe('release and replay', () => {
     expect(given).toEqual({ released: [mine.signal_id], unknown: [theirs.signal_id, NOWHERE] })
     expect(world.toldOf('signals.released')).toMatchObject([{ to: 'bob', cause: 'asked', pending_count: 1 }])
     expect(world.store.pendingCount('alice')).toBe(0)
+  })
+
+  test.each([
+    ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
+    ['the next drain', (world: SignalWorld) => world.drain(BOB, { limit: 1 })],
+    ['a turn boundary', (world: SignalWorld) => world.signals.turnReported('bob', 'run-1', 'busy', 9)],
+  ])('leave what was given back to wait: %s is for what the agent kept', async (_, sign) => {
+    const world = await signalWorld()
+    const kept = await world.send({ to: 'bob' })
+    const given = await world.send({ to: 'bob', priority: 1 })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    const { drain_id } = await world.drain(BOB)
+    await atRest()
+    await world.signals.release(BOB, { signal_ids: [given.signal_id] })
+    await sign(world, drain_id as string)
+    expect(world.toldOf('signals.confirmed')).toEqual([{ to: 'bob', drain_id, signal_ids: [kept.signal_id] }])
+    const { stages } = await world.signals.read(BOB, given.signal_id)
+    expect(stages.confirmed_at).toBeNull()
   })
 
   test('put a dead signal back with its time and its deliveries anew', async () => {
