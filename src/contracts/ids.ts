@@ -39,6 +39,9 @@ export type RegistrationKind = z.infer<typeof RegistrationKind>
 export const SessionId = z.string().min(1).max(LIMITS.session_id_length_max)
 export type SessionId = z.infer<typeof SessionId>
 
+/** Begins the name under which an agent drains whose token carries no session; its identity follows. */
+export const ANONYMOUS_SESSION_PREFIX = 'anonymous:'
+
 export const Ulid = z.string().regex(ULID_FORM, 'an id is a ULID: 26 characters of Crockford base32')
 export const SignalId = Ulid
 export type SignalId = z.infer<typeof SignalId>

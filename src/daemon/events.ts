@@ -20,7 +20,7 @@ export type DaemonEvent = { now: number } & (
     }
   | { type: 'PEEK_REFUSED'; peek_id: string; detail: string; random: number }
   | { type: 'SIGNAL_PUSHED'; entry: PendingEntry; total: number }
-  | { type: 'SIGNALS_DRAINED'; signal_ids: readonly string[]; total: number }
+  | { type: 'SIGNALS_DRAINED'; signal_ids: readonly string[]; session_id: string; total: number }
   | { type: 'SIGNALS_RELEASED'; signal_ids: readonly string[]; total: number }
   /** `request` names the answer that this report waits for. */
   | { type: 'SURFACE_REPORTED'; report: SurfaceReport; request: number }

@@ -4,7 +4,7 @@
  */
 import type { Proof, SurfaceReport } from '../contracts/control.ts'
 import type { PendingEntry } from '../contracts/frames.ts'
-import type { SurfaceKind } from '../contracts/ids.ts'
+import { ANONYMOUS_SESSION_PREFIX, type SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
 import {
@@ -155,6 +155,34 @@ export function drained(history: History, signal_ids: readonly string[], total: 
     after_hold: false,
     hold: null,
   }
+}
+
+/**
+ * Whether this drain was the rung agent's. It is not when it bears another session's name than the
+ * surface does: an operator who empties the queue by hand, a second client.
+ *
+ * Where one of the two has no name nothing tells them apart, and the drain is taken for the agent's: it
+ * used a token of this persona, and an agent that drains without a session is far more common than a
+ * stranger that does. A bell too many is the worst that can come of it.
+ */
+export function isOwnDrain({ surface }: History, session_id: string): boolean {
+  return (
+    surface.session_id === null ||
+    surface.session_id === session_id ||
+    session_id.startsWith(ANONYMOUS_SESSION_PREFIX)
+  )
+}
+
+/**
+ * A drain by another session than the surface's. The agent still has its bell, so none may follow in the
+ * same turn; only with nothing left to ring for is that bell done with as well.
+ *
+ * The re-rings begin anew all the same: an agent may drain under a name its surface does not know, and one
+ * that takes some in every turn ignores nothing.
+ */
+export function drainedElsewhere(history: History, signal_ids: readonly string[], total: number): History {
+  if (total <= 0) return drained(history, signal_ids, total)
+  return { ...history, ...NO_RECORD, pending: withDrained(history.pending, signal_ids, total) }
 }
 
 /**

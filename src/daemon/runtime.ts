@@ -219,8 +219,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
         const { signal_id, seq, from, intent, priority, pending_count: total } = frame
         return post({ type: 'SIGNAL_PUSHED', entry: { signal_id, seq, from, intent, priority }, total })
       }
-      case 'signal.drained':
-        return post({ type: 'SIGNALS_DRAINED', signal_ids: frame.signal_ids, total: frame.pending_count })
+      case 'signal.drained': {
+        const { signal_ids, session_id, pending_count: total } = frame
+        return post({ type: 'SIGNALS_DRAINED', signal_ids, session_id, total })
+      }
       case 'signal.released':
         return post({ type: 'SIGNALS_RELEASED', signal_ids: frame.signal_ids, total: frame.pending_count })
       case 'pending': {

@@ -102,9 +102,12 @@ export const listed: Step<'PENDING_LISTED'> = (context, event) => {
 export const pushedMeanwhile: Step<'SIGNAL_PUSHED'> = (context, { entry }) =>
   meanwhile(context, (before) => reconcile.meanwhilePushed(before, entry))
 
-export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, now }) => {
+export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
+  const { signal_ids, session_id, now } = event
   const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
-  return { change: { ...change, history: history.forgetBell(context.history), last_drain_at: now } }
+  const own = history.isOwnDrain(context.history, session_id)
+  const after = own ? history.forgetBell(context.history) : context.history
+  return { change: { ...change, history: after, last_drain_at: now } }
 }
 
 export const releasedMeanwhile: Step<'SIGNALS_RELEASED'> = (context, { signal_ids }) =>
@@ -126,9 +129,10 @@ export const pushed: Step<'SIGNAL_PUSHED'> = (context, { entry, total }) => {
   return absent ? noteAbsence({ history: after }) : { change: { history: after } }
 }
 
-export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, total, now }) => ({
-  change: { history: history.drained(context.history, signal_ids, total), last_drain_at: now },
-})
+export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, session_id, total, now }) => {
+  const drain = history.isOwnDrain(context.history, session_id) ? history.drained : history.drainedElsewhere
+  return { change: { history: drain(context.history, signal_ids, total), last_drain_at: now } }
+}
 
 export const released: Step<'SIGNALS_RELEASED'> = (context, { total, now }) => ({
   change: { history: history.released(context.history, total, now) },

@@ -121,11 +121,14 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     losesSilently(count = Infinity) {
       queue = queue.slice(Math.min(count, queue.length))
     },
-    drains(count = Infinity): PendingEntry[] {
+    /** The agent drains, or whoever has that session. */
+    drains(count = Infinity, session_id = report.session_id ?? 'unknown'): PendingEntry[] {
       const taken = queue.slice(0, count)
       queue = queue.slice(taken.length)
       const signal_ids = taken.map(({ signal_id }) => signal_id)
-      if (taken.length > 0) world.tell({ type: 'SIGNALS_DRAINED', signal_ids, total: queue.length })
+      if (taken.length > 0) {
+        world.tell({ type: 'SIGNALS_DRAINED', signal_ids, session_id, total: queue.length })
+      }
       return taken
     },
     releases(taken: readonly PendingEntry[]) {

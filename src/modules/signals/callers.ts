@@ -1,7 +1,7 @@
 /** Who may do what with signals. Told from the token, never from a parameter. */
 import type { SignalNeeds } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity, SessionId } from '../../contracts/ids.ts'
+import { ANONYMOUS_SESSION_PREFIX, type Identity, type SessionId } from '../../contracts/ids.ts'
 import type { Origin } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 
@@ -51,7 +51,7 @@ export function senderOf(caller: Caller, from: Identity | undefined): { from: Id
 
 /** Agents that name no session share one, so that their leases still belong to somebody. */
 export function sessionOf(caller: Caller): SessionId {
-  return caller.session_id ?? `anonymous:${caller.identity}`
+  return caller.session_id ?? `${ANONYMOUS_SESSION_PREFIX}${caller.identity}`
 }
 
 /** An agent's first call makes its persona. Waits only then: a known persona keeps the order of calls. */

@@ -34,7 +34,7 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   PENDING_LISTED: { type: 'PENDING_LISTED', peek_id: 'another', ...list },
   PEEK_REFUSED: { type: 'PEEK_REFUSED', peek_id: 'another', detail: '', random: 0 },
   SIGNAL_PUSHED: { type: 'SIGNAL_PUSHED', entry, total: 1 },
-  SIGNALS_DRAINED: { type: 'SIGNALS_DRAINED', signal_ids: [], total: 0 },
+  SIGNALS_DRAINED: { type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 's', total: 0 },
   SIGNALS_RELEASED: { type: 'SIGNALS_RELEASED', signal_ids: [], total: 1 },
   SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, request: 900 },
   SURFACE_LOST: { type: 'SURFACE_LOST' },
@@ -177,7 +177,7 @@ describe('reconciling', () => {
     ]
     world.tell({ type: 'SIGNAL_PUSHED', entry: one, total: 2 })
     world.tell({ type: 'SIGNAL_PUSHED', entry: two, total: 3 })
-    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['one', 'listed'], total: 1 })
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['one', 'listed'], session_id: 's', total: 1 })
     const signals = [{ ...entry, signal_id: 'listed', seq: 1 }]
     world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, signals, total: 1, as_of_seq: 7 })
     const { entries, total } = world.context.history.pending
@@ -187,7 +187,7 @@ describe('reconciling', () => {
 
   test('keeps what was drained and taken back while the list was on its way', () => {
     const world = worldIn('RECONCILING')
-    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['listed'], total: 0 })
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['listed'], session_id: 's', total: 0 })
     world.tell({ type: 'SIGNALS_RELEASED', signal_ids: ['listed'], total: 1 })
     const signals = [{ ...entry, signal_id: 'listed', seq: 1 }]
     world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, signals, total: 1, as_of_seq: 7 })

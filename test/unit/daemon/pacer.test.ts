@@ -123,6 +123,89 @@ describe('a drain', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1, 1])
   })
 
+  test('of one by somebody else does not answer the bell: none follows before its turn has ended', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pushes()
+    world.drains(1, 'cli:by-hand')
+    expect(world.context.history.pending.total).toBe(1)
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins(true)
+    expect(world.bells).toHaveLength(1)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1, 1])
+  })
+
+  test('of everything by somebody else leaves nothing to ring for, and the next push rings', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.drains(1, 'cli:by-hand')
+    world.turnBegins()
+    world.turnEnds()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+    world.pushes()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('by somebody else still shows that the bells are answered, though not by whom they were for', () => {
+    const world = readyWorld()
+    for (let n = 0; n < 12; n += 1) world.pushes()
+    // An agent may drain under a name that its surface does not know, one signal in each turn.
+    for (let turn = 0; turn < 10; turn += 1) {
+      world.turnBegins(true)
+      world.drains(1, 'mcp-of-the-same-agent')
+      world.turnEnds()
+    }
+    expect(world.bells).toHaveLength(11)
+    expect(world.delivery).toBe('ok')
+  })
+
+  test('by somebody else ends no hold', () => {
+    const world = readyWorld()
+    world.linkLost()
+    world.accepts()
+    world.accepts()
+    world.connects()
+    world.drains(1, 'cli:by-hand')
+    expect(world.bells).toHaveLength(0)
+    world.turnBegins()
+    world.turnEnds()
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test.each(['session-1', 'anonymous:ada'])('by %s is the agent’s own', (session_id) => {
+    const world = readyWorld()
+    world.pushes()
+    world.pushes()
+    world.drains(1, session_id)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is the agent’s own where the surface cannot name its session', () => {
+    const world = machineWorld()
+    world.connects()
+    world.reports({ session_id: null })
+    world.pushes()
+    world.pushes()
+    world.drains(1, 'whoever')
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('by somebody else while the list is on its way leaves the bell out', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.pushes()
+    world.linkLost()
+    world.hubAnswers = false
+    world.connects()
+    const [bell] = [world.context.history.bell]
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 'cli:by-hand', total: 2 })
+    expect(world.context.history.bell).toEqual(bell)
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 'session-1', total: 2 })
+    expect(world.context.history.bell).toBeNull()
+  })
+
   test('of everything clears the bell: the next push rings at once', () => {
     const world = readyWorld()
     world.pushes()
