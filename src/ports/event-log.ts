@@ -10,10 +10,11 @@ export interface EventQuery {
   limit: number
 }
 
+/** Kept lazily: a crash may lose the newest events, but no seq is ever given out twice. */
 export interface EventLog {
   /** Gives the event its seq and time and hands it to every watcher before it returns. */
   append(event: NewHubEvent): HubEvent
-  /** Oldest first. `next` is the seq to go on from. */
+  /** Oldest first, of those that are still kept. `next` is the `since` of the next page. */
   read(query: EventQuery): { events: HubEvent[]; next: number }
   watch(onEvent: (event: HubEvent) => void): () => void
   close(): Promise<void>

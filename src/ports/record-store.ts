@@ -6,6 +6,7 @@ import type { Json } from '../contracts/ids.ts'
 
 export type RecordBody = { [key: string]: Json }
 
+/** What is done to one record takes effect in the order of the calls. */
 export interface RecordStore {
   /** Resolves only once the record survives a crash; a reader sees the old one or the new one, never a mixture. */
   put(kind: string, id: string, body: RecordBody): Promise<void>

@@ -89,16 +89,21 @@ export class Maintenance {
   private async snapshot(): Promise<void> {
     this.snapshot_due = false
     if (this.stopping) return
-    const { disk, directory, snapshot_directory, clock, index, journal } = this.needs
+    const { disk, directory, snapshot_directory, clock, epoch, index, journal } = this.needs
     const end = journal.logicalEnd
+    let written = false
     try {
       const pieces = takeSnapshot(index, end, listSegments(disk, directory))
       this.tail_bytes = 0
       // It must not know more than the journal keeps.
       if (journal.refusal === null) await journal.committed()
-      await writeSnapshot(disk, clock, snapshot_directory, pieces, () => this.stopping)
+      written = await writeSnapshot(
+        { disk, clock, epoch, directory: snapshot_directory, stopping: () => this.stopping },
+        pieces,
+      )
     } catch {
-      this.tail_bytes = this.total_bytes
+      // What has been written of it will not be taken for one.
     }
+    if (!written) this.tail_bytes = this.total_bytes
   }
 }

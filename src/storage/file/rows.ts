@@ -208,7 +208,9 @@ export class Rows {
   }
 
   setId(row: Row, words: Words): void {
-    this.page(row).ids.set(words, (row & IN_PAGE) * 4)
+    const { ids } = this.page(row)
+    const at = (row & IN_PAGE) * 4
+    for (let word = 0; word < 4; word += 1) ids[at + word] = words[word] as number
   }
 
   hasId(row: Row, words: Words): boolean {

@@ -11,6 +11,7 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Clock } from '../../ports/clock.ts'
 import { writeFully, type Disk } from './disk.ts'
+import type { Epoch } from './epoch.ts'
 import type { JournalEnd } from './journal.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { Names } from './names.ts'
@@ -21,6 +22,7 @@ import { SignalIndex } from './signal-index.ts'
 
 const FORMAT = 1
 const NAME = 'index.bin'
+const DRAFT = '.new'
 const END = '{"kind":"snapshot_end"'
 /** A piece is at most one page's columns, a quarter of a megabyte. */
 const PIECES_AT_ONCE = 8
@@ -116,19 +118,24 @@ export function takeSnapshot(
   return [sealedLine(description), ...columns, ...bytesOf(index.ids.raw), ...bytesOf(index.keys.raw)]
 }
 
+export interface SnapshotPlace {
+  disk: Disk
+  clock: Pick<Clock, 'soon'>
+  epoch: Epoch
+  directory: string
+  /** Asked between two pieces: give up. */
+  stopping: () => boolean
+}
+
 /**
  * Puts the pieces of `takeSnapshot` in the place of the snapshot that was there, letting others work in
- * between. Gives up quietly once `stopping`.
+ * between. False when it was given up.
  */
-export async function writeSnapshot(
-  disk: Disk,
-  clock: Pick<Clock, 'soon'>,
-  directory: string,
-  pieces: readonly Uint8Array[],
-  stopping: () => boolean,
-): Promise<void> {
+export async function writeSnapshot(place: SnapshotPlace, pieces: readonly Uint8Array[]): Promise<boolean> {
+  const { disk, clock, epoch, directory, stopping } = place
   disk.makeDirectory(directory)
-  const draft = `${snapshotFile(directory)}.new`
+  // Of its own name: a former owner may still be writing its last one.
+  const draft = `${snapshotFile(directory)}.${epoch.number}${DRAFT}`
   disk.remove(draft)
   const fd = disk.open(draft, 'new')
   try {
@@ -142,7 +149,7 @@ export async function writeSnapshot(
       crc = crc32(piece, crc)
       put(piece)
       if (number % PIECES_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve))
-      if (stopping()) return
+      if (stopping()) return false
     }
     put(sealedLine({ kind: 'snapshot_end', body_crc: crc }))
     await new Promise<void>((resolve, reject) => {
@@ -151,9 +158,11 @@ export async function writeSnapshot(
   } finally {
     disk.close(fd)
   }
-  if (stopping()) return
+  if (stopping()) return false
+  epoch.check()
   disk.rename(draft, snapshotFile(directory))
   disk.syncDirectory(directory)
+  return true
 }
 
 export interface LoadedSnapshot {
@@ -173,6 +182,9 @@ export function loadSnapshot(
   directory: string,
   segments: readonly SegmentFile[],
 ): LoadedSnapshot | null {
+  for (const name of disk.list(directory)) {
+    if (name.endsWith(DRAFT)) disk.remove(path.join(directory, name))
+  }
   const bytes = disk.readFile(snapshotFile(directory))
   if (bytes === null) return null
   try {
