@@ -122,7 +122,10 @@ export function createLeases(needs: SignalNeeds): Leases {
       signal_ids = await confirmed
     } catch (error) {
       // Not confirmed after all: the lease stands, and the store says why it takes no writes.
-      if (lease !== null) sessionOf(identity, lease.session_id).leases.add(lease)
+      if (lease !== null) {
+        sessionOf(identity, lease.session_id).leases.add(lease)
+        own(drain_id, identity, lease)
+      }
       throw error
     }
     if (signal_ids.length > 0) events.confirmed({ to: identity, drain_id, signal_ids })

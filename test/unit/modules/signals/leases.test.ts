@@ -29,6 +29,32 @@ async function drained(
 const confirmed = (world: SignalWorld) => world.store.leases().length === 0
 const waits = (world: SignalWorld) => world.store.pendingCount('bob')
 
+describe('a lease that the store could not confirm', () => {
+  test('stands: an answer that broke still takes it back', async () => {
+    let full = false
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        async confirm(drain_id, now) {
+          if (full) throw new TurnbellError('store_unavailable', { detail: 'full' })
+          return store.confirm(drain_id, now)
+        },
+      }),
+    })
+    await world.send({ to: 'bob' })
+    let settle: (how: 'written' | 'broken') => void = () => undefined
+    const { drain_id } = await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
+    full = true
+    await expect(world.drain(BOB, { confirm: drain_id as string, peek: true })).rejects.toMatchObject({
+      code: 'store_unavailable',
+    })
+    settle('broken')
+    await atRest()
+    expect(waits(world)).toBe(1)
+    expect(world.toldOf('signals.released')).toMatchObject([{ cause: 'answer_broken' }])
+  })
+})
+
 describe('a drain', () => {
   test.each([
     ['a daemon', daemon('bob')],
