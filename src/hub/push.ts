@@ -74,6 +74,10 @@ export function createPush(needs: PushNeeds): Push {
       toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
       note('signal.released', to, { signal_ids, cause, pending_count: total })
     },
+    freed({ to, signal_ids, session_id, pending_count: total }) {
+      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      note('signal.freed', to, { signal_ids, session_id, pending_count: total })
+    },
     replayed({ to, signal_ids, pending_count: total }) {
       toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
       note('signal.replayed', to, { signal_ids, pending_count: total })

@@ -99,7 +99,7 @@ export async function signalWorld(
   const tell = (what: string, about: object) => void told.push({ what, about: about as Record<string, Json> })
 
   const names: (keyof SignalEvents)[] = [
-    ...(['pushed', 'repeated', 'drained', 'confirmed', 'released', 'replayed'] as const),
+    ...(['pushed', 'repeated', 'drained', 'confirmed', 'released', 'freed', 'replayed'] as const),
     ...(['completed', 'expired', 'dead', 'replyRefused', 'rung'] as const),
   ]
   const events = Object.fromEntries(

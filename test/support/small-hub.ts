@@ -181,6 +181,7 @@ function signalEvents(events: EventLog): SignalEvents {
     confirmed: none,
     released: none,
     replayed: none,
+    freed: none,
     completed: none,
     expired: none,
     dead: none,

@@ -24,6 +24,8 @@ export interface SignalEvents {
     cause: ReleaseCause
     pending_count: number
   }): void
+  /** They waited for one session, which is gone: any session of the persona may drain them now. */
+  freed(freed: { to: Identity; signal_ids: SignalId[]; session_id: SessionId; pending_count: number }): void
   /** Dead or finished ones wait again. */
   replayed(replay: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
   /** `waited` names those that were still pending: they left the queue without a drain. */

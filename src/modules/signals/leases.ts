@@ -114,6 +114,24 @@ export function createLeases(needs: SignalNeeds): Leases {
     }
   }
 
+  /**
+   * What is addressed to a session waits for nobody else while that is there. Call when it may have gone
+   * for good: whoever rings for the persona has more to ring for.
+   */
+  const tellFreed = (to: Identity, session_id: SessionId) => {
+    if (needs.routes.sessions(to).includes(session_id)) return
+    const pending_count = store.pendingCount(to)
+    if (store.pendingCount(to, [session_id]) === pending_count) return
+    const others = new Set(store.peek(to, Infinity, [session_id]).map(({ signal_id }) => signal_id))
+    const signal_ids = store
+      .peek(to, Infinity)
+      .map(({ signal_id }) => signal_id)
+      .filter((signal_id) => !others.has(signal_id))
+      // The count says how many they are; a frame has its bounds.
+      .slice(0, LIMITS.peek_limit_max)
+    events.freed({ to, signal_ids, session_id, pending_count })
+  }
+
   const confirmLease = async (identity: Identity, drain_id: DrainId, lease: Lease | null) => {
     const confirmed = store.confirm(drain_id, timestamp(clock))
     if (lease !== null) forget(lease)
@@ -213,9 +231,10 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async lost(identity, session_id) {
       const session = knownSession(identity, session_id)
-      if (!session) return
-      const leases = [...session.leases]
-      drop(session)
+      const leases = [...(session?.leases ?? [])]
+      if (session) drop(session)
+      // Before the leases, whose signals are told as released.
+      tellFreed(identity, session_id)
       await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))
     },
 
@@ -239,7 +258,9 @@ export function createLeases(needs: SignalNeeds): Leases {
             // Its signals were all completed or released one by one.
             else if (lease.written && !standing.has(lease.drain_id)) forget(lease)
           }
-          if (silent) drop(session)
+          if (!silent) continue
+          drop(session)
+          tellFreed(session.identity, session.session_id)
         }
       }
       await Promise.all(overdue.map((lease) => releaseLease(lease, 'lease_timed_out')))

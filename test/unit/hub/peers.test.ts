@@ -25,6 +25,41 @@ async function watcher(channel = 'global'): Promise<Client> {
   return client
 }
 
+describe('signals for one session', () => {
+  test('are told to the daemon as free when that session leaves, because another may drain them now', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const agent = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
+    const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-2') })
+    await daemon.settled()
+    const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
+      ...{ to: 'bob', intent: 'note', to_session: 'run-1' },
+    })
+    await daemon.settled()
+    expect(daemon.frames.some(({ type }) => type === 'signal.pushed')).toBe(false)
+    agent.socket.close()
+    expect(await daemon.next('signal.released')).toEqual({
+      ...{ type: 'signal.released', signal_ids: [signal_id], pending_count: 1 },
+    })
+    const { events } = hub.stores.events.read({ type: 'signal.freed', limit: 9 })
+    expect(events).toMatchObject([{ agent_id: 'bob', data: { session_id: 'run-1', pending_count: 1 } }])
+  })
+
+  test('are not told when the session holds another row', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const link = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
+    await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'tmux' })
+    const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
+    await hub.call('signals', 'send', { to: 'bob', intent: 'note', to_session: 'run-1' })
+    link.socket.close()
+    await daemon.next('peer.left')
+    await daemon.settled()
+    expect(daemon.frames.some(({ type }) => type === 'signal.released')).toBe(false)
+  })
+})
+
 describe('peer frames', () => {
   test('tell of joining, leaving and preempting in the order in which it happened', async () => {
     hub = await liveHub()

@@ -29,6 +29,24 @@ async function drained(
 const confirmed = (world: SignalWorld) => world.store.leases().length === 0
 const waits = (world: SignalWorld) => world.store.pendingCount('bob')
 
+describe('a signal for one session', () => {
+  test('is free once nothing was heard of that session for long, and only it is told', async () => {
+    const world = await signalWorld()
+    world.signals.sessionSeen('bob', 'run-1')
+    const { signal_id } = await world.send({ to: 'bob', to_session: 'run-1' })
+    await world.send({ to: 'bob' })
+    await world.clock.advance(LIMITS.lease_ms - 1)
+    await world.signals.sweep()
+    expect(world.toldOf('signals.freed')).toEqual([])
+    await world.clock.advance(1)
+    await world.signals.sweep()
+    await world.signals.sweep()
+    expect(world.toldOf('signals.freed')).toEqual([
+      { to: 'bob', signal_ids: [signal_id], session_id: 'run-1', pending_count: 2 },
+    ])
+  })
+})
+
 describe('a lease that the store could not confirm', () => {
   test('stands: an answer that broke still takes it back', async () => {
     let full = false
