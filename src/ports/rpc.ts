@@ -22,7 +22,7 @@ export interface RpcHandlers {
    * problem object as its data; anything else becomes `internal` and goes to `onBug`.
    */
   onRequest(method: string, params: RpcParams): Json | Promise<Json>
-  /** Once, whatever ended the connection; never for an end that `close` began. */
+  /** Once, whatever ended the connection; never after a call of the peer's own `close`. */
   onClose(): void
   /** A handler broke: for the log. `instance` is what the other side was told. */
   onBug?(error: unknown, instance: string): void

@@ -45,6 +45,8 @@ export function createRpcPeer(
   let next_id = 1
   let answering = 0
   let state: 'open' | 'closing' | 'closed' = 'open'
+  /** The owner closed this peer itself, and so need not be told. */
+  let asked = false
 
   function send(message: object): void {
     if (state === 'closed') return
@@ -78,7 +80,7 @@ export function createRpcPeer(
             detail: `a line is longer than ${LIMITS.line_bytes_max} bytes`,
           }),
         )
-        close()
+        letGo()
         return
       }
       if (end === -1) {
@@ -150,17 +152,16 @@ export function createRpcPeer(
 
   function end(): void {
     if (state === 'closed') return
-    const unasked = state === 'open'
     state = 'closed'
     for (const { timer, reject } of waiting.values()) {
       timer.cancel()
       reject(new TurnbellError('daemon_unreachable', { detail: 'the connection ended before the answer' }))
     }
     waiting.clear()
-    if (unasked) handlers.onClose()
+    if (!asked) handlers.onClose()
   }
 
-  function close(): void {
+  function letGo(): void {
     if (state !== 'open') return
     state = 'closing'
     stream.end()
@@ -185,7 +186,10 @@ export function createRpcPeer(
         send({ jsonrpc: '2.0', id, method, params })
       })
     },
-    close,
+    close() {
+      asked = true
+      letGo()
+    },
   }
   const handlers = handlersFor(peer)
   stream.on('data', onData)

@@ -246,6 +246,19 @@ describe('the surface socket', () => {
     expect(world.status().surface).toMatchObject({ attached: true, session_id: 'session-1' })
   })
 
+  test('lets a shim go whose line has no end, and knows that it is gone', async () => {
+    const world = await daemonWorld()
+    await world.daemon.start()
+    await world.connected()
+    const client = await rawClient(world.paths.surface_socket)
+    const status = { surface: 'mcp', session_id: 's', delivery: 'push', turn: 'idle', turn_seq: 0 }
+    client.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'status', params: status })}\n`)
+    await eventually('the attachment', () => world.status().surface.attached)
+    client.write('x'.repeat(70_000))
+    await eventually('the loss', () => !world.status().surface.attached)
+    expect(await world.ask('resume_surface')).toEqual({ accepted: false })
+  })
+
   test('is no surface for a connection that has not reported', async () => {
     const world = await readyDaemon()
     await rawClient(world.paths.surface_socket)

@@ -81,6 +81,15 @@ describe('two peers', () => {
     expect(seen.closed).toEqual(['asker'])
   })
 
+  test('tell the end of a connection they let go because a line had no end', async () => {
+    const { here, clock, seen } = pair()
+    here.write('x'.repeat(LIMITS.line_bytes_max + 1))
+    await atRest()
+    await clock.advance(LIMITS.rpc_close_grace_ms)
+    await atRest()
+    expect(seen.closed.sort()).toEqual(['answerer', 'asker'])
+  })
+
   test('cut off one that does not read the goodbye', async () => {
     const { answerer, clock, there } = pair()
     answerer.close()
