@@ -231,12 +231,26 @@ export class Journal {
       this.syncing = true
       disk.sync(fd, (error) => {
         this.syncing = false
-        if (error === null) this.synced(batch)
-        else this.die(error)
+        const failure = error ?? this.takenMeanwhile()
+        if (failure === null) this.synced(batch)
+        else this.die(failure)
         this.closeFile()
       })
     } catch (error) {
       this.die(error)
+    }
+  }
+
+  /**
+   * Looked at again before anybody is told: whoever took the journal during the sync may have read it
+   * before these bytes were there. Whoever takes it from now on reads them.
+   */
+  private takenMeanwhile(): unknown {
+    try {
+      this.options.epoch.check()
+      return null
+    } catch (error) {
+      return error
     }
   }
 

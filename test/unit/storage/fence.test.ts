@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { MemoryDisk } from '../../support/memory-disk.ts'
+import { signalMaker } from '../../support/signals.ts'
+
+const clock = fakeClock()
+const make = signalMaker(clock)
+const EPOCH = '/hub/journal/epoch'
+
+/** A store whose commit has passed the epoch check and waits for its sync. */
+async function syncing() {
+  const disk = new MemoryDisk()
+  const fatal: TurnbellError[] = []
+  const store = await openFileSignalStore({
+    ...{ directory: '/hub', clock, disk },
+    onFatal: (error) => fatal.push(error),
+  })
+  await store.append(make.signal())
+  disk.held = []
+  const receipt = store.append(make.signal()).then(
+    () => 'confirmed',
+    (error: TurnbellError) => error.code,
+  )
+  await eventually('the sync is under way', () => disk.held?.length === 1)
+  const finish = () => {
+    const held = disk.held ?? []
+    disk.held = null
+    for (const done of held) done()
+  }
+  return { disk, store, fatal, receipt, finish }
+}
+
+describe('a journal that is taken while a sync is under way', () => {
+  test('confirms nothing: the receipt is refused with store_fenced and the files are left alone', async () => {
+    const { disk, store, fatal, receipt, finish } = await syncing()
+    disk.put(EPOCH, Buffer.from('2\n'))
+    const before = [...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])
+    finish()
+    expect(await receipt).toBe('store_fenced')
+    expect(fatal).toMatchObject([{ code: 'store_fenced' }])
+    expect(store.health()).toMatchObject({ writable: false, signals: 1 })
+    expect([...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])).toEqual(before)
+    await store.close()
+  })
+
+  test('confirms nothing either when the epoch is gone', async () => {
+    const { disk, store, receipt, finish } = await syncing()
+    disk.remove(EPOCH)
+    finish()
+    expect(await receipt).toBe('store_unavailable')
+    await store.close()
+  })
+
+  test('confirms what was synced before it was taken', async () => {
+    const { receipt, finish } = await syncing()
+    finish()
+    expect(await receipt).toBe('confirmed')
+  })
+})
