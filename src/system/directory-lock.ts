@@ -23,6 +23,8 @@ export interface DirectoryLockOptions {
   what: string
   /** Somebody took the lock from a living holder (or removed it by hand): stop. */
   onLost: (error: Error) => void
+  /** How long to wait for another one that is just taking the lock or letting go of it. */
+  patience_ms?: number
 }
 
 interface Owner {
@@ -35,27 +37,52 @@ interface Owner {
 const STALE_MS = 15_000
 /** The guard is held for a few milliseconds; one older than this belongs to a process that died holding it. */
 const GUARD_STALE_MS = 2_000
-const GUARD_TRIES = { retries: 60, factor: 1, minTimeout: 50, maxTimeout: 50 }
+const GUARD_PATIENCE_MS = 3_000
+const GUARD_TRY_MS = 50
 
 /**
  * Takes the lock or throws `already_running`, whose detail names the holder's pid.
  *
- * Everybody looks, decides and takes under a second, short-lived lock. Without it two starters could
- * both find a dead owner, and the slower one would remove the lock the faster one has just taken.
+ * Everybody looks, decides and takes, or lets go, under a second, short-lived lock. Without it two
+ * starters could both find a dead owner, and the slower one would remove the lock the faster one has just
+ * taken; so would a holder that lets go, whose owner file is gone before its lock is.
  */
 export async function lockDirectory(options: DirectoryLockOptions): Promise<DirectoryLock> {
+  return underGuard(options, () => take(options))
+}
+
+/** Throws `already_running` when somebody else stays in there. */
+async function underGuard<T>(options: DirectoryLockOptions, act: () => Promise<T>): Promise<T> {
+  const { lock, what, patience_ms = GUARD_PATIENCE_MS } = options
   // proper-lockfile knows its locks by this first path: the guard must not share it with the lock.
-  const guard = `${options.lock}.guard`
-  const letGoOfGuard = await lockfile.lock(guard, {
-    lockfilePath: guard,
-    realpath: false,
-    stale: GUARD_STALE_MS,
-    retries: GUARD_TRIES,
-  })
+  const guard = `${lock}.guard`
+  let letGo: () => Promise<void>
   try {
-    return await take(options)
+    letGo = await lockfile.lock(guard, {
+      lockfilePath: guard,
+      realpath: false,
+      stale: GUARD_STALE_MS,
+      retries: {
+        retries: Math.ceil(patience_ms / GUARD_TRY_MS),
+        ...{ factor: 1, minTimeout: GUARD_TRY_MS, maxTimeout: GUARD_TRY_MS },
+      },
+      // Said from a timer, where a throw would end the process. A guard is lost only by who stood still
+      // in it; what it guards is still taken by one only, and the lock's own watch tells who lost it.
+      onCompromised: () => undefined,
+    })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ELOCKED') throw cause
+    throw new TurnbellError('already_running', {
+      detail: `${what} is being started or stopped elsewhere: another process holds ${guard}`,
+      hint: 'Wait a moment and try again.',
+      cause,
+    })
+  }
+  try {
+    return await act()
   } finally {
-    await letGoOfGuard()
+    // A guard that was lost meanwhile is another's to let go of.
+    await letGo().catch(() => undefined)
   }
 }
 
@@ -65,7 +92,8 @@ export function lockHolder(lock: string): number | null {
   return owner !== null && holds(lock, owner) ? owner.pid : null
 }
 
-async function take({ lock, what, onLost }: DirectoryLockOptions): Promise<DirectoryLock> {
+async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
+  const { lock, what, onLost } = options
   const owner = readOwner(lock)
   if (owner !== null && holds(lock, owner)) {
     throw new TurnbellError('already_running', {
@@ -93,9 +121,13 @@ async function take({ lock, what, onLost }: DirectoryLockOptions): Promise<Direc
   return {
     async release() {
       if (!held) return
-      held = false
-      fs.rmSync(ownerFile(lock), { force: true })
-      await release()
+      await underGuard(options, async () => {
+        // It may have been lost, or let go of by another call, while this one waited.
+        if (!held) return
+        held = false
+        fs.rmSync(ownerFile(lock), { force: true })
+        await release()
+      })
     },
   }
 }

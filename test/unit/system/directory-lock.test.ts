@@ -49,6 +49,30 @@ describe('the lock', () => {
     await (await take(lock)).release()
   })
 
+  test('is let go of under the guard: nobody finds it without its owner file and takes it halfway', async () => {
+    const { lock } = await scene()
+    const first = await take(lock)
+    fs.mkdirSync(`${lock}.guard`)
+    const released = first.release()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(lockHolder(lock)).toBe(process.pid)
+    fs.rmdirSync(`${lock}.guard`)
+    await released
+    expect(lockHolder(lock)).toBeNull()
+    await (await take(lock)).release()
+  })
+
+  test('that somebody else keeps guarded is refused as already running', async () => {
+    const { lock } = await scene()
+    fs.mkdirSync(`${lock}.guard`)
+    await expect(lockDirectory({ lock, what: 'A hub', onLost() {}, patience_ms: 1 })).rejects.toMatchObject({
+      code: 'already_running',
+      detail: expect.stringContaining('.guard') as string,
+    })
+    fs.rmdirSync(`${lock}.guard`)
+    await (await take(lock)).release()
+  })
+
   test('is held against another process', async () => {
     const { lock, module } = await scene()
     const other = await holder(lock, module)
