@@ -78,10 +78,7 @@ async function run(flags: Flags): Promise<void> {
       process.on(os_signal, () => void leave({ kind: 'asked' }))
     }
     // A bug ends the process; its supervisor starts it again, which is safe because the queue is durable.
-    process.on('uncaughtException', (error) => {
-      log.fatal({ err: error }, 'a bug')
-      process.exit(EXIT.failed)
-    })
+    process.on('uncaughtException', (error) => endOnBug(log, error))
     await daemon.start()
     log.info({ surface: settings.surface }, 'ready')
     tellReady(flags, identity, paths)
@@ -129,7 +126,13 @@ function compose(
     writeMetrics: (text) => replaceFile(paths.metrics_file, text),
     log,
     onStopAsked,
+    onBug: (error) => endOnBug(log, error),
   })
+}
+
+function endOnBug(log: Logger, error: unknown): never {
+  log.fatal({ err: error }, 'a bug')
+  process.exit(EXIT.failed)
 }
 
 /** The shim lies beside the bundle that this is part of. */

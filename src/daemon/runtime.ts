@@ -43,6 +43,11 @@ export interface DaemonOptions {
   log: Log
   /** Somebody asked the daemon to end; the owner of the process then calls `stop`. */
   onStopAsked: (why: StopReason) => void
+  /**
+   * A step or an effect threw. What the daemon knows can no longer be trusted, and it handles nothing more:
+   * the owner ends the process.
+   */
+  onBug: (error: unknown) => void
 }
 
 export type StopReason =
@@ -69,6 +74,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   let snapshot = startMachine({ ...options, now: started_at })
   const mailbox: DaemonEvent[] = []
   let busy = false
+  let broken = false
   let stopping: Promise<void> | null = null
   let timer: Timer | null = null
   let publishing: Timer | null = null
@@ -83,16 +89,22 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   /** Events that arise while one is handled wait for their turn: the machine is never entered twice. */
   function post(news: News): void {
-    if (stopping !== null) return
+    if (stopping !== null || broken) return
     mailbox.push({ ...news, now: clock.monotonic() })
     if (busy) return
     busy = true
     try {
       for (let event = mailbox.shift(); event !== undefined; event = mailbox.shift()) handle(event)
+      arm()
+    } catch (error) {
+      // Told apart from the call that brought the news: a socket's handler would take the error for its
+      // own, answer `internal`, and the daemon would live on half-way through a step.
+      broken = true
+      timer?.cancel()
+      options.onBug(error)
     } finally {
       busy = false
     }
-    arm()
   }
 
   function handle(event: DaemonEvent): void {

@@ -62,6 +62,9 @@ export async function daemonWorld(options: DaemonWorldOptions = {}) {
       stops.push(why)
       void daemon.stop()
     },
+    onBug(error) {
+      throw error
+    },
     ...options.daemon,
   })
   onTestFinished(() => daemon.stop())

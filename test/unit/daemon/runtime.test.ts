@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { MetricsSet } from '../../../src/contracts/metrics.ts'
+import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { daemonWorld, readyDaemon } from '../../support/daemon-world.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -243,5 +244,32 @@ describe('stopping', () => {
     await Promise.all([world.daemon.stop(), world.daemon.stop()])
     await clock.advance(1_000)
     expect(clock.armed()).toBe(0)
+  })
+})
+
+describe('a bug in a step', () => {
+  test('is told to the owner of the process, whoever brought the news, and nothing is handled after it', async () => {
+    const bugs: unknown[] = []
+    let broken = false
+    const bug = new Error('the step broke')
+    const log = {
+      ...silentLog,
+      debug() {
+        if (broken) throw bug
+      },
+    }
+    const world = await readyDaemon({ daemon: { log, onBug: (error) => bugs.push(error) } })
+    await world.first.turnBegins()
+    world.hub.push()
+    await eventually('the push', () => world.status().pending_count === 1)
+    // The end of the turn leads to EMITTING, within the handler of the shim's question.
+    broken = true
+    await world.first.turnEnds().catch(() => {})
+    await eventually('the bug', () => bugs.length === 1)
+    const { pending_count } = world.status()
+    world.hub.push()
+    void world.ask('notify_surface').catch(() => {})
+    expect(await world.askStatus()).toMatchObject({ pending_count })
+    expect(bugs).toEqual([bug])
   })
 })

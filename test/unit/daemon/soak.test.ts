@@ -38,6 +38,9 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
     writeMetrics: () => {},
     log: silentLog,
     onStopAsked: () => {},
+    onBug(error) {
+      throw error
+    },
   })
   await daemon.start()
 
