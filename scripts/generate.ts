@@ -16,6 +16,7 @@ import {
 } from '../src/contracts/control.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
 import { Problem } from '../src/contracts/errors.ts'
+import { PersonaStatusList } from '../src/contracts/persona-status.ts'
 import { ClientFrame, HubFrame } from '../src/contracts/frames.ts'
 import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/signal.ts'
 import { FACADES } from '../src/facades/all.ts'
@@ -26,6 +27,7 @@ import { FIXED_ROUTES } from '../src/transports/http/routes.ts'
 
 const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   config: { schema: Config, io: 'input' },
+  'persona-status-list': { schema: PersonaStatusList, io: 'output' },
   'daemon-status': { schema: DaemonStatus, io: 'output' },
   'notify-result': { schema: NotifyResult, io: 'output' },
   'resume-result': { schema: ResumeResult, io: 'output' },

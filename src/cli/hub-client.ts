@@ -19,7 +19,12 @@ export interface HubClient {
   ready(): Promise<boolean>
   /** A client's hook event, with the client's own words. Answers what the client is to be told. */
   hook(client: string, payload: Record<string, Json>): Promise<Json>
-  events(query: { since?: number; type?: string; limit?: number }): Promise<z.output<typeof EventsPage>>
+  /** `since` is a position in the stream or a time. */
+  events(query: {
+    since?: number | string
+    type?: string
+    limit?: number
+  }): Promise<z.output<typeof EventsPage>>
 }
 
 /**

@@ -30,6 +30,8 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   client_missing: EXIT.failed,
   service_failed: EXIT.failed,
   store_damaged: EXIT.failed,
+  store_unavailable: EXIT.failed,
+  store_fenced: EXIT.failed,
   internal: EXIT.failed,
 }
 

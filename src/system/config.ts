@@ -1,6 +1,7 @@
 /** Reads the configuration: default < `config.yaml` < environment < flag, one schema for all. */
 import fs from 'node:fs'
 import { parseDocument } from 'yaml'
+import type { z } from 'zod'
 import { Config, type ConfigInput } from '../contracts/config.ts'
 import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 
@@ -97,7 +98,33 @@ function check(tree: Tree, source: string): Config {
         issue.path.reduce<unknown>((at, key) => (isTree(at) ? at[String(key)] : undefined), tree),
       ),
     )
+  const [issue] = parsed.error.issues
+  if (issue?.code === 'unrecognized_keys') {
+    const place = issue.path.map(String)
+    const keys = issue.keys.map((key) => [...place, key].join('.')).join(', ')
+    throw new TurnbellError('config_invalid', {
+      detail: `${source}: there is no key ${keys}; allowed here: ${keysAt(place).join(', ')}`,
+    })
+  }
   throw new TurnbellError('config_invalid', {
     detail: `${source}: ${describeIssues(parsed.error)}; found ${found[0] ?? 'nothing'}`,
   })
+}
+
+/** The keys that the schema has at a place: through defaults to objects, through records to their values. */
+function keysAt(place: readonly string[]): string[] {
+  let at: z.core.$ZodType = Config
+  const bare = (schema: z.core.$ZodType): z.core.$ZodType => {
+    const { innerType } = schema._zod.def as { innerType?: z.core.$ZodType }
+    return innerType === undefined ? schema : bare(innerType)
+  }
+  for (const key of place) {
+    const { shape, valueType } = bare(at)._zod.def as {
+      shape?: Record<string, z.core.$ZodType>
+      valueType?: z.core.$ZodType
+    }
+    at = shape?.[key] ?? valueType ?? at
+  }
+  const { shape } = bare(at)._zod.def as { shape?: Record<string, unknown> }
+  return Object.keys(shape ?? {})
 }

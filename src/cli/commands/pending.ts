@@ -39,6 +39,8 @@ export function registerPending(program: Command, cli: Cli): void {
     )
   command.action(async ({ persona, peek = false, limit }: Options) => {
     const { out, hub } = invocationOf(cli, command)
+    // Asked as the operator first: an agent's own call would make a persona of a mistyped name.
+    await hub().call('personas', 'get', { identity: persona })
     const agent = await hub().as(persona, 'agent', `cli:${cli.ids.next()}`)
     const drained = await agent.ask('signals', 'pending', { limit, peek }, DrainResult)
     try {

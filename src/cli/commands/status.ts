@@ -2,15 +2,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
-import type { DaemonStatus } from '../../contracts/control.ts'
-import { toProblem, type Problem, TurnbellError } from '../../contracts/errors.ts'
+import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import { toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { Identity } from '../../contracts/ids.ts'
+import type { PersonaPaths } from '../../system/home.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
 import { describeStatus, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
-
-export type PersonaStatus =
-  | { identity: string; running: true; status: DaemonStatus }
-  | { identity: string; running: false; problem: Problem }
 
 export function registerStatus(program: Command, cli: Cli): void {
   const command = program
@@ -52,13 +49,17 @@ export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {
   )
 }
 
-/** The configured ones and those that a daemon was ever started for. */
+/** The configured ones and those whose daemon runs, or was killed and left its pid. */
 export function personasOfHome(invocation: Invocation): string[] {
   const { tenant_id, personas } = invocation.config()
   const run = path.join(invocation.home.root, 'run', tenant_id)
   const found = fs.existsSync(run) ? fs.readdirSync(run) : []
-  const names = found.filter((name) => Identity.safeParse(name).success)
+  const names = found.filter((name) => Identity.safeParse(name).success && hasTraces(invocation.paths(name)))
   return [...new Set([...Object.keys(personas), ...names])].sort()
+}
+
+function hasTraces({ daemon_pid, control_socket }: PersonaPaths): boolean {
+  return fs.existsSync(daemon_pid) || fs.existsSync(control_socket)
 }
 
 function describeAll(found: readonly PersonaStatus[], { colors }: Cli): string {

@@ -102,7 +102,7 @@ async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopReque
     out.note(`did not stop in time and had to be killed: ${killed.join(', ')}`)
     cli.exitWith(EXIT.failed)
   } else {
-    out.note(left > 0 && ours.length === 0 ? 'left everything running' : 'all stopped')
+    out.note(left > 0 && ours.length === 0 && !hub.ours ? 'left everything running' : 'all stopped')
   }
 }
 

@@ -2,6 +2,7 @@
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { DaemonStatus } from '../../contracts/control.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { timestamp } from '../../ports/clock.ts'
 import { VERSION } from '../../system/version.ts'
 import type { Invocation } from '../cli.ts'
 import { withBells, type Bell } from './bells.ts'
@@ -14,14 +15,16 @@ export interface Watch {
 
 export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
   let bells: Bell[] = []
-  let since = 0
+  // What rang before is history; it would be told as if it happened now.
+  const began = timestamp(invocation.cli.clock)
+  let since: number | string = began
   let hub_pid: number | null = null
 
   const lookAtHub = async (): Promise<number | null> => {
     const hub = invocation.hub()
     const { pid } = fleet.hub()
-    // A restarted hub counts its events from the beginning.
-    if (pid !== hub_pid) since = 0
+    // A restarted hub may count its events anew.
+    if (pid !== hub_pid) since = began
     hub_pid = pid
     const { uptime_s } = await hub.health()
     for (;;) {

@@ -245,11 +245,13 @@ describe('the end of a persona', () => {
 })
 
 describe('status', () => {
-  test('of all shows the configured and those that ever ran, also those that do not answer', async () => {
+  test('of all shows the configured and those that left traces, also those that do not answer', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  bob: {surface: mcp}\n')
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada', { pending_count: 4 }))
     fs.mkdirSync(pathsOf(home, 'old').run_dir, { recursive: true })
+    fs.writeFileSync(pathsOf(home, 'old').daemon_pid, '1')
+    fs.mkdirSync(pathsOf(home, 'removed').run_dir, { recursive: true })
     const turnbell = testCli({ home })
     expect(await turnbell.run('status')).toBe(0)
     expect(turnbell.stdout()).toMatch(

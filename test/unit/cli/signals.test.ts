@@ -110,6 +110,7 @@ describe('pending', () => {
       token: `${String(identity)}/${String(kind)}`,
       expires_in: 3600,
     }),
+    'personas.get': ({ identity }) => ({ identity }),
     'signals.pending': () => drained,
     'signals.release': () => ({ released: [], unknown: [] }),
   })
@@ -118,11 +119,23 @@ describe('pending', () => {
   test('drains as the agent and confirms once stdout has it', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
     expect(await turnbell.run('pending', '--persona', 'ada', '--limit', '5')).toBe(0)
-    expect(turnbell.hubCalls.slice(1)).toEqual([
+    expect(turnbell.hubCalls.slice(2)).toEqual([
       { what: 'signals.pending', params: { limit: 5, peek: false }, token: 'ada/agent' },
       { what: 'signals.pending', params: { confirm: DRAIN_ID, peek: true, limit: 1 }, token: 'ada/agent' },
     ])
     expect(turnbell.stdout()).toMatch(/review from bob[^]*"branch": "main"[^]*2 more signals wait/)
+  })
+
+  test('for a persona that nobody knows is refused, and makes none', async () => {
+    const unknown = () => {
+      throw new TurnbellError('target_unknown', { detail: 'There is no persona nobody.' })
+    }
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      hub: { ...hub(drained), 'personas.get': unknown },
+    })
+    expect(await turnbell.run('pending', '--persona', 'nobody')).toBe(2)
+    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['personas.get'])
   })
 
   test('is a session of its own each time, so that none confirms what another could not show', async () => {
@@ -145,19 +158,24 @@ describe('pending', () => {
     const turnbell = testCli({ home, hub: hub(drained), overrides: { stdout: gone } })
     expect(await turnbell.run('pending', '--persona', 'ada')).toBe(1)
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
+      'personas.get',
       '/auth/token',
       'signals.pending',
       'signals.release',
     ])
-    expect(turnbell.hubCalls[2]?.params).toEqual({ signal_ids: [SIGNAL.signal_id] })
+    expect(turnbell.hubCalls[3]?.params).toEqual({ signal_ids: [SIGNAL.signal_id] })
     expect(turnbell.stderr()).toBe('')
   })
 
   test('only looks with --peek', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, drain_id: null }) })
     await turnbell.run('pending', '--persona', 'ada', '--peek', '--json')
-    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['/auth/token', 'signals.pending'])
-    expect(turnbell.hubCalls[1]?.params).toEqual({ limit: 20, peek: true })
+    expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
+      'personas.get',
+      '/auth/token',
+      'signals.pending',
+    ])
+    expect(turnbell.hubCalls[2]?.params).toEqual({ limit: 20, peek: true })
     expect(turnbell.json<{ remaining: number }>().remaining).toBe(2)
   })
 

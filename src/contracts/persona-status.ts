@@ -1,0 +1,12 @@
+/** What `turnbell status --json` prints without a name: one entry for every persona of the home. */
+import { z } from 'zod'
+import { DaemonStatus } from './control.ts'
+import { Problem } from './errors.ts'
+import { Identity } from './ids.ts'
+
+export const PersonaStatus = z.discriminatedUnion('running', [
+  z.object({ identity: Identity, running: z.literal(true), status: DaemonStatus }),
+  z.object({ identity: Identity, running: z.literal(false), problem: Problem }),
+])
+export type PersonaStatus = z.infer<typeof PersonaStatus>
+export const PersonaStatusList = z.array(PersonaStatus)
