@@ -12,7 +12,7 @@ import {
   type Entry,
 } from '../../src/storage/file/entries.ts'
 import { lineHolds, sealedLine, sealLine, SEAL_BYTES } from '../../src/storage/file/line.ts'
-import { createHeaderReader, isSignalLine, timeAt } from '../../src/storage/file/signal-header.ts'
+import { createHeaderReader, isSignalLine, TimeReader } from '../../src/storage/file/signal-header.ts'
 import { textOf, wordsOf } from '../../src/storage/file/ulid-words.ts'
 
 const ulid = fc.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
@@ -197,18 +197,30 @@ describe('the short forms', () => {
   })
 
   test('a time is read as Date reads it, and nothing else is a time', () => {
+    const times = new TimeReader()
+    const read = (text: string) => {
+      const bytes = Buffer.from(`##${text}`)
+      return times.read(bytes, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 2)
+    }
     fc.assert(
-      fc.property(time, (time) => {
-        expect(timeAt(Buffer.from(time), 0)).toBe(Date.parse(time))
+      fc.property(time, fc.integer({ min: 0, max: 59_999 }), (time, later) => {
+        expect(read(time)).toBe(Date.parse(time))
+        const sameMinute = `${time.slice(0, 17)}${new Date(later).toISOString().slice(17)}`
+        expect(read(sameMinute)).toBe(Date.parse(sameMinute))
       }),
     )
     for (const text of [
       '2026-03-01T12:00:00.00xZ',
-      '2026-03-01 12:00:00.000Z',
+      '2026-03-01T12:00:0x.000Z',
+      '2026-03-01T12:00:00.000z',
+      '2026-03-01T12:00.00.000Z',
+      '2026-13-01T12:00:00.000Z',
+      '2026-03-01T1x:00:00.000Z',
       '2026-03-01T12:00:00+01:00',
+      '2026-03-01T12:00:00.000',
       '',
     ]) {
-      expect(timeAt(Buffer.from(text.padEnd(24)), 0)).toBeNaN()
+      expect(read(text)).toBeNaN()
     }
   })
 })

@@ -6,18 +6,31 @@
 import { emptyHead, PAYLOAD_MEMBER, type SignalHead } from './entries.ts'
 import { wordsAt, wordsOf } from './ulid-words.ts'
 
-const bytesOf = (text: string) => new Uint8Array(Buffer.from(text))
-const OPENING = bytesOf('{"kind":"signal"')
-const SEQ = bytesOf(',"seq":')
-const SIGNAL_ID = bytesOf(',"signal_id":"')
-const CREATED_AT = bytesOf('","created_at":"')
-const EXPIRES_AT = bytesOf('","expires_at":"')
-const PRIORITY = bytesOf('","priority":')
-const TO = bytesOf(',"to":"')
-const FROM = bytesOf('","from":"')
-const INTENT = bytesOf('","intent":"')
-const ORIGIN = bytesOf('","origin":"')
-const END_OF_HEADER = bytesOf(`"${PAYLOAD_MEMBER}`)
+/** Text that is compared four bytes at a time; the last four may overlap those before. */
+interface Literal {
+  length: number
+  words: Uint32Array
+}
+
+function literal(text: string): Literal {
+  const bytes = Buffer.from(text)
+  const words: number[] = []
+  for (let at = 0; at + 4 <= bytes.length; at += 4) words.push(bytes.readUInt32LE(at))
+  words.push(bytes.readUInt32LE(bytes.length - 4))
+  return { length: bytes.length, words: Uint32Array.from(words) }
+}
+
+const OPENING = Buffer.from('{"kind":"signal"')
+const SEQ = literal(',"seq":')
+const SIGNAL_ID = literal(',"signal_id":"')
+const CREATED_AT = literal('","created_at":"')
+const EXPIRES_AT = literal('","expires_at":"')
+const PRIORITY = literal('","priority":')
+const TO = literal(',"to":"')
+const FROM = literal('","from":"')
+const INTENT = literal('","intent":"')
+const ORIGIN = literal('","origin":"')
+const END_OF_HEADER = literal(`"${PAYLOAD_MEMBER}`)
 const PAYLOAD = Buffer.from(PAYLOAD_MEMBER)
 const QUOTE = 34
 const BACKSLASH = 92
@@ -25,14 +38,16 @@ const DIGIT_0 = 48
 const DIGIT_9 = 57
 const ULID_BYTES = 26
 const TIME_BYTES = 24
-/** Where a time has its punctuation, and which: pairs of offset and byte. */
-const TIME_MARKS = new Uint8Array([4, 45, 7, 45, 10, 84, 13, 58, 16, 58, 19, 46, 23, 90])
 /** Direct-mapped: the same few names come again and again. */
 const WORDS_REMEMBERED = 1024
 
 /** Whether the line that starts here is a signal's. */
 export function isSignalLine(buffer: Buffer, start: number): boolean {
-  return matches(buffer, start, OPENING)
+  // From the end: how they begin is what all lines have in common.
+  for (let at = OPENING.length - 1; at >= 0; at -= 1) {
+    if (buffer[start + at] !== OPENING[at]) return false
+  }
+  return true
 }
 
 /**
@@ -42,10 +57,77 @@ export function isSignalLine(buffer: Buffer, start: number): boolean {
 export function createHeaderReader(): (buffer: Buffer, start: number, end: number) => SignalHead {
   const head = emptyHead()
   const words = new WordReader()
+  const created = new TimeReader()
+  const expires = new TimeReader()
+  let viewed: Buffer | null = null
+  let view: DataView = new DataView(new ArrayBuffer(0))
+
+  /** False for a line that is not exactly as `signalText` writes one without optional members. */
+  const fillQuickly = (buffer: Buffer, start: number): boolean => {
+    let at = start + OPENING.length
+    if (!stands(view, at, SEQ)) return false
+    at += SEQ.length
+    let seq = 0
+    let byte = buffer[at] as number
+    while (byte >= DIGIT_0 && byte <= DIGIT_9) {
+      seq = seq * 10 + byte - DIGIT_0
+      byte = buffer[++at] as number
+    }
+    if (!stands(view, at, SIGNAL_ID)) return false
+    at += SIGNAL_ID.length
+    if (!wordsAt(buffer, at, head.id)) return false
+    at += ULID_BYTES
+    if (!stands(view, at, CREATED_AT)) return false
+    at += CREATED_AT.length
+    const created_ms = created.read(buffer, view, at)
+    at += TIME_BYTES
+    if (!stands(view, at, EXPIRES_AT)) return false
+    at += EXPIRES_AT.length
+    const expires_ms = expires.read(buffer, view, at)
+    at += TIME_BYTES
+    if (Number.isNaN(created_ms) || Number.isNaN(expires_ms) || !stands(view, at, PRIORITY)) return false
+    at += PRIORITY.length
+    const priority = (buffer[at] as number) - DIGIT_0
+    if (priority < 0 || priority > 9 || !stands(view, at + 1, TO)) return false
+    const to = words.read(buffer, at + 1 + TO.length)
+    if (words.end === -1 || !stands(view, words.end, FROM)) return false
+    const from = words.read(buffer, words.end + FROM.length)
+    if (words.end === -1 || !stands(view, words.end, INTENT)) return false
+    const intent = words.read(buffer, words.end + INTENT.length)
+    if (words.end === -1 || !stands(view, words.end, ORIGIN)) return false
+    words.read(buffer, words.end + ORIGIN.length)
+    if (words.end === -1 || !stands(view, words.end, END_OF_HEADER)) return false
+    head.seq = seq
+    head.created_ms = created_ms
+    head.expires_ms = expires_ms
+    head.priority = priority
+    head.to = to
+    head.from = from
+    head.intent = intent
+    head.to_session = undefined
+    head.in_reply_to = undefined
+    head.idempotency_key = undefined
+    head.left = 0
+    return true
+  }
+
   return (buffer, start, end) => {
-    if (!fillQuickly(head, buffer, start, words)) fillFromJson(head, buffer, start, end)
+    if (buffer !== viewed) {
+      viewed = buffer
+      view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
+    }
+    if (!fillQuickly(buffer, start)) fillFromJson(head, buffer, start, end)
     return head
   }
+}
+
+function stands(view: DataView, start: number, { length, words }: Literal): boolean {
+  if (start + length > view.byteLength) return false
+  const last = words.length - 1
+  for (let word = 0; word < last; word += 1) {
+    if (view.getUint32(start + 4 * word, true) !== words[word]) return false
+  }
+  return view.getUint32(start + length - 4, true) === words[last]
 }
 
 /** Reads plain ASCII up to the next quote. */
@@ -72,55 +154,6 @@ class WordReader {
     if (known !== undefined && spells(buffer, start, at, known)) return known
     return (this.remembered[slot] = buffer.toString('latin1', start, at))
   }
-}
-
-/** False for a line that is not exactly as `signalText` writes one without optional members. */
-function fillQuickly(head: SignalHead, buffer: Buffer, start: number, words: WordReader): boolean {
-  let at = start + OPENING.length
-  if (!matches(buffer, at, SEQ)) return false
-  at += SEQ.length
-  let seq = 0
-  let byte = buffer[at] as number
-  while (byte >= DIGIT_0 && byte <= DIGIT_9) {
-    seq = seq * 10 + byte - DIGIT_0
-    byte = buffer[++at] as number
-  }
-  if (!matches(buffer, at, SIGNAL_ID)) return false
-  at += SIGNAL_ID.length
-  if (!wordsAt(buffer, at, head.id)) return false
-  at += ULID_BYTES
-  if (!matches(buffer, at, CREATED_AT)) return false
-  at += CREATED_AT.length
-  const created_ms = timeAt(buffer, at)
-  at += TIME_BYTES
-  if (!matches(buffer, at, EXPIRES_AT)) return false
-  at += EXPIRES_AT.length
-  const expires_ms = timeAt(buffer, at)
-  at += TIME_BYTES
-  if (Number.isNaN(created_ms) || Number.isNaN(expires_ms) || !matches(buffer, at, PRIORITY)) return false
-  at += PRIORITY.length
-  const priority = (buffer[at] as number) - DIGIT_0
-  if (priority < 0 || priority > 9 || !matches(buffer, at + 1, TO)) return false
-  const to = words.read(buffer, at + 1 + TO.length)
-  if (words.end === -1 || !matches(buffer, words.end, FROM)) return false
-  const from = words.read(buffer, words.end + FROM.length)
-  if (words.end === -1 || !matches(buffer, words.end, INTENT)) return false
-  const intent = words.read(buffer, words.end + INTENT.length)
-  if (words.end === -1 || !matches(buffer, words.end, ORIGIN)) return false
-  words.read(buffer, words.end + ORIGIN.length)
-  if (words.end === -1 || !matches(buffer, words.end, END_OF_HEADER)) return false
-  head.seq = seq
-  head.created_ms = created_ms
-  head.expires_ms = expires_ms
-  head.priority = priority
-  head.to = to
-  head.from = from
-  head.intent = intent
-  head.to_session = undefined
-  head.in_reply_to = undefined
-  head.idempotency_key = undefined
-  head.left = 0
-  return true
 }
 
 interface JsonHead extends Omit<SignalHead, 'id' | 'created_ms' | 'expires_ms'> {
@@ -150,14 +183,6 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   head.left = json.left ?? 0
 }
 
-/** From the end: what two members have in common is how they begin. */
-function matches(buffer: Buffer, start: number, literal: Uint8Array): boolean {
-  for (let at = literal.length - 1; at >= 0; at -= 1) {
-    if (buffer[start + at] !== literal[at]) return false
-  }
-  return true
-}
-
 function spells(buffer: Buffer, start: number, end: number, word: string): boolean {
   if (word.length !== end - start) return false
   for (let at = 0; at < word.length; at += 1) {
@@ -166,46 +191,37 @@ function spells(buffer: Buffer, start: number, end: number, word: string): boole
   return true
 }
 
-const DAY_MS = 86_400_000
-const DAY_BYTES = 10
+/** As far as the minute, `2026-01-31T23:59`; neighbouring lines are mostly of one minute. */
+const MINUTE_BYTES = 16
+const COLON = 58
+const DOT = 46
+const ZULU = 90
 
-/** `2026-01-31T23:59:59.999Z` in milliseconds; NaN for anything else. */
-export function timeAt(buffer: Buffer, start: number): number {
-  for (let mark = 0; mark < TIME_MARKS.length; mark += 2) {
-    if (buffer[start + (TIME_MARKS[mark] as number)] !== TIME_MARKS[mark + 1]) return Number.NaN
+/** Reads times of the form `2026-01-31T23:59:59.999Z`. Remembers the last minute. */
+export class TimeReader {
+  private readonly minute = new Uint32Array(MINUTE_BYTES / 4)
+  private minute_ms = Number.NaN
+
+  /** In milliseconds; NaN for anything else. `view` is a view of the same bytes. */
+  read(buffer: Buffer, view: DataView, start: number): number {
+    if (start + TIME_BYTES > view.byteLength) return Number.NaN
+    for (let word = 0; word < MINUTE_BYTES / 4; word += 1) {
+      if (view.getUint32(start + 4 * word, true) === this.minute[word]) continue
+      this.minute_ms = Date.parse(`${buffer.toString('latin1', start, start + MINUTE_BYTES)}:00.000Z`)
+      for (let all = 0; all < MINUTE_BYTES / 4; all += 1) {
+        this.minute[all] = view.getUint32(start + 4 * all, true)
+      }
+      break
+    }
+    const at = start + MINUTE_BYTES
+    if (buffer[at] !== COLON || buffer[at + 3] !== DOT || buffer[at + 7] !== ZULU) return Number.NaN
+    return this.minute_ms + digits(buffer, at + 1, 2) * 1000 + digits(buffer, at + 4, 3)
   }
-  return (
-    dayAt(buffer, start) * DAY_MS +
-    numberAt(buffer, start + 11, 2) * 3_600_000 +
-    numberAt(buffer, start + 14, 2) * 60_000 +
-    numberAt(buffer, start + 17, 2) * 1000 +
-    numberAt(buffer, start + 20, 3)
-  )
 }
 
-const known_day = new Uint8Array(DAY_BYTES)
-let known_day_number = Number.NaN
-
-/** Days since 1970. Neighbouring lines are mostly of one day. Source: Howard Hinnant, days_from_civil. */
-function dayAt(buffer: Buffer, start: number): number {
-  let same = true
-  for (let at = DAY_BYTES - 1; at >= 0 && same; at -= 1) same = buffer[start + at] === known_day[at]
-  if (same) return known_day_number
-  const month = numberAt(buffer, start + 5, 2)
-  const year = numberAt(buffer, start, 4) - (month <= 2 ? 1 : 0)
-  const era = Math.floor(year / 400)
-  const year_of_era = year - era * 400
-  const day = numberAt(buffer, start + 8, 2)
-  const day_of_year = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1
-  const leap_days = Math.floor(year_of_era / 4) - Math.floor(year_of_era / 100)
-  known_day_number = era * 146_097 + year_of_era * 365 + leap_days + day_of_year - 719_468
-  for (let at = 0; at < DAY_BYTES; at += 1) known_day[at] = buffer[start + at] as number
-  return known_day_number
-}
-
-function numberAt(buffer: Buffer, start: number, length: number): number {
+function digits(buffer: Buffer, start: number, count: number): number {
   let value = 0
-  for (let at = start; at < start + length; at += 1) {
+  for (let at = start; at < start + count; at += 1) {
     const digit = (buffer[at] as number) - DIGIT_0
     if (!(digit >= 0 && digit <= 9)) return Number.NaN
     value = value * 10 + digit

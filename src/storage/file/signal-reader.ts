@@ -7,7 +7,7 @@ import type { Drained, SignalQuery } from '../../ports/signal-store.ts'
 import { viewOf } from '../signal-view.ts'
 import { PAYLOAD_MEMBER, signalOf } from './entries.ts'
 import { TAIL_BYTES } from './line.ts'
-import { FLAG, PAGE_ROWS, STATUS, type Column, type Row } from './rows.ts'
+import { FLAG, PAGE_ROWS, STATUS, type Page, type Row } from './rows.ts'
 import { textHash, type Location, type SignalIndex } from './signal-index.ts'
 
 const PAYLOAD = Buffer.from(PAYLOAD_MEMBER)
@@ -91,15 +91,14 @@ export class SignalReader {
   async query(query: SignalQuery, clock: Pick<Clock, 'soon'>): Promise<SignalView[]> {
     const found: SignalView[] = []
     const { rows } = this.index
-    const matches = this.filter(query)
+    const candidates = this.candidates(query)
     let pages = 0
     for (let number = rows.pages.length - 1; number >= 0 && found.length < query.limit; number -= 1) {
       const page = rows.pages[number]
       if (page === undefined || (query.before_seq !== undefined && page.seq_base >= query.before_seq))
         continue
-      for (let row = Math.min((number + 1) * PAGE_ROWS, rows.end) - 1; row >= number * PAGE_ROWS; row -= 1) {
-        if (!matches(row)) continue
-        const view = this.view(row)
+      for (const slot of candidates(page, Math.min(PAGE_ROWS, rows.end - number * PAGE_ROWS))) {
+        const view = this.view(number * PAGE_ROWS + slot)
         if (query.in_reply_to !== undefined && view.in_reply_to !== query.in_reply_to) continue
         found.push(view)
         if (found.length === query.limit) break
@@ -110,31 +109,24 @@ export class SignalReader {
     return found
   }
 
-  /** By what the index knows; of `in_reply_to` that is only a hash. */
-  private filter({
-    to,
-    from,
-    status,
-    in_reply_to,
-    before_seq = Infinity,
-  }: SignalQuery): (row: Row) => boolean {
-    const { rows, identities } = this.index
+  /** Slots of a page, last first, that match by what the index knows; of `in_reply_to` that is only a hash. */
+  private candidates({ to, from, status, in_reply_to, before_seq = Infinity }: SignalQuery) {
+    const { identities } = this.index
     const to_number = to === undefined ? null : identities.find(to)
     const from_number = from === undefined ? null : identities.find(from)
     const reply_hash = in_reply_to === undefined ? null : textHash(in_reply_to)
-    const reply: Column = 'reply_hash'
-    return (row) => {
-      const page = rows.page(row)
-      const slot = rows.slot(row)
-      const name = STATUS_NAMES[page.status[slot] as number]
-      return (
-        name !== undefined &&
-        (to_number === null || page.to[slot] === to_number) &&
-        (from_number === null || page.from[slot] === from_number) &&
-        (status === undefined || status.includes(name)) &&
-        (reply_hash === null || rows.get(row, reply) === reply_hash) &&
-        rows.seq(row) < before_seq
-      )
+    const wanted = Object.values(STATUS).map((code) => {
+      const name = STATUS_NAMES[code]
+      return name !== undefined && (status === undefined || status.includes(name))
+    })
+    return function* (page: Page, slots: number): Generator<number> {
+      for (let slot = slots - 1; slot >= 0; slot -= 1) {
+        if (to_number !== null && page.to[slot] !== to_number) continue
+        if (from_number !== null && page.from[slot] !== from_number) continue
+        if (wanted[page.status[slot] as number] !== true) continue
+        if (reply_hash !== null && page.columns.reply_hash?.[slot] !== reply_hash) continue
+        if (page.seq_base + (page.seqs[slot] as number) < before_seq) yield slot
+      }
     }
   }
 
