@@ -21,12 +21,20 @@ import {
 } from '@modelcontextprotocol/server'
 import { authInfoOf, type McpPeer } from './peer.ts'
 
+interface OpenRequest {
+  /** The client's own. */
+  id: RequestId
+  /** Its answer will not be part of what is written. */
+  drop: () => void
+  peer: McpPeer
+}
+
 interface Exchange {
   response: ServerResponse
   headers: Record<string, string>
   batch: boolean
-  /** Inner ids that have no answer yet, with the client's own. */
-  open: Map<number, RequestId>
+  /** Inner ids that have no answer yet. */
+  open: Map<number, OpenRequest>
   answers: JSONRPCMessage[]
 }
 
@@ -74,10 +82,10 @@ export async function createExchanges(
   const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
     const inner_id = Number(message.id)
     const exchange = byInnerId.get(inner_id)
-    const id = exchange?.open.get(inner_id)
-    if (exchange === undefined || id === undefined) return
+    const request = exchange?.open.get(inner_id)
+    if (exchange === undefined || request === undefined) return
     exchange.open.delete(inner_id)
-    exchange.answers.push({ ...message, id })
+    exchange.answers.push({ ...message, id: request.id })
     if (exchange.open.size === 0) write(exchange)
     forget(inner_id)
   }
@@ -88,28 +96,29 @@ export async function createExchanges(
       const inside = messages.map((message): JSONRPCMessage => {
         if (!isJSONRPCRequest(message)) return message
         const inner_id = ++last_id
-        exchange.open.set(inner_id, message.id)
+        exchange.open.set(inner_id, openRequest(message.id, peer))
         byInnerId.set(inner_id, exchange)
         if (session_id !== undefined) cancellable.set(keyOf(session_id, message.id), inner_id)
         return { ...message, id: inner_id }
       })
       const ids = [...exchange.open]
       response.once('close', () => {
-        for (const [inner_id, id] of ids) {
+        for (const [inner_id, { id }] of ids) {
           forget(inner_id)
           if (session_id === undefined) continue
           const key = keyOf(session_id, id)
           if (cancellable.get(key) === inner_id) cancellable.delete(key)
         }
       })
-      const extra = {
-        authInfo: authInfoOf(peer),
+      const peers = new Map([...exchange.open].map(([inner_id, request]) => [inner_id, request.peer]))
+      const extraFor = (message: JSONRPCMessage) => ({
+        authInfo: authInfoOf((isJSONRPCRequest(message) && peers.get(Number(message.id))) || peer),
         ...(classification === undefined ? {} : { classification }),
-      }
+      })
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
           cancel(message, session_id)
-        else transport.onmessage?.(message, extra)
+        else transport.onmessage?.(message, extraFor(message))
       }
       if (ids.length === 0) response.writeHead(202, headers).end()
     },
@@ -120,8 +129,9 @@ export async function createExchanges(
   }
 
   /**
-   * The specification wants no answer to a cancelled request, and a POST that never ends helps nobody: the
-   * connection is closed, so that whatever it was about to carry counts as not delivered.
+   * The specification wants no answer to a cancelled request, and a POST that never ends helps nobody. The
+   * rest of its batch is answered as ever; without a rest the connection is closed. Either way what the
+   * cancelled request was about to carry counts as not delivered.
    */
   function cancel(message: JSONRPCMessage, session_id: string | undefined): void {
     const named = (message as { params?: { requestId?: RequestId } }).params?.requestId
@@ -134,8 +144,23 @@ export async function createExchanges(
       method: 'notifications/cancelled',
       params: { requestId: inner_id },
     })
-    if (exchange !== undefined && exchange.open.size === 1) exchange.response.destroy()
+    const request = exchange?.open.get(inner_id)
+    if (exchange === undefined || request === undefined) return
+    request.drop()
+    exchange.open.delete(inner_id)
+    if (exchange.open.size === 0) {
+      if (exchange.answers.length > 0) write(exchange)
+      else exchange.response.destroy()
+    }
+    forget(inner_id)
   }
+}
+
+/** A cancelled request's answer is broken even where the response that it shares is written. */
+function openRequest(id: RequestId, peer: McpPeer): OpenRequest {
+  let drop: () => void = () => undefined
+  const dropped = new Promise<'broken'>((resolve) => (drop = () => resolve('broken')))
+  return { id, drop, peer: { ...peer, answered: Promise.race([dropped, peer.answered]) } }
 }
 
 function write({ response, headers, batch, answers }: Exchange): void {

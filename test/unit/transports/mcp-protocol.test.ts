@@ -12,6 +12,8 @@ let hub: SmallHub
 let cancelled: Promise<'written' | 'broken'>
 let entered: () => void
 let open: () => void
+/** How the answer to each held call fared, in the order of the calls. */
+let fates: Promise<'written' | 'broken'>[] = []
 
 const holding = defineFacade({
   name: 'holding',
@@ -29,6 +31,7 @@ const holding = defineFacade({
       allow: ['agent'],
       handle: async (_, { answered }) => {
         cancelled = answered
+        fates.push(answered)
         const opened = new Promise<void>((resolve) => (open = resolve))
         entered()
         await opened
@@ -178,6 +181,36 @@ describe('a session of the 2025 era', () => {
     await inside
     await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c1' } }, headers)
     await failed
+    expect(await cancelled).toBe('broken')
+    open()
+  })
+
+  test('cancels calls in a batch: the rest is answered, and only the rest counts as delivered', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const hold = (id: string) => rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, id)
+    const cancel = (requestId: string) =>
+      post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }, headers)
+    fates = []
+    const opens: (() => void)[] = []
+    entered = () => opens.push(open)
+    const call = post([hold('b1'), rpc('ping', {}, 'b2'), hold('b3')], headers)
+    await eventually('both are held', () => opens.length === 2)
+    await cancel('b1')
+    opens[1]?.()
+    const answers = (await call).body as unknown as { id: unknown }[]
+    expect(answers.map(({ id }) => id).sort()).toEqual(['b2', 'b3'])
+    expect(await Promise.all(fates)).toEqual(['broken', 'written'])
+    opens[0]?.()
+  })
+
+  test('is answered at once what a batch has, when the last open call of it is cancelled', async () => {
+    const headers = { 'mcp-session-id': await session() }
+    const inside = new Promise<void>((resolve) => (entered = resolve))
+    const hold = rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'b4')
+    const call = post([rpc('ping', {}, 'b5'), hold], headers)
+    await inside
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'b4' } }, headers)
+    expect((await call).body).toEqual([{ jsonrpc: '2.0', id: 'b5', result: {} }])
     expect(await cancelled).toBe('broken')
     open()
   })
