@@ -116,6 +116,14 @@ export const LIMITS = {
 
   // Daemon
   pending_index_max: 1_000,
+  /** The interval of heartbeats is the hub's to choose, but never below this. */
+  heartbeat_interval_min_ms: 1_000,
+  /** What a hub may answer to a request for a token. */
+  token_answer_bytes_max: 64 * 1024,
+  /** A link that was closed is cut off when the hub has not closed it too by then. */
+  link_close_grace_ms: 500,
+  /** Bells lost in a row after which delivery counts as degraded. */
+  lost_rings_max: 3,
   /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */
   peek_limit_max: 1_000,
   reconnect_min_ms: 500,
@@ -183,7 +191,7 @@ export const LIMITS = {
   /** A stream of changes that ended is opened again after this long, growing to the maximum. */
   bridge_listen_min_ms: 200,
   bridge_listen_max_ms: 10_000,
-  /** A token is renewed when this share of its life is over. */
+  /** A token is renewed when this share of its life is over, so that a hub away for minutes costs nothing. */
   token_renew_ratio: 0.8,
   /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */
   bridge_confirms_max: 256,

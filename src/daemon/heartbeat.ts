@@ -4,6 +4,7 @@
  */
 import type { MetricsSet } from '../contracts/metrics.ts'
 import type { SurfaceFacts } from '../contracts/registry.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { HubLink } from '../ports/hub-link.ts'
 
@@ -26,8 +27,6 @@ export interface Heartbeat {
   /** Monotonic milliseconds of the last one the hub accepted. */
   lastAccepted(): number | null
 }
-
-const INTERVAL_MIN_MS = 1_000
 
 export function createHeartbeat({ clock, link, facts, metrics, onFailed }: HeartbeatOptions): Heartbeat {
   let timer: Timer | null = null
@@ -60,7 +59,7 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
       stop()
       unanswered = 0
       // The interval is the hub's to choose, but not so that we would flood it.
-      timer = clock.every(Math.max(interval_ms, INTERVAL_MIN_MS), tick)
+      timer = clock.every(Math.max(interval_ms, LIMITS.heartbeat_interval_min_ms), tick)
       beat('facts and metrics')
     },
     stop,

@@ -87,9 +87,6 @@ export interface History {
   named: readonly string[]
 }
 
-/** Bells lost in a row after which delivery counts as degraded. */
-export const LOST_RINGS_MAX = 3
-
 export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
   return {
     rules,
@@ -126,7 +123,7 @@ export function factsOf({ surface }: History): SurfaceFacts {
 }
 
 export function deliveryOf({ surface, ignored, lost_rings, bell }: History): 'ok' | 'degraded' {
-  const unheard = ignored || lost_rings >= LOST_RINGS_MAX || bell?.outcome === 'failed'
+  const unheard = ignored || lost_rings >= LIMITS.lost_rings_max || bell?.outcome === 'failed'
   return !surface.attached || unheard ? 'degraded' : 'ok'
 }
 

@@ -40,9 +40,6 @@ export function createHubLink(options: HubLinkOptions): HubLink {
   }
 }
 
-/** How long the other side may take to answer our goodbye. */
-const CLOSE_GRACE_MS = 500
-
 interface Attempt {
   send(frame: ClientFrame): boolean
   close(): void
@@ -181,7 +178,7 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
       for (const timer of timers.splice(0)) timer.cancel()
       if (!welcomed) return socket?.terminate()
       socket?.close(1000, 'bye')
-      clock.after(CLOSE_GRACE_MS, () => socket?.terminate())
+      clock.after(LIMITS.link_close_grace_ms, () => socket?.terminate())
     },
   }
 }

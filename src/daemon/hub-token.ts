@@ -30,9 +30,6 @@ export interface TokenSource {
   renewIn(): number | null
 }
 
-/** Renewed once this share of its life is over, so that a hub away for minutes costs nothing. */
-const RENEW_AT = 0.8
-
 export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const { clock } = options
   let held: { token: string; renew_at: number; expires_at: number } | null =
@@ -50,7 +47,11 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     }
     const { token, expires_in } = await requestToken(options, bearer)
     const now = clock.now()
-    held = { token, expires_at: now + expires_in * 1000, renew_at: now + expires_in * 1000 * RENEW_AT }
+    held = {
+      token,
+      expires_at: now + expires_in * 1000,
+      renew_at: now + expires_in * 1000 * LIMITS.token_renew_ratio,
+    }
     return token
   }
 
@@ -88,7 +89,7 @@ function fromText(token: string, now: number): { token: string; renew_at: number
     throw new TurnbellError('token_invalid', { detail: 'the given token is not one of ours' })
   }
   const expires_at = parsed.data.exp * 1000
-  return { token, expires_at, renew_at: now + (expires_at - now) * RENEW_AT }
+  return { token, expires_at, renew_at: now + (expires_at - now) * LIMITS.token_renew_ratio }
 }
 
 async function requestToken(options: TokenSourceOptions, bearer: string): Promise<TokenAnswer> {
@@ -108,8 +109,6 @@ async function requestToken(options: TokenSourceOptions, bearer: string): Promis
   throw new TurnbellError('hub_unreachable', { detail: `the hub answered ${status} to /auth/token` })
 }
 
-const ANSWER_BYTES_MAX = 64 * 1024
-
 // `fetch` would do, but loading it costs an idle daemon several megabytes for one request an hour.
 function post(url: string, bearer: string, body: object): Promise<{ status: number; text: string }> {
   const { request } = url.startsWith('https:') ? https : http
@@ -125,7 +124,7 @@ function post(url: string, bearer: string, body: object): Promise<{ status: numb
         answer.setEncoding('utf8')
         answer.on('data', (chunk: string) => {
           text += chunk
-          if (text.length > ANSWER_BYTES_MAX) answer.destroy(new Error('the answer is too long'))
+          if (text.length > LIMITS.token_answer_bytes_max) answer.destroy(new Error('the answer is too long'))
         })
         answer.on('error', failed)
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))

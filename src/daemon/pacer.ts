@@ -6,7 +6,8 @@
  */
 import type { DoorbellReason } from '../contracts/doorbell.ts'
 import type { PendingEntry } from '../contracts/frames.ts'
-import { LOST_RINGS_MAX, type Bell, type History } from './history.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Bell, History } from './history.ts'
 import { hasRingable, isLoud } from './pending-index.ts'
 
 export type Decision =
@@ -29,14 +30,14 @@ export function decide(history: History, now: number): Decision {
   const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')
   if (!reachable) return { kind: 'wait', for: 'boundary' }
   return (
-    hold(history, now) ??
+    patience(history, now) ??
     rest(history, now) ??
     oneForThisTurn(history, now) ?? { kind: 'ring', reason: reasonOf(history) }
   )
 }
 
 /** A backlog waits for activity, but a surface that stays idle is not left asleep for ever. */
-function hold({ hold, manual, surface, rules }: History, now: number): Decision | null {
+function patience({ hold, manual, surface, rules }: History, now: number): Decision | null {
   if (hold === null || manual) return null
   const until = Math.max(hold.since, surface.idle_since ?? hold.since) + rules.reconnect_patience_ms
   return now < until ? { kind: 'wait', for: 'patience', until } : null
@@ -140,7 +141,7 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
     },
     fresh: false,
     rerings: again ? history.rerings + 1 : history.rerings,
-    lost_rings: lost ? Math.min(history.lost_rings + 1, LOST_RINGS_MAX * 10) : history.lost_rings,
+    lost_rings: lost ? Math.min(history.lost_rings + 1, LIMITS.lost_rings_max * 10) : history.lost_rings,
     hold: null,
     after_hold: false,
     manual: false,
