@@ -2,6 +2,7 @@
 import { ensureOwnPersona, requireAgent, sessionOf } from './callers.ts'
 import { defang, defangText } from './defang.ts'
 import type { Leases } from './leases.ts'
+import { expireOverdue } from './sweep.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
@@ -32,6 +33,7 @@ export async function drain(
   const except = otherSessions(needs, identity, session_id)
 
   if (input.confirm !== undefined) await leases.confirm(identity, input.confirm)
+  await expireOverdue(needs)
   if (input.peek) {
     const signals = withinBudget(
       (await store.look(identity, input.limit, except)).map(present),

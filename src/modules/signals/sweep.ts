@@ -9,18 +9,23 @@ export interface Sweeper {
   sweep(): Promise<void>
 }
 
+/** What nobody took in time is not handed out any more; a drain asks for this before it takes. */
+export async function expireOverdue({ store, clock, events }: SignalNeeds): Promise<void> {
+  const expired = await store.expire(timestamp(clock))
+  for (const [to, signals] of groupBy(expired, (signal) => signal.to)) {
+    const signal_ids = signals.map((signal) => signal.signal_id)
+    events.expired({ to, signal_ids, pending_count: store.pendingCount(to) })
+  }
+}
+
 export function createSweeper(needs: SignalNeeds, leases: Leases): Sweeper {
-  const { store, clock, events } = needs
+  const { store, clock } = needs
   let running: Promise<void> | null = null
   let compacted_at = clock.monotonic()
 
   const once = async () => {
     const now = timestamp(clock)
-    const expired = await store.expire(now)
-    for (const [to, signals] of groupBy(expired, (signal) => signal.to)) {
-      const signal_ids = signals.map((signal) => signal.signal_id)
-      events.expired({ to, signal_ids, pending_count: store.pendingCount(to) })
-    }
+    await expireOverdue(needs)
     await leases.sweep()
     if (clock.monotonic() - compacted_at < LIMITS.compaction_interval_ms) return
     compacted_at = clock.monotonic()

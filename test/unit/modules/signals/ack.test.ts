@@ -242,6 +242,15 @@ describe('expiry', () => {
     expect((await world.store.read(short.signal_id))?.status).toBe('expired')
   })
 
+  test('needs no sweep: what is over is neither shown nor handed out', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', ttl_s: 1 })
+    await world.clock.advance(1_000)
+    expect((await world.drain(BOB, { peek: true })).signals).toEqual([])
+    expect((await world.drain(BOB)).signals).toEqual([])
+    expect((await world.store.read(signal_id))?.status).toBe('expired')
+  })
+
   test('leaves alone what was drained in time', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob', ttl_s: 10 })
