@@ -33,8 +33,11 @@ export async function drain(
   const except = otherSessions(needs, identity, session_id)
 
   if (input.confirm !== undefined) await leases.confirm(identity, input.confirm)
-  await expireOverdue(needs)
+  // Takes effect at the call; awaited with the drain, so that a session lost meanwhile finds its lease.
+  const expired = expireOverdue(needs)
+  expired.catch(() => {})
   if (input.peek) {
+    await expired
     const signals = withinBudget(
       (await store.look(identity, input.limit, except)).map(present),
       input.max_tokens,
@@ -58,7 +61,7 @@ export async function drain(
       bytes_max: LIMITS.drain_bytes_max,
       except_sessions: except,
     })
-    ;[drained] = await Promise.all([taken, confirmed])
+    ;[drained] = await Promise.all([taken, confirmed, expired])
   } catch (error) {
     // Nothing was handed out. Where the store cannot even take it back, its next opening does.
     await leases.takeBack(lease).catch(() => undefined)

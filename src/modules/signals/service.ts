@@ -7,7 +7,7 @@ import { inbox, read } from './look.ts'
 import type { SignalNeeds, SignalParts } from './needs.ts'
 import { release, replay } from './put-back.ts'
 import { createSender } from './send.ts'
-import { createSweeper, expireOverdue } from './sweep.ts'
+import { createSweeper } from './sweep.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Identity, Json, SessionId, SignalId } from '../../contracts/ids.ts'
 import type {
@@ -115,11 +115,7 @@ export function createSignals(needs: SignalNeeds): SignalModule {
     session_id === undefined ? [] : otherSessions(parts, identity, session_id)
 
   return {
-    async start() {
-      const former = await leases.start()
-      await expireOverdue(needs)
-      return former
-    },
+    start: () => leases.start(),
     send: (caller, input) => sender.send(caller, input),
     broadcast: (caller, input) => broadcast(parts, sender, caller, input),
     drain: (caller, input, answered) => drain(parts, leases, caller, input, answered),
