@@ -21,30 +21,49 @@ export interface StdioLines extends Transport {
 }
 
 export function stdioLines(input: Readable, output: Writable): StdioLines {
-  let rest = ''
+  /** The beginning of a line whose end has not come yet. */
+  let parts: string[] = []
+  let length = 0
+  let too_long = false
   let closed = false
 
-  const onData = (chunk: Buffer | string) => {
-    rest += chunk.toString()
-    const lines = rest.split('\n')
-    rest = lines.pop() as string
-    if (rest.length > STDIO_DEFAULT_MAX_BUFFER_SIZE) {
-      transport.onerror?.(new Error('a message is longer than this transport takes'))
-      return close()
-    }
-    for (const line of lines) {
-      if (line.trim() === '') continue
-      let message: JSONRPCMessage
-      try {
-        message = deserializeMessage(line)
-      } catch (error) {
-        transport.onerror?.(error as Error)
-        continue
-      }
-      transport.onreceived?.(message)
-      transport.onmessage?.(message)
+  const onData = (text: string) => {
+    const [end = '', ...lines] = text.split('\n')
+    keep(end)
+    for (const begin of lines) {
+      const line = parts.join('')
+      const whole = !too_long
+      parts = []
+      length = 0
+      too_long = false
+      if (whole) onLine(line)
+      keep(begin)
     }
   }
+
+  /** What is too long is passed over: a client that pastes a book must not lose its tools. */
+  function keep(part: string): void {
+    length += part.length
+    if (length <= STDIO_DEFAULT_MAX_BUFFER_SIZE) parts.push(part)
+    else if (!too_long) {
+      too_long = true
+      transport.onerror?.(new Error('a message is longer than this transport takes; it is passed over'))
+    }
+  }
+
+  function onLine(line: string): void {
+    if (closed || line.trim() === '') return
+    let message: JSONRPCMessage
+    try {
+      message = deserializeMessage(line)
+    } catch (error) {
+      transport.onerror?.(error as Error)
+      return
+    }
+    transport.onreceived?.(message)
+    transport.onmessage?.(message)
+  }
+
   const onEnd = () => close()
   const onError = (error: Error) => {
     transport.onerror?.(error)

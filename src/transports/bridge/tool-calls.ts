@@ -76,7 +76,9 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       if (takes) await drains.settled()
       const { args, repeatable } = sayable(call, options.ids)
       const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-      const ask = () => upstream.request('tools/call', params, { repeatable, abort: call.signal })
+      // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
+      const how = { repeatable, abort: call.signal, carry_through: takes }
+      const ask = () => upstream.request('tools/call', params, how)
       const result = await ask().catch(async (error: unknown) => {
         if (!(takes && error instanceof AnswerLost)) throw error
         // The hub may believe that we have what it drained, and the next drain would make that final.

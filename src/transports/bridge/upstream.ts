@@ -54,7 +54,10 @@ export class RpcFailure extends Error {
 export interface RequestOptions {
   /** Saying it twice does no harm. */
   repeatable: boolean
+  /** Ends the waiting, and a request under way too. */
   abort?: AbortSignal
+  /** A request that is under way is carried through although it was aborted: its answer says what to undo. */
+  carry_through?: boolean
   /** How long to wait for a hub that is away. */
   wait_ms?: number
 }
@@ -152,17 +155,19 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   }
 
   return {
-    async request(method, params, { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms }) {
+    async request(method, params, { repeatable, abort, carry_through, wait_ms = LIMITS.bridge_wait_ms }) {
+      const under_way = carry_through === true ? undefined : abort
       const began = clock.monotonic()
       let delay_ms: number = LIMITS.bridge_retry_min_ms
       let renewed = false
       for (;;) {
+        abort?.throwIfAborted()
         try {
-          const result = await attempt(method, params, abort)
+          const result = await attempt(method, params, under_way)
           reached = true
           return result
         } catch (error) {
-          if (abort?.aborted === true) throw error
+          if (under_way?.aborted === true) throw error
           const refused = error instanceof TurnbellError ? error.code : null
           if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
             token = null

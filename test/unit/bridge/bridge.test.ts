@@ -154,6 +154,33 @@ test('a drain that the client gave up goes back', async () => {
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
+test('a drain that the client gave up before the answer came goes back too', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  let arrived!: () => void
+  const asked = new Promise<void>((resolve) => (arrived = resolve))
+  let pass!: () => void
+  const gate = new Promise<void>((resolve) => (pass = resolve))
+  const proxy = await holdingProxy(
+    hub,
+    (body) => body.includes('signals_pending') && !body.includes('confirm'),
+    arrived,
+    gate,
+  )
+  const client = await connect(proxy)
+  const abort = new AbortController()
+  const given_up = client
+    .call('signals_pending', {}, { abort: abort.signal })
+    .catch((error: unknown) => error)
+  await asked
+  expect(await statusOf(hub, signal_id)).toBe('acked')
+  abort.abort()
+  await given_up
+  pass()
+  await eventually('it waits again', async () => (await statusOf(hub, signal_id)) === 'pending')
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
 test('a hub that comes back at another address is found by the call that waits for it', async () => {
   const first = await startSmallHub()
   await first.personas.add({ identity: 'ada', surface: 'mcp' })
@@ -217,43 +244,63 @@ test('starts a hub where none runs, once', async () => {
   expect(starts).toBe(1)
 })
 
-/** Passes everything on; what the hub answered to the n-th MCP call is thrown away with the connection. */
-async function breakingProxy(hub: SmallHub, breaks: (body: string) => boolean) {
-  let broken = 0
+/** Passes everything on to the hub; `answer` decides what becomes of each answer. */
+async function proxyOf(hub: SmallHub, answer: (body: string, send: () => void, cut: () => void) => void) {
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString()
       const { host: _, ...headers } = request.headers
-      const onward = http.request(
-        `${hub.url}${request.url}`,
-        { method: request.method ?? 'GET', headers },
-        (answer) => {
-          const parts: Buffer[] = []
-          answer.on('data', (part: Buffer) => parts.push(part))
-          answer.on('end', () => {
-            if (broken === 0 && breaks(body)) {
-              broken += 1
-              response.destroy()
-            } else {
-              response.writeHead(answer.statusCode ?? 500, answer.headers).end(Buffer.concat(parts))
-            }
-          })
-        },
-      )
-      onward.end(body)
+      const onward = { method: request.method ?? 'GET', headers }
+      const asked = http.request(`${hub.url}${request.url}`, onward, (answered) => {
+        const parts: Buffer[] = []
+        answered.on('data', (part: Buffer) => parts.push(part))
+        answered.on('end', () => {
+          const send = () =>
+            response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
+          answer(body, send, () => response.destroy())
+        })
+      })
+      asked.end(body)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   open.push({
-    close: () => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve()))),
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
   })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    operator: hub.operator,
-    broken: () => broken,
-  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, operator: hub.operator }
+}
+
+/** The first answer to such a call is thrown away with its connection. */
+async function breakingProxy(hub: SmallHub, breaks: (body: string) => boolean) {
+  let broken = 0
+  const proxy = await proxyOf(hub, (body, send, cut) => {
+    if (broken > 0 || !breaks(body)) return send()
+    broken += 1
+    cut()
+  })
+  return { ...proxy, broken: () => broken }
+}
+
+/** The first answer to such a call is held back until the gate opens. */
+function holdingProxy(
+  hub: SmallHub,
+  holds: (body: string) => boolean,
+  held: () => void,
+  gate: Promise<void>,
+) {
+  let holding = 0
+  return proxyOf(hub, (body, send) => {
+    if (holding > 0 || !holds(body)) return send()
+    holding += 1
+    held()
+    void gate.then(send)
+  })
 }
 
 test('a send whose answer was lost is said again and stored once', async () => {

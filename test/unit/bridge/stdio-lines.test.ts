@@ -1,0 +1,124 @@
+/** The bridge's end of a client's pipe. */
+import { PassThrough, Writable } from 'node:stream'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type JSONRPCMessage, STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server'
+import { stdioLines, type StdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
+import { atRest } from '../../support/fake-clock.ts'
+
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' } as const
+const line = (message: object) => `${JSON.stringify(message)}\n`
+
+let input: PassThrough
+let received: JSONRPCMessage[]
+let errors: string[]
+let ended: number
+let lines: StdioLines
+
+async function begin(output: Writable = new PassThrough()): Promise<void> {
+  lines = stdioLines(input, output)
+  lines.onmessage = (message) => received.push(message)
+  lines.onerror = (error) => errors.push(error.message)
+  lines.onended = () => (ended += 1)
+  await lines.start()
+}
+
+beforeEach(async () => {
+  input = new PassThrough()
+  received = []
+  errors = []
+  ended = 0
+  await begin()
+})
+
+describe('what comes in', () => {
+  test('is read line by line, whatever the chunks', async () => {
+    const text = line(PING) + line({ ...PING, id: 2, params: { text: 'ünïcödé …' } })
+    for (const byte of Buffer.from(text)) input.write(Buffer.from([byte]))
+    await atRest()
+    expect(received).toHaveLength(2)
+    expect(received[1]).toMatchObject({ id: 2, params: { text: 'ünïcödé …' } })
+  })
+
+  test('is heard before the SDK has it', async () => {
+    const order: string[] = []
+    lines.onreceived = () => order.push('heard')
+    lines.onmessage = () => order.push('taken')
+    input.write(line(PING))
+    await atRest()
+    expect(order).toEqual(['heard', 'taken'])
+  })
+
+  test.each(['not json', '[]', '{}', '{"jsonrpc":"1.0","id":1,"method":"x"}', '"x"'])(
+    'is passed over where it is no message: %s',
+    async (garbage) => {
+      input.write(`${garbage}\n\n${line(PING)}`)
+      await atRest()
+      expect(errors).toHaveLength(1)
+      expect(received).toHaveLength(1)
+    },
+  )
+
+  test('is passed over where it is too long, and what follows is read', async () => {
+    const piece = 'x'.repeat(1024 * 1024)
+    for (let sent = 0; sent <= STDIO_DEFAULT_MAX_BUFFER_SIZE; sent += piece.length) input.write(piece)
+    input.write(`\n${line(PING)}`)
+    await atRest()
+    expect(errors).toHaveLength(1)
+    expect(received).toEqual([PING])
+    expect(ended).toBe(0)
+  })
+
+  test('ends with the pipe, once', async () => {
+    input.end(JSON.stringify(PING))
+    await atRest()
+    expect(ended).toBe(1)
+    expect(received).toEqual([])
+    await expect(lines.send(PING)).rejects.toThrow('gone')
+  })
+})
+
+describe('what goes out', () => {
+  test('counts as written once the pipe has taken it', async () => {
+    let take: (() => void) | null = null
+    await begin(
+      new Writable({
+        write(_chunk, _encoding, done) {
+          take = done
+        },
+      }),
+    )
+    const written: (string | number)[] = []
+    lines.onwritten = (id) => written.push(id)
+    const sending = lines.send({ jsonrpc: '2.0', id: 7, result: {} })
+    await atRest()
+    expect(written).toEqual([])
+    take!()
+    await sending
+    expect(written).toEqual([7])
+  })
+
+  test('is told of as written for answers only', async () => {
+    const written: (string | number)[] = []
+    lines.onwritten = (id) => written.push(id)
+    await lines.send(PING)
+    await lines.send({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    await lines.send({ jsonrpc: '2.0', id: 8, error: { code: -1, message: 'no' } })
+    expect(written).toEqual([8])
+  })
+
+  test('to a client that is gone is no answer that was written', async () => {
+    const written: (string | number)[] = []
+    await begin(
+      new Writable({
+        write(_chunk, _encoding, done) {
+          done(new Error('EPIPE'))
+        },
+      }),
+    )
+    lines.onwritten = (id) => written.push(id)
+    await expect(lines.send({ jsonrpc: '2.0', id: 9, result: {} })).rejects.toThrow('EPIPE')
+    expect(written).toEqual([])
+    await atRest()
+    expect(ended).toBe(1)
+  })
+})
