@@ -137,9 +137,10 @@ export class Rows {
 
   /** A fresh row with nothing in it but its seq. */
   add(seq: number): Row {
-    // A seq that runs past what its page can count begins a new page.
+    // A seq that its page cannot count begins a new page.
     const current = this.pages[this.end >>> PAGE_BITS]
-    if (current !== undefined && seq - current.seq_base > 0xffffffff) {
+    const after = current === undefined ? 0 : seq - current.seq_base
+    if (after < 0 || after > 0xffffffff) {
       this.end = ((this.end >>> PAGE_BITS) + 1) << PAGE_BITS
     }
     const row = this.end

@@ -1,26 +1,10 @@
-/**
- * The signal store of a hub's home: a journal on disk and an index of it in memory. A call decides on
- * the index, writes down what it decided, applies that, and answers once it is synced. So the order of
- * calls, the order of lines and the order of changes are one.
- */
+/** The signal store of a hub's home: opens the journal, brings the index up to it, puts the parts together. */
 import path from 'node:path'
 import type { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Signal } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Drained, Released, SignalStore } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
 import { systemDisk, type Disk } from './disk.ts'
-import {
-  emptyHead,
-  entryText,
-  fillHead,
-  signalText,
-  type ChangeEntry,
-  type ReleaseEntry,
-  type SignalHead,
-} from './entries.ts'
 import { raiseEpoch } from './epoch.ts'
 import { Journal, type JournalEnd } from './journal.ts'
 import { KeyBook } from './key-book.ts'
@@ -28,10 +12,9 @@ import { LineReader } from './line-reader.ts'
 import { MarkBook } from './mark-book.ts'
 import { Maintenance } from './maintenance.ts'
 import { checkedSegments, checkLines, replayJournal, type CutNotice } from './recovery.ts'
-import { FLAG, STATUS, type Row } from './rows.ts'
 import type { SegmentFile } from './segments.ts'
+import { createSignalCalls, type FileSignalStore } from './signal-calls.ts'
 import { SignalIndex } from './signal-index.ts'
-import { SignalReader } from './signal-reader.ts'
 import { loadSnapshot } from './snapshot.ts'
 
 export interface FileSignalStoreOptions {
@@ -48,17 +31,10 @@ export interface FileSignalStoreOptions {
   onFatal?: (error: TurnbellError) => void
 }
 
-export interface FileSignalStore extends SignalStore {
-  /** Ends writing at once, leaving the files alone: they are another's now. */
-  fence(error: TurnbellError): void
-}
-
 /** Before the first segment. */
 const NOWHERE: JournalEnd = { segment: 0, bytes: 0 }
 /** A guess at what a signal takes in the journal, all that happens to it included. */
 const LINE_BYTES = 600
-/** One line names at most this many signals. */
-const IDS_A_LINE = 1000
 
 /**
  * Opens the journal, fencing off whoever had it before. The caller holds the directory's lock.
@@ -116,285 +92,11 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
     await maintenance.close(clean)
     lines.close()
   }
-  return createStore({ index, journal, marks, maintenance, clock, retention, close })
+  return createSignalCalls({ index, journal, marks, maintenance, clock, retention, close })
 }
 
 function bytesAfter(segments: readonly SegmentFile[], { segment, bytes }: JournalEnd): number {
   return segments
     .filter((one) => one.segment >= segment)
     .reduce((sum, one) => sum + one.bytes - (one.segment === segment ? bytes : 0), 0)
-}
-
-interface Parts {
-  index: SignalIndex
-  journal: Journal
-  marks: MarkBook
-  maintenance: Maintenance
-  clock: Pick<Clock, 'now' | 'soon'>
-  retention: Retention
-  close: () => Promise<void>
-}
-
-function createStore(parts: Parts): FileSignalStore {
-  const { index, journal, marks, maintenance, clock, retention } = parts
-  const { rows } = index
-  const keys = new KeyBook(index, (at) => journal.readLine(at))
-  const reader = new SignalReader(index, (at) => journal.readLine(at))
-  const head = emptyHead()
-  let closed: Promise<void> | null = null
-
-  /** Writes a change down and makes it. Answers what has to be awaited before anybody is told. */
-  const change = (entry: ChangeEntry): Promise<void> => {
-    journal.begin()
-    index.apply(entry, journal.add(entryText(entry)))
-    return journal.committed()
-  }
-
-  const findKey = (from: Identity, key: string | undefined): Row =>
-    key === undefined ? -1 : keys.find(from, key)
-  /** Whether this row, found by its key, still answers for it. */
-  const answers = (row: Row, now_ms: number): boolean =>
-    row !== -1 &&
-    now_ms - (rows.page(row).created_ms[rows.slot(row)] as number) < retention.idempotency_window_ms
-
-  /** The caller has begun the group. Nothing here can fail: the line is on its way. */
-  const store = (text: string, head: SignalHead, same_key: Row): void => {
-    const at = journal.add(text)
-    const row = index.addSignal(head, at.segment, at.offset, at.length)
-    if (head.idempotency_key !== undefined) keys.note(row, head.from, head.idempotency_key, same_key)
-  }
-
-  /** Everything that can go wrong with a signal goes wrong here, before its group is begun. */
-  const prepare = (into: SignalHead, signal: Signal, seq: Seq, left: number): string => {
-    fillHead(into, signal, seq)
-    if (index.findAny(signal.signal_id) !== -1)
-      throw new Error(`signal ${signal.signal_id} is stored already`)
-    return signalText(signal, seq, left)
-  }
-
-  const choose = (identity: Identity, limit: number, except: readonly SessionId[] = []): Row[] => {
-    const chosen: Row[] = []
-    const left_out = new Set(except.map((session) => index.sessions.find(session) + 1))
-    index.pending.visit(index.identities.find(identity), (row) => {
-      if (chosen.length >= limit) return false
-      const to_session = left_out.size === 0 ? 0 : rows.get(row, 'to_session')
-      if (to_session === 0 || !left_out.has(to_session)) chosen.push(row)
-      return true
-    })
-    return chosen
-  }
-
-  const giveBack = async (leased: Row[], how: Pick<ReleaseEntry, 'for_good'>): Promise<Released[]> => {
-    if (leased.length === 0) return []
-    const released = leased.map((row): Released => {
-      const deliveries = rows.page(row).deliveries[rows.slot(row)] as number
-      return {
-        signal_id: rows.idText(row),
-        to: index.to(row),
-        status: deliveries > retention.deliveries_max ? 'dead' : 'pending',
-      }
-    })
-    const ids = (status: Released['status']) =>
-      released.filter((one) => one.status === status).map((one) => one.signal_id)
-    await change({ kind: 'release', pending: ids('pending'), dead: ids('dead'), ...how })
-    return released
-  }
-
-  return {
-    async append(signal) {
-      journal.checkAlive()
-      const same_key = findKey(signal.from, signal.idempotency_key)
-      if (answers(same_key, Date.parse(signal.created_at))) {
-        const first = { seq: rows.seq(same_key), signal_id: rows.idText(same_key), repeated: true }
-        await journal.committed()
-        return first
-      }
-      const seq = index.last_seq + 1
-      const text = prepare(head, signal, seq, 0)
-      journal.begin()
-      store(text, head, same_key)
-      await journal.committed()
-      return { seq, signal_id: signal.signal_id, repeated: false }
-    },
-    async appendAll(signals) {
-      journal.checkAlive()
-      const seqs: Seq[] = []
-      const fresh: { signal: Signal; seq: Seq; same_key: Row }[] = []
-      const keysHere = new Map<string, Seq>()
-      for (const signal of signals) {
-        const { from, idempotency_key: key } = signal
-        const same_key = findKey(from, key)
-        const known = answers(same_key, Date.parse(signal.created_at))
-        const here = key === undefined ? undefined : keysHere.get(`${from} ${key}`)
-        let seq = known ? rows.seq(same_key) : here
-        if (seq === undefined) {
-          seq = index.last_seq + fresh.length + 1
-          fresh.push({ signal, seq, same_key })
-          if (key !== undefined) keysHere.set(`${from} ${key}`, seq)
-        }
-        seqs.push(seq)
-      }
-      const prepared = fresh.map(({ signal, seq, same_key }, place) => {
-        const head = emptyHead()
-        return { head, same_key, text: prepare(head, signal, seq, fresh.length - 1 - place) }
-      })
-      if (prepared.length > 0) journal.begin()
-      for (const { text, head, same_key } of prepared) store(text, head, same_key)
-      await journal.committed()
-      return seqs
-    },
-    recall(from, idempotency_key) {
-      const row = findKey(from, idempotency_key)
-      if (!answers(row, clock.now()) || !journal.isDurable(index.location(row))) return null
-      return { seq: rows.seq(row), signal_id: rows.idText(row) }
-    },
-
-    peek: (identity, limit, except) => choose(identity, limit, except).map((row) => reader.pendingEntry(row)),
-    pendingCount(identity, except = []) {
-      const persona = index.identities.find(identity)
-      if (except.length === 0 || index.pending.addressed(persona) === 0) return index.pending.count(persona)
-      return choose(identity, Infinity, except).length
-    },
-    look: async (identity, limit, except) =>
-      choose(identity, limit, except).map((row) => reader.handOut(row)),
-
-    async drain(identity, { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions }) {
-      journal.checkAlive()
-      let bytes = 0
-      const drained: Drained[] = []
-      // Bodies are read before anything is leased: one that cannot be read must not be handed out.
-      for (const row of choose(identity, limit, except_sessions)) {
-        const { line, payload_bytes } = reader.body(row)
-        bytes += payload_bytes
-        if (drained.length > 0 && bytes > bytes_max) break
-        drained.push(reader.handOut(row, line))
-      }
-      if (drained.length === 0) return []
-      const signal_ids = drained.map(({ signal }) => signal.signal_id)
-      await change({ kind: 'lease', drain_id, session_id, identity, at: now, signal_ids })
-      return drained
-    },
-    async confirm(drain_id, now) {
-      journal.checkAlive()
-      const signal_ids = [...(index.leases.find(drain_id)?.rows ?? [])].map((row) => rows.idText(row))
-      if (signal_ids.length === 0) return []
-      await change({ kind: 'confirm', drain_id, at: now, signal_ids })
-      return signal_ids
-    },
-    async release(drain_id) {
-      journal.checkAlive()
-      const leased = [...(index.leases.find(drain_id)?.rows ?? [])]
-      return giveBack(
-        leased.filter((row) => rows.has(row, FLAG.held)),
-        {},
-      )
-    },
-    async releaseSignals(identity, signal_ids) {
-      journal.checkAlive()
-      const leased = new Set(signal_ids.map((signal_id) => index.find(signal_id)))
-      leased.delete(-1)
-      return giveBack(
-        [...leased].filter((row) => index.to(row) === identity && rows.has(row, FLAG.held)),
-        { for_good: true },
-      )
-    },
-    leases: () =>
-      [...index.leases.all()].flatMap(({ drain_id, session_id, persona, rows: under }) => {
-        const held = [...under].filter((row) => rows.has(row, FLAG.held))
-        if (held.length === 0) return []
-        const identity = index.identities.name(persona)
-        return [{ drain_id, session_id, identity, signal_ids: held.map((row) => rows.idText(row)) }]
-      }),
-
-    async complete(identity, signal_ids, result, now) {
-      journal.checkAlive()
-      const completed = new Set<SignalId>()
-      const outcome = { already: [] as SignalId[], unknown: [] as SignalId[] }
-      for (const signal_id of signal_ids) {
-        const row = index.find(signal_id)
-        if (row === -1 || index.to(row) !== identity) outcome.unknown.push(signal_id)
-        else if (rows.status(row) === STATUS.completed || completed.has(signal_id)) {
-          outcome.already.push(signal_id)
-        } else completed.add(signal_id)
-      }
-      if (completed.size === 0) await journal.committed()
-      else {
-        await change({
-          kind: 'complete',
-          at: now,
-          signal_ids: [...completed],
-          ...(result === undefined ? {} : { result }),
-        })
-      }
-      return { completed: [...completed], ...outcome }
-    },
-    async expire(now) {
-      journal.checkAlive()
-      const over = index
-        .overdue(Date.parse(now))
-        .map((row) => ({ signal_id: rows.idText(row), to: index.to(row) }))
-      const settled: Promise<void>[] = []
-      for (let at = 0; at < over.length; at += IDS_A_LINE) {
-        const signal_ids = over.slice(at, at + IDS_A_LINE).map(({ signal_id }) => signal_id)
-        settled.push(change({ kind: 'expire', at: now, signal_ids }))
-      }
-      await Promise.all(settled)
-      return over
-    },
-    async replay(signal_ids, expires_at) {
-      journal.checkAlive()
-      const replayed = new Set<SignalId>()
-      const unknown: SignalId[] = []
-      for (const signal_id of signal_ids) {
-        const row = index.find(signal_id)
-        if (row === -1) unknown.push(signal_id)
-        else if (rows.status(row) !== STATUS.pending && !rows.has(row, FLAG.held)) replayed.add(signal_id)
-      }
-      if (replayed.size > 0) {
-        // Written after the replay, a stage of the former life would be read back as one of the new.
-        marks.writeTo(journal)
-        await change({ kind: 'replay', expires_at, signal_ids: [...replayed] })
-      }
-      return { replayed: [...replayed], unknown }
-    },
-    mark(signal_ids, stage, at) {
-      if (journal.refusal === null) marks.note(signal_ids, stage, at, journal)
-    },
-
-    async read(signal_id) {
-      const row = index.find(signal_id)
-      return row === -1 ? null : reader.view(row)
-    },
-    query: (query) => reader.query(query, clock),
-    depths: () =>
-      new Map(
-        [...index.pending.counts()].map(([persona, { count }]) => [index.identities.name(persona), count]),
-      ),
-
-    async compact(now) {
-      journal.checkAlive()
-      const finished_before = Date.parse(now) - retention.finished_retention_ms
-      const created_before = Date.parse(now) - retention.idempotency_window_ms
-      const forgotten = index.forgettable(finished_before, created_before)
-      if (forgotten > 0) {
-        await change({
-          kind: 'forget',
-          finished_before: new Date(finished_before).toISOString(),
-          created_before: new Date(created_before).toISOString(),
-        })
-      }
-      await maintenance.compact()
-      return { forgotten }
-    },
-    health: () => ({
-      writable: journal.refusal === null,
-      reason: journal.refusal?.detail ?? null,
-      signals: index.count,
-      pending: index.pending.total,
-      last_seq: index.last_seq,
-      last_signal_id: index.last_signal_id,
-    }),
-    close: () => (closed ??= parts.close()),
-    fence: (error) => journal.die(error),
-  }
 }
