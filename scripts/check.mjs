@@ -15,13 +15,16 @@ const STEPS = [
     '--cache-location',
     'node_modules/.cache/eslint/',
   ],
-  ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'dot'],
+  ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'default'],
   ['types', 'tsc', '-p', '.'],
   ['format', 'prettier', '--check', '--log-level', 'warn', '--cache', '.'],
   ['boundaries', 'depcruise', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
   ['generated', process.execPath, 'scripts/generate.mjs', '--check'],
   ['dead code', 'knip', '--no-progress'],
 ]
+
+/** The end of what a failed step printed; the beginning is what went well. */
+const OUTPUT_LINES_MAX = 120
 
 const queue = [...STEPS]
 const failed = []
@@ -41,6 +44,7 @@ function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command === process.execPath ? command : `node_modules/.bin/${command}`, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined },
     })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
@@ -50,5 +54,6 @@ function run(command, args) {
 }
 
 await Promise.all([worker(), worker()])
-for (const { name, output } of failed) console.log(`\n--- ${name}\n${output.trim()}`)
+for (const { name, output } of failed)
+  console.log(`\n--- ${name}\n${output.trim().split('\n').slice(-OUTPUT_LINES_MAX).join('\n')}`)
 process.exitCode = failed.length === 0 ? 0 : 1

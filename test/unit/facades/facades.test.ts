@@ -42,7 +42,7 @@ describe('every action', () => {
 
   test.each(all)('%s speaks snake_case', (_, { action }) => {
     const fields = [jsonSchema(action.input, 'input'), jsonSchema(action.output, 'output')].flatMap(
-      (schema) => Object.keys((schema['properties'] ?? {})),
+      (schema) => Object.keys(schema['properties'] ?? {}),
     )
     for (const field of fields) expect(field).toMatch(/^[a-z]+(_[a-z]+)*$/)
   })
