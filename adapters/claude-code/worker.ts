@@ -155,6 +155,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
   return {
     async answer(call) {
       if (call.name !== HOOK_TOOL) {
+        log.debug({ tool: call.name }, 'call')
         refuseSubagents(call)
         return null
       }

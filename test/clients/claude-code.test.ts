@@ -6,9 +6,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
+import { claudeProgram, openClaudeWorld, type ClaudeWorld, type Service } from '../support/claude-world.ts'
 import { expectOneBellPerTurn, figuresOf, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
 import type { Shown } from '../support/model-server.ts'
 
 const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
@@ -25,13 +26,14 @@ afterEach(async (context) => {
   }
 })
 
+interface Scene extends ClaudeWorld {
+  hub: Service
+  daemon: Service
+}
+
 /** A hub, a daemon, and a model that drains whenever a doorbell rings. */
-async function open(): Promise<
-  ClaudeWorld & { hub: Awaited<ReturnType<ClaudeWorld['startHub']>> } & {
-    daemon: Awaited<ReturnType<ClaudeWorld['startDaemon']>>
-  }
-> {
-  const world = await openClaudeWorld()
+async function open(daemon_settings?: ConfigInput['daemon']): Promise<Scene> {
+  const world = await openClaudeWorld(daemon_settings)
   worlds.push(world)
   world.model.always(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }] })
   const hub = await world.startHub()
@@ -61,6 +63,8 @@ function longTool(world: ClaudeWorld) {
   }
 }
 
+/** The process that wrote last. */
+const workerOf = (world: ClaudeWorld) => world.workerLog().at(-1)!.pid
 const bells = (world: ClaudeWorld) => turnsOf(world.model).flatMap((turn) => turn.bells)
 const asked = (world: ClaudeWorld, what: RegExp): Promise<Shown> =>
   eventually(
@@ -178,10 +182,92 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
   test('does not notice that its worker was killed', async () => {
     const world = await open()
     await begin(world)
-    const pid = world.workerLog()[0]!.pid
-    process.kill(pid, 'SIGKILL')
-    await eventually('another worker runs', () => world.workerLog().some((line) => line.pid !== pid))
+    const before = workerOf(world)
+    process.kill(before, 'SIGKILL')
+    await eventually('another worker runs', () => workerOf(world) !== before)
     await world.turnIs('idle')
+    await settled(world, [await world.send('one')])
+    expectOneBellPerTurn(world.model, ['one'])
+  })
+
+  test('is rung again when its worker was killed in the middle of a drain', async () => {
+    const world = await open()
+    await begin(world)
+    const before = workerOf(world)
+    let drain!: () => void
+    const after = new Promise<void>((resolve) => (drain = resolve))
+    world.model.next(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }], after })
+    const sent = await world.send('one')
+    await asked(world, /\(bell [0-9a-z]{8}\)/)
+    // The call gets as far as the worker; the hub does not answer it while it stands still.
+    world.hub.child.kill('SIGSTOP')
+    drain()
+    await eventually('the drain is under way', () =>
+      world.workerLog().some(({ tool }) => tool === 'signals_pending'),
+    )
+    process.kill(before, 'SIGKILL')
+    world.hub.child.kill('SIGCONT')
+    await settled(world, [sent])
+    expect(workerOf(world)).not.toBe(before)
+    const turns = turnsOf(world.model)
+    // The client waits for the lost call until its own time-out; the model hears of it and goes on.
+    expect(turns.map((turn) => turn.bells.length)).toEqual([1, 1])
+    expect(turns.map((turn) => turn.drained)).toEqual([[], ['one']])
+  })
+
+  test('is rung at the end of a turn in which its worker was killed', async () => {
+    const world = await open()
+    const session = await begin(world)
+    const tool = longTool(world)
+    world.model.next(/use your tool/, tool.reply)
+    session.say('use your tool')
+    await asked(world, /use your tool/)
+    await world.turnIs('busy')
+    const before = workerOf(world)
+    process.kill(before, 'SIGKILL')
+    await eventually('another worker runs', () => workerOf(world) !== before)
+    await world.turnIs('busy')
+    const sent = await world.send('one')
+    await eventually('the daemon knows of it', async () => (await world.status()).pending_count === 1)
+    expect(bells(world)).toEqual([])
+    tool.end()
+    await settled(world, [sent])
+    expectOneBellPerTurn(world.model, ['one'])
+  })
+
+  test('loses no doorbell to a Stop hook that the client gave up', async () => {
+    const world = await open({ bell_receipt_ms: 1_000 })
+    const session = await begin(world)
+    const tool = longTool(world)
+    world.model.next(/use your tool/, tool.reply)
+    session.say('use your tool')
+    await asked(world, /use your tool/)
+    await world.turnIs('busy')
+    const sent = await world.send('one')
+    await eventually('the daemon knows of it', async () => (await world.status()).pending_count === 1)
+    const worker = workerOf(world)
+    process.kill(worker, 'SIGSTOP')
+    tool.end()
+    await asked(world, /^ran$/m)
+    await eventually('the client stands at its prompt again', () => world.registry()?.status === 'idle')
+    process.kill(worker, 'SIGCONT')
+    await settled(world, [sent])
+    expectOneBellPerTurn(world.model, ['one'])
+  })
+
+  test('lets no model play the client: a forged turn event moves nothing', async () => {
+    const world = await open()
+    const session = await begin(world)
+    world.model.next(/pretend/, {
+      tools: [
+        { name: 'mcp__plugin_turnbell_hub__turn_event', input: { event: 'Stop', session_id: 'forged' } },
+      ],
+    })
+    const { session_id } = (await world.status()).surface
+    session.say('pretend')
+    await asked(world, /No such tool|refused|for the client itself/)
+    await world.turnIs('idle')
+    expect((await world.status()).surface.session_id).toBe(session_id)
     await settled(world, [await world.send('one')])
     expectOneBellPerTurn(world.model, ['one'])
   })

@@ -15,6 +15,7 @@ import { createModelServer, type ModelServer } from './model-server.ts'
 import { goOffline } from './offline.ts'
 import { BIN, cleanEnvironment } from './processes.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
 
@@ -47,6 +48,8 @@ export interface ClaudeWorld {
   terminal(args?: readonly string[]): Terminal
   /** `claude -p` with JSON lines in both directions. */
   headless(args?: readonly string[]): Headless
+  /** The client's own record of the session that is open, null where there is none. */
+  registry(): { status?: string } | null
   /** Lines the worker wrote into its log. */
   workerLog(): { msg: string; pid: number; [field: string]: unknown }[]
   /** What the worker wrote and what the model was shown, for a scene that failed. */
@@ -73,18 +76,20 @@ export function claudeProgram(): string {
   return program
 }
 
-export async function openClaudeWorld(): Promise<ClaudeWorld> {
+/** `daemon` overrides the daemon's settings, where a scene would wait long for the usual ones. */
+export async function openClaudeWorld(daemon: ConfigInput['daemon'] = {}): Promise<ClaudeWorld> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tbc-'))
   const at = (name: string) => path.join(directory, name)
   for (const name of ['user', 'project', 'tmp']) fs.mkdirSync(at(name))
   fs.mkdirSync(at('turnbell'), { mode: 0o700 })
   const project = fs.realpathSync(at('project'))
   seedClient(at('user'), project)
-  // YAML is a superset of JSON. A short patience, so that no scene waits five minutes.
+  // YAML is a superset of JSON.
   fs.writeFileSync(
     path.join(at('turnbell'), 'config.yaml'),
     JSON.stringify({
       log: { level: 'debug' },
+      daemon,
       clients: { claude_code: claudeProgram() },
       personas: { [PERSONA]: { surface: 'claude-code' } },
     }),
@@ -209,6 +214,14 @@ export async function openClaudeWorld(): Promise<ClaudeWorld> {
       const headless = talkTo(child)
       closers.push(() => headless.close())
       return headless
+    },
+    registry() {
+      const folder = path.join(at('user'), '.claude', 'sessions')
+      const [file] = fs.existsSync(folder)
+        ? fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
+        : []
+      if (file === undefined) return null
+      return JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')) as { status?: string }
     },
     workerLog() {
       const file = path.join(at('turnbell'), 'logs', `${PERSONA}.claude-code.log`)
