@@ -1,0 +1,92 @@
+/** What is written into a session's inbox socket, and what its silence means. */
+import net from 'node:net'
+import path from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { sessionInbox } from '../../../adapters/claude-code/inbox.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+const servers: net.Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+})
+
+/** A client that takes messages, and answers nothing. */
+async function client(onConnection: (socket: net.Socket) => void): Promise<string> {
+  const socket = path.join(temporaryHome(), 'inbox.sock')
+  const server = net.createServer(onConnection)
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(socket, resolve))
+  return socket
+}
+
+const inbox = (socket: string | undefined, token?: string, clock = systemClock) =>
+  sessionInbox({ socket, token, clock, log: silentLog })
+
+async function linesOf(post: (socket: string) => Promise<unknown>): Promise<Record<string, unknown>[]> {
+  let text = ''
+  let closed = false
+  const socket = await client((connection) => {
+    connection.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    connection.on('close', () => (closed = true))
+  })
+  await post(socket)
+  await eventually('the connection is closed', () => closed)
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+test('a bell is an auth line and one message of a user, then the connection ends', async () => {
+  const lines = await linesOf(async (socket) =>
+    expect(await inbox(socket, 'secret').post('ring')).toBe('sent'),
+  )
+  expect(lines).toEqual([
+    { type: 'auth', token: 'secret' },
+    {
+      type: 'user',
+      msgV: 1,
+      msg_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      priority: 'next',
+      message: { role: 'user', content: 'ring' },
+    },
+  ])
+})
+
+test('without a token there is no auth line', async () => {
+  const lines = await linesOf((socket) => inbox(socket).post('ring'))
+  expect(lines.map(({ type }) => type)).toEqual(['user'])
+})
+
+test('two bells are two messages', async () => {
+  const ids = new Set<unknown>()
+  for (const text of ['one', 'two']) {
+    const [line] = await linesOf((socket) => inbox(socket).post(text))
+    ids.add(line!['msg_id'])
+  }
+  expect(ids.size).toBe(2)
+})
+
+test.each([undefined, '/no/such/inbox.sock'])('an inbox at %s is unavailable', async (socket) => {
+  expect(await inbox(socket).post('ring')).toBe('unavailable')
+})
+
+test('a client that hangs up at once has taken it or not; it never throws', async () => {
+  const socket = await client((connection) => connection.destroy())
+  expect(['sent', 'failed']).toContain(await inbox(socket).post('ring'))
+})
+
+test('an inbox that takes nothing has failed after a while', async () => {
+  const clock = fakeClock()
+  const socket = await client((connection) => connection.pause())
+  // More than fits into the pipe, so that the write cannot end.
+  const posting = inbox(socket, undefined, clock).post('x'.repeat(64 * 1024 * 1024))
+  await clock.advance(LIMITS.inbox_answer_ms)
+  expect(await posting).toBe('failed')
+  expect(clock.armed()).toBe(0)
+})
