@@ -18,7 +18,7 @@ export async function main(argv: string[]): Promise<void> {
   // Without a listener a reader that goes away (`turnbell status | head -1`) would end us with a stack.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const here = path.dirname(fileURLToPath(import.meta.url))
-  const colors = pc.createColors(pc.isColorSupported && stdout.isTTY)
+  const colors = pc.createColors(pc.isColorSupported && stdout.isTTY === true)
   const ids = createIds(systemClock, systemRandom)
   const cli: Cli = {
     env,
