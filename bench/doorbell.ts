@@ -3,6 +3,7 @@ import type { DaemonStatus } from '../src/contracts/control.ts'
 import type { SignalView } from '../src/contracts/signal.ts'
 import { figure, interleave, median, percentile, short, type Figure } from './figures.ts'
 import { rawAppend } from './limits.ts'
+import { warmUp } from './load.ts'
 import {
   addPersonas,
   agentToken,
@@ -23,12 +24,9 @@ import { attachShim, control, type Bell } from './shim.ts'
 const ROUNDS = 7
 const BELLS = 120
 const WARM_UP_BELLS = 200
-/** Sends to somebody else before: a thousand bells alone are too few for the hub's code to be compiled. */
-const WARM_UP_MS = 1_500
 const RAW_MS = 300
 const BELL_MAX_MS = 5_000
 const PERSONA = 'listener'
-const OTHERS = ['other-1', 'other-2', 'other-3', 'other-4']
 const SESSION = 'listener-session'
 
 interface Rung {
@@ -83,13 +81,10 @@ export async function doorbell(): Promise<Figure[]> {
 
 /** A sender, a daemon and an attached shim on one hub. */
 async function startPath(sender: Remote<SenderHandlers>, hub: Hub): Promise<Path> {
-  await addPersonas(hub, [PERSONA, ...OTHERS])
-  const connect = async (identity: string, to: string[]) => {
-    const senders = [{ identity, token: await agentToken(hub, identity) }]
-    return (await sender.connect({ url: hub.url, senders, to })).group
-  }
-  await sender.run({ group: await connect('warm-up', OTHERS), ms: WARM_UP_MS })
-  const group = await connect('sender', [PERSONA])
+  await warmUp(sender, hub)
+  await addPersonas(hub, [PERSONA])
+  const senders = [{ identity: 'sender', token: await agentToken(hub, 'sender') }]
+  const { group } = await sender.connect({ url: hub.url, senders, to: [PERSONA] })
   const daemon = await startNode(daemonArgs(hub.home, PERSONA), { ready: /^turnbell daemon ready / })
   const sockets = socketsOf(hub.home, PERSONA)
   const shim = await attachShim(sockets.surface, SESSION)

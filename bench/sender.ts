@@ -20,7 +20,9 @@ export interface Connect {
 
 export interface Run {
   group: number
+  /** Ends after this long, or after so many sends of all its senders together. */
   ms: number
+  sends?: number
 }
 
 export interface RunResult {
@@ -121,8 +123,8 @@ function group(number: number): Sender[] {
   return senders
 }
 
-async function loop(sender: Sender, end: number, latencies: number[]): Promise<void> {
-  for (let started = micros(); started < end;) {
+async function loop(sender: Sender, end: number, sends: number, latencies: number[]): Promise<void> {
+  for (let started = micros(); started < end && latencies.length < sends;) {
     const text = await sender.send()
     const now = micros()
     latencies.push(now - started)
@@ -141,11 +143,12 @@ serve({
     return { group: groups.push(connected) - 1 }
   },
 
-  async run({ group: number, ms }) {
+  async run({ group: number, ms, sends = Infinity }) {
     const latencies: number[] = []
     const cpu = process.cpuUsage()
     const started = micros()
-    await Promise.all(group(number).map((sender) => loop(sender, started + ms * 1000, latencies)))
+    const end = started + ms * 1000
+    await Promise.all(group(number).map((sender) => loop(sender, end, sends, latencies)))
     const elapsed_us = micros() - started
     const { user, system } = process.cpuUsage(cpu)
     return {
