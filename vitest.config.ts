@@ -17,6 +17,7 @@ export default defineConfig({
           testTimeout: 20_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
           isolate: false,
+          maxWorkers: 2,
         },
       },
       {
