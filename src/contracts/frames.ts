@@ -149,4 +149,15 @@ export const HubFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('pong') }),
 ])
 export type HubFrame = z.infer<typeof HubFrame>
+
+/**
+ * The `event` frame that every daemon of a persona gets, subscribed or not, when signals left its queue
+ * without a drain: nobody took them, so they answer no bell.
+ */
+export const SignalsGone = z.object({
+  type: z.literal('event'),
+  event: z.enum(['signal.expired', 'signal.completed']),
+  data: z.object({ signal_ids: z.array(SignalId), pending_count: z.number().int() }),
+})
+export type SignalsGone = z.infer<typeof SignalsGone>
 export type HubFrameOf<T extends HubFrame['type']> = Extract<HubFrame, { type: T }>

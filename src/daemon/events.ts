@@ -22,6 +22,8 @@ export type DaemonEvent = { now: number } & (
   | { type: 'SIGNAL_PUSHED'; entry: PendingEntry; total: number }
   | { type: 'SIGNALS_DRAINED'; signal_ids: readonly string[]; session_id: string; total: number }
   | { type: 'SIGNALS_RELEASED'; signal_ids: readonly string[]; total: number }
+  /** They expired, or the operator finished them: nobody drained. */
+  | { type: 'SIGNALS_GONE'; signal_ids: readonly string[]; total: number }
   /** `request` names the answer that this report waits for. */
   | { type: 'SURFACE_REPORTED'; report: SurfaceReport; request: number }
   | { type: 'SURFACE_LOST' }

@@ -182,6 +182,12 @@ export function drainedElsewhere(history: History, signal_ids: readonly string[]
   return { ...history, ...NO_RECORD, pending: withDrained(history.pending, signal_ids, total) }
 }
 
+/** Left the queue without a drain: there is less to ring for, and no bell is answered. */
+export function gone(history: History, signal_ids: readonly string[], total: number): History {
+  const pending = withDrained(history.pending, signal_ids, total)
+  return { ...history, pending, manual: history.manual && total > 0 }
+}
+
 /**
  * Taken back from a session that was lost, or given back: to the pacer that is news, like a push. The
  * first time rings at once. An agent that takes its signals and dies again and again would be run in a

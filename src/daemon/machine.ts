@@ -104,6 +104,7 @@ export const daemonMachine = daemon.createMachine({
         SIGNAL_PUSHED: { actions: act(steps.pushedMeanwhile) },
         SIGNALS_DRAINED: { actions: act(steps.drainedMeanwhile) },
         SIGNALS_RELEASED: { actions: act(steps.releasedMeanwhile) },
+        SIGNALS_GONE: { actions: act(steps.goneMeanwhile) },
         SURFACE_REPORTED: { actions: act(steps.reported) },
         NOTIFY_REQUESTED: { actions: act(steps.notifyUnconnected) },
       },
@@ -117,6 +118,7 @@ export const daemonMachine = daemon.createMachine({
         SIGNAL_PUSHED: { actions: act(steps.pushed) },
         SIGNALS_DRAINED: { actions: act(steps.drained) },
         SIGNALS_RELEASED: { actions: act(steps.released) },
+        SIGNALS_GONE: { actions: act(steps.gone) },
         SURFACE_REPORTED: { actions: act(steps.reportedAtHand) },
         NOTIFY_REQUESTED: { actions: act(steps.notify) },
         // Time alone may make a bell due: the step is empty, the eventless transition above asks again.
@@ -138,6 +140,7 @@ export const daemonMachine = daemon.createMachine({
         SIGNAL_PUSHED: { actions: act(steps.pushed) },
         SIGNALS_DRAINED: { actions: act(steps.drained) },
         SIGNALS_RELEASED: { actions: act(steps.released) },
+        SIGNALS_GONE: { actions: act(steps.gone) },
         SURFACE_REPORTED: { actions: act(steps.reportedAtHand) },
         NOTIFY_REQUESTED: { actions: act(steps.notify) },
       },

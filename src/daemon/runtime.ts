@@ -5,7 +5,7 @@
  */
 import type { DaemonStatus, NotifyResult } from '../contracts/control.ts'
 import type { Doorbell } from '../contracts/doorbell.ts'
-import { CLOSE, type HubFrame } from '../contracts/frames.ts'
+import { CLOSE, SignalsGone, type HubFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
@@ -251,9 +251,13 @@ export function createDaemon(options: DaemonOptions): Daemon {
       case 'welcome':
       case 'peer.joined':
       case 'peer.left':
-      case 'event':
       case 'result':
         return
+      case 'event': {
+        const left = SignalsGone.safeParse(frame).data?.data
+        if (left) post({ type: 'SIGNALS_GONE', signal_ids: left.signal_ids, total: left.pending_count })
+        return
+      }
     }
   }
 

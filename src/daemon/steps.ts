@@ -113,6 +113,9 @@ export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
 export const releasedMeanwhile: Step<'SIGNALS_RELEASED'> = (context, { signal_ids }) =>
   meanwhile(context, (before) => reconcile.meanwhileReleased(before, signal_ids))
 
+export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, { signal_ids }) =>
+  meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
+
 function meanwhile(
   context: Context,
   next: (meanwhile: reconcile.Meanwhile) => reconcile.Meanwhile,
@@ -136,6 +139,10 @@ export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, session_
 
 export const released: Step<'SIGNALS_RELEASED'> = (context, { total, now }) => ({
   change: { history: history.released(context.history, total, now) },
+})
+
+export const gone: Step<'SIGNALS_GONE'> = (context, { signal_ids, total }) => ({
+  change: { history: history.gone(context.history, signal_ids, total) },
 })
 
 // --- the surface ------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const routes = createRouteResolver(registrations)
 
   const push = createPush({
-    ...{ links, channels, events, store, registrations, clock },
+    ...{ links, channels, events, store, registrations, clock, ids },
     pendingCount: (identity, session_id) => signals.pendingCount(identity, session_id),
   })
   const personas = await openPersonaRegistry({

@@ -2,13 +2,14 @@
  * A change in the store becomes a push to whoever is joined for that persona, and a fact in the event
  * stream. Only ids and metadata leave here: what a signal says is drained, never pushed.
  */
-import type { HubFrame } from '../contracts/frames.ts'
-import type { Identity, Json } from '../contracts/ids.ts'
+import type { HubFrame, SignalsGone } from '../contracts/frames.ts'
+import type { Identity, Json, RegistrationKind, SignalId } from '../contracts/ids.ts'
 import type { LeaveReason, Persona, Registration } from '../contracts/registry.ts'
 import type { RegistryEvents, Registrations } from '../modules/registry/registrations.ts'
 import type { SignalEvents } from '../modules/signals/events.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
+import type { Ids } from '../ports/random.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
 import type { Channels } from './channels.ts'
 import { surfaceSession } from './frame-handlers.ts'
@@ -23,6 +24,7 @@ export interface PushNeeds {
   /** How many wait for a session of this persona; see `SignalService.pendingCount`. */
   pendingCount(identity: Identity, session_id?: string | null): number
   clock: Clock
+  ids: Ids
 }
 
 export interface Push {
@@ -32,7 +34,7 @@ export interface Push {
 }
 
 export function createPush(needs: PushNeeds): Push {
-  const { links, channels, events, clock } = needs
+  const { links, channels, events, clock, ids } = needs
 
   const note = (type: string, agent_id: Identity, data: Record<string, Json>) =>
     void events.append({ type, agent_id, data })
@@ -40,15 +42,31 @@ export function createPush(needs: PushNeeds): Push {
   /** The frame is made for each link: what waits depends on which session its surface has. */
   const toPersona = (
     identity: Identity,
-    frameFor: (pending_count: number, session_id: string | null | undefined) => HubFrame | null,
+    frameFor: (
+      pending_count: number,
+      session_id: string | null | undefined,
+      kind: RegistrationKind,
+    ) => HubFrame | null,
   ): { daemons: number } => {
     let daemons = 0
     for (const link of links.of(identity)) {
       const session_id = surfaceSession(needs.registrations, link.member)
-      const frame = frameFor(needs.pendingCount(identity, session_id), session_id)
-      if (frame !== null && link.send(frame) && link.member.kind === 'daemon') daemons += 1
+      const { kind } = link.member
+      const frame = frameFor(needs.pendingCount(identity, session_id), session_id, kind)
+      if (frame !== null && link.send(frame) && kind === 'daemon') daemons += 1
     }
     return { daemons }
+  }
+
+  /** They left the queue and nobody drained them: no bell is answered, whoever rings only counts anew. */
+  const gone = (to: Identity, event: SignalsGone['event'], signal_ids: readonly SignalId[]) => {
+    if (signal_ids.length === 0) return
+    const told = { id: ids.next(), channel: `agents/${to}`, event, timestamp: timestamp(clock) }
+    toPersona(to, (pending_count, _session, kind) =>
+      kind === 'daemon'
+        ? { type: 'event', ...told, data: { signal_ids: [...signal_ids], pending_count } }
+        : null,
+    )
   }
 
   const signals: SignalEvents = {
@@ -92,12 +110,14 @@ export function createPush(needs: PushNeeds): Push {
           pending_count,
         }))
       }
+      if (by === 'operator') gone(to, 'signal.completed', waited)
       note('signal.completed', to, { signal_ids, by, pending_count: total })
     },
-    // No frame for these two: nobody drained, so no bell was answered. The next look at pending tells.
     expired({ to, ...expiry }) {
+      gone(to, 'signal.expired', expiry.signal_ids)
       note('signal.expired', to, expiry)
     },
+    // No frame: what dies was drained before, and waits no longer.
     dead({ to, ...death }) {
       note('signal.dead', to, death)
     },

@@ -16,6 +16,8 @@ type Move =
   | { do: 'drain'; count: number }
   | { do: 'give back' }
   | { do: 'drained elsewhere, unheard' }
+  | { do: 'drained by another session' }
+  | { do: 'one expires' }
   | { do: 'end the turn' }
   | { do: 'end the turn, asking' }
   | { do: 'lose the link' }
@@ -47,6 +49,8 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: plain('repeat the last push') },
   { weight: 1, arbitrary: plain('give back') },
   { weight: 1, arbitrary: plain('drained elsewhere, unheard') },
+  { weight: 1, arbitrary: plain('drained by another session') },
+  { weight: 1, arbitrary: plain('one expires') },
   { weight: 1, arbitrary: plain('lose the link') },
   { weight: 2, arbitrary: plain('link up') },
   { weight: 1, arbitrary: plain('hold the hub back') },
@@ -106,6 +110,17 @@ function perform(world: MachineWorld, step: Move, tally: Tally): void {
     case 'drained elsewhere, unheard':
       world.losesSilently(1)
       // At a reconnect this looks as if the agent had drained: then the bell's turn is over.
+      tally.excuses += 1
+      return
+    case 'drained by another session':
+      if (world.state !== 'DISCONNECTED') world.drains(1, 'another-session')
+      // With nothing left, or at a reconnect, the bell that is out is done with.
+      tally.excuses += 1
+      return
+    case 'one expires':
+      if (world.state === 'DISCONNECTED') return
+      world.expires(1)
+      // No bell is answered, but at a reconnect it looks as if the agent had drained.
       tally.excuses += 1
       return
     case 'end the turn':

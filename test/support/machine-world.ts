@@ -137,6 +137,13 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
       world.tell({ type: 'SIGNALS_RELEASED', signal_ids, total: queue.length })
     },
 
+    /** The oldest of the best leave the queue: their time is over, or the operator finishes them. */
+    expires(count = Infinity) {
+      const signal_ids = queue.slice(0, count).map(({ signal_id }) => signal_id)
+      queue = queue.slice(signal_ids.length)
+      world.tell({ type: 'SIGNALS_GONE', signal_ids, total: queue.length })
+    },
+
     // --- the surface
     reports(change: Partial<SurfaceReport> = {}): Doorbell | null | undefined {
       const { take: _, seen_doorbell_id: __, ...standing } = report

@@ -36,6 +36,7 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   SIGNAL_PUSHED: { type: 'SIGNAL_PUSHED', entry, total: 1 },
   SIGNALS_DRAINED: { type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 's', total: 0 },
   SIGNALS_RELEASED: { type: 'SIGNALS_RELEASED', signal_ids: [], total: 1 },
+  SIGNALS_GONE: { type: 'SIGNALS_GONE', signal_ids: [], total: 0 },
   SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, request: 900 },
   SURFACE_LOST: { type: 'SURFACE_LOST' },
   REPORT_ABANDONED: { type: 'REPORT_ABANDONED', request: 900 },
@@ -229,6 +230,42 @@ describe('emitting', () => {
     world.turnEnds()
     expect(world.effects).toContainEqual({ type: 'peek', params: { peek_id: 'check-2', limit: 1_000 } })
     expect(world.bells[0]?.doorbell).toMatchObject({ priority: 5 })
+  })
+})
+
+describe('signals that expire, or that the operator finishes', () => {
+  test('are rung for no more, and wait no longer', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    world.expires()
+    expect(world.context.history.pending).toEqual({ entries: [], total: 0, settled: true })
+    world.turnEnds()
+    expect(world.bells).toEqual([])
+    expect(world.context.last_drain_at).toBeNull()
+  })
+
+  test('answer no bell: what comes next waits for the turn of the one that is out', () => {
+    const world = readyWorld()
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+    world.expires()
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins(true)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('while the list is on its way are not on it', () => {
+    const world = readyWorld()
+    const [kept, expired] = [world.accepts(), world.accepts()]
+    world.linkLost()
+    world.hubAnswers = false
+    world.connects()
+    world.tell({ type: 'SIGNALS_GONE', signal_ids: [expired.signal_id], total: 1 })
+    world.hubAnswersNow()
+    expect(world.context.history.pending).toMatchObject({ entries: [kept], total: 1 })
   })
 })
 

@@ -147,6 +147,26 @@ describe('a daemon', () => {
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
   })
 
+  test('hears of what leaves the queue without a drain, and an agent does not', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const [first, second] = [await send('bob', { ttl_s: 1 }), await send('bob')]
+    const daemon = await hub.join('bob', 'daemon')
+    const agent = await hub.join('bob', 'agent')
+    await hub.clock.advance(LIMITS.sweep_interval_ms)
+    expect(await daemon.next('event')).toMatchObject({
+      ...{ channel: 'agents/bob', event: 'signal.expired' },
+      data: { signal_ids: [first.signal_id], pending_count: 1 },
+    })
+    await hub.call('signals', 'ack', { signal_ids: [second.signal_id] })
+    expect(await daemon.next('event')).toMatchObject({
+      ...{ channel: 'agents/bob', event: 'signal.completed' },
+      data: { signal_ids: [second.signal_id], pending_count: 0 },
+    })
+    await agent.settled()
+    expect(agent.frames.filter(({ type }) => type === 'event')).toEqual([])
+  })
+
   test('is pushed nothing before the store has answered', async () => {
     const held: { keep: (() => void) | null } = { keep: null }
     hub = await liveHub({
