@@ -1,7 +1,7 @@
 /** Durable messages between personas: the reason for everything else. */
 import { z } from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
-import { Identity, Json, SignalId, Ulid } from '../contracts/ids.ts'
+import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView } from '../contracts/signal.ts'
 
@@ -93,6 +93,8 @@ export const signals = defineFacade({
         to: Identity.optional(),
         status: z.array(SignalStatus).min(1).optional(),
         from: Identity.optional(),
+        /** Only what this session was handed and has not confirmed. */
+        leased_to: SessionId.optional(),
         before_seq: z.number().int().min(1).optional(),
         limit: z.number().int().min(1).max(LIMITS.inbox_limit_max).default(INBOX_LIMIT_DEFAULT),
       }),

@@ -50,6 +50,8 @@ export interface SignalQuery {
   from?: Identity
   status?: readonly SignalStatus[]
   in_reply_to?: SignalId
+  /** Only what this session holds under a lease. */
+  leased_to?: SessionId
   /** Newest first from before this position. */
   before_seq?: Seq
   limit: number

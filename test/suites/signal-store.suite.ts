@@ -745,6 +745,24 @@ export function describeSignalStore(
         await check()
       })
 
+      test('what a session holds is told from what it confirmed, gave back, or others hold', async () => {
+        await append({}, {}, {}, {})
+        const [confirmed, returned, held] = [make.lease('s-1'), make.lease('s-1'), make.lease('s-1')]
+        for (const lease of [confirmed, returned, held, make.lease('s-2')]) await drain(1, 'bob', lease)
+        await store.confirm(confirmed.drain_id, make.at())
+        await store.release(returned.drain_id)
+        const check = async () => {
+          const found = await store.query({ leased_to: 's-1', limit: 10 })
+          expect(found.map(({ seq, drain_id }) => ({ seq, drain_id }))).toEqual([
+            { seq: 3, drain_id: held.drain_id },
+          ])
+          expect(await store.query({ leased_to: 's-3', limit: 10 })).toEqual([])
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
+      })
+
       test('depths names those who have something waiting', async () => {
         await append({}, {}, { to: 'carl' }, { to: 'dora' })
         await drain(1, 'carl')

@@ -16,6 +16,7 @@ export async function inbox(needs: SignalParts, caller: Caller, query: InboxQuer
     ...(to === undefined ? {} : { to }),
     ...(query.status === undefined ? {} : { status: query.status }),
     ...(query.from === undefined ? {} : { from: query.from }),
+    ...(query.leased_to === undefined ? {} : { leased_to: query.leased_to }),
     ...(query.before_seq === undefined ? {} : { before_seq: query.before_seq }),
   })
   return views.map((view) => shown(caller, view))

@@ -38,6 +38,8 @@ export interface InboxQuery {
   to?: Identity | undefined
   status?: SignalStatus[] | undefined
   from?: Identity | undefined
+  /** Only what this session was handed and has not confirmed. */
+  leased_to?: SessionId | undefined
   before_seq?: number | undefined
   limit: number
 }

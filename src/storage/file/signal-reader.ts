@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Drained, SignalQuery } from '../../ports/signal-store.ts'
 import { viewOf } from '../signal-view.ts'
 import { PAYLOAD_MEMBER, signalOf } from './entries.ts'
+import type { LeaseRecord } from './leases.ts'
 import { TAIL_BYTES } from './line.ts'
 import { FLAG, PAGE_ROWS, STATUS, type Page, type Row } from './rows.ts'
 import { textHash, type Location, type SignalIndex } from './signal-index.ts'
@@ -62,9 +63,8 @@ export class SignalReader {
   }
 
   view(row: Row): SignalView {
-    const { rows, leases } = this.index
+    const { rows } = this.index
     const { signal, seq } = this.handOut(row)
-    const lease = rows.has(row, FLAG.held) ? leases.numbered(rows.get(row, 'lease')) : undefined
     const time = (column: Parameters<typeof rows.time>[1]) => {
       const ms = rows.time(row, column)
       return ms === null ? null : isoOf(ms)
@@ -73,7 +73,7 @@ export class SignalReader {
       seq,
       status: STATUS_NAMES[rows.status(row)] as SignalStatus,
       deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
-      lease: lease ?? null,
+      lease: this.lease(row),
       result: this.result(row),
       stages: {
         created_at: signal.created_at,
@@ -98,7 +98,9 @@ export class SignalReader {
       if (page === undefined || (query.before_seq !== undefined && page.seq_base >= query.before_seq))
         continue
       for (const slot of candidates(page, Math.min(PAGE_ROWS, rows.end - number * PAGE_ROWS))) {
-        const view = this.view(number * PAGE_ROWS + slot)
+        const row = number * PAGE_ROWS + slot
+        if (query.leased_to !== undefined && this.lease(row)?.session_id !== query.leased_to) continue
+        const view = this.view(row)
         if (query.in_reply_to !== undefined && view.in_reply_to !== query.in_reply_to) continue
         found.push(view)
         if (found.length === query.limit) break
@@ -128,6 +130,12 @@ export class SignalReader {
         if (page.seq_base + (page.seqs[slot] as number) < before_seq) yield slot
       }
     }
+  }
+
+  /** Under which it is held. */
+  private lease(row: Row): LeaseRecord | null {
+    const { rows, leases } = this.index
+    return rows.has(row, FLAG.held) ? (leases.numbered(rows.get(row, 'lease')) ?? null) : null
   }
 
   private result(row: Row): Json | undefined {

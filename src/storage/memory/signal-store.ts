@@ -275,7 +275,7 @@ export function createMemorySignalStore(
       const row = rows.get(signal_id)
       return row === undefined ? null : view(row)
     },
-    async query({ to, from, status, in_reply_to, before_seq = Infinity, limit }) {
+    async query({ to, from, status, in_reply_to, leased_to, before_seq = Infinity, limit }) {
       return [...rows.values()]
         .reverse()
         .filter(
@@ -284,7 +284,8 @@ export function createMemorySignalStore(
             (to === undefined || row.signal.to === to) &&
             (from === undefined || row.signal.from === from) &&
             (status === undefined || status.includes(row.status)) &&
-            (in_reply_to === undefined || row.signal.in_reply_to === in_reply_to),
+            (in_reply_to === undefined || row.signal.in_reply_to === in_reply_to) &&
+            (leased_to === undefined || (row.lease?.held === true && row.lease.session_id === leased_to)),
         )
         .slice(0, limit)
         .map(view)

@@ -29,9 +29,7 @@ export interface Drains {
 }
 
 const Call = z.object({ structuredContent: z.unknown() })
-const Held = z.object({
-  signals: z.array(z.object({ signal_id: z.string(), leased_to: z.string().optional() })),
-})
+const Held = z.object({ signals: z.array(z.object({ signal_id: z.string() })) })
 
 export function createDrains(upstream: Upstream, log: Log): Drains {
   /** One after the other, in the order they were said. */
@@ -72,7 +70,7 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
     settled: () => said,
 
     async releaseLeft(session_id) {
-      const params = { status: ['acked'], limit: LIMITS.inbox_limit_max }
+      const params = { leased_to: session_id, limit: LIMITS.inbox_limit_max }
       const call = { name: 'signals', arguments: { action: 'inbox', params } }
       const answer = Call.parse(
         await upstream.request('tools/call', call, {
@@ -80,8 +78,7 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
           wait_ms: LIMITS.bridge_leftover_wait_ms,
         }),
       )
-      const held = Held.parse(answer.structuredContent)
-      const left = held.signals.filter(({ leased_to }) => leased_to === session_id)
+      const left = Held.parse(answer.structuredContent).signals
       if (left.length > 0)
         log.info({ signals: left.length }, 'an earlier process left a drain open; it goes back')
       this.release(left.map(({ signal_id }) => signal_id))
