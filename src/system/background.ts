@@ -4,9 +4,15 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ensurePrivateDirectory } from './home.ts'
 
+/** Beside a log, which holds JSON lines and nothing else: what a process prints for people. */
+export function outputBeside(log_file: string): string {
+  return `${log_file.replace(/\.log$/, '')}.out`
+}
+
 /**
- * Runs `node BIN ARGS` detached, its output at the end of a log file. Only one hub and one daemon of a
- * persona can run in a home, so starting a second one does no harm: it says so in the log and ends.
+ * Runs `node BIN ARGS` detached; what it prints goes to the end of the file beside its log. Only one hub
+ * and one daemon of a persona can run in a home, so starting a second one does no harm: it says so there
+ * and ends.
  */
 export function startInBackground(
   bin: string,
@@ -15,17 +21,17 @@ export function startInBackground(
   env: NodeJS.ProcessEnv,
 ): void {
   ensurePrivateDirectory(path.dirname(log_file))
-  const log = fs.openSync(log_file, 'a', 0o600)
+  const output = fs.openSync(outputBeside(log_file), 'a', 0o600)
   try {
     const child = spawn(process.execPath, [bin, ...args], {
       detached: true,
-      stdio: ['ignore', log, log],
+      stdio: ['ignore', output, output],
       env,
       windowsHide: true,
     })
     child.on('error', () => {})
     child.unref()
   } finally {
-    fs.closeSync(log)
+    fs.closeSync(output)
   }
 }

@@ -10,7 +10,7 @@ import type { Command } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
-import { startInBackground } from '../../system/background.ts'
+import { outputBeside, startInBackground } from '../../system/background.ts'
 import { prepareHome } from '../../system/home.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
@@ -86,7 +86,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
   if (await invocation.hub().ready()) return
   out.note('No hub runs; starting one in the background.')
   startInBackground(cli.program, ['hub', '--home', home.root], home.hub_log, cli.env)
-  await becomes(cli, `the hub is ready; its log is ${home.hub_log}`, () => invocation.hub().ready())
+  await becomes(cli, 'the hub is ready', home.hub_log, () => invocation.hub().ready())
 }
 
 async function requireActive(invocation: Invocation, persona: string): Promise<void> {
@@ -125,7 +125,7 @@ async function ensureDaemon(invocation: Invocation, persona: string): Promise<vo
   out.note(`No daemon runs for ${persona}; starting one in the background.`)
   const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', SURFACE]
   startInBackground(cli.program, args, log, cli.env)
-  await becomes(cli, `the daemon of ${persona} is ready; its log is ${log}`, answers)
+  await becomes(cli, `the daemon of ${persona} is ready`, log, answers)
 }
 
 function isUnreachable(error: unknown): false {
@@ -136,13 +136,13 @@ function isUnreachable(error: unknown): false {
 const POLL_MS = 50
 
 /** Waits for a process that was started in the background. */
-async function becomes(cli: Cli, what: string, holds: () => Promise<boolean>): Promise<void> {
+async function becomes(cli: Cli, what: string, log: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = cli.clock.monotonic() + LIMITS.process_start_ms
   while (!(await holds())) {
     if (cli.clock.monotonic() > deadline) {
       throw new TurnbellError('timed_out', {
         detail: `Not within ${LIMITS.process_start_ms / 1000} s: ${what}.`,
-        hint: 'The end of that log says why.',
+        hint: `The end of ${log} or of ${outputBeside(log)} says why.`,
       })
     }
     await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
