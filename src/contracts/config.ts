@@ -6,6 +6,9 @@ import { z } from 'zod'
 import { Identity, SurfaceKind, TenantId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
+/** Where a hub is called. */
+export const HubUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
+
 /** What the `command` surface runs for each doorbell. */
 export const CommandSettings = z.strictObject({
   /** Program and arguments; no shell. The doorbell arrives as one JSON line on stdin. */
@@ -38,7 +41,7 @@ export const Config = z.strictObject({
       tls_key: z.string().min(1).optional(),
       behind_proxy: z.boolean().default(false),
       /** Where clients find the hub; made from host and port when absent. */
-      url: z.url().optional(),
+      url: HubUrl.optional(),
     })
     .prefault({}),
   daemon: z

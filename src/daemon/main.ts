@@ -20,7 +20,7 @@ import {
   type Home,
   type PersonaPaths,
 } from '../system/home.ts'
-import { requireHub } from '../system/hub-address.ts'
+import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
@@ -55,6 +55,7 @@ async function run(flags: Flags): Promise<void> {
   v8.setFlagsFromString('--semi-space-growth-factor=1')
   const home = resolveHome(process.env, flags.home)
   const config = loadConfig(home.config, process.env)
+  if (flags.hub !== undefined) requireHubUrl(flags.hub)
   const settings = settingsFrom(flags, config)
   const { identity } = settings
   prepareHome(home)

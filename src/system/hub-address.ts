@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import { z } from 'zod'
 import { Timestamp } from '../contracts/ids.ts'
-import type { Config } from '../contracts/config.ts'
+import { HubUrl, type Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { Home } from './home.ts'
 import { processAlive } from './processes.ts'
@@ -39,6 +39,15 @@ export function requireHub(home: Home, config: Config, flag?: string): string {
   const url = findHub(home, config, flag)
   if (url === null) throw new TurnbellError('hub_unreachable', { detail: noHubIn(home) })
   return url
+}
+
+/** @throws `usage_invalid` where `--hub` names no address: waiting for such a hub would never end. */
+export function requireHubUrl(flag: string): void {
+  if (HubUrl.safeParse(flag).success) return
+  throw new TurnbellError('usage_invalid', {
+    detail: `--hub: ${JSON.stringify(flag)} is no http:// or https:// address`,
+    hint: 'Give the address that `turnbell hub` prints, like http://127.0.0.1:4888.',
+  })
 }
 
 export function noHubIn(home: Home): string {

@@ -14,7 +14,7 @@ import { startInBackground } from '../../system/background.ts'
 import { systemClock } from '../../system/clock.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, prepareHome, resolveHome } from '../../system/home.ts'
-import { requireHub } from '../../system/hub-address.ts'
+import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
@@ -86,22 +86,28 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
   const values = parsed(argv)
   const home = resolveHome(env, values.home)
   const config = loadConfig(home.config, env)
-  const identity = Identity.safeParse(values.persona ?? env['TURNBELL_PERSONA'])
-  if (!identity.success) {
-    throw new TurnbellError('usage_invalid', {
-      detail: 'No persona is named.',
-      hint: 'Say for whom: `turnbell mcp --persona NAME`, or set TURNBELL_PERSONA.',
-    })
-  }
   const hub = values.hub ?? values['prefer-daemon']
+  if (hub !== undefined) requireHubUrl(hub)
   return {
     home,
     config,
-    identity: identity.data,
+    identity: identityFrom(values.persona ?? env['TURNBELL_PERSONA']),
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
     query: queryOf(values.detail, values.facet),
   }
+}
+
+function identityFrom(named: string | undefined): Identity {
+  const identity = Identity.safeParse(named)
+  if (identity.success) return identity.data
+  throw new TurnbellError('usage_invalid', {
+    detail:
+      named === undefined
+        ? 'No persona is named.'
+        : `${JSON.stringify(named)} names no persona: ${identity.error.issues[0]?.message ?? ''}`,
+    hint: 'Say for whom: `turnbell mcp --persona NAME`, or set TURNBELL_PERSONA.',
+  })
 }
 
 const DETAILS = ['full', 'compact', 'micro']

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
-import { findHub, requireHub } from '../../../src/system/hub-address.ts'
+import { findHub, requireHub, requireHubUrl } from '../../../src/system/hub-address.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -28,6 +28,10 @@ describe('the address of a hub', () => {
     const configured = config({ url: 'http://hub.example/' })
     expect(findHub(home, configured, 'http://127.0.0.1:9/')).toBe('http://127.0.0.1:9')
     expect(findHub(home, configured)).toBe('http://hub.example')
+  })
+  test.each(['notaurl', 'ws://127.0.0.1:1', '127.0.0.1:4888', ''])('is not %j', (flag) => {
+    expect(() => requireHubUrl(flag)).toThrow(expect.objectContaining({ code: 'usage_invalid' }))
+    expect(() => config({ url: flag })).toThrow()
   })
   // Whatever listens on the usual port then is somebody else's; a token of this home must not go there.
   test.each([
