@@ -1,7 +1,7 @@
 /** A client's hello: who it is, whether it may be that, and its row in the registry. */
 import { TurnbellError, toProblem } from '../contracts/errors.ts'
 import { CLOSE, type ClientFrameOf } from '../contracts/frames.ts'
-import { RESERVED_IDENTITIES, type SurfaceKind } from '../contracts/ids.ts'
+import { ANONYMOUS_SESSION_PREFIX, RESERVED_IDENTITIES, type SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { PersonaRegistry } from '../modules/registry/personas.ts'
@@ -37,9 +37,11 @@ export async function admit(
   presented_token: string | null,
 ): Promise<void> {
   const holder = needs.tokens.authenticate(hello.token ?? presented_token)
-  const caller = actingAs(holder, hello)
+  const asked = actingAs(holder, hello)
   const client_id = needs.ids.next()
-  const session_id = sessionOf(hello, caller, client_id)
+  const session_id = sessionOf(hello, asked, client_id)
+  // What an agent drains is leased to the session that ends with this link.
+  const caller = asked.kind === 'agent' ? { ...asked, session_id } : asked
   const surface: SurfaceKind | null =
     hello.kind === 'observer'
       ? null
@@ -121,7 +123,8 @@ function actingAs(holder: Caller, hello: Hello): Caller {
 }
 
 function sessionOf(hello: Hello, caller: Caller, client_id: string): string {
-  return caller.session_id ?? hello.session_id ?? `${hello.kind}:${client_id}`
+  const named = caller.session_id ?? hello.session_id
+  return named ?? `${hello.kind === 'agent' ? ANONYMOUS_SESSION_PREFIX : `${hello.kind}:`}${client_id}`
 }
 
 /** What becomes of the link when its row is lost. */

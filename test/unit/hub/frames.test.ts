@@ -302,6 +302,21 @@ describe('a call', () => {
     expect((await hub.stores.signals.read(signal_id))?.deliveries).toBe(1)
   })
 
+  test.each([
+    ['of an agent that names no session', {}],
+    ['of an agent that names its session', { session_id: 'run-1' }],
+  ])('%s: what it drained goes back when its link dies', async (_, hello) => {
+    hub = await liveHub()
+    await add('bob')
+    const { signal_id } = await send('bob')
+    const agent = await hub.join('bob', 'agent', hello)
+    expect((await call(agent, 'pending')).result).toMatchObject({ signals: [{ signal_id }] })
+    agent.socket.terminate()
+    await eventually('the signal waits again', () => hub.stores.signals.pendingCount('bob') === 1)
+    const next = await hub.join('bob', 'agent', hello)
+    expect((await call(next, 'pending')).result).toMatchObject({ signals: [{ signal_id, deliveries: 2 }] })
+  })
+
   test('that fails is answered with the problem under its id', async () => {
     hub = await liveHub()
     const agent = await hub.join('bob', 'agent')
