@@ -126,6 +126,8 @@ export const LIMITS = {
   lost_rings_max: 3,
   /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */
   peek_limit_max: 1_000,
+  /** Signal ids in one frame or event; 9,000 would no longer fit a frame. */
+  told_ids_max: 1_000,
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */

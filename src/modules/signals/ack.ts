@@ -2,7 +2,7 @@
  * The recipient says that signals are handled. Where the sender waits for an answer, the persona in
  * `reply_to` gets it as a signal of its own.
  *
- * The reply is stored before the completion, under a key made from the signal. A crash between the two
+ * The reply is stored before the completion, under a key made from the signal's life. A crash between the two
  * leaves the signal leased: it comes back, is acked again, and the key keeps the reply from being sent twice.
  */
 import { checkPayload, type Sender } from './send.ts'
@@ -114,13 +114,15 @@ async function reply(
           priority: signal.priority,
           in_reply_to: signal.signal_id,
           ttl_s: LIMITS.ttl_s_default,
-          idempotency_key: `reply:${signal.signal_id}`,
+          // A signal that was replayed has another end, and is answered anew.
+          idempotency_key: `reply:${signal.signal_id}:${signal.expires_at}`,
           ...(signal.topic === undefined ? {} : { topic: signal.topic }),
         },
         from,
       )
-      const { seq, repeated } = await needs.store.append(answer)
-      if (!repeated) sender.announce(answer, seq)
+      const { seq, signal_id, repeated } = await needs.store.append(answer)
+      if (repeated) needs.events.repeated({ signal_id, to: answer.to, from: answer.from })
+      else sender.announce(answer, seq)
     }),
   )
 }

@@ -109,8 +109,8 @@ export function createLeases(needs: SignalNeeds): Leases {
         signals.filter((signal) => signal.status === status).map((signal) => signal.signal_id)
       const pending_count = store.pendingCount(to)
       const [back, dead] = [ids('pending'), ids('dead')]
-      if (back.length > 0) events.released({ to, signal_ids: back, cause, pending_count })
-      if (dead.length > 0) events.dead({ to, signal_ids: dead, pending_count })
+      for (const signal_ids of inParts(back)) events.released({ to, signal_ids, cause, pending_count })
+      for (const signal_ids of inParts(dead)) events.dead({ to, signal_ids, pending_count })
     }
   }
 
@@ -280,6 +280,14 @@ function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key)
   if (value === undefined) map.set(key, (value = make()))
   return value
+}
+
+/** As many ids as one frame or event carries; the rest follows in the next. */
+export function inParts(signal_ids: readonly SignalId[]): SignalId[][] {
+  const size = LIMITS.told_ids_max
+  return Array.from({ length: Math.ceil(signal_ids.length / size) }, (_, part) =>
+    signal_ids.slice(part * size, (part + 1) * size),
+  )
 }
 
 /** Keeps the order of first appearance. */

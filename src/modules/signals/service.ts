@@ -7,7 +7,7 @@ import { inbox, read } from './look.ts'
 import type { SignalNeeds, SignalParts } from './needs.ts'
 import { release, replay } from './put-back.ts'
 import { createSender } from './send.ts'
-import { createSweeper } from './sweep.ts'
+import { createSweeper, expireOverdue } from './sweep.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Identity, Json, SessionId, SignalId } from '../../contracts/ids.ts'
 import type {
@@ -123,6 +123,8 @@ export function createSignals(needs: SignalNeeds): SignalModule {
     drain: (caller, input, answered) => drain(parts, leases, caller, input, answered),
     peek(identity, limit, session_id) {
       const left_out = except(identity, session_id)
+      // Takes effect at the call: what is over is not rung for. Should the store not take it, the sweep tells.
+      expireOverdue(needs).catch(() => {})
       return {
         signals: store.peek(identity, limit, left_out),
         total: store.pendingCount(identity, left_out),

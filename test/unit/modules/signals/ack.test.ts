@@ -134,6 +134,17 @@ describe('a reply', () => {
     expect(world.store.pendingCount('alice')).toBe(1)
   })
 
+  test('is given again for a signal that was replayed', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id], result: 'first' })
+    await world.clock.advance(1)
+    await world.signals.replay(OPERATOR, { signal_ids: [signal_id] })
+    await world.signals.ack(BOB, { signal_ids: [signal_id], result: 'second' })
+    const { signals } = await world.drain(agent('alice'))
+    expect(signals.map(({ payload }) => payload)).toEqual(['first', 'second'])
+  })
+
   test('to a persona that takes no signals is told as refused, and the signal completes with its result', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     const { signal_id } = await world.send({ to: 'bob', reply_to: 'carol' })
@@ -240,6 +251,25 @@ describe('expiry', () => {
       { to: 'bob', signal_ids: [short.signal_id], pending_count: 1 },
     ])
     expect((await world.store.read(short.signal_id))?.status).toBe('expired')
+  })
+
+  test('tells of many in parts that fit a frame', async () => {
+    const world = await signalWorld()
+    const count = LIMITS.told_ids_max + 1
+    for (let n = 0; n < count; n += 1) await world.send({ to: 'bob', ttl_s: 10 })
+    await world.clock.advance(10_000)
+    await world.signals.sweep()
+    const told = world.toldOf('signals.expired') as { signal_ids: string[]; pending_count: number }[]
+    expect(told.map(({ signal_ids }) => signal_ids.length)).toEqual([LIMITS.told_ids_max, 1])
+    expect(new Set(told.flatMap(({ signal_ids }) => signal_ids)).size).toBe(count)
+    expect(told.map(({ pending_count }) => pending_count)).toEqual([0, 0])
+  })
+
+  test('is not rung for, though no sweep came by', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob', ttl_s: 1 })
+    await world.clock.advance(1_000)
+    expect(world.signals.peek('bob', 10)).toMatchObject({ signals: [], total: 0 })
   })
 
   test('needs no sweep: what is over is neither shown nor handed out', async () => {
