@@ -1,8 +1,9 @@
 /**
- * Every bound in the system, with its unit in the name, and how the bounds relate.
+ * The bounds of the system, with the unit in the name, and how they relate.
  *
- * Anything that queues, retries or waits has its limit here and nowhere else. A bound that a person
- * may change is the default of a key in `config.ts`; the rest are part of the protocol.
+ * Whatever a user or another process can run into has its limit here and nowhere else; a bound that only
+ * one file knows of stands in that file. What a person may change is the default of a key in
+ * `config.ts`; the rest are part of the protocol.
  */
 export const LIMITS = {
   // Words and bodies
@@ -124,6 +125,8 @@ export const LIMITS = {
   link_close_grace_ms: 500,
   /** Bells lost in a row after which delivery counts as degraded. */
   lost_rings_max: 3,
+  /** More are not counted: the wait has reached its longest by then. */
+  lost_rings_counted_max: 30,
   /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */
   peek_limit_max: 1_000,
   /** Signal ids in one frame or event; 9,000 would no longer fit a frame. */
