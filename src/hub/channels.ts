@@ -7,6 +7,7 @@ import type { HubEvent } from '../contracts/events.ts'
 import type { HubFrameOf } from '../contracts/frames.ts'
 import type { Json } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { hearsAll, mayHear } from '../kernel/policy.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/random.ts'
 import type { CriticalEvents } from './critical-events.ts'
@@ -95,15 +96,16 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
 
     announce: (names, event, data, at) => void announce(names, event, data, at),
 
-    mirror({ type, agent_id, data, timestamp: at, seq }) {
+    mirror(happened) {
       if (channels.size === 0) return
+      const { type, agent_id, data, timestamp: at, seq } = happened
       const session = typeof data['session_id'] === 'string' ? data['session_id'] : null
       const about = [
         ...(agent_id === null ? [] : [`agents/${agent_id}`]),
         ...(session === null ? [] : [`sessions/${session}`]),
       ]
       const body = { ...data, seq, agent_id }
-      announce([...about, 'global'], type, body, at, (member) => mayHear(member, type, agent_id))
+      announce([...about, 'global'], type, body, at, ({ caller }) => mayHear(caller, happened))
     },
 
     subscribers: (channel) => channels.get(channel) ?? none,
@@ -131,12 +133,8 @@ function isCritical(event: string): boolean {
   return /^(task|subtask|message)\./.test(event)
 }
 
-function seesAll({ kind, caller }: Member): boolean {
-  return kind === 'observer' || caller.kind === 'operator'
-}
-
 function maySubscribe(member: Member, channel: string): boolean {
-  if (seesAll(member)) return true
+  if (hearsAll(member.caller)) return true
   return (
     channel === 'global' ||
     channel.startsWith('topics/') ||
@@ -149,10 +147,4 @@ function mayPublish(member: Member, channel: string): boolean {
   if (channel === 'metrics') return false
   if (member.caller.kind === 'operator') return true
   return member.kind === 'agent' && maySubscribe(member, channel)
-}
-
-/** Who joined and left is for everybody; what others send and do is for observers. */
-function mayHear(member: Member, type: string, agent_id: string | null): boolean {
-  if (seesAll(member) || agent_id === member.identity) return true
-  return /^(peer|persona|hub)\./.test(type)
 }

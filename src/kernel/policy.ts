@@ -1,6 +1,10 @@
-/** The one access decision. Listing, calling and every projection ask here and nowhere else. */
+/**
+ * The access decisions: who may call what, and who hears of what. Listing, calling, every projection and
+ * every view of the event stream ask here and nowhere else.
+ */
 import type { Action, Facade } from './define.ts'
 import { TurnbellError } from '../contracts/errors.ts'
+import type { HubEvent } from '../contracts/events.ts'
 import type { Caller } from '../contracts/token.ts'
 
 /**
@@ -40,4 +44,14 @@ export function permit(
 ): void {
   const refused = refusal(caller, facade, action, allowed_facades)
   if (refused !== null) throw refused
+}
+
+/** An observer looks at everything; that is all it does. */
+export function hearsAll({ kind }: Caller): boolean {
+  return kind === 'operator' || kind === 'observer'
+}
+
+/** Who came and went is for everybody; what others send and do is for observers. */
+export function mayHear(caller: Caller, { type, agent_id }: Pick<HubEvent, 'type' | 'agent_id'>): boolean {
+  return hearsAll(caller) || agent_id === caller.identity || /^(peer|persona|hub)\./.test(type)
 }

@@ -3,7 +3,9 @@ import type { ServerResponse } from 'node:http'
 import type { HubEvent } from '../../contracts/events.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { EventQuery } from '../../ports/event-log.ts'
+import type { Caller } from '../../contracts/token.ts'
+import { mayHear } from '../../kernel/policy.ts'
+import type { EventLog, EventQuery } from '../../ports/event-log.ts'
 import type { Doors } from '../doors.ts'
 
 /** `since` as a caller spells it: a seq, or an ISO time. */
@@ -17,6 +19,32 @@ export function position(since: string | undefined): number | string | undefined
 }
 
 /**
+ * One page of what this caller may hear. `next` moves past what was hidden, and only the last page is
+ * shorter than its limit.
+ */
+export function readPage(
+  events: EventLog,
+  caller: Caller,
+  query: EventQuery,
+): { events: HubEvent[]; next: number } {
+  const heard: HubEvent[] = []
+  for (let since = query.since; ;) {
+    const page = events.read({
+      ...query,
+      ...(since === undefined ? {} : { since }),
+      limit: LIMITS.events_page_max,
+    })
+    for (const event of page.events) {
+      if (!mayHear(caller, event)) continue
+      heard.push(event)
+      if (heard.length === query.limit) return { events: heard, next: event.seq }
+    }
+    if (page.events.length < LIMITS.events_page_max) return { events: heard, next: page.next }
+    since = page.next
+  }
+}
+
+/**
  * Writes events to an open response until it closes (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  *
  * The log is the buffer. What a slow reader has not taken stays there, and is read on once the socket
@@ -24,6 +52,7 @@ export function position(since: string | undefined): number | string | undefined
  */
 export function streamEvents(
   response: ServerResponse,
+  caller: Caller,
   filter: Omit<EventQuery, 'since' | 'limit'>,
   since: number | string | undefined,
   { events, clock, log }: Pick<Doors, 'events' | 'clock' | 'log'>,
@@ -38,7 +67,7 @@ export function streamEvents(
   }
   const pump = () => {
     while (open && stalled_at === null && next !== undefined) {
-      const page = events.read({ ...filter, since: next, limit: 100 })
+      const page = readPage(events, caller, { ...filter, since: next, limit: 100 })
       for (const event of page.events) {
         // Even what no longer fits the socket's buffer is taken by it; only the next page waits.
         write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)

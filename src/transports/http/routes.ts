@@ -79,7 +79,8 @@ export const FIXED_ROUTES = {
   events: {
     method: 'get',
     path: '/events',
-    summary: 'The event stream: a JSON page, or server-sent events with Accept: text/event-stream.',
+    summary:
+      'The event stream, as far as the caller may hear it: a JSON page, or server-sent events with Accept: text/event-stream.',
     query: EventsQuery,
     answer: EventsPage,
     errors: ['request_invalid', 'limit_reached'],

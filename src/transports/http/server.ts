@@ -8,7 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { action, batch, call, parsed } from './calls.ts'
-import { position, streamEvents } from './events.ts'
+import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
 import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
 import { FIXED_ROUTES } from './routes.ts'
@@ -200,7 +200,8 @@ function events(
   }
   if (request.headers.accept?.includes('text/event-stream') !== true) {
     const from = position(since)
-    return doors.events.read({ ...filter, ...(from === undefined ? {} : { since: from }), limit })
+    const query = { ...filter, ...(from === undefined ? {} : { since: from }), limit }
+    return readPage(doors.events, request.caller, query)
   }
   if (streams.size >= LIMITS.event_streams_max) {
     throw new TurnbellError('limit_reached', {
@@ -210,7 +211,7 @@ function events(
   const resume = request.headers['last-event-id']
   const from = position(typeof resume === 'string' ? resume : since)
   reply.hijack()
-  const stream = streamEvents(reply.raw, filter, from, doors)
+  const stream = streamEvents(reply.raw, request.caller, filter, from, doors)
   streams.add(stream)
   reply.raw.once('close', () => streams.delete(stream))
   return reply

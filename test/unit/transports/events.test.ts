@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
+import type { Caller } from '../../../src/contracts/token.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
@@ -28,13 +29,17 @@ interface Stream {
   close(): void
 }
 
-async function listen(query: string, headers: Record<string, string> = {}): Promise<Stream> {
+async function listen(
+  query: string,
+  headers: Record<string, string> = {},
+  token = hub.operator,
+): Promise<Stream> {
   const stream: Stream = { events: [], comments: 0, ended: false, close: () => outgoing.destroy() }
   const outgoing = httpRequest({
     host: '127.0.0.1',
     port: hub.port,
     path: `/events${query}`,
-    headers: { authorization: `Bearer ${hub.operator}`, accept: 'text/event-stream', ...headers },
+    headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers },
   })
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once('response', resolve).once('error', reject).end()
@@ -183,6 +188,77 @@ describe('a stream', () => {
   })
 })
 
+describe('what a caller reads', () => {
+  const page = async (query: string, token: string) =>
+    (await hub.request('GET', `/events${query}`, { token })).body as unknown as {
+      events: HubEvent[]
+      next: number
+    }
+  const kinds = ['agent', 'daemon'] as const
+
+  test.each(kinds)("is, for a persona's %s, its own and who came and went", async (kind) => {
+    const { seq } = note('before', null)
+    const ann = hub.token('ann', kind)
+    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' } })
+    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' }, token: ann })
+    note('signal.pushed', 'bob')
+    note('signal.pushed', 'ann')
+    note('persona.active', 'bob')
+    note('peer.joined', 'bob')
+    note('hub.started', null)
+    const { events } = await page(`?since=${seq}`, ann)
+    expect(events.map(({ type, agent_id }) => [type, agent_id])).toEqual([
+      ['dispatch', 'ann'],
+      ['result', 'ann'],
+      ['signal.pushed', 'ann'],
+      ['persona.active', 'bob'],
+      ['peer.joined', 'bob'],
+      ['hub.started', null],
+    ])
+    expect((await page(`?since=${seq}&agent_id=bob&type=signal.`, ann)).events).toEqual([])
+  })
+
+  test('is everything for an observer', async () => {
+    const { seq } = note('signal.pushed', 'bob')
+    const { events } = await page(`?since=${seq - 1}`, hub.token('ann', 'observer'))
+    expect(events).toHaveLength(1)
+  })
+
+  test('fills a page over what is hidden, and the cursor moves past it', async () => {
+    const { seq } = note('start', null)
+    const hide = () => {
+      for (let n = 0; n < LIMITS.events_page_max + 1; n++) note('gap.test', 'bob', n)
+    }
+    for (let n = 0; n < 3; n++) {
+      hide()
+      note('gap.test', 'ann', n)
+    }
+    hide()
+    const ann = hub.token('ann')
+    const first = await page(`?type=gap.&since=${seq}&limit=2`, ann)
+    expect(first.events.map(({ data }) => data['n'])).toEqual([0, 1])
+    const second = await page(`?type=gap.&since=${first.next}&limit=2`, ann)
+    expect(second.events.map(({ data }) => data['n'])).toEqual([2])
+    const last = hub.events.append({ type: 'end', agent_id: null, data: {} }).seq
+    expect(second.next).toBe(last - 1)
+  })
+
+  test.each(kinds)("is the same on the stream of a persona's %s", async (kind) => {
+    const { seq } = note('start', null)
+    for (let n = 0; n < 150; n++) note('signal.pushed', 'bob', n)
+    note('signal.pushed', 'ann', 1)
+    const stream = await listen(`?type=signal.&since=${seq}`, {}, hub.token('ann', kind))
+    note('signal.pushed', 'bob')
+    note('signal.pushed', 'ann', 2)
+    await eventually('both arrive', () => stream.events.length >= 2)
+    expect(stream.events.map(({ agent_id, data }) => [agent_id, data['n']])).toEqual([
+      ['ann', 1],
+      ['ann', 2],
+    ])
+    stream.close()
+  })
+})
+
 /** A response whose socket takes nothing until it is told to. */
 class Stalling extends EventEmitter {
   written: string[] = []
@@ -202,6 +278,8 @@ class Stalling extends EventEmitter {
   }
 }
 
+const OPERATOR: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
+
 describe('a reader that does not read', () => {
   const begin = () => {
     let now = 0
@@ -215,7 +293,7 @@ describe('a reader that does not read', () => {
     }
     const events = createMemoryEventLog(clock)
     const response = new Stalling()
-    streamEvents(response as unknown as ServerResponse, {}, 0, { events, clock, log: silentLog })
+    streamEvents(response as unknown as ServerResponse, OPERATOR, {}, 0, { events, clock, log: silentLog })
     const pass = (ms: number) => {
       now += ms
       for (const beat of [...beats]) beat()
