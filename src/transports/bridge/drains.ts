@@ -6,7 +6,7 @@
  * costs a repetition, never a signal.
  */
 import { z } from 'zod'
-import type { Upstream } from './upstream.ts'
+import { AnswerLost, type Upstream } from './upstream.ts'
 import { DrainResult } from '../../contracts/signal.ts'
 import type { DrainId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -18,9 +18,16 @@ export interface OpenDrain {
 }
 
 export interface Drains {
+  /**
+   * Drains, after everything that was asked of the hub before: a drain makes the former ones of its
+   * session final. One whose answer was lost goes back and is asked for once more.
+   */
+  take<T>(session_id: string, ask: () => Promise<T>): Promise<T>
+  /** The client is being handed this one: until it is confirmed or released nothing else gives it back. */
+  handed(drain: OpenDrain): void
   /** The client has what was drained. */
   confirm(drain_id: DrainId): void
-  /** The client will never see it. */
+  /** The client will never see it. Takes whole drains. */
   release(signal_ids: readonly SignalId[]): void
   /** Resolves once everything said so far has been said to the hub, or could not be. */
   settled(): Promise<void>
@@ -29,61 +36,99 @@ export interface Drains {
 }
 
 const Call = z.object({ structuredContent: z.unknown() })
-const Held = z.object({ signals: z.array(z.object({ signal_id: z.string() })) })
+const Held = z.object({
+  signals: z.array(z.object({ signal_id: z.string(), drain_id: z.string().optional() })),
+})
 
 export function createDrains(upstream: Upstream, log: Log): Drains {
-  /** One after the other, in the order they were said. */
+  /** One after the other, in the order they were asked for. */
+  let queue: Promise<unknown> = Promise.resolve()
+  /** The last of them that a leaving process waits for; a drain that is under way breaks by itself. */
   let said: Promise<void> = Promise.resolve()
   let waiting = 0
+  /** Handed to the client, and the hub has not heard what became of it. */
+  const open = new Map<DrainId, readonly SignalId[]>()
+  /** The session for which the hub may hold a drain whose answer never came. */
+  let lost_in: string | null = null
 
-  function say(what: string, tool: string, args: Record<string, unknown>): void {
+  function inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const done = queue.then(step)
+    queue = done.catch(() => undefined)
+    return done
+  }
+
+  function say(what: string, tool: string, args: Record<string, unknown>): Promise<void> {
     if (waiting >= LIMITS.bridge_confirms_max) {
       log.warn({}, `too many confirmations wait; this one is dropped: ${what}`)
-      return
+      return Promise.resolve()
     }
     waiting += 1
-    said = said
-      .then(() =>
-        upstream.request(
-          'tools/call',
-          { name: tool, arguments: args },
-          { repeatable: true, wait_ms: LIMITS.bridge_confirm_wait_ms },
-        ),
-      )
+    said = inTurn(() =>
+      upstream.request(
+        'tools/call',
+        { name: tool, arguments: args },
+        { repeatable: true, wait_ms: LIMITS.bridge_confirm_wait_ms },
+      ),
+    )
       .then(
         () => log.debug({}, what),
         (error: unknown) => log.warn({ err: error }, `could not tell the hub: ${what}`),
       )
       .finally(() => (waiting -= 1))
+    return said
+  }
+
+  /** Only in turn: a drain beside it would be listed before anybody knows that it came. */
+  async function giveBackLeft(session_id: string): Promise<void> {
+    const ask = (action: string, params: object) =>
+      upstream.request(
+        'tools/call',
+        { name: 'signals', arguments: { action, params } },
+        { repeatable: true, wait_ms: LIMITS.bridge_leftover_wait_ms },
+      )
+    const answer = Call.parse(await ask('inbox', { leased_to: session_id, limit: LIMITS.inbox_limit_max }))
+    const left = Held.parse(answer.structuredContent).signals.filter(
+      ({ drain_id }) => drain_id === undefined || !open.has(drain_id),
+    )
+    if (left.length > 0) {
+      log.info({ signals: left.length }, 'a drain that nobody was handed stands open; it goes back')
+      await ask('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
+    }
+    if (lost_in === session_id) lost_in = null
   }
 
   return {
+    take(session_id, ask) {
+      return inTurn(async () => {
+        for (let attempt = 1; ; attempt++) {
+          // The next drain would make it final, and so would the end of the turn.
+          if (lost_in !== null) await giveBackLeft(lost_in)
+          try {
+            return await ask()
+          } catch (error) {
+            if (!(error instanceof AnswerLost)) throw error
+            lost_in = session_id
+            if (attempt === 1) continue
+            await giveBackLeft(session_id)
+            throw error
+          }
+        }
+      })
+    },
+    handed: ({ drain_id, signal_ids }) => void open.set(drain_id, signal_ids),
     confirm(drain_id) {
       // A peek that carries the confirmation takes nothing itself.
-      say(`confirmed drain ${drain_id}`, 'signals_pending', { peek: true, limit: 1, confirm: drain_id })
+      const args = { peek: true, limit: 1, confirm: drain_id }
+      void say(`confirmed drain ${drain_id}`, 'signals_pending', args).then(() => open.delete(drain_id))
     },
     release(signal_ids) {
       if (signal_ids.length === 0) return
+      for (const [drain_id, ids] of open) if (ids.some((id) => signal_ids.includes(id))) open.delete(drain_id)
       const params = { signal_ids: [...signal_ids] }
-      say(`gave ${signal_ids.length} signals back`, 'signals', { action: 'release', params })
+      void say(`gave ${signal_ids.length} signals back`, 'signals', { action: 'release', params })
     },
     settled: () => said,
-
-    async releaseLeft(session_id) {
-      const params = { leased_to: session_id, limit: LIMITS.inbox_limit_max }
-      const call = { name: 'signals', arguments: { action: 'inbox', params } }
-      const answer = Call.parse(
-        await upstream.request('tools/call', call, {
-          repeatable: true,
-          wait_ms: LIMITS.bridge_leftover_wait_ms,
-        }),
-      )
-      const left = Held.parse(answer.structuredContent).signals
-      if (left.length > 0)
-        log.info({ signals: left.length }, 'an earlier process left a drain open; it goes back')
-      this.release(left.map(({ signal_id }) => signal_id))
-      await said
-    },
+    releaseLeft: (session_id) => inTurn(() => giveBackLeft(session_id)),
   }
 }
 

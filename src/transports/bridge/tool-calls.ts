@@ -4,7 +4,7 @@
  */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
-import { AnswerLost, type Params, type Upstream } from './upstream.ts'
+import type { Params, Upstream } from './upstream.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
@@ -50,6 +50,7 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
 
   /** A drain ends in one of two ways: its answer is written, or the client gave the call up. */
   function watch(request_id: string | number, call: ToolCall, drain: OpenDrain): void {
+    drains.handed(drain)
     const givenUp = () => {
       afterwards.delete(request_id)
       log.warn({ drain_id: drain.drain_id }, 'the client gave the drain up; its signals go back')
@@ -72,19 +73,12 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
         return own
       }
       const takes = call.name === DRAIN_TOOL && call.args['peek'] !== true
-      // What this session already has must not come back with the next drain.
-      if (takes) await drains.settled()
       const { args, repeatable } = sayable(call, options.ids)
       const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
       // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
       const how = { repeatable, abort: call.signal, carry_through: takes }
       const ask = () => upstream.request('tools/call', params, how)
-      const result = await ask().catch(async (error: unknown) => {
-        if (!(takes && error instanceof AnswerLost)) throw error
-        // The hub may believe that we have what it drained, and the next drain would make that final.
-        await drains.releaseLeft(options.session_id())
-        return ask()
-      })
+      const result = takes ? await drains.take(options.session_id(), ask) : await ask()
       const drain = drainIn(result)
       if (drain !== null) watch(request_id, call, drain)
       return result as CallToolResult

@@ -25,16 +25,20 @@ async function startHub(): Promise<SmallHub> {
 
 async function connect(
   hub: Pick<SmallHub, 'operator'> & { url: string },
-  options: Partial<BridgedOptions['upstream']> & { era?: BridgedOptions['era']; identity?: string } = {},
+  options: Partial<BridgedOptions['upstream']> & Partial<Pick<BridgedOptions, 'era' | 'bridge'>> = {},
 ): Promise<BridgedClient> {
-  const { era = 'present', identity = 'ada', ...upstream } = options
+  const { era = 'present', identity = 'ada', bridge = {}, ...upstream } = options
   const client = await bridgedClient({
     era,
+    bridge,
     upstream: { identity, locate: () => hub.url, operatorToken: () => hub.operator, ...upstream },
   })
   open.push(client)
   return client
 }
+
+/** As a client whose worker waits for a better sign than the written answer. */
+const unconfirmed = { drainWritten: () => {} }
 
 async function send(hub: SmallHub, payload: string): Promise<string> {
   const { body } = await hub.request('POST', '/api/signals/send', {
@@ -244,8 +248,10 @@ test('starts a hub where none runs, once', async () => {
   expect(starts).toBe(1)
 })
 
-/** Passes everything on to the hub; `answer` decides what becomes of each answer. */
-async function proxyOf(hub: SmallHub, answer: (body: string, send: () => void, cut: () => void) => void) {
+type Fate = (body: string, pass: () => void, cut: () => void) => void
+
+/** Between a client and its hub: decides what becomes of each answer, and of each request before it. */
+async function proxyOf(hub: SmallHub, answer: Fate, ask: Fate = (_, pass) => pass()) {
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -253,16 +259,20 @@ async function proxyOf(hub: SmallHub, answer: (body: string, send: () => void, c
       const body = Buffer.concat(chunks).toString()
       const { host: _, ...headers } = request.headers
       const onward = { method: request.method ?? 'GET', headers }
-      const asked = http.request(`${hub.url}${request.url}`, onward, (answered) => {
-        const parts: Buffer[] = []
-        answered.on('data', (part: Buffer) => parts.push(part))
-        answered.on('end', () => {
-          const send = () =>
-            response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
-          answer(body, send, () => response.destroy())
+      const cut = () => void response.destroy()
+      const pass = () => {
+        const asked = http.request(`${hub.url}${request.url}`, onward, (answered) => {
+          const parts: Buffer[] = []
+          answered.on('data', (part: Buffer) => parts.push(part))
+          answered.on('end', () => {
+            const send = () =>
+              response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
+            answer(body, send, cut)
+          })
         })
-      })
-      asked.end(body)
+        asked.end(body)
+      }
+      ask(body, pass, cut)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -323,6 +333,78 @@ test('a drain whose answer was lost is drained again', async () => {
   const client = await connect(proxy)
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
   expect(proxy.broken()).toBe(1)
+})
+
+test('a process that asks what an earlier one left does not give back what it drains itself', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  let arrived!: () => void
+  const asked = new Promise<void>((resolve) => (arrived = resolve))
+  let held: (() => void) | null = null
+  const passed: Fate = (_, pass) => pass()
+  const proxy = await proxyOf(hub, passed, (body, pass) => {
+    if (held !== null || !body.includes('leased_to')) return pass()
+    held = pass
+    arrived()
+  })
+  const client = await connect(proxy, { bridge: unconfirmed })
+  const left = client.bridge.drains.releaseLeft('session-1')
+  await asked
+  const answer = client.call('signals_pending')
+  // A round trip behind it: a drain that did not wait would be served by now.
+  await client.call('signals_pending', { peek: true })
+  held!()
+  await left
+  expect(payloads(await answer)).toEqual(['one'])
+  expect(payloads(await client.call('signals_pending'))).toEqual([])
+})
+
+test('what an earlier process left goes back, once', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  const killed = await connect(hub, { bridge: unconfirmed })
+  await killed.call('signals_pending')
+  const client = await connect(hub)
+  await client.bridge.drains.releaseLeft('session-1')
+  expect(await statusOf(hub, signal_id)).toBe('pending')
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
+test('a drain that never reached the hub gives back no other drain of its session', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  let drains = 0
+  const passed: Fate = (_, pass) => pass()
+  const proxy = await proxyOf(hub, passed, (body, pass, cut) => {
+    if (!body.includes('signals_pending') || ++drains !== 2) return pass()
+    cut()
+  })
+  const client = await connect(proxy, { bridge: unconfirmed })
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+  expect(payloads(await client.call('signals_pending'))).toEqual([])
+  expect(drains).toBe(3)
+})
+
+test('of two drains at once, one whose answer is lost is drained again before the other', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const proxy = await breakingProxy(hub, (body) => body.includes('signals_pending'))
+  const client = await connect(proxy)
+  const answers = await Promise.all([client.call('signals_pending'), client.call('signals_pending')])
+  expect(answers.flatMap(payloads)).toEqual(['one'])
+})
+
+test('a drain whose answers are lost again and again ends as a problem, and comes with the next', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  let broken = 0
+  const proxy = await proxyOf(hub, (body, pass, cut) => {
+    if (!body.includes('signals_pending') || ++broken > 2) return pass()
+    cut()
+  })
+  const client = await connect(proxy)
+  expect((await client.call('signals_pending')).structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
 test('a token that the hub no longer takes is renewed within the call', async () => {
