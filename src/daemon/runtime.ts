@@ -1,11 +1,11 @@
 /**
- * The daemon around its machine: a mailbox that feeds it one event at a time, the performer of its
- * effects, and one timer for its nearest deadline. Everything from outside comes in through ports, so a
+ * The daemon around its machine: what comes from the hub, the surface and the control socket goes into the
+ * mailbox, what the machine asks for is performed. Everything from outside comes in through ports, so a
  * simulation runs this very code.
  */
 import type { DaemonStatus, NotifyResult } from '../contracts/control.ts'
 import type { Doorbell } from '../contracts/doorbell.ts'
-import { CLOSE, SignalsGone, type HubFrame } from '../contracts/frames.ts'
+import { CLOSE, type HubFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
@@ -18,9 +18,10 @@ import { controlHandlers } from './control.ts'
 import { perform, type EffectPorts } from './effects.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { deliveryOf, factsOf, type PacerRules } from './history.ts'
-import { nextDeadline, start as startMachine, stateOf, step } from './machine.ts'
+import { stateOf } from './machine.ts'
+import { createMailbox } from './mailbox.ts'
 import { createMetrics, type MetricsReading } from './metrics.ts'
-import type { DaemonEvent } from './events.ts'
+import { queueNews } from './queue-news.ts'
 import { createSupervisor, type StartShim } from './supervise.ts'
 import { createSurfaceSocket } from './surface-socket.ts'
 
@@ -71,62 +72,19 @@ export function createDaemon(options: DaemonOptions): Daemon {
   const { clock, random, ids, link, log, identity, tenant_id, onStopAsked } = options
   const started_at = clock.monotonic()
   const metrics = createMetrics(options)
-  let snapshot = startMachine({ ...options, now: started_at })
-  const mailbox: DaemonEvent[] = []
-  let busy = false
-  let broken = false
   let stopping: Promise<void> | null = null
-  let timer: Timer | null = null
   let publishing: Timer | null = null
   let listeners: RpcListener[] = []
   let requests = 0
   const reports = new Map<number, (doorbell: Doorbell | null) => void>()
   const notifications = new Map<number, (result: NotifyResult) => void>()
 
-  // --- mailbox
-
-  type News = DaemonEvent extends infer E ? (E extends unknown ? Omit<E, 'now'> : never) : never
-
-  /** Events that arise while one is handled wait for their turn: the machine is never entered twice. */
-  function post(news: News): void {
-    if (stopping !== null || broken) return
-    mailbox.push({ ...news, now: clock.monotonic() })
-    if (busy) return
-    busy = true
-    try {
-      for (let event = mailbox.shift(); event !== undefined; event = mailbox.shift()) handle(event)
-      arm()
-    } catch (error) {
-      // Told apart from the call that brought the news: a socket's handler would take the error for its
-      // own, answer `internal`, and the daemon would live on half-way through a step.
-      broken = true
-      timer?.cancel()
-      options.onBug(error)
-    } finally {
-      busy = false
-    }
-  }
-
-  function handle(event: DaemonEvent): void {
-    const before = stateOf(snapshot)
-    const [next, effects] = step(snapshot, event)
-    snapshot = next
-    const after = stateOf(snapshot)
-    if (before !== after) log.debug({ event: event.type, from: before, to: after }, 'state changed')
-    for (const effect of effects) perform(effect, ports)
-  }
-
-  function arm(): void {
-    timer?.cancel()
-    const at = nextDeadline(snapshot)
-    if (at === null) {
-      timer = null
-      return
-    }
-    // Timers may fire a fraction early; rounding up keeps that from becoming a spin.
-    const delay_ms = Math.max(0, Math.ceil(at - clock.monotonic()))
-    timer = clock.after(delay_ms, () => post({ type: 'TIME_PASSED', random: random.next() }))
-  }
+  const mailbox = createMailbox({
+    ...{ input: options, clock, random, log },
+    perform: (effect) => perform(effect, ports),
+    onBug: (error) => options.onBug(error),
+  })
+  const { post, snapshot } = mailbox
 
   // --- parts
 
@@ -149,7 +107,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   const heartbeat = createHeartbeat({
     clock,
     link,
-    facts: () => factsOf(snapshot.context.history),
+    facts: () => factsOf(snapshot().context.history),
     metrics: () => metrics.set(reading()),
     onFailed: (detail) => countError('heartbeat_publish_failed', detail),
   })
@@ -195,7 +153,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   }
 
   function reading(): MetricsReading {
-    const { last_drain_at, history } = snapshot.context
+    const { last_drain_at, history } = snapshot().context
     return {
       last_heartbeat_at: heartbeat.lastAccepted(),
       last_drain_at,
@@ -227,36 +185,15 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   function onFrame(frame: HubFrame): void {
     switch (frame.type) {
-      case 'signal.pushed': {
-        const { signal_id, seq, from, intent, priority, pending_count: total } = frame
-        return post({ type: 'SIGNAL_PUSHED', entry: { signal_id, seq, from, intent, priority }, total })
-      }
-      case 'signal.drained': {
-        const { signal_ids, session_id, pending_count: total } = frame
-        return post({ type: 'SIGNALS_DRAINED', signal_ids, session_id, total })
-      }
-      case 'signal.released':
-        return post({ type: 'SIGNALS_RELEASED', signal_ids: frame.signal_ids, total: frame.pending_count })
-      case 'pending': {
-        const { id, signals, total, as_of_seq } = frame
-        const doorbell_id = ids.next()
-        return post({ type: 'PENDING_LISTED', peek_id: String(id), signals, total, as_of_seq, doorbell_id })
-      }
       case 'pong':
         return heartbeat.accepted()
       case 'lifecycle.shutdown':
         return onLifecycle(frame.reason)
       case 'error':
         return onError(frame)
-      case 'welcome':
-      case 'peer.joined':
-      case 'peer.left':
-      case 'result':
-        return
-      case 'event': {
-        const left = SignalsGone.safeParse(frame).data?.data
-        if (left) post({ type: 'SIGNALS_GONE', signal_ids: left.signal_ids, total: left.pending_count })
-        return
+      default: {
+        const news = queueNews(frame, ids)
+        if (news !== null) post(news)
       }
     }
   }
@@ -282,9 +219,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
   // --- control.sock
 
   function status(): DaemonStatus {
-    const { context } = snapshot
+    const { context } = snapshot()
     const { attached, kind, session_id, turn } = context.history.surface
-    const state = stateOf(snapshot)
+    const state = stateOf(snapshot())
     return {
       tenant_id,
       identity,
@@ -316,7 +253,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
         post({ type: 'NOTIFY_REQUESTED', request })
       }),
     resume_surface() {
-      const accepted = snapshot.context.history.surface.attached || supervisor !== null || surface.isThere()
+      const accepted = snapshot().context.history.surface.attached || supervisor !== null || surface.isThere()
       if (accepted) post({ type: 'RESUME_REQUESTED' })
       return { accepted }
     },
@@ -360,7 +297,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   }
 
   async function stop(): Promise<void> {
-    timer?.cancel()
+    mailbox.close()
     publishing?.cancel()
     surface.close()
     for (const answer of reports.values()) answer(null)

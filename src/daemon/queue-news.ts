@@ -1,0 +1,37 @@
+/** What the hub's frames say of the queue, in the machine's words. */
+import { SignalsGone, type HubFrame } from '../contracts/frames.ts'
+import type { Ids } from '../ports/random.ts'
+import type { News } from './mailbox.ts'
+
+/** Null for a frame that says nothing of it. */
+export function queueNews(frame: HubFrame, ids: Pick<Ids, 'next'>): News | null {
+  switch (frame.type) {
+    case 'signal.pushed': {
+      const { signal_id, seq, from, intent, priority, pending_count: total } = frame
+      return { type: 'SIGNAL_PUSHED', entry: { signal_id, seq, from, intent, priority }, total }
+    }
+    case 'signal.drained': {
+      const { signal_ids, session_id, pending_count: total } = frame
+      return { type: 'SIGNALS_DRAINED', signal_ids, session_id, total }
+    }
+    case 'signal.released':
+      return { type: 'SIGNALS_RELEASED', signal_ids: frame.signal_ids, total: frame.pending_count }
+    case 'pending': {
+      const { id, signals, total, as_of_seq } = frame
+      return {
+        type: 'PENDING_LISTED',
+        peek_id: String(id),
+        signals,
+        total,
+        as_of_seq,
+        doorbell_id: ids.next(),
+      }
+    }
+    case 'event': {
+      const gone = SignalsGone.safeParse(frame).data?.data
+      return gone ? { type: 'SIGNALS_GONE', signal_ids: gone.signal_ids, total: gone.pending_count } : null
+    }
+    default:
+      return null
+  }
+}
