@@ -17,6 +17,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
 import { ensurePrivateDirectory, personaPaths, resolveHome } from '../../src/system/home.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
+import { printProblem } from '../../src/system/problem-output.ts'
 import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { stderrLog } from '../../src/system/stderr-log.ts'
@@ -102,7 +103,6 @@ function main(): void {
 try {
   main()
 } catch (error) {
-  const message = error instanceof TurnbellError ? `${error.detail}\n${error.hint}` : String(error)
-  process.stderr.write(`${message}\n`)
+  printProblem(error, false)
   process.exit(exitCodeOf(error))
 }

@@ -2,8 +2,9 @@
  * What a command says. Results on stdout: text for people, or with `--json` exactly one document. All
  * else on stderr, so that a pipe only ever carries results.
  */
-import { toProblem, TurnbellError, type Problem } from '../contracts/errors.ts'
 import type { Cli } from './cli.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import { problemOutput } from '../system/problem-output.ts'
 
 export interface Output {
   /** The command's one result. `text` is only made where a person reads it. Resolves once stdout took it. */
@@ -16,34 +17,19 @@ export interface Output {
 type Streams = Pick<Cli, 'stdout' | 'stderr' | 'colors' | 'ids'>
 
 export function createOutput({ stdout, stderr, colors, ids }: Streams, json: boolean): Output {
-  const note = (text: string) => void stderr.write(`${text}\n`)
+  const indent = stdout.isTTY === true ? 2 : 0
   return {
     async result(value, text) {
-      const document = json ? JSON.stringify(value, null, stdout.isTTY === true ? 2 : 0) : text()
+      const document = json ? JSON.stringify(value, null, indent) : text()
       if (document !== '') await write(stdout, `${document}\n`)
     },
-    note,
+    note: (text) => void stderr.write(`${text}\n`),
     async problem(error) {
-      const problem = toProblem(error, ids.next())
-      if (json) await write(stdout, `${JSON.stringify(problem, null, stdout.isTTY === true ? 2 : 0)}\n`)
-      else note(describeProblem(problem, colors))
-      // No log has the stack of a command; without it nobody could mend the bug.
-      if (!(error instanceof TurnbellError))
-        note(error instanceof Error ? String(error.stack) : String(error))
+      const told = problemOutput(error, ids.next(), { json, indent, colors })
+      stderr.write(told.stderr)
+      if (told.stdout !== '') await write(stdout, told.stdout)
     },
   }
-}
-
-/** Title, what was wrong this time, and what to do about it. */
-export function describeProblem(
-  problem: Problem,
-  colors: Pick<Cli['colors'], 'red' | 'bold' | 'dim'>,
-): string {
-  return [
-    `${colors.red(colors.bold('error'))} ${colors.bold(problem.title)} (${problem.code})`,
-    `      ${problem.detail}`,
-    `${colors.dim('hint')}  ${problem.hint}`,
-  ].join('\n')
 }
 
 /** Resolves once the stream took every byte; rejects when its reader is gone. */

@@ -1,10 +1,9 @@
 /** `turnbell daemon`: one persona's daemon in the foreground. The composition root. */
-import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import v8 from 'node:v8'
 import { pino, type Logger } from 'pino'
-import { toProblem, TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import type { Config } from '../contracts/config.ts'
 import { startChild } from '../system/child-process.ts'
@@ -22,6 +21,7 @@ import {
 } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
+import { printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createHubLink } from './hub-link.ts'
@@ -41,7 +41,7 @@ export async function main(argv: string[]): Promise<void> {
     }
     await run(flags)
   } catch (error) {
-    tellProblem(error, json)
+    printProblem(error, json)
     process.exitCode = exitCodeOf(error)
   }
 }
@@ -202,12 +202,4 @@ function tellReady(flags: Flags, identity: string, paths: PersonaPaths): void {
   const line =
     flags.json === true ? JSON.stringify(document) : `turnbell daemon ready ${identity} ${control_socket}`
   process.stdout.write(`${line}\n`)
-}
-
-function tellProblem(error: unknown, json: boolean): void {
-  const problem = toProblem(error, randomUUID())
-  if (json) process.stdout.write(`${JSON.stringify(problem)}\n`)
-  process.stderr.write(`${problem.title}: ${problem.detail}\n${problem.hint}\n`)
-  if (!(error instanceof TurnbellError))
-    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
 }

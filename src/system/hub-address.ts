@@ -41,11 +41,11 @@ export function requireHub(home: Home, config: Config, flag?: string): string {
   return url
 }
 
-/** @throws `usage_invalid` where `--hub` names no address: waiting for such a hub would never end. */
-export function requireHubUrl(flag: string): void {
-  if (HubUrl.safeParse(flag).success) return
+/** @throws `usage_invalid` where the flag gives no address: waiting for such a hub would never end. */
+export function requireHubUrl(given: string, flag = '--hub'): void {
+  if (HubUrl.safeParse(given).success) return
   throw new TurnbellError('usage_invalid', {
-    detail: `--hub: ${JSON.stringify(flag)} is no http:// or https:// address`,
+    detail: `${flag}: ${JSON.stringify(given)} is no http:// or https:// address`,
     hint: 'Give the address that `turnbell hub` prints, like http://127.0.0.1:4888.',
   })
 }

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
+import { Problem } from '../../src/contracts/errors.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { processAlive } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
@@ -110,9 +111,11 @@ describe('a daemon', () => {
     const home = homeWith({ personas: { ada: { surface: 'command', colour: 'red' } } })
     const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--json'])
     expect(result.code).toBe(78)
-    expect(result.json()).toMatchObject({ code: 'config_invalid' })
-    expect(result.stderr).toContain('config.yaml')
-    expect(result.stderr).toContain('colour')
+    expect(result.stderr).toBe('')
+    const problem = Problem.parse(result.json())
+    expect(problem).toMatchObject({ code: 'config_invalid' })
+    expect(problem.detail).toContain('config.yaml')
+    expect(problem.detail).toContain('colour')
   })
 
   test('with --json says in one document that it is ready', async () => {

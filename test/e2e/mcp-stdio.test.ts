@@ -6,6 +6,7 @@ import { StdioClientTransport as PastStdio } from '@modelcontextprotocol/sdk/cli
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, describe, expect, test } from 'vitest'
+import { Problem } from '../../src/contracts/errors.ts'
 import { runningHub } from '../../src/system/hub-address.ts'
 import { resolveHome } from '../../src/system/home.ts'
 import { eventually } from '../support/eventually.ts'
@@ -149,15 +150,27 @@ test('a drain that the client never read comes back to the next client', async (
 
 describe('a command line that is wrong', () => {
   test.each([
-    [['--persona', 'Not A Name'], 64],
-    [[], 64],
-    [['--persona', 'ada', '--detail', 'everything'], 64],
-    [['--persona', 'ada', '--no-such-flag'], 64],
-  ])('%j exits %i and says what is right', async (args, code) => {
-    const result = await turnbell(['mcp', ...args, '--home', temporaryHome()])
-    expect(result.code).toBe(code)
-    expect(result.stdout).toBe('')
-    expect(result.stderr).not.toBe('')
+    [['--persona', 'Not A Name'], 'names no persona'],
+    [[], 'No persona is named'],
+    [['--persona', 'ada', '--detail', 'everything'], '--detail'],
+    [['--persona', 'ada', '--no-such-flag'], '--no-such-flag'],
+    [['--persona', 'ada', '--hub', 'notaurl'], '--hub: "notaurl"'],
+    [['--persona', 'ada', '--prefer-daemon', 'notaurl'], '--prefer-daemon: "notaurl"'],
+  ])('%j is told like any other, as text and as a problem', async (args, detail) => {
+    const home = temporaryHome()
+    const text = await turnbell(['mcp', ...args, '--home', home])
+    expect(text).toMatchObject({ code: 64, stdout: '' })
+    expect(text.stderr).toMatch(
+      /^error The command was not understood \(usage_invalid\)\n {6}.+\nhint {2}.+\n$/,
+    )
+    expect(text.stderr).toContain(detail)
+    const json = await turnbell(['mcp', ...args, '--home', home, '--json'])
+    expect(json).toMatchObject({ code: 64, stderr: '' })
+    const problem = Problem.parse(JSON.parse(json.stdout))
+    expect(problem).toMatchObject({
+      code: 'usage_invalid',
+      detail: expect.stringContaining(detail) as string,
+    })
   })
 })
 

@@ -15,6 +15,7 @@ import { systemClock } from '../../system/clock.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, prepareHome, resolveHome } from '../../system/home.ts'
 import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
+import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
@@ -34,8 +35,7 @@ export async function main(argv: string[]): Promise<void> {
   try {
     serve(settingsFrom(argv, process.env))
   } catch (error) {
-    const known = error instanceof TurnbellError
-    process.stderr.write(known ? `${error.message}\n${error.hint}\n` : `${String(error)}\n`)
+    printProblem(error, argv.includes('--json'))
     process.exitCode = exitCodeOf(error)
   }
 }
@@ -86,8 +86,8 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
   const values = parsed(argv)
   const home = resolveHome(env, values.home)
   const config = loadConfig(home.config, env)
-  const hub = values.hub ?? values['prefer-daemon']
-  if (hub !== undefined) requireHubUrl(hub)
+  const { hub = values['prefer-daemon'] } = values
+  if (hub !== undefined) requireHubUrl(hub, values.hub === undefined ? '--prefer-daemon' : '--hub')
   return {
     home,
     config,

@@ -33,6 +33,10 @@ describe('the address of a hub', () => {
     expect(() => requireHubUrl(flag)).toThrow(expect.objectContaining({ code: 'usage_invalid' }))
     expect(() => config({ url: flag })).toThrow()
   })
+  test('is asked for under the name of the flag that was given', () => {
+    expect(() => requireHubUrl('notaurl')).toThrow('--hub: "notaurl"')
+    expect(() => requireHubUrl('notaurl', '--prefer-daemon')).toThrow('--prefer-daemon: "notaurl"')
+  })
   // Whatever listens on the usual port then is somebody else's; a token of this home must not go there.
   test.each([
     ['none ever ran', null],
