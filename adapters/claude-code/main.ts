@@ -16,7 +16,7 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import { startInBackground } from '../../src/system/background.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
-import { personaPaths, prepareHome, resolveHome, type Home } from '../../src/system/home.ts'
+import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
 import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
@@ -66,7 +66,7 @@ function attend({ home, config, identity }: Place): void {
   // With the keeper in between, our parent is its shell; the client is that shell's parent.
   const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
   const bound = { name: 'claude-code', identity, host_pid }
-  const log = fileLog(config.log.level, bound, path.join(home.logs_dir, `${identity}.claude-code.log`))
+  const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
   log.info({ respawned, client_session: env['CLAUDE_CODE_SESSION_ID'] }, 'worker started')
 
   const surface = claudeSurface({

@@ -24,8 +24,11 @@ export const Identity = z
   )
 export type Identity = z.infer<typeof Identity>
 
-/** Senders that are no persona: a person at the command line, and turnbell itself. */
-export const RESERVED_IDENTITIES = ['operator', 'turnbell'] as const
+/**
+ * Names that no persona has: senders that are none, a person at the command line and turnbell itself; and
+ * the hub, whose log a persona of that name would share.
+ */
+export const RESERVED_IDENTITIES = ['operator', 'turnbell', 'hub'] as const
 
 /** Where a persona's agent can be reached. */
 export const SurfaceKind = z.enum(['claude-code', 'codex', 'opencode', 'tmux', 'command', 'mcp'])

@@ -139,6 +139,11 @@ export function personaPaths(
   return { ...rest, ...at(path.join(base, name)) }
 }
 
+/** The log of a client's own worker. No identity holds a `~`, so it is no persona's log. */
+export function workerLog(home: Home, identity: string, client: string): string {
+  return path.join(home.logs_dir, `${identity}~${client}.log`)
+}
+
 /**
  * Makes the directory of both sockets. Outside the home its parent lies where everybody may write, so
  * that one must be ours too, and no link: who owns it could put other sockets in place of ours.

@@ -224,7 +224,7 @@ export async function openClaudeWorld(daemon: ConfigInput['daemon'] = {}): Promi
       return JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')) as { status?: string }
     },
     workerLog() {
-      const file = path.join(at('turnbell'), 'logs', `${PERSONA}.claude-code.log`)
+      const file = path.join(at('turnbell'), 'logs', `${PERSONA}~claude-code.log`)
       if (!fs.existsSync(file)) return []
       const lines = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean)
       return lines.map((line) => JSON.parse(line) as ReturnType<ClaudeWorld['workerLog']>[number])

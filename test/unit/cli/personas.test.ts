@@ -115,6 +115,7 @@ describe('persona add', () => {
 
   test.each([
     ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
+    ["the hub's own name", ['hub', '--surface', 'mcp'], /reserved/],
     ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
     ['a command for another surface', ['ada', '--surface', 'mcp', '--command', 'x'], /belong to the surface/],
     ['a status file alone', ['ada', '--surface', 'command', '--status-file', 'x'], /no --command/],

@@ -1,0 +1,16 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { Identity, RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
+import { personaPaths, resolveHome, workerLog } from '../../../src/system/home.ts'
+
+const home = resolveHome({}, '/home/of/tests')
+const logOf = (identity: string) => personaPaths(home, 'local', identity, {}).log
+
+test('no persona can have a name that makes its log the log of another process', () => {
+  expect(RESERVED_IDENTITIES).toContain(path.basename(home.hub_log, '.log'))
+  const log = workerLog(home, 'ada', 'claude-code')
+  expect(path.dirname(log)).toBe(home.logs_dir)
+  const namesake = path.basename(log, '.log')
+  expect(logOf(namesake)).toBe(log)
+  expect(Identity.safeParse(namesake).success).toBe(false)
+})
