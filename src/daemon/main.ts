@@ -21,7 +21,7 @@ import {
 } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
-import { printProblem } from '../system/problem-output.ts'
+import { newInstance, printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createHubLink } from './hub-link.ts'
@@ -32,6 +32,7 @@ import type { StartShim } from './supervise.ts'
 
 export async function main(argv: string[]): Promise<void> {
   let json = argv.includes('--json')
+  const opened: Opened = { log: null }
   try {
     const flags = readFlags(argv)
     json = flags.json === true
@@ -39,15 +40,22 @@ export async function main(argv: string[]): Promise<void> {
       process.stdout.write(USAGE)
       return
     }
-    await run(flags)
+    await run(flags, opened)
   } catch (error) {
-    printProblem(error, json)
+    const instance = newInstance()
+    opened.log?.error({ err: error, instance }, 'the daemon does not start')
+    printProblem(error, json, instance)
     process.exitCode = exitCodeOf(error)
   }
 }
 
+/** What a failed start finds to write into. */
+interface Opened {
+  log: Logger | null
+}
+
 /** Returns once the daemon runs; it then ends by a call of `leave`. */
-async function run(flags: Flags): Promise<void> {
+async function run(flags: Flags, opened: Opened): Promise<void> {
   // Whatever we write belongs to this user alone.
   process.umask(0o077)
   // A daemon is one of many and mostly idle. V8 would answer one busy minute with a young generation of
@@ -62,7 +70,7 @@ async function run(flags: Flags): Promise<void> {
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
   ensurePrivateDirectory(paths.run_dir)
   ensureSocketDirectory(paths)
-  const log = openLog(paths, config, identity)
+  const log = (opened.log = openLog(paths, config, identity))
 
   let lost: ((error: Error) => void) | null = null
   const lock = await lockDirectory({

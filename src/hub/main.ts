@@ -13,7 +13,7 @@ import { loadConfig } from '../system/config.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { prepareHome, resolveHome, type Home } from '../system/home.ts'
 import { runningHub, type HubPid } from '../system/hub-address.ts'
-import { printProblem } from '../system/problem-output.ts'
+import { newInstance, printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
@@ -64,13 +64,14 @@ type Flags = ReturnType<typeof parseFlags>
 /** `open` is another than the product's only in the benchmark that measures what the syncs cost. */
 export async function main(argv: string[], open = openStores): Promise<void> {
   let json = argv.includes('--json')
+  const instance = newInstance()
   try {
     const flags = parseFlags(argv)
     json = flags.json === true
     if (flags.help === true) process.stdout.write(HELP)
-    else await run(flags, open)
+    else await run(flags, open, instance)
   } catch (error) {
-    printProblem(error, json)
+    printProblem(error, json, instance)
     process.exitCode = exitCodeOf(error)
   }
 }
@@ -84,7 +85,7 @@ interface Opened {
   server: HubServer | null
 }
 
-async function run(flags: Flags, open: typeof openStores): Promise<void> {
+async function run(flags: Flags, open: typeof openStores, instance: string): Promise<void> {
   const home = resolveHome(process.env, flags.home)
   const config = loadConfig(home.config, process.env, configOf(flags))
   prepareHome(home)
@@ -92,6 +93,8 @@ async function run(flags: Flags, open: typeof openStores): Promise<void> {
   try {
     await start(home, config, flags, opened, open)
   } catch (error) {
+    // Not louder: the hub shows warnings on stderr, where the problem itself will stand.
+    opened.logs?.log.info({ err: error, instance }, 'the hub does not start')
     await closeAll(home, opened)
     throw error
   }

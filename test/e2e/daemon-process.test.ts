@@ -118,6 +118,30 @@ describe('a daemon', () => {
     expect(problem.detail).toContain('colour')
   })
 
+  test('that may not start beside another says in the log why, under the instance of its problem', async () => {
+    const home = homeWith({})
+    await daemonOf(home, '--surface', 'mcp')
+    const second = await turnbell([
+      'daemon',
+      '--home',
+      home,
+      '--persona',
+      'ada',
+      '--surface',
+      'mcp',
+      '--json',
+    ])
+    expect(second).toMatchObject({ code: 75, stderr: '' })
+    const instance = Problem.parse(second.json()).instance.replace('urn:turnbell:instance:', '')
+    const paths = await turnbell(['paths', '--home', home, '--persona', 'ada', '--json'])
+    const { log } = paths.json<{ log: string }>()
+    const line = fs
+      .readFileSync(log, 'utf8')
+      .split('\n')
+      .find((text) => text.includes(instance))
+    expect(line).toContain('already_running')
+  })
+
   test('with --json says in one document that it is ready', async () => {
     const home = homeWith({})
     const daemon = start(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp', '--json'])

@@ -56,6 +56,9 @@ describe('the pid file', () => {
     expect(problem['detail']).toContain(String(first.child.pid))
     expect(problem['detail']).toContain(first.url)
     expect(problem['hint']).toContain('--home')
+    const instance = problem['instance']?.replace('urn:turnbell:instance:', '')
+    const line = lines(path.join(home, 'logs/hub.log')).find((entry) => entry['instance'] === instance)
+    expect(line).toMatchObject({ err: { message: expect.stringContaining('already_running') as string } })
   })
 })
 
