@@ -29,6 +29,10 @@ export type Identity = z.infer<typeof Identity>
  * the hub, whose log a persona of that name would share.
  */
 export const RESERVED_IDENTITIES = ['operator', 'turnbell', 'hub'] as const
+export const PersonaName = Identity.refine(
+  (identity) => !(RESERVED_IDENTITIES as readonly string[]).includes(identity),
+  `no persona is called ${RESERVED_IDENTITIES.join(', ')}: these names are reserved`,
+)
 
 /** Where a persona's agent can be reached. */
 export const SurfaceKind = z.enum(['claude-code', 'codex', 'opencode', 'tmux', 'command', 'mcp'])

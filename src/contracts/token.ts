@@ -1,10 +1,10 @@
 /** What a signed token says. Form: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
 import { z } from 'zod'
-import { Identity, RegistrationKind, SessionId, TenantId } from './ids.ts'
+import { Identity, PersonaName, RegistrationKind, SessionId, TenantId } from './ids.ts'
 
 export const TokenPayload = z.object({
   tenant_id: TenantId,
-  identity: Identity,
+  identity: PersonaName,
   kind: RegistrationKind,
   session_id: SessionId.optional(),
   /** Unix time in seconds. */

@@ -3,15 +3,17 @@
  * one persona and one kind (`contracts/token.ts` has its form). Nothing is stored, so a restarted hub
  * knows every token it gave out.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { z } from 'zod'
 import { TurnbellError } from '../contracts/errors.ts'
-import { RESERVED_IDENTITIES, type TenantId } from '../contracts/ids.ts'
+import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { TokenPayload, type Caller, type TokenAnswer, type TokenRequest } from '../contracts/token.ts'
+import { signatureOf, signToken } from '../kernel/sign-token.ts'
 import type { Clock } from '../ports/clock.ts'
 
 export interface Tokens {
+  /** Throws `params_invalid`, as `issue` does, for a name that no persona has. */
   sign(payload: TokenPayload): string
   /** Throws `token_invalid` for anything that is not ours, `token_expired` for what was. */
   verify(token: string): TokenPayload
@@ -32,17 +34,12 @@ export function createTokens(needs: {
 }): Tokens {
   const { clock, tenant_id } = needs
   const now_s = () => Math.floor(clock.now() / 1000)
-  const signature = (body: string) => createHmac('sha256', needs.signing_key).update(body).digest('hex')
-
-  const sign: Tokens['sign'] = (payload) => {
-    const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
-    return `${body}.${signature(body)}`
-  }
+  const sign: Tokens['sign'] = (payload) => signToken(payload, needs.signing_key)
 
   const verify: Tokens['verify'] = (token) => {
     const [body, signed, ...more] = token.length > TOKEN_LENGTH_MAX ? [] : token.split('.')
     if (!body || !signed || more.length > 0) throw invalid('it does not have the form of a token')
-    if (!sameSecret(signed, signature(body))) throw invalid('its signature does not fit')
+    if (!sameSecret(signed, signatureOf(body, needs.signing_key))) throw invalid('its signature does not fit')
     const payload = TokenPayload.safeParse(parseJson(body))
     if (!payload.success) throw invalid('it does not say who holds it')
     if (payload.data.tenant_id !== tenant_id) throw invalid('it belongs to another tenant')
@@ -74,11 +71,6 @@ export function createTokens(needs: {
       if (caller.kind !== 'operator' && !own) {
         throw new TurnbellError('operator_required', {
           detail: `The ${caller.kind} ${caller.identity} may renew its own token, not get one for the ${request.kind} ${request.identity}.`,
-        })
-      }
-      if ((RESERVED_IDENTITIES as readonly string[]).includes(request.identity)) {
-        throw new TurnbellError('params_invalid', {
-          detail: `identity: ${request.identity} is the name of a sender that is no persona.`,
         })
       }
       // A renewal stays the session it was; otherwise one run of an agent could take another's leases.

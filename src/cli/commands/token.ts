@@ -1,13 +1,14 @@
 /** `turnbell token create`: signs a token with this home's key. Needs no hub. */
-import { createHmac } from 'node:crypto'
-import { type Command, Option } from 'commander'
-import { RegistrationKind } from '../../contracts/ids.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { z } from 'zod'
+import { PersonaName, RegistrationKind, SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { TokenPayload } from '../../contracts/token.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
+import { signToken } from '../../kernel/sign-token.ts'
 import { prepareHome } from '../../system/home.ts'
 import { ensureSecrets } from '../../system/secrets.ts'
-import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
+import { type Cli, invocationOf } from '../cli.ts'
 import { examples } from '../render.ts'
 import { parseDuration } from './send.ts'
 
@@ -23,11 +24,11 @@ export function registerToken(program: Command, cli: Cli): void {
   const command = token
     .command('create')
     .description('a signed token for one persona and one kind of caller')
-    .requiredOption('--identity <name>', 'as whom it acts', parseIdentity)
+    .requiredOption('--identity <name>', 'as whom it acts', parseAs(PersonaName))
     .addOption(
       new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
     )
-    .option('--session <id>', 'the run of the agent it is for')
+    .option('--session <id>', 'the run of the agent it is for', parseAs(SessionId))
     .option('--ttl <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
     .addHelpText(
       'after',
@@ -53,13 +54,16 @@ export function registerToken(program: Command, cli: Cli): void {
       ...(session === undefined ? {} : { session_id: session }),
       exp: Math.floor(cli.clock.now() / 1000) + ttl,
     }
-    const result = { token: sign(payload, signing_key), expires_in: ttl }
+    const result = { token: signToken(payload, signing_key), expires_in: ttl }
     await out.result(result, () => result.token)
   })
 }
 
-/** CONTRACTS section 6: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
-function sign(payload: TokenPayload, signing_key: string): string {
-  const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
-  return `${body}.${createHmac('sha256', signing_key).update(body).digest('hex')}`
+/** What no hub would accept is a mistake in the command line. */
+function parseAs(schema: z.ZodType<string>): (text: string) => string {
+  return (text) => {
+    const parsed = schema.safeParse(text)
+    if (parsed.success) return parsed.data
+    throw new InvalidArgumentError(describeIssues(parsed.error))
+  }
 }

@@ -354,3 +354,14 @@ test('a token is signed with the key of the home, for as long as was asked', asy
   })
   expect(await turnbell.run('token', 'create', '--identity', 'a', '--kind', 'agent', '--ttl', '90d')).toBe(64)
 })
+
+test.each([
+  ['the operator', ['--identity', 'operator'], /reserved/],
+  ['the hub', ['--identity', 'hub'], /reserved/],
+  ['a session with a name that is none', ['--identity', 'ada', '--session', 'x'.repeat(129)], /--session/],
+])('a token for %s is not made: no hub would take it', async (_, args, why) => {
+  const turnbell = testCli({ home: temporaryDirectory() })
+  expect(await turnbell.run('token', 'create', '--kind', 'agent', ...args)).toBe(64)
+  expect(turnbell.stdout()).toBe('')
+  expect(turnbell.stderr()).toMatch(why)
+})

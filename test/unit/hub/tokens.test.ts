@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import { createTokens } from '../../../src/hub/tokens.ts'
@@ -70,6 +71,7 @@ describe('a token', () => {
     ['signed, but of another tenant', sign(encode({ ...payload, tenant_id: 'other' }))],
     ['signed, but of kind operator', sign(encode({ ...payload, kind: 'operator' }))],
     ['signed, but with a name that is none', sign(encode({ ...payload, identity: '../bob' }))],
+    ['signed, but with a name that no persona has', sign(encode({ ...payload, identity: 'operator' }))],
     ['signed, but without an end', sign(encode({ ...payload, exp: undefined }))],
     ['signed, but with an end that is no number', sign(encode({ ...payload, exp: '9999999999' }))],
     ['signed, but no JSON', sign(Buffer.from('bob').toString('base64url'))],
@@ -128,7 +130,7 @@ describe('issuing', () => {
     expect(() => tokens.issue(bob, request)).toThrow(expect.objectContaining({ code }) as Error)
   })
 
-  test.each(['operator', 'turnbell'])('gives not even the operator one for the sender %s', (identity) => {
+  test.each(RESERVED_IDENTITIES)('gives not even the operator one for %s', (identity) => {
     const { tokens } = setUp()
     expect(() => tokens.issue(operator, { identity, kind: 'agent' })).toThrow(
       expect.objectContaining({ code: 'params_invalid' }) as Error,
