@@ -19,12 +19,18 @@ import { registerStatus } from './commands/status.ts'
 import { registerToken } from './commands/token.ts'
 import { registerUp } from './commands/up.ts'
 
+const VERSION_ASKED = 'turnbell.version'
+
 export function createProgram(cli: Cli): Command {
   const program = new Command('turnbell')
     .description(
       'Durable signals for teams of coding agents: nothing lost, nothing repeated, and never an interruption in the middle of a turn.',
     )
-    .version(VERSION, '--version', 'print the version')
+    .option('--version', 'print the version')
+    // commander's own would print it at once, before it has seen a --json that stands behind it.
+    .on('option:version', () => {
+      throw new CommanderError(EXIT.done, VERSION_ASKED, VERSION)
+    })
     .option('--home <dir>', 'where everything of this user lives (TURNBELL_HOME, ~/.turnbell)')
     .option('--json', 'one JSON document on stdout; errors too')
     .helpOption('-h, --help', 'show what a command takes, with examples')
@@ -57,16 +63,20 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
     cli.stdout.write(program.helpInformation())
     return EXIT.done
   }
+  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
+  const output = cli.output(own.includes('--json'))
   try {
-    await program.parseAsync([...argv], { from: 'user' })
+    await program.parseAsync([...argv], { from: 'user' }).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof CommanderError && thrown.code === VERSION_ASKED)) throw thrown
+      await output.result({ version: VERSION }, () => VERSION)
+    })
     return EXIT.done
   } catch (thrown) {
     // The reader of stdout is gone: there is nobody left to tell.
     if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return EXIT.failed
     const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : thrown
     if (error === null) return EXIT.done
-    const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
-    await cli.output(own.includes('--json')).problem(error)
+    await output.problem(error)
     return exitCodeOf(error)
   }
 }

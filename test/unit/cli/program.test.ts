@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { createProgram } from '../../../src/cli/program.ts'
+import { VERSION } from '../../../src/system/version.ts'
 import { testCli } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -119,6 +120,19 @@ describe('exit codes', () => {
     expect(turnbell.stdout()).not.toContain('planted')
     expect(turnbell.stderr()).toMatch(/RangeError: planted\n\s+at /)
   })
+})
+
+test('the version is one document with --json, wherever that stands', async () => {
+  const turnbell = cli()
+  expect(await turnbell.run('--version')).toBe(0)
+  expect(turnbell.stdout()).toBe(`${VERSION}\n`)
+  for (const args of [
+    ['--version', '--json'],
+    ['--json', '--version'],
+  ]) {
+    expect(await turnbell.run(...args)).toBe(0)
+    expect(turnbell.json()).toEqual({ version: VERSION })
+  }
 })
 
 test('global options may stand before or behind the command', async () => {
