@@ -6,6 +6,7 @@
  * no later one confirms by accident what this one could not show.
  */
 import type { Command } from 'commander'
+import { exitCodeOf } from '../../contracts/exit-codes.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { DrainResult } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
@@ -49,8 +50,14 @@ export function registerPending(program: Command, cli: Cli): void {
       await giveBack(agent, drained)
       throw error
     }
-    if (drained.drain_id !== null) {
+    if (drained.drain_id === null) return
+    try {
       await agent.call('signals', 'pending', { confirm: drained.drain_id, peek: true, limit: 1 })
+    } catch (error) {
+      // stdout has its one document; with --json, too, this is for stderr.
+      await cli.output(false).problem(error)
+      out.note('The signals above were not confirmed and will come again.')
+      cli.exitWith(exitCodeOf(error))
     }
   })
 }

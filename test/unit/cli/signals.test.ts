@@ -167,6 +167,23 @@ describe('pending', () => {
     expect(turnbell.stderr()).toBe('')
   })
 
+  test.each([
+    ['hub_unreachable', 69],
+    ['store_unavailable', 1],
+  ] as const)('says on stderr alone that the confirm failed: %s ends with %d', async (code, exit) => {
+    const confirmFails = (params: Record<string, unknown>) => {
+      if ('confirm' in params) throw new TurnbellError(code, { detail: 'gone by now', hint: 'try again' })
+      return drained
+    }
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      hub: { ...hub(drained), 'signals.pending': confirmFails },
+    })
+    expect(await turnbell.run('pending', '--persona', 'ada', '--json')).toBe(exit)
+    expect(turnbell.json()).toEqual(drained)
+    expect(turnbell.stderr()).toMatch(/gone by now[^]*try again/)
+  })
+
   test('only looks with --peek', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, drain_id: null }) })
     await turnbell.run('pending', '--persona', 'ada', '--peek', '--json')
