@@ -3,7 +3,7 @@
  * An unknown key is an error. A secret is only ever given by reference.
  */
 import { z } from 'zod'
-import { Identity, SurfaceKind, TenantId } from './ids.ts'
+import { PersonaName, SurfaceKind, TenantId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 /** Where a hub is called. */
@@ -61,7 +61,7 @@ export const Config = z.strictObject({
       claude_code: z.string().min(1).optional(),
     })
     .prefault({}),
-  personas: z.record(Identity, PersonaSettings).default({}),
+  personas: z.record(PersonaName, PersonaSettings).default({}),
 })
 export type Config = z.infer<typeof Config>
 export type ConfigInput = z.input<typeof Config>

@@ -5,8 +5,8 @@ import type { z } from 'zod'
 import { Config, type ConfigInput } from '../contracts/config.ts'
 import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 
-/** Environment variables that set a key. All others that begin with TURNBELL_ are left to their owners. */
-export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
+/** Environment variables that set a key. Others that begin with TURNBELL_ are for single processes. */
+const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_TENANT: ['tenant_id'],
   TURNBELL_HUB_HOST: ['hub', 'host'],
   TURNBELL_HUB_PORT: ['hub', 'port'],
@@ -19,6 +19,15 @@ export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_REDOORBELL_MAX: ['daemon', 'redoorbell_max'],
   TURNBELL_LOG_LEVEL: ['log', 'level'],
   TURNBELL_CLAUDE_CODE: ['clients', 'claude_code'],
+}
+
+/** What begins as the variables and groups of the configuration do, and is none of them, is misspelt. */
+const MISSPELT = new RegExp(`^TURNBELL_(${firstWords().join('|')})_`)
+
+function firstWords(): string[] {
+  const ofNames = Object.keys(ENVIRONMENT_KEYS).map((name) => name.split('_')[1])
+  const ofKeys = keysAt([]).map((key) => key.toUpperCase().split('_')[0])
+  return [...new Set([...ofNames, ...ofKeys])].map(String)
 }
 
 type Tree = { [key: string]: unknown }
@@ -56,6 +65,7 @@ function readFile(file: string): Tree {
 }
 
 function readEnvironment(env: NodeJS.ProcessEnv): Tree {
+  refuseMisspelt(env)
   const tree: Tree = {}
   for (const [name, path] of Object.entries(ENVIRONMENT_KEYS)) {
     const text = env[name]
@@ -63,14 +73,25 @@ function readEnvironment(env: NodeJS.ProcessEnv): Tree {
     const leaf = path.at(-1) as string
     let at = tree
     for (const key of path.slice(0, -1)) at = (at[key] ??= {}) as Tree
-    at[leaf] = parseScalar(text)
+    at[leaf] = parseScalar(text, schemaAt(path)._zod.def.type)
   }
   return tree
 }
 
-function parseScalar(text: string): unknown {
-  if (text === 'true' || text === 'false') return text === 'true'
-  return /^\d+$/.test(text) ? Number(text) : text
+function refuseMisspelt(env: NodeJS.ProcessEnv): void {
+  const allowed = Object.keys(ENVIRONMENT_KEYS)
+  for (const [name, text] of Object.entries(env)) {
+    if (!MISSPELT.test(name) || text === '' || allowed.includes(name)) continue
+    throw new TurnbellError('config_invalid', {
+      detail: `the environment: there is no variable ${name}; allowed: ${allowed.join(', ')}`,
+    })
+  }
+}
+
+/** What does not have the form of its type stays text, for the schema to refuse. */
+function parseScalar(text: string, type: string): unknown {
+  if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
+  return type === 'number' && /^\d+$/.test(text) ? Number(text) : text
 }
 
 function merge(below: Tree, above: Tree): Tree {
@@ -98,6 +119,13 @@ function check(tree: Tree, source: string): Config {
         issue.path.reduce<unknown>((at, key) => (isTree(at) ? at[String(key)] : undefined), tree),
       ),
     )
+  const key = parsed.error.issues.find(({ code }) => code === 'invalid_key')
+  if (key?.code === 'invalid_key') {
+    const why = key.issues.map(({ message }) => message).join('; ')
+    throw new TurnbellError('config_invalid', {
+      detail: `${source}: ${key.path.join('.')}: ${why}; found ${JSON.stringify(key.path.at(-1))}`,
+    })
+  }
   const [issue] = parsed.error.issues
   if (issue?.code === 'unrecognized_keys') {
     const place = issue.path.map(String)
@@ -111,13 +139,19 @@ function check(tree: Tree, source: string): Config {
   })
 }
 
-/** The keys that the schema has at a place: through defaults to objects, through records to their values. */
+/** The keys that the schema has at a place. */
 function keysAt(place: readonly string[]): string[] {
-  let at: z.core.$ZodType = Config
+  const { shape } = schemaAt(place)._zod.def as { shape?: Record<string, unknown> }
+  return Object.keys(shape ?? {})
+}
+
+/** The schema of a place: through defaults to objects, through records to their values. */
+function schemaAt(place: readonly string[]): z.core.$ZodType {
   const bare = (schema: z.core.$ZodType): z.core.$ZodType => {
     const { innerType } = schema._zod.def as { innerType?: z.core.$ZodType }
     return innerType === undefined ? schema : bare(innerType)
   }
+  let at: z.core.$ZodType = Config
   for (const key of place) {
     const { shape, valueType } = bare(at)._zod.def as {
       shape?: Record<string, z.core.$ZodType>
@@ -125,6 +159,5 @@ function keysAt(place: readonly string[]): string[] {
     }
     at = shape?.[key] ?? valueType ?? at
   }
-  const { shape } = bare(at)._zod.def as { shape?: Record<string, unknown> }
-  return Object.keys(shape ?? {})
+  return bare(at)
 }

@@ -34,10 +34,46 @@ describe('the configuration', () => {
     ['tenant_id: Not Good\n', 'a tenant_id matches'],
     ['- a list\n', 'expected keys and values'],
     ['hub: [\n', 'config.yaml'],
+    [
+      'personas:\n  BAD: {surface: mcp}\n',
+      'personas.BAD: an identity matches [a-z0-9][a-z0-9._-]{0,62}; found "BAD"',
+    ],
+    ['personas:\n  hub: {surface: mcp}\n', 'personas.hub: no persona is called operator, turnbell, hub'],
   ])('says what is wrong with a value: %j', (text, message) => {
     expect(load(text).run).toThrow(message)
   })
   test('blames the environment for what is wrong there', () => {
     expect(load('', { TURNBELL_HUB_PORT: 'many' }).run).toThrow('the environment: hub.port')
+    expect(load('', { TURNBELL_BEHIND_PROXY: '1' }).run).toThrow('the environment: hub.behind_proxy')
+  })
+  test('takes a variable as what its key holds, whatever it looks like', () => {
+    const env = {
+      ...{ TURNBELL_TENANT: '42', TURNBELL_CLAUDE_CODE: 'true', TURNBELL_BEHIND_PROXY: 'true' },
+      ...{ TURNBELL_HUB_PORT: '0', TURNBELL_RECONNECT_RING: 'idle' },
+    }
+    const config = load('', env).run()
+    expect(config).toMatchObject({
+      tenant_id: '42',
+      hub: { port: 0, behind_proxy: true },
+      daemon: { reconnect_ring: 'idle' },
+      clients: { claude_code: 'true' },
+    })
+  })
+  test.each([
+    'HUB_PROT',
+    'HUB_STORE',
+    'TENANT_ID',
+    'DAEMON_REDOORBELL_MAX',
+    'RECONNECT_PATIENCE',
+    'LOG_LEVLE',
+  ])('names a variable TURNBELL_%s that sets nothing, and those that do', (name) => {
+    expect(load('', { [`TURNBELL_${name}`]: '5' }).run).toThrow(
+      `the environment: there is no variable TURNBELL_${name}; allowed: TURNBELL_TENANT, TURNBELL_HUB_HOST,`,
+    )
+  })
+  test('leaves alone what is empty, and variables that have nothing to do with it', () => {
+    const others = ['HOME', 'PERSONA', 'SESSION_ID', 'HOST_PID', 'RESPAWN', 'NODE', 'NO_AUTOSTART', 'TOKEN']
+    const env = Object.fromEntries(others.map((name) => [`TURNBELL_${name}`, '5']))
+    expect(load('', { ...env, TURNBELL_HUB_PROT: '', HUB_PROT: '5' }).run).not.toThrow()
   })
 })
