@@ -3,7 +3,7 @@ import type { DaemonStatus } from '../../contracts/control.ts'
 import { count } from '../render.ts'
 import type { Bell } from './bells.ts'
 import type { PartView } from './part.ts'
-import type { Snapshot } from './view.ts'
+import { onlyWatches, WATCHING, type Snapshot } from './view.ts'
 
 export function changedParts(before: readonly PartView[], now: readonly PartView[]): string[] {
   const known = new Map(before.map((part) => [part.name, describePart(part)]))
@@ -29,6 +29,7 @@ export function changes(before: Snapshot | null, now: Snapshot): string[] {
       .reverse()
       .filter((bell) => rung.get(bell.doorbell_id) !== bell.stage)
       .map(describeBell),
+    ...(before === null && onlyWatches(now) ? [WATCHING] : []),
   ]
 }
 

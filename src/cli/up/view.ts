@@ -20,6 +20,13 @@ export interface Snapshot {
   bells: Bell[]
 }
 
+export const WATCHING = 'watching what another `turnbell up` or a service runs'
+
+/** Nothing was started here, so nothing will be stopped here. */
+export function onlyWatches({ hub, daemons }: Snapshot): boolean {
+  return !hub.ours && daemons.every(({ part }) => !part.ours)
+}
+
 export interface Size {
   columns: number
   rows: number
@@ -54,7 +61,10 @@ export function frame(snapshot: Snapshot, { columns, rows }: Size, colors: Color
   const bare = (text: string, paint: Paint = (same) => same) => paint(clip(text, columns))
   const title = `turnbell ${snapshot.version}  ${snapshot.hub_url}  ${snapshot.home}`
   const head = [bare(title, colors.bold), bare(hubLine(snapshot), hubPaint(snapshot.hub, colors)), '']
-  const foot = ['', bare('Ctrl-C stops what was started here.', colors.dim)]
+  const leave = onlyWatches(snapshot)
+    ? `Only ${WATCHING}; Ctrl-C stops none of it.`
+    : 'Ctrl-C stops what was started here.'
+  const foot = ['', bare(leave, colors.dim)]
   const room = Math.max(0, rows - head.length - foot.length)
   const table = personaTable(snapshot, columns, room, colors)
   const bellRoom = room - table.length - 2

@@ -57,6 +57,20 @@ describe('the live view', () => {
     ])
   })
 
+  test('says that it only watches while all of it was started elsewhere', () => {
+    const theirs = (name: string) => part(name, { ours: false })
+    const daemons = [{ part: theirs('ada'), status: daemonStatus('ada') }]
+    const now = snapshot({ hub: theirs('hub'), daemons })
+    const watching = 'watching what another `turnbell up` or a service runs'
+    const foot = (shown: Snapshot) => frame(shown, { columns: 120, rows: 30 }, plain).at(-1)
+    expect(foot(now)).toBe(`Only ${watching}; Ctrl-C stops none of it.`)
+    expect(changes(null, now).at(-1)).toBe(watching)
+    expect(changes(now, now)).toEqual([])
+    const mixed = snapshot({ hub: theirs('hub') })
+    expect(foot(mixed)).toBe('Ctrl-C stops what was started here.')
+    expect(changes(null, mixed)).not.toContain(watching)
+  })
+
   test('says how to begin when there is nobody', () => {
     const lines = frame(snapshot({ daemons: [], wrapped: [], bells: [] }), { columns: 80, rows: 24 }, plain)
     expect(lines.join('\n')).toContain('turnbell persona add')
