@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { Client } from '@modelcontextprotocol/client'
 import { PassThrough, Transform } from 'node:stream'
+import { z } from 'zod'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -25,6 +26,8 @@ export interface BridgedClient {
   tools(): Promise<string[]>
   call(name: string, args?: Record<string, unknown>, options?: { abort?: AbortSignal }): Promise<ToolAnswer>
   resources(): Promise<string[]>
+  /** Any method; for what the client itself would not send. */
+  request(method: string): Promise<unknown>
   /** From then on `updates` collects what the client is told. */
   subscribe(uri: string): Promise<void>
   updates: string[]
@@ -103,6 +106,10 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
           : await client.callTool({ name, arguments: args }, options)
       return result as ToolAnswer
     },
+    request: (method) =>
+      client instanceof PastClient
+        ? client.request({ method }, z.looseObject({}))
+        : client.request({ method }, z.looseObject({})),
     resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     async subscribe(uri) {
       if (client instanceof PastClient) await client.subscribeResource({ uri })

@@ -5,6 +5,7 @@
  */
 import {
   ProtocolError,
+  ProtocolErrorCode,
   type CallToolResult,
   type ListResourcesResult,
   type ListResourceTemplatesResult,
@@ -18,8 +19,9 @@ import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
 import { createToolCalls, type ToolCallOptions } from './tool-calls.ts'
 import { RpcFailure, type Params, type Upstream } from './upstream.ts'
+import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
-import { toProblem } from '../../contracts/errors.ts'
+import { toProblem, type Problem } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -62,6 +64,19 @@ export function createBridge(options: BridgeOptions): Bridge {
   })
   const tools = createToolList(upstream, log, toolsChanged)
 
+  const problemOf = (error: unknown): Problem => {
+    const instance = options.ids.next()
+    const problem = toProblem(error, instance)
+    if (problem.code === 'internal') log.error({ err: error, instance }, 'a call broke')
+    return problem
+  }
+  /** The hub's own errors pass as they are, as long as they say what is wrong. */
+  const asProtocolError = (error: unknown): ProtocolError => {
+    if (!(error instanceof RpcFailure)) return protocolError(problemOf(error))
+    const { code, message, data = problemOf(refusalOf(error)) } = error
+    return new ProtocolError(code, message, data)
+  }
+
   function serve({ era }: { era: 'legacy' | 'modern' }): Server {
     const server = new Server(
       { name: 'turnbell', version: options.version },
@@ -70,7 +85,15 @@ export function createBridge(options: BridgeOptions): Bridge {
         instructions: options.instructions,
       },
     )
-    server.setRequestHandler('tools/list', () => tools().finally(() => options.onToolsListed?.()))
+    server.setRequestHandler('tools/list', async () => {
+      try {
+        return await tools()
+      } catch (error) {
+        throw asProtocolError(error)
+      } finally {
+        options.onToolsListed?.()
+      }
+    })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const { name, arguments: args = {}, _meta } = params
       const call = { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal }
@@ -78,10 +101,16 @@ export function createBridge(options: BridgeOptions): Bridge {
         return await calls.call(mcpReq.id, call)
       } catch (error) {
         if (error instanceof RpcFailure) throw asProtocolError(error)
-        return toolProblem(toProblem(error, options.ids.next()))
+        // Nobody reads it, and it is no bug that a call ends when its client gives it up.
+        if (mcpReq.signal.aborted) throw error
+        return toolProblem(problemOf(error))
       }
     })
-    forwardResources(server, upstream)
+    forwardResources(server, upstream, asProtocolError)
+    server.fallbackRequestHandler = () =>
+      Promise.reject(
+        asProtocolError(new RpcFailure(ProtocolErrorCode.MethodNotFound, 'Method not found', undefined)),
+      )
     if (era === 'legacy') {
       const uris = (subscribed ??= new Set())
       server.setRequestHandler('resources/subscribe', ({ params }) => {
@@ -132,12 +161,16 @@ function createToolList(upstream: Upstream, log: Log, changed: () => void): () =
       list(LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
         log.warn({ err: late }, 'the hub never listed its tools'),
       )
-      throw asProtocolError(error)
+      throw error
     }
   }
 }
 
-function forwardResources(server: Server, upstream: Upstream): void {
+function forwardResources(
+  server: Server,
+  upstream: Upstream,
+  asProtocolError: (error: unknown) => ProtocolError,
+): void {
   const forward = async <T>(method: string, params: Params | undefined): Promise<T> => {
     try {
       return (await upstream.request(method, { ...params, _meta: {} }, { repeatable: true })) as T
@@ -160,9 +193,4 @@ function resourcesIn(params: unknown): string[] {
   const { notifications } = (params ?? {}) as { notifications?: { resourceSubscriptions?: unknown } }
   const uris = notifications?.resourceSubscriptions
   return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : []
-}
-
-function asProtocolError(error: unknown): Error {
-  if (error instanceof RpcFailure) return new ProtocolError(error.code, error.message, error.data)
-  return error instanceof Error ? error : new Error(String(error))
 }

@@ -13,6 +13,7 @@ import {
   isJSONRPCRequest,
   isJSONRPCResultResponse,
   isJSONRPCErrorResponse,
+  type JSONRPCErrorResponse,
   type JSONRPCMessage,
   type MessageClassification,
   type RequestId,
@@ -20,6 +21,9 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { authInfoOf, type McpPeer } from './peer.ts'
+import { refusalOf } from './protocol-error.ts'
+import type { Doors } from '../doors.ts'
+import { problemOf } from '../http/problems.ts'
 
 interface OpenRequest {
   /** The client's own. */
@@ -53,6 +57,7 @@ export interface Exchanges {
 /** `classification` is the era that the server is bound to; absent for the 2025 era. */
 export async function createExchanges(
   server: Server,
+  doors: Pick<Doors, 'ids' | 'log'>,
   classification?: MessageClassification,
 ): Promise<Exchanges> {
   const byInnerId = new Map<number, Exchange>()
@@ -73,11 +78,18 @@ export async function createExchanges(
     },
     send(message) {
       // Everything else a server could say (a request, a notification) has no stream to go to here.
-      if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) answer(message)
+      if (isJSONRPCResultResponse(message)) answer(message)
+      else if (isJSONRPCErrorResponse(message)) answer(withProblem(message))
       return Promise.resolve()
     },
   }
   await server.connect(transport)
+
+  const withProblem = (message: JSONRPCErrorResponse): JSONRPCErrorResponse => {
+    const { error } = message
+    if (error.data !== undefined) return message
+    return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
+  }
 
   const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
     const inner_id = Number(message.id)

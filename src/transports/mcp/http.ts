@@ -9,8 +9,10 @@ import {
   isJsonContentType,
   SUPPORTED_PROTOCOL_VERSIONS,
   type JSONRPCMessage,
+  type RequestId,
 } from '@modelcontextprotocol/server'
 import { createExchanges } from './exchanges.ts'
+import { refusalOf } from './protocol-error.ts'
 import { peerOf, type McpPeer } from './peer.ts'
 import { createModernMcp } from './modern.ts'
 import { maySee, pendingUri } from './resources.ts'
@@ -43,12 +45,31 @@ export interface McpHttp extends RawRoute {
 /** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
 const RPC = { parse_error: -32700, invalid_request: -32600, transport: -32000, session_unknown: -32001 }
 
+/** A request that no server of ours gets to see, in the words in which the SDK tells of its own. */
+interface Refused {
+  httpStatus: number
+  code: number
+  message: string
+  data?: unknown
+  error?: TurnbellError
+}
+
+const UNKNOWN_SESSION: Refused = {
+  httpStatus: 404,
+  code: RPC.session_unknown,
+  message: 'Session not found',
+  error: new TurnbellError('target_stale', {
+    detail: 'There is no such MCP session of this caller.',
+    hint: 'Begin a new one: send initialize without Mcp-Session-Id.',
+  }),
+}
+
 export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { doors } = options
   const makeServer = () => createMcpServer({ ...options, ids: doors.ids, peerOf })
   const sessions = createMcpSessions(doors)
-  const exchanges = await createExchanges(makeServer())
-  const modern = await createModernMcp(makeServer, doors.log)
+  const exchanges = await createExchanges(makeServer(), doors)
+  const modern = await createModernMcp(makeServer, doors)
   const stopWatching = doors.events.watch(({ type, agent_id }) => {
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)
@@ -64,28 +85,30 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     if (request.method === 'GET') openStream(request, response, session)
     else if (request.method === 'DELETE') {
       if (session === null || session === undefined || !sessions.end(session.id, caller))
-        unknownSession(response)
+        refuse(response, UNKNOWN_SESSION)
       else response.writeHead(200).end()
     } else {
       response.setHeader('allow', 'GET, POST, DELETE')
-      sendRpcError(response, 405, RPC.transport, 'Method not allowed.')
+      refuse(response, { httpStatus: 405, code: RPC.transport, message: 'Method not allowed.' })
     }
   }
 
   const post = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
     if (!isJsonContentType(request.headers['content-type'] ?? null)) {
-      sendRpcError(response, 415, RPC.transport, 'Content-Type must be application/json.')
+      const message = 'Content-Type must be application/json.'
+      refuse(response, { httpStatus: 415, code: RPC.transport, message })
       return
     }
     const body = parsedBody(await readBody(request, LIMITS.body_bytes_max))
     if (body === undefined) {
-      sendRpcError(response, 400, RPC.parse_error, 'The body is not valid JSON.')
+      refuse(response, { httpStatus: 400, code: RPC.parse_error, message: 'The body is not valid JSON.' })
       return
     }
     const view = viewOf(request.url ?? '', options.projection)
     const peer: McpPeer = { caller, view, answered: answeredBy(response) }
     const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
+    else if (route.kind === 'reject') refuse(response, route, idOf(body))
     else await modern.serve(request, response, route, onlyOwn(caller, body), peer)
   }
 
@@ -100,31 +123,23 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     const version = request.headers['mcp-protocol-version']
     if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
       const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
-      sendRpcError(
-        response,
-        400,
-        RPC.transport,
-        `Unsupported protocol version: ${version} (supported versions: ${supported})`,
-      )
+      const message = `Unsupported protocol version: ${version} (supported versions: ${supported})`
+      refuse(response, { httpStatus: 400, code: RPC.transport, message })
       return
     }
     if (messages.length > LIMITS.mcp_batch_max) {
-      sendRpcError(
-        response,
-        400,
-        RPC.invalid_request,
-        `A batch holds at most ${LIMITS.mcp_batch_max} messages.`,
-      )
+      const message = `A batch holds at most ${LIMITS.mcp_batch_max} messages.`
+      refuse(response, { httpStatus: 400, code: RPC.invalid_request, message })
       return
     }
     const begins = messages.some((message) => 'method' in message && message.method === 'initialize')
     if (begins && messages.length > 1) {
-      sendRpcError(response, 400, RPC.invalid_request, 'initialize stands alone.')
+      refuse(response, { httpStatus: 400, code: RPC.invalid_request, message: 'initialize stands alone.' })
       return
     }
     const session = begins ? sessions.begin(peer.caller) : sessionOf(request, peer.caller)
     if (session === null) {
-      unknownSession(response)
+      refuse(response, UNKNOWN_SESSION)
       return
     }
     const from: McpPeer = session === undefined ? peer : { ...peer, subscriptions: session.subscriptions }
@@ -146,10 +161,11 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     response: ServerResponse,
     session: McpSession | null | undefined,
   ): void => {
-    if (session === null) unknownSession(response)
+    if (session === null) refuse(response, UNKNOWN_SESSION)
     else if (session === undefined || request.headers.accept?.includes('text/event-stream') !== true) {
       response.setHeader('allow', 'POST')
-      sendRpcError(response, 405, RPC.transport, 'A stream needs a session and Accept: text/event-stream.')
+      const message = 'A stream needs a session and Accept: text/event-stream.'
+      refuse(response, { httpStatus: 405, code: RPC.transport, message })
     } else {
       sessions.open(session, response)
       response.writeHead(200, {
@@ -160,6 +176,19 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       })
       response.flushHeaders()
     }
+  }
+
+  const refuse = (response: ServerResponse, refused: Refused, id: RequestId | null = null): void => {
+    const { httpStatus, code, message, error = refusalOf(refused) } = refused
+    const problem = { ...problemOf(error, doors, '/mcp'), status: httpStatus }
+    // What the SDK says beside it is for the client's SDK: the versions it could speak.
+    const data = refused.data ?? problem
+    const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message, data }, id })
+    response.writeHead(httpStatus, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    })
+    response.end(body)
   }
 
   return {
@@ -241,15 +270,8 @@ function parsedBody(text: string): unknown {
   }
 }
 
-function unknownSession(response: ServerResponse): void {
-  sendRpcError(response, 404, RPC.session_unknown, 'Session not found')
-}
-
-function sendRpcError(response: ServerResponse, status: number, code: number, message: string): void {
-  const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-  })
-  response.end(body)
+/** The request that a refusal answers, where it can be told. */
+function idOf(body: unknown): RequestId | null {
+  const { method, id } = (body ?? {}) as { method?: unknown; id?: unknown }
+  return typeof method === 'string' && (typeof id === 'string' || typeof id === 'number') ? id : null
 }

@@ -19,12 +19,12 @@ import {
 import { createExchanges, type Exchanges } from './exchanges.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Log } from '../../ports/log.ts'
+import type { Doors } from '../doors.ts'
 
 const REVISION = '2026-07-28'
 const SERVERS_IDLE_MAX = 64
 
-export type NotPast = Exclude<InboundClassificationOutcome, { kind: 'legacy' }>
+export type NotPast = Extract<InboundClassificationOutcome, { kind: 'modern' }>
 
 export interface ModernMcp {
   /** `body` is the parsed body that `route` was classified from. */
@@ -40,7 +40,11 @@ export interface ModernMcp {
   close(): Promise<void>
 }
 
-export async function createModernMcp(makeServer: () => Server, log: Log): Promise<ModernMcp> {
+export async function createModernMcp(
+  makeServer: () => Server,
+  doors: Pick<Doors, 'ids' | 'log'>,
+): Promise<ModernMcp> {
+  const { log } = doors
   const entry = createMcpHandler(pooled(makeServer), {
     legacy: 'reject',
     keepAliveMs: LIMITS.sse_heartbeat_ms,
@@ -51,7 +55,7 @@ export async function createModernMcp(makeServer: () => Server, log: Log): Promi
     onerror: (error) => log.error({ err: error }, 'an MCP request broke'),
   })
   const classification: MessageClassification = { era: 'modern', revision: REVISION }
-  const direct: Exchanges = await createExchanges(await bound(makeServer()), classification)
+  const direct: Exchanges = await createExchanges(await bound(makeServer()), doors, classification)
 
   /** What the entry works on, streams left out: those end only when they are ended. */
   const running = new Set<Promise<void>>()
@@ -77,7 +81,7 @@ export async function createModernMcp(makeServer: () => Server, log: Log): Promi
 }
 
 function isListen(route: NotPast): boolean {
-  return route.kind === 'modern' && route.message.method === 'subscriptions/listen'
+  return route.message.method === 'subscriptions/listen'
 }
 
 /** A tool call whose headers say what its body says. Everything else is the entry's to judge. */
@@ -85,7 +89,7 @@ function isPlainCall(
   { headers }: IncomingMessage,
   route: NotPast,
 ): route is Extract<NotPast, { messageKind: 'request' }> {
-  if (route.kind !== 'modern' || route.messageKind !== 'request') return false
+  if (route.messageKind !== 'request') return false
   const { method, params } = route.message
   return (
     method === 'tools/call' &&

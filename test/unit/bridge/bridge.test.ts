@@ -120,7 +120,10 @@ test('a client that was shown no tools is told when there are some', async () =>
     },
   })
   open.push(client)
-  await expect(client.tools()).rejects.toThrow(/No hub answered/)
+  await expect(client.tools()).rejects.toMatchObject({
+    message: expect.stringContaining('No hub answered') as string,
+    data: { code: 'hub_unreachable', retry: 'after_delay' },
+  })
   const hub = await startHub()
   Object.assign(at, { url: hub.url, operator: hub.operator })
   await eventually('it is told', () => client.toolsChanged() > 0)
@@ -421,6 +424,14 @@ test('what the client says about its own connection does not travel on', async (
   const client = await connect(hub)
   await client.call('signals_pending', { peek: true })
   expect(hub.lines.at(-1)).toMatchObject({ identity: 'ada', agent_id: 'anonymous' })
+})
+
+test('a method that is none is refused with its problem', async () => {
+  const client = await connect(await startHub())
+  await expect(client.request('no/such/method')).rejects.toMatchObject({
+    code: -32601,
+    data: { code: 'request_invalid', detail: 'Method not found' },
+  })
 })
 
 test('a line that is no message is passed over', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { FACADES } from '../../../src/facades/all.ts'
+import { Problem } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
@@ -115,6 +116,8 @@ describe('a session of the 2025 era', () => {
     const after = await post(rpc('tools/list'), { 'mcp-session-id': id })
     expect(after.status).toBe(404)
     expect(after.body).toMatchObject({ error: { message: 'Session not found' } })
+    expect(problemIn(after)).toMatchObject({ code: 'target_stale', status: 404 })
+    expect(problemIn(after).hint).toContain('initialize')
   })
 
   test('is nobody else’s', async () => {
@@ -281,6 +284,12 @@ describe('the stream of a session', () => {
   afterAll(() => streams.forEach((incoming) => incoming.destroy()))
 })
 
+/** What the error says as a problem; fails where it carries none. */
+const problemIn = (answer: Answer) => {
+  const { error } = z.object({ error: z.object({ data: Problem }) }).parse(answer.body)
+  return error.data
+}
+
 describe('a request that is no MCP', () => {
   test.each([
     ['no JSON', '{"jsonrpc"', 400, -32700],
@@ -297,15 +306,27 @@ describe('a request that is no MCP', () => {
     const answer = await post(body)
     expect(answer.status).toBe(status)
     expect(answer.body['error']).toMatchObject({ code })
+    expect(problemIn(answer)).toMatchObject({ code: 'request_invalid', status })
+  })
+
+  test.each([
+    ['an unknown method', 'no/such/method', -32601],
+    ['a call without a name', 'tools/call', -32602],
+  ])('is refused by the SDK with a problem, too: %s', async (_, method, code) => {
+    const answer = await post(rpc(method))
+    expect(answer.body['error']).toMatchObject({ code })
+    expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
   })
 
   test('is refused: another content type, another method, another version', async () => {
-    expect((await post('x', { 'content-type': 'text/plain' })).status).toBe(415)
+    const text = await post('x', { 'content-type': 'text/plain' })
+    expect([text.status, problemIn(text).status]).toEqual([415, 415])
     const put = await hub.request('PUT', '/mcp', { body: {} })
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE'])
+    expect(problemIn(put)).toMatchObject({ code: 'request_invalid', status: 405 })
     const version = await post(rpc('ping'), { 'mcp-protocol-version': '1999-01-01' })
     expect(version.status).toBe(400)
-    expect(version.text).toContain('2025-11-25')
+    expect(problemIn(version).detail).toContain('2025-11-25')
   })
 })
 
