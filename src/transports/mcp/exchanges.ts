@@ -54,10 +54,19 @@ export interface Exchanges {
   close(): Promise<void>
 }
 
+type ProblemDoors = Pick<Doors, 'ids' | 'log'>
+
+/** What the SDK refuses by itself carries no problem; data of its own is for the client's SDK and stays. */
+export function withProblem(message: JSONRPCErrorResponse, doors: ProblemDoors): JSONRPCErrorResponse {
+  const { error } = message
+  if (error.data !== undefined) return message
+  return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
+}
+
 /** `classification` is the era that the server is bound to; absent for the 2025 era. */
 export async function createExchanges(
   server: Server,
-  doors: Pick<Doors, 'ids' | 'log'>,
+  doors: ProblemDoors,
   classification?: MessageClassification,
 ): Promise<Exchanges> {
   const byInnerId = new Map<number, Exchange>()
@@ -79,17 +88,11 @@ export async function createExchanges(
     send(message) {
       // Everything else a server could say (a request, a notification) has no stream to go to here.
       if (isJSONRPCResultResponse(message)) answer(message)
-      else if (isJSONRPCErrorResponse(message)) answer(withProblem(message))
+      else if (isJSONRPCErrorResponse(message)) answer(withProblem(message, doors))
       return Promise.resolve()
     },
   }
   await server.connect(transport)
-
-  const withProblem = (message: JSONRPCErrorResponse): JSONRPCErrorResponse => {
-    const { error } = message
-    if (error.data !== undefined) return message
-    return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
-  }
 
   const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
     const inner_id = Number(message.id)

@@ -10,13 +10,14 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   createMcpHandler,
+  isJSONRPCErrorResponse,
   PROTOCOL_VERSION_META_KEY,
   type InboundClassificationOutcome,
   type MessageClassification,
   type Server,
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
-import { createExchanges, type Exchanges } from './exchanges.ts'
+import { createExchanges, withProblem, type Exchanges } from './exchanges.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Doors } from '../doors.ts'
@@ -51,9 +52,14 @@ export async function createModernMcp(
     maxSubscriptions: LIMITS.mcp_streams_max,
     onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
   })
-  const throughEntry = toNodeHandler(entry, {
-    onerror: (error) => log.error({ err: error }, 'an MCP request broke'),
-  })
+  const fetch: typeof entry.fetch = async (request, options) =>
+    refusalWithProblem(await entry.fetch(request, options), doors)
+  const throughEntry = toNodeHandler(
+    { fetch },
+    {
+      onerror: (error) => log.error({ err: error }, 'an MCP request broke'),
+    },
+  )
   const classification: MessageClassification = { era: 'modern', revision: REVISION }
   const direct: Exchanges = await createExchanges(await bound(makeServer()), doors, classification)
 
@@ -78,6 +84,16 @@ export async function createModernMcp(
       await Promise.all([entry.close(), direct.close()])
     },
   }
+}
+
+async function refusalWithProblem(response: Response, doors: Pick<Doors, 'ids' | 'log'>): Promise<Response> {
+  // A stream of events is passed on as it comes.
+  if (response.headers.get('content-type') !== 'application/json') return response
+  const message: unknown = await response.json()
+  const { status, headers } = response
+  headers.delete('content-length')
+  const whole = isJSONRPCErrorResponse(message) ? withProblem(message, doors) : message
+  return new Response(JSON.stringify(whole), { status, headers })
 }
 
 function isListen(route: NotPast): boolean {

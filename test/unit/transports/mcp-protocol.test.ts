@@ -318,6 +318,25 @@ describe('a request that is no MCP', () => {
     expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
   })
 
+  test.each([
+    ['an unknown method', 'no/such/method', -32601, 404],
+    ['a call without a name', 'tools/call', -32602, 200],
+  ])('of 2026-07-28 is refused with a problem: %s', async (_, method, code, status) => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+    const answer = await post(rpc(method, { _meta }), {
+      accept: 'application/json, text/event-stream',
+      ...headers,
+    })
+    expect(answer.status).toBe(status)
+    expect(answer.body['error']).toMatchObject({ code })
+    expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
+  })
+
   test('is refused: another content type, another method, another version', async () => {
     const text = await post('x', { 'content-type': 'text/plain' })
     expect([text.status, problemIn(text).status]).toEqual([415, 415])
