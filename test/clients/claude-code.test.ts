@@ -6,7 +6,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, openClaudeWorld, type ClaudeWorld, type Service } from '../support/claude-world.ts'
+import { claudeProgram, openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
+import type { Service } from '../support/client-world.ts'
 import { expectOneBellPerTurn, figuresOf, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
@@ -39,18 +40,6 @@ async function open(daemon_settings?: ConfigInput['daemon']): Promise<Scene> {
   const hub = await world.startHub()
   const daemon = await world.startDaemon()
   return { ...world, hub, daemon }
-}
-
-/** Everything sent has been drained and confirmed, and the session stands at its prompt. */
-async function settled(world: ClaudeWorld, signal_ids: readonly string[]): Promise<void> {
-  for (const signal_id of signal_ids) {
-    await eventually(
-      `${signal_id} is confirmed`,
-      async () => (await world.read(signal_id)).stages.confirmed_at,
-      30_000,
-    )
-  }
-  await world.turnIs('idle')
 }
 
 /** A tool call that runs until the scene lets it end. */
@@ -103,7 +92,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
   test('is rung once for one signal while idle', async () => {
     const world = await open()
     await begin(world)
-    await settled(world, [await world.send('one')])
+    await world.settled([await world.send('one')])
     const turns = expectOneBellPerTurn(world.model, ['one'])
     expect(turns).toHaveLength(1)
   })
@@ -112,7 +101,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     const world = await open()
     await begin(world)
     const payloads = ['1', '2', '3', '4', '5']
-    await settled(world, await Promise.all(payloads.map((payload) => world.send(payload))))
+    await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
     expectOneBellPerTurn(world.model, payloads)
   })
 
@@ -127,7 +116,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await eventually('the daemon knows of them', async () => (await world.status()).pending_count === 3)
     expect(bells(world)).toEqual([])
     tool.end()
-    await settled(world, sent)
+    await world.settled(sent)
     const turns = expectOneBellPerTurn(world.model, ['1', '2', '3'])
     expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
   })
@@ -144,7 +133,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await eventually('the daemon knows of it', async () => (await world.status()).pending_count === 1)
     expect(bells(world)).toEqual([])
     session.interrupt()
-    await settled(world, [sent])
+    await world.settled([sent])
     expectOneBellPerTurn(world.model, ['one'])
   })
 
@@ -156,14 +145,14 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await world.startDaemon()
     await world.turnIs('idle')
     const pushed = await world.send('after it came back')
-    await settled(world, [missed, pushed])
+    await world.settled([missed, pushed])
     expectOneBellPerTurn(world.model, ['while the daemon was away', 'after it came back'])
   })
 
   test('drains through a hub that is killed and comes back', async () => {
     const world = await open()
     const session = await begin(world)
-    await settled(world, [await world.send('before')])
+    await world.settled([await world.send('before')])
     await world.hub.kill()
     world.model.next(/look by yourself/, { tools: [{ name: DRAIN, input: {} }] })
     session.say('look by yourself')
@@ -175,7 +164,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     )
     await world.turnIs('idle')
     await eventually('the daemon is connected again', async () => (await world.status()).connected)
-    await settled(world, [await world.send('after')])
+    await world.settled([await world.send('after')])
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 
@@ -186,7 +175,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     process.kill(before, 'SIGKILL')
     await eventually('another worker runs', () => workerOf(world) !== before)
     await world.turnIs('idle')
-    await settled(world, [await world.send('one')])
+    await world.settled([await world.send('one')])
     expectOneBellPerTurn(world.model, ['one'])
   })
 
@@ -207,7 +196,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     )
     process.kill(before, 'SIGKILL')
     world.hub.child.kill('SIGCONT')
-    await settled(world, [sent])
+    await world.settled([sent])
     expect(workerOf(world)).not.toBe(before)
     const turns = turnsOf(world.model)
     // The client waits for the lost call until its own time-out; the model hears of it and goes on.
@@ -231,7 +220,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await eventually('the daemon knows of it', async () => (await world.status()).pending_count === 1)
     expect(bells(world)).toEqual([])
     tool.end()
-    await settled(world, [sent])
+    await world.settled([sent])
     expectOneBellPerTurn(world.model, ['one'])
   })
 
@@ -251,7 +240,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await asked(world, /^ran$/m)
     await eventually('the client stands at its prompt again', () => world.registry()?.status === 'idle')
     process.kill(worker, 'SIGCONT')
-    await settled(world, [sent])
+    await world.settled([sent])
     expectOneBellPerTurn(world.model, ['one'])
   })
 
@@ -268,7 +257,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await asked(world, /No such tool|refused|for the client itself/)
     await world.turnIs('idle')
     expect((await world.status()).surface.session_id).toBe(session_id)
-    await settled(world, [await world.send('one')])
+    await world.settled([await world.send('one')])
     expectOneBellPerTurn(world.model, ['one'])
   })
 
@@ -281,7 +270,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }] }, 'sub')
     // Quiet, so that no doorbell is on its way while the helper tries.
     const sent = await world.send('for the main agent')
-    await settled(world, [sent])
+    await world.settled([sent])
     session.say('ask a helper')
     const refused = await eventually('the helper was refused', () =>
       world.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
@@ -298,14 +287,14 @@ describe('Claude Code in a terminal', () => {
     const terminal = world.terminal(MANUAL)
     await world.turnIs('idle')
     const before = (await world.status()).surface.session_id
-    await settled(world, [await world.send('before')])
+    await world.settled([await world.send('before')])
     terminal.type('/clear')
     terminal.press('Enter')
     await eventually('the daemon knows the new session', async () => {
       const { session_id } = (await world.status()).surface
       return session_id !== before
     })
-    await settled(world, [await world.send('after')])
+    await world.settled([await world.send('after')])
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 
@@ -315,7 +304,7 @@ describe('Claude Code in a terminal', () => {
     await world.turnIs('idle')
     terminal.type('a thought not yet finish')
     await terminal.shows(/❯\sa thought not yet finish/)
-    await settled(world, [await world.send('one')])
+    await world.settled([await world.send('one')])
     await terminal.shows(/❯\sa thought not yet finish/)
     terminal.type('ed')
     terminal.press('Enter')
@@ -338,7 +327,7 @@ describe('Claude Code in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     expect(bells(world)).toEqual([])
     terminal.press('Enter')
-    await settled(world, sent)
+    await world.settled(sent)
     const turns = expectOneBellPerTurn(world.model, ['1', '2'])
     expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
@@ -348,7 +337,7 @@ describe('Claude Code in a terminal', () => {
     const world = await open()
     const first = world.terminal(MANUAL)
     await world.turnIs('idle')
-    await settled(world, [await world.send('before')])
+    await world.settled([await world.send('before')])
     const { session_id } = (await world.status()).surface
     first.type('/exit')
     first.press('Enter')
@@ -357,7 +346,7 @@ describe('Claude Code in a terminal', () => {
     world.terminal([...MANUAL, '--resume', session_id as string])
     await world.turnIs('idle')
     expect((await world.status()).surface.session_id).toBe(session_id)
-    await settled(world, [await world.send('after')])
+    await world.settled([await world.send('after')])
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 })

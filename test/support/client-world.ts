@@ -1,0 +1,239 @@
+/**
+ * What every scene with a real client stands on: a place without a network, a scripted model, a real hub,
+ * a real daemon, and terminals for the client, which is started by `turnbell run` as a person would.
+ */
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
+import fs from 'node:fs'
+import http from 'node:http'
+import os from 'node:os'
+import path from 'node:path'
+import { eventually } from './eventually.ts'
+import { createModelServer, type ModelApi, type ModelServer } from './model-server.ts'
+import { goOffline } from './offline.ts'
+import { BIN, cleanEnvironment } from './processes.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import type { SignalView } from '../../src/contracts/signal.ts'
+
+const HUB_PORT = 4888
+/** Where the model answers, as the client sees it. */
+export const MODEL_PORT = 18_080
+export const PERSONA = 'ada'
+
+export interface Service {
+  child: ChildProcess
+  output(): string
+  kill(os_signal?: NodeJS.Signals): Promise<void>
+}
+
+export interface ClientWorld {
+  directory: string
+  project: string
+  /** The client's own home. */
+  user: string
+  model: ModelServer
+  startHub(): Promise<Service>
+  startDaemon(): Promise<Service>
+  /** When each receipt came; monotonic milliseconds. */
+  sent_at: number[]
+  /** A signal to the persona, from the operator. Resolves with its id once it is durable. */
+  send(payload: string): Promise<string>
+  read(signal_id: string): Promise<SignalView>
+  /** What the daemon's control socket says. */
+  status(): Promise<DaemonStatus>
+  /** The daemon sees the session's turn in this state. */
+  turnIs(turn: 'idle' | 'busy'): Promise<void>
+  /** Every signal has been drained and confirmed, and the session stands at its prompt. */
+  settled(signal_ids: readonly string[]): Promise<void>
+  /** `turnbell run` for the persona, in a terminal. */
+  terminal(args?: readonly string[]): Terminal
+  /** The same without one. */
+  run(args: readonly string[], options: SpawnOptions): ChildProcess
+  /** A line of JSON each, of a file in the home's `logs/`. */
+  log<T>(name: string): T[]
+  /** What the model was shown, for a scene that failed. */
+  story(): string
+  /** Called before what was there earlier is closed. */
+  onClose(close: () => Promise<unknown> | void): void
+  close(): Promise<void>
+}
+
+export interface ClientSpec {
+  api: ModelApi
+  config: ConfigInput
+  /** Makes the client's home. Answers what its environment needs besides. */
+  seed(at: { user: string; project: string }): Record<string, string>
+}
+
+export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tbc-'))
+  const at = (name: string) => path.join(directory, name)
+  for (const name of ['user', 'project', 'tmp']) fs.mkdirSync(at(name))
+  fs.mkdirSync(at('turnbell'), { mode: 0o700 })
+  const project = fs.realpathSync(at('project'))
+  const own = spec.seed({ user: at('user'), project })
+  // YAML is a superset of JSON.
+  fs.writeFileSync(
+    path.join(at('turnbell'), 'config.yaml'),
+    JSON.stringify({ log: { level: 'debug' }, ...spec.config }),
+  )
+
+  const offline = await goOffline()
+  const model = createModelServer(spec.api)
+  await new Promise<void>((resolve) => model.server.listen(at('model.sock'), resolve))
+  await offline.relay({ port: MODEL_PORT }, { socket: at('model.sock') })
+  await offline.relay({ socket: at('hub.sock') }, { port: HUB_PORT })
+
+  const closers: (() => Promise<unknown> | void)[] = []
+  const env = cleanEnvironment({
+    HOME: at('user'),
+    TMPDIR: at('tmp'),
+    TURNBELL_HOME: at('turnbell'),
+    // Only the scene decides when a hub runs.
+    TURNBELL_NO_AUTOSTART: '1',
+  })
+  const clientEnv = { ...env, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...own }
+  const words = (args: readonly string[]) => [
+    process.execPath,
+    BIN,
+    'run',
+    '--persona',
+    PERSONA,
+    '--',
+    ...args,
+  ]
+
+  async function service(args: readonly string[], ready: RegExp): Promise<Service> {
+    const child = offline.spawn([process.execPath, BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    const running: Service = {
+      child,
+      output: () => output,
+      async kill(os_signal = 'SIGKILL') {
+        if (child.exitCode === null && child.signalCode === null) child.kill(os_signal)
+        await exited
+      },
+    }
+    closers.push(() => running.kill('SIGTERM'))
+    await eventually(`turnbell ${args.join(' ')} is ready`, () => {
+      if (child.exitCode !== null) throw new Error(output)
+      return ready.test(output)
+    })
+    return running
+  }
+
+  const operator = () => fs.readFileSync(path.join(at('turnbell'), 'secrets/operator.token'), 'utf8').trim()
+  /** Any action at the hub, through the relay. A hub that is away is waited for. */
+  const call = <T>(tool: string, action: string, params: object) =>
+    eventually(`${tool} ${action}`, async () => {
+      const { result } = (await post(at('hub.sock'), '/call', operator(), { tool, action, params })) as {
+        result: T
+      }
+      return result
+    })
+
+  const world: ClientWorld = {
+    directory,
+    project,
+    user: at('user'),
+    model,
+    sent_at: [],
+    startHub: () => service(['hub', '--port', String(HUB_PORT)], /^turnbell hub ready/m),
+    startDaemon: () => service(['daemon', '--persona', PERSONA], /^turnbell daemon ready/m),
+    send: async (payload) => {
+      const receipt = await call<{ signal_id: string }>('signals', 'send', {
+        to: PERSONA,
+        intent: 'scene',
+        payload,
+        idempotency_key: payload,
+      })
+      world.sent_at.push(performance.now())
+      return receipt.signal_id
+    },
+    read: (signal_id) => call<SignalView>('signals', 'read', { signal_id }),
+    status: async () => {
+      const child = offline.spawn([process.execPath, BIN, 'status', '--persona', PERSONA, '--json'], {
+        env,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      const lines: string[] = []
+      for await (const chunk of child.stdout as AsyncIterable<Buffer>) lines.push(chunk.toString())
+      const answer = JSON.parse(lines.join('')) as DaemonStatus | { status: DaemonStatus }
+      return 'status' in answer ? answer.status : answer
+    },
+    turnIs: async (turn) => {
+      await eventually(`the session is ${turn}`, async () => {
+        const { surface } = await world.status()
+        return surface.attached && surface.turn === turn
+          ? true
+          : Promise.reject(new Error(JSON.stringify(surface)))
+      })
+    },
+    async settled(signal_ids) {
+      for (const signal_id of signal_ids) {
+        await eventually(
+          `${signal_id} is confirmed`,
+          async () => (await world.read(signal_id)).stages.confirmed_at,
+          30_000,
+        )
+      }
+      await world.turnIs('idle')
+    },
+    terminal(args = []) {
+      const terminal = openTerminal({ offline, argv: words(args), cwd: project, env: clientEnv, directory })
+      closers.push(() => terminal.close())
+      return terminal
+    },
+    run: (args, options) => offline.spawn(words(args), { cwd: project, env: clientEnv, ...options }),
+    log<T>(name: string) {
+      const file = path.join(at('turnbell'), 'logs', name)
+      if (!fs.existsSync(file)) return []
+      const lines = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean)
+      return lines.map((line) => JSON.parse(line) as T)
+    },
+    story: () =>
+      model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })).join('\n'),
+    onClose: (close) => void closers.push(close),
+    async close() {
+      for (const close of closers.reverse()) await close()
+      await model.close()
+      await offline.close()
+      fs.rmSync(directory, { recursive: true, force: true })
+    },
+  }
+  return world
+}
+
+function post(socketPath: string, route: string, token: string, body: object): Promise<unknown> {
+  const text = JSON.stringify(body)
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      {
+        socketPath,
+        path: route,
+        method: 'POST',
+        headers: {
+          host: `127.0.0.1:${HUB_PORT}`,
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(text),
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const answer = Buffer.concat(chunks).toString()
+          if (response.statusCode === 200) resolve(JSON.parse(answer))
+          else reject(new Error(`${route}: ${response.statusCode} ${answer}`))
+        })
+      },
+    )
+    request.on('error', reject)
+    request.end(text)
+  })
+}

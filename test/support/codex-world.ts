@@ -1,0 +1,54 @@
+/** The real Codex in a world without a network, with a CODEX_HOME of its own and no login. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { MODEL_PORT, openClientWorld, PERSONA, type ClientWorld } from './client-world.ts'
+import { openaiApi } from './openai-api.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
+
+/** npm's wrapper, as a person would have it on PATH. */
+export function codexProgram(): string {
+  const program = path.resolve(import.meta.dirname, '../../.clients/node_modules/.bin/codex')
+  if (!fs.existsSync(program))
+    throw new Error(`Codex is missing at ${program}: run node scripts/fetch-clients.mjs`)
+  return program
+}
+
+/** With `asks` the client runs nothing outside its sandbox before a person has said yes. */
+export async function openCodexWorld(
+  options: { daemon?: ConfigInput['daemon']; asks?: boolean } = {},
+): Promise<ClientWorld> {
+  return openClientWorld({
+    api: openaiApi,
+    config: {
+      daemon: options.daemon ?? {},
+      clients: { codex: codexProgram() },
+      personas: { [PERSONA]: { surface: 'codex' } },
+    },
+    seed({ user, project }) {
+      const home = path.join(user, '.codex')
+      fs.mkdirSync(home)
+      fs.writeFileSync(path.join(home, 'config.toml'), settings(project, options.asks === true))
+      return {}
+    },
+  })
+}
+
+function settings(project: string, asks: boolean): string {
+  return `
+model = "scripted"
+model_provider = "scripted"
+approval_policy = "${asks ? 'on-request' : 'never'}"
+sandbox_mode = "${asks ? 'read-only' : 'danger-full-access'}"
+check_for_update_on_startup = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "http://127.0.0.1:${MODEL_PORT}/v1"
+wire_api = "responses"
+requires_openai_auth = false
+request_max_retries = 0
+stream_max_retries = 0
+supports_websockets = false
+[projects."${project}"]
+trust_level = "trusted"
+`
+}

@@ -1,0 +1,113 @@
+/** A Codex app-server with one thread, as the shim sees it: the test plays the person and the turns. */
+import type { z } from 'zod'
+import { AppServerError, type AppServer } from '../../adapters/codex/app-server.ts'
+import type { Notification, Thread } from '../../adapters/codex/protocol.ts'
+import type { PlaceMode } from '../suites/surface.suite.ts'
+import type { FakeClock } from './fake-clock.ts'
+
+export const thread = (id: string, change: Partial<Thread> = {}): Thread => ({
+  ...{ id, ephemeral: false, threadSource: 'user', parentThreadId: null, status: { type: 'idle' } },
+  ...change,
+})
+
+interface Queued {
+  id: string
+  clientUserMessageId: string
+  text: string
+}
+
+export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thread-1')]) {
+  let turns = 0
+  let items = 0
+  const world = {
+    loaded,
+    mode: 'takes' as PlaceMode,
+    /** What stands in the thread's queue. */
+    queue: [] as Queued[],
+    /** Taken from the queue by Codex, to be shown in the turn that begins next. */
+    taken: [] as Queued[],
+    /** Texts that came through. */
+    shown: [] as string[],
+    calls: [] as string[],
+    /** Codex takes what is queued at once, unless a person has paused it. */
+    paused: false,
+    /** A thread without a turn cannot be subscribed to. */
+    resumable: true,
+
+    server: {
+      async call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T> {
+        world.calls.push(method)
+        return answer.parse(await respond(method, params as Record<string, unknown>))
+      },
+      close() {},
+    } satisfies AppServer,
+
+    begins(threadId = 'thread-1'): Notification[] {
+      turns += 1
+      const messages = world.taken.splice(0).map((queued) => ({
+        method: 'item/started' as const,
+        params: { threadId, item: { type: 'userMessage', clientId: queued.clientUserMessageId } },
+      }))
+      return [
+        { method: 'thread/status/changed', params: { threadId, status: { type: 'active' } } },
+        {
+          method: 'turn/started',
+          params: { threadId, turn: { id: `turn-${turns}`, status: 'inProgress' } },
+        },
+        ...messages,
+      ]
+    },
+    ends(
+      status: 'completed' | 'interrupted' | 'failed' = 'completed',
+      threadId = 'thread-1',
+    ): Notification[] {
+      world.paused = status === 'interrupted'
+      return [
+        { method: 'thread/status/changed', params: { threadId, status: { type: 'idle' } } },
+        { method: 'turn/completed', params: { threadId, turn: { id: `turn-${turns}`, status } } },
+      ]
+    },
+    drains(threadId = 'thread-1'): Notification {
+      const item = { type: 'mcpToolCall', tool: 'signals_pending', status: 'completed' }
+      return { method: 'item/completed', params: { threadId, item } }
+    },
+  }
+
+  async function respond(method: string, params: Record<string, unknown>): Promise<unknown> {
+    switch (method) {
+      case 'thread/loaded/list':
+        return { data: world.loaded.map(({ id }) => id) }
+      case 'thread/read':
+        return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
+      case 'thread/resume':
+        if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')
+        return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
+      case 'thread/queue/list':
+        return { data: world.queue }
+      case 'thread/queue/delete':
+        world.queue = world.queue.filter(({ id }) => id !== params['queuedSubmissionId'])
+        return { deleted: true }
+      case 'thread/queue/add':
+        return await add(params)
+      default:
+        throw new AppServerError(-32_601, `unknown method ${method}`)
+    }
+  }
+
+  async function add(params: Record<string, unknown>): Promise<unknown> {
+    if (world.mode === 'breaks') throw new AppServerError(-32_600, 'the queue broke')
+    if (world.mode === 'delays') await new Promise<void>((resolve) => clock.after(1_500, resolve))
+    const [{ text }] = params['input'] as [{ text: string }]
+    items += 1
+    const queued = { id: `item-${items}`, clientUserMessageId: String(params['clientUserMessageId']), text }
+    if (world.mode === 'swallows') return {}
+    if (world.paused) world.queue.push(queued)
+    else {
+      world.shown.push(text)
+      world.taken.push(...(world.mode === 'duplicates' ? [queued, queued] : [queued]))
+    }
+    return { queuedSubmission: queued }
+  }
+
+  return world
+}
