@@ -131,6 +131,13 @@ export const LIMITS = {
   peek_limit_max: 1_000,
   /** Signal ids in one frame or event; 9,000 would no longer fit a frame. */
   told_ids_max: 1_000,
+
+  // The Codex app-server
+  codex_answer_ms: 5_000,
+  codex_message_bytes_max: 64 * 1024 * 1024,
+  /** Between the status that says idle and the turn's own word on how it ended. */
+  codex_settle_ms: 250,
+  codex_dial_ms: 100,
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */

@@ -89,6 +89,8 @@ export interface PersonaPaths {
   surface_socket: string
   /** Holds the two sockets; differs from run_dir only where the path would be too long. */
   socket_dir: string
+  /** Where the persona's Codex app-server listens, if it has one. */
+  codex_socket: string
   daemon_lock: string
   daemon_pid: string
   metrics_file: string
@@ -114,12 +116,14 @@ export function personaPaths(
   if (platform === 'win32') {
     const who = createHash('sha256').update(os.userInfo().username).digest('hex').slice(0, 12)
     const pipe = (name: string) => `\\\\.\\pipe\\turnbell-${tenant_id}-${identity}-${who}${name}`
-    return { ...rest, socket_dir: run_dir, control_socket: pipe(''), surface_socket: pipe('-surface') }
+    const sockets = { control_socket: pipe(''), surface_socket: pipe('-surface') }
+    return { ...rest, ...sockets, socket_dir: run_dir, codex_socket: pipe('-codex') }
   }
   const at = (directory: string) => ({
     socket_dir: directory,
     control_socket: path.join(directory, 'control.sock'),
     surface_socket: path.join(directory, 'surface.sock'),
+    codex_socket: path.join(directory, 'codex.sock'),
   })
   const usual = at(run_dir)
   // The bound counts the terminating zero; Node would cut a longer path silently.

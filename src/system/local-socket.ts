@@ -113,3 +113,15 @@ function checkLength(socket: string): void {
     })
   }
 }
+
+/** Whether somebody answers there. */
+export function listens(socket_path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(socket_path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}

@@ -4,23 +4,29 @@
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import { outputBeside, startInBackground } from '../../system/background.ts'
+import {
+  clientProgram,
+  isStartedClient,
+  withoutOuterSession,
+  type StartedClient,
+} from '../../system/clients.ts'
 import { prepareHome } from '../../system/home.ts'
+import { listens } from '../../system/local-socket.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
-const SURFACE = 'claude-code'
+const USUAL: StartedClient = 'claude-code'
 
 export function registerRun(program: Command, cli: Cli): void {
   const command = program
     .command('run')
-    .description("start the persona's Claude Code, wired to it; its own settings stay untouched")
+    .description("start the persona's Claude Code or Codex, wired to it; its own settings stay untouched")
     .requiredOption('--persona <name>', 'who the session acts for', parseIdentity)
     .argument('[args...]', "behind --: the client's own arguments")
     .addHelpText(
@@ -32,53 +38,26 @@ export function registerRun(program: Command, cli: Cli): void {
     )
   command.action(async (args: string[], { persona }: { persona: string }) => {
     const invocation = invocationOf(cli, command)
-    requireClaudeCode(invocation, persona)
-    const client = findClient(invocation)
-    prepareHome(invocation.home)
+    const surface = startedSurface(invocation, persona)
+    const { home, config } = invocation
+    const client = clientProgram(surface, { home, config: config(), env: cli.env })
+    prepareHome(home)
     await ensureHub(invocation)
-    await requireActive(invocation, persona)
-    await ensureDaemon(invocation, persona)
-    cli.exitWith(await runClient(invocation, client, persona, args))
+    await requireActive(invocation, persona, surface)
+    await ensureDaemon(invocation, persona, surface)
+    if (surface === 'codex') await ensureAppServer(invocation, persona)
+    const words = clientWords(invocation, persona, surface, args)
+    cli.exitWith(await runClient(invocation, client, persona, words))
   })
 }
 
-function requireClaudeCode(invocation: Invocation, persona: string): void {
-  const surface = invocation.config().personas[persona]?.surface ?? SURFACE
-  if (surface === SURFACE) return
+function startedSurface(invocation: Invocation, persona: string): StartedClient {
+  const surface = invocation.config().personas[persona]?.surface ?? USUAL
+  if (isStartedClient(surface)) return surface
   throw new TurnbellError('usage_invalid', {
     detail: `${persona} is reached at ${surface}, which \`turnbell run\` does not start.`,
-    hint: `Start it as usual, or \`turnbell persona add ${persona} --surface ${SURFACE}\`.`,
+    hint: `Start it as usual, or \`turnbell persona add ${persona} --surface ${USUAL}\`.`,
   })
-}
-
-/** The configured program, else `claude` on PATH. */
-function findClient({ cli, config, home }: Invocation): string {
-  const configured = config().clients.claude_code
-  const candidates =
-    configured === undefined
-      ? (cli.env['PATH'] ?? '')
-          .split(path.delimiter)
-          .filter((directory) => directory !== '')
-          .map((directory) => path.join(directory, 'claude'))
-      : [path.resolve(home.root, configured)]
-  const found = candidates.find(isExecutable)
-  if (found !== undefined) return found
-  throw new TurnbellError('client_missing', {
-    detail:
-      configured === undefined
-        ? 'There is no `claude` on PATH.'
-        : `${configured} cannot be run (clients.claude_code).`,
-    hint: `Install Claude Code, or name it in ${home.config}: \`clients: {claude_code: /path/to/claude}\`.`,
-  })
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK)
-    return fs.statSync(file).isFile()
-  } catch {
-    return false
-  }
 }
 
 async function ensureHub(invocation: Invocation): Promise<void> {
@@ -89,7 +68,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
   await becomes(cli, 'the hub is ready', home.hub_log, () => invocation.hub().ready())
 }
 
-async function requireActive(invocation: Invocation, persona: string): Promise<void> {
+async function requireActive(invocation: Invocation, persona: string, surface: StartedClient): Promise<void> {
   const known = await invocation
     .hub()
     .ask(
@@ -103,17 +82,17 @@ async function requireActive(invocation: Invocation, persona: string): Promise<v
       throw error
     })
   if (known === null) {
-    await invocation.hub().call('personas', 'add', { identity: persona, surface: SURFACE })
+    await invocation.hub().call('personas', 'add', { identity: persona, surface })
     invocation.out.note(`${persona} is new; the hub knows it now.`)
   } else if (known.state !== 'active') {
     throw new TurnbellError('persona_wrapped', {
       detail: `${persona} is ${known.state}.`,
-      hint: `Bring it back with \`turnbell persona add ${persona} --surface ${SURFACE}\`.`,
+      hint: `Bring it back with \`turnbell persona add ${persona} --surface ${surface}\`.`,
     })
   }
 }
 
-async function ensureDaemon(invocation: Invocation, persona: string): Promise<void> {
+async function ensureDaemon(invocation: Invocation, persona: string, surface: StartedClient): Promise<void> {
   const { cli, home, out } = invocation
   const answers = () =>
     invocation
@@ -123,9 +102,15 @@ async function ensureDaemon(invocation: Invocation, persona: string): Promise<vo
   if (await answers()) return
   const log = invocation.paths(persona).log
   out.note(`No daemon runs for ${persona}; starting one in the background.`)
-  const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', SURFACE]
+  const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', surface]
   startInBackground(cli.program, args, log, cli.env)
   await becomes(cli, `the daemon of ${persona} is ready`, log, answers)
+}
+
+/** Codex is joined at the app-server that the persona's daemon keeps. */
+async function ensureAppServer(invocation: Invocation, persona: string): Promise<void> {
+  const { codex_socket, log } = invocation.paths(persona)
+  await becomes(invocation.cli, `the app-server of ${persona} listens`, log, () => listens(codex_socket))
 }
 
 function isUnreachable(error: unknown): false {
@@ -150,9 +135,8 @@ async function becomes(cli: Cli, what: string, log: string, holds: () => Promise
 }
 
 /** Resolves with the client's exit code; 128 and the number for one that an os signal ended. */
-function runClient({ cli, home }: Invocation, client: string, persona: string, args: readonly string[]) {
-  const plugin = path.join(path.dirname(cli.program), 'adapters', SURFACE)
-  const child = spawn(client, clientArguments(plugin, persona, args), {
+function runClient({ cli, home }: Invocation, client: string, persona: string, words: readonly string[]) {
+  const child = spawn(client, words, {
     stdio: 'inherit',
     env: {
       ...withoutOuterSession(cli.env),
@@ -188,8 +172,25 @@ const NUMBERS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2,
 const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
   os_signal === null ? 0 : (NUMBERS[os_signal] ?? 0)
 
+function clientWords(
+  invocation: Invocation,
+  persona: string,
+  surface: StartedClient,
+  args: readonly string[],
+): string[] {
+  const { cli } = invocation
+  if (surface === 'codex') return codexArguments(invocation.paths(persona).codex_socket, cli.cwd, args)
+  return claudeArguments(path.join(path.dirname(cli.program), 'adapters', surface), persona, args)
+}
+
+/** Without a directory of its own the client would work in that of the app-server. */
+export function codexArguments(socket: string, directory: string, args: readonly string[]): string[] {
+  const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
+  return ['--remote', `unix://${socket}`, ...(chosen ? [] : ['-C', directory]), ...args]
+}
+
 /** The session gets an id of its own, unless the arguments choose one or continue another. */
-export function clientArguments(plugin: string, persona: string, args: readonly string[]): string[] {
+export function claudeArguments(plugin: string, persona: string, args: readonly string[]): string[] {
   const has = (...names: string[]) =>
     args.some((arg) => names.some((name) => arg === name || arg.startsWith(`${name}=`)))
   const chosen = has('--session-id', '--resume', '-r', '--continue', '-c', '--fork-session', '--from-pr')
@@ -200,20 +201,4 @@ export function clientArguments(plugin: string, persona: string, args: readonly 
     ...(has('--name', '-n') ? [] : ['--name', persona]),
     ...args,
   ]
-}
-
-/** Variables with which a Claude Code session marks the processes it starts. */
-const MARKS = /^(CLAUDECODE|CLAUDE_PID|CLAUDE_CODE_(SESSION_ID|MESSAGING_SOCKET|MESSAGING_TOKEN|ENTRYPOINT))$/
-const OUTER =
-  /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_.*|CLAUDE_CODE_.*|AI_AGENT)$/
-
-/**
- * A session that is started from within another must not take itself for its child. Where there is no
- * outer session the same prefix only carries a person's own settings, which stay.
- */
-export function withoutOuterSession(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const outer = Object.keys(env).some((name) => MARKS.test(name))
-  const dropped = (name: string) =>
-    (outer && OUTER.test(name)) || /^TURNBELL_(HOST_PID|RESPAWN|SESSION_ID)$/.test(name)
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !dropped(name)))
 }

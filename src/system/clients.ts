@@ -1,0 +1,112 @@
+/** The agent clients as programs on this machine: where they are, and what they must not inherit. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Config } from '../contracts/config.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import type { Home } from './home.ts'
+
+/** Surfaces whose client turnbell starts. */
+const CLIENTS = {
+  'claude-code': { name: 'Claude Code', program: 'claude', key: 'claude_code' },
+  codex: { name: 'Codex', program: 'codex', key: 'codex' },
+} as const
+export type StartedClient = keyof typeof CLIENTS
+
+export function isStartedClient(surface: string): surface is StartedClient {
+  return Object.hasOwn(CLIENTS, surface)
+}
+
+/** The configured program, else the one on PATH. Throws `client_missing`. */
+export function clientProgram(
+  client: StartedClient,
+  where: { home: Home; config: Config; env: NodeJS.ProcessEnv },
+): string {
+  const { name, program, key } = CLIENTS[client]
+  const configured = where.config.clients[key]
+  const candidates =
+    configured === undefined
+      ? (where.env['PATH'] ?? '')
+          .split(path.delimiter)
+          .filter((directory) => directory !== '')
+          .map((directory) => path.join(directory, program))
+      : [path.resolve(where.home.root, configured)]
+  const found = candidates.find(isExecutable)
+  if (found !== undefined) return client === 'codex' ? nativeCodex(found) : found
+  throw new TurnbellError('client_missing', {
+    detail:
+      configured === undefined
+        ? `There is no \`${program}\` on PATH.`
+        : `${configured} cannot be run (clients.${key}).`,
+    hint: `Install ${name}, or name it in ${where.home.config}: \`clients: {${key}: /path/to/${program}}\`.`,
+  })
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK)
+    return fs.statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+// --- Codex
+
+/**
+ * The native program behind a `codex` that npm installed, which is a Node script that starts it. Killing
+ * the script would leave the program running, with its thread's lock in its hands.
+ */
+function nativeCodex(program: string): string {
+  const real = fs.realpathSync(program)
+  if (!isScript(real)) return real
+  const platform = `codex-${process.platform}-${process.arch}`
+  for (let folder = path.dirname(real); path.dirname(folder) !== folder; folder = path.dirname(folder)) {
+    for (const found of [`node_modules/@openai/${platform}`, platform]) {
+      const native = inVendor(path.join(folder, found, 'vendor'))
+      if (native !== null) return native
+    }
+  }
+  return real
+}
+
+/** `vendor/<target triple>/bin/codex` */
+function inVendor(vendor: string): string | null {
+  if (!fs.existsSync(vendor)) return null
+  const name = process.platform === 'win32' ? 'codex.exe' : 'codex'
+  const programs = fs.readdirSync(vendor).map((triple) => path.join(vendor, triple, 'bin', name))
+  return programs.find((program) => fs.existsSync(program)) ?? null
+}
+
+function isScript(file: string): boolean {
+  const handle = fs.openSync(file, 'r')
+  try {
+    const head = Buffer.alloc(2)
+    fs.readSync(handle, head, 0, 2, 0)
+    return head.toString('latin1') === '#!'
+  } finally {
+    fs.closeSync(handle)
+  }
+}
+
+// --- what must not be inherited
+
+/** Variables with which a Claude Code session marks the processes it starts. */
+const MARKS = /^(CLAUDECODE|CLAUDE_PID|CLAUDE_CODE_(SESSION_ID|MESSAGING_SOCKET|MESSAGING_TOKEN|ENTRYPOINT))$/
+const OUTER =
+  /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_.*|CLAUDE_CODE_.*|AI_AGENT)$/
+
+/** Variables with which Codex marks the processes it starts; CODEX_HOME is a person's own setting. */
+const CODEX_SESSION = /^CODEX_(THREAD_ID|SESSION_ID|SANDBOX.*|INTERNAL_.*|CI)$/
+
+/**
+ * A session that is started from within another must not take itself for its child. Where there is no
+ * outer session the same prefix only carries a person's own settings, which stay.
+ */
+export function withoutOuterSession(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const outer = Object.keys(env).some((name) => MARKS.test(name))
+  const dropped = (name: string) =>
+    (outer && OUTER.test(name)) ||
+    CODEX_SESSION.test(name) ||
+    /^TURNBELL_(HOST_PID|RESPAWN|SESSION_ID)$/.test(name)
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !dropped(name)))
+}

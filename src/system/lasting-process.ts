@@ -1,0 +1,78 @@
+/**
+ * A process that outlives the one that started it: a note in a file says which it is, so that whoever
+ * comes next goes on with it instead of starting a second one.
+ */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import { z } from 'zod'
+import { processStartTime } from './processes.ts'
+import { programAlive } from './program.ts'
+import { readText } from './watch-text.ts'
+
+const Note = z.object({
+  pid: z.number().int().positive(),
+  started: z.string().nullable(),
+})
+
+export interface LastingProcess {
+  /** Starts it where none lives. Throws where the program cannot be run. */
+  ensure(): void
+  alive(): boolean
+  /** Asks it to end, and does not wait. */
+  stop(): void
+}
+
+export function lastingProcess(spec: {
+  program: string
+  args: readonly string[]
+  env: NodeJS.ProcessEnv
+  /** Remembers the process. */
+  note_file: string
+  /** Takes what it prints. */
+  output_file: string
+}): LastingProcess {
+  const noted = () => {
+    const note = Note.safeParse(parsed(readText(spec.note_file)))
+    return note.success && programAlive(note.data.pid, note.data.started) ? note.data : null
+  }
+  return {
+    alive: () => noted() !== null,
+    ensure() {
+      if (noted() !== null) return
+      const output = fs.openSync(spec.output_file, 'a', 0o600)
+      try {
+        const child = spawn(spec.program, spec.args, {
+          env: spec.env,
+          stdio: ['ignore', output, output],
+          detached: true,
+          windowsHide: true,
+        })
+        child.on('error', () => {})
+        child.unref()
+        const { pid } = child
+        if (pid === undefined) throw new Error(`${spec.program} could not be started`)
+        const note = { pid, started: processStartTime(pid) }
+        fs.writeFileSync(spec.note_file, JSON.stringify(note), { mode: 0o600 })
+      } finally {
+        fs.closeSync(output)
+      }
+    },
+    stop() {
+      const process_ = noted()
+      if (process_ === null) return
+      try {
+        process.kill(process_.pid, 'SIGTERM')
+      } catch {
+        // Gone meanwhile.
+      }
+    },
+  }
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return text === null ? null : JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,59 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Config } from '../../../src/contracts/config.ts'
+import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
+import { resolveHome } from '../../../src/system/home.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+function program(file: string, text: string): string {
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, text, { mode: 0o755 })
+  return file
+}
+
+function place(clients: object = {}) {
+  const root = temporaryHome()
+  return { root, where: { home: resolveHome({}, root), config: Config.parse({ clients }) } }
+}
+
+describe("a client's program", () => {
+  test('is the first on PATH that can be run', () => {
+    const { root, where } = place()
+    fs.mkdirSync(path.join(root, 'a'))
+    fs.writeFileSync(path.join(root, 'a/claude'), '', { mode: 0o644 })
+    const found = program(path.join(root, 'b/claude'), 'native')
+    const env = { PATH: [path.join(root, 'a'), '', path.join(root, 'b')].join(path.delimiter) }
+    expect(clientProgram('claude-code', { ...where, env })).toBe(found)
+  })
+
+  test('is the configured one, and no other, relative to the home', () => {
+    const { root, where } = place({ codex: 'bin/codex' })
+    const env = { PATH: path.dirname(program(path.join(root, 'other/codex'), 'native')) }
+    expect(() => clientProgram('codex', { ...where, env })).toThrow('clients.codex')
+    const found = program(path.join(root, 'bin/codex'), 'native')
+    expect(clientProgram('codex', { ...where, env })).toBe(found)
+  })
+
+  test("is the native Codex behind npm's script, wherever npm put its package", () => {
+    const platform = `@openai/codex-${process.platform}-${process.arch}/vendor/any-triple/bin/codex`
+    for (const folder of ['node_modules', 'node_modules/@openai/codex/node_modules']) {
+      const { root, where } = place()
+      const script = program(
+        path.join(root, 'node_modules/@openai/codex/bin/codex.js'),
+        '#!/usr/bin/env node\n',
+      )
+      const native = program(path.join(root, folder, platform), 'native')
+      fs.mkdirSync(path.join(root, 'node_modules/.bin'))
+      fs.symlinkSync(script, path.join(root, 'node_modules/.bin/codex'))
+      const env = { PATH: path.join(root, 'node_modules/.bin') }
+      expect(clientProgram('codex', { ...where, env })).toBe(native)
+    }
+  })
+})
+
+test('what marks another session is not handed on; a setting of the person is', () => {
+  const env = { CODEX_HOME: '/h', CODEX_THREAD_ID: 't', CLAUDECODE: '1', CLAUDE_CODE_X: 'x', PATH: '/bin' }
+  expect(withoutOuterSession(env)).toEqual({ CODEX_HOME: '/h', PATH: '/bin' })
+  expect(withoutOuterSession({ CLAUDE_CODE_X: 'x' })).toEqual({ CLAUDE_CODE_X: 'x' })
+})
