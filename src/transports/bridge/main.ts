@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
+import { codexThread } from './codex-thread.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import { stdioLines } from './stdio-lines.ts'
 import { createUpstream } from './upstream.ts'
@@ -25,6 +26,8 @@ interface Settings {
   home: Home
   config: Config
   identity: Identity
+  /** The client, where its calls say more than others do. */
+  client: 'codex' | null
   /** An address given on the command line: then no hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
@@ -40,11 +43,11 @@ export async function main(argv: string[]): Promise<void> {
   }
 }
 
-function serve({ home, config, identity, hub, autostart, query }: Settings): void {
+function serve({ home, config, identity, client, hub, autostart, query }: Settings): void {
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
-  // One process is one run of the client: a name that no other run has.
-  const session_id = `mcp-${ids.next()}`
+  // One process is one run of the client: a name that no other run has, until a call brings a better one.
+  let session_id = `mcp-${ids.next()}`
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
@@ -65,6 +68,10 @@ function serve({ home, config, identity, hub, autostart, query }: Settings): voi
     ids,
     clock: systemClock,
     log,
+    async answer(call) {
+      if (client === 'codex') session_id = codexThread(call) ?? session_id
+      return null
+    },
     onClose: () => leave(),
   })
 
@@ -92,6 +99,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     home,
     config,
     identity: identityFrom(values.persona ?? env['TURNBELL_PERSONA']),
+    client: values.client === 'codex' ? 'codex' : null,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
     query: queryOf(values.detail, values.facet),
@@ -119,6 +127,7 @@ function parsed(argv: string[]) {
       options: {
         home: { type: 'string' },
         persona: { type: 'string' },
+        client: { type: 'string' },
         hub: { type: 'string' },
         'prefer-daemon': { type: 'string' },
         'no-autostart': { type: 'boolean' },
