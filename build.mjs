@@ -41,7 +41,11 @@ const programs = {
   daemon: 'src/daemon/main.ts',
   bridge: 'src/transports/bridge/main.ts',
 }
-const shims = { command: 'adapters/command/main.ts', 'claude-code': 'adapters/claude-code/main.ts' }
+const shims = {
+  command: 'adapters/command/main.ts',
+  'claude-code': 'adapters/claude-code/main.ts',
+  codex: 'adapters/codex/main.ts',
+}
 
 await Promise.all([
   build({

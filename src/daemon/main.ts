@@ -6,6 +6,7 @@ import { pino, type Logger } from 'pino'
 import { TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import type { Config } from '../contracts/config.ts'
+import type { SurfaceKind } from '../contracts/ids.ts'
 import { startChild } from '../system/child-process.ts'
 import { systemClock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
@@ -131,7 +132,7 @@ function compose(
     ids,
     link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
     sockets: localSockets,
-    startShim: supervised ? shimStarter(home, identity, log) : null,
+    startShim: supervised ? shimStarter(surface, home, identity, log) : null,
     writeMetrics: (text) => replaceFile(paths.metrics_file, text),
     log,
     onStopAsked,
@@ -145,8 +146,8 @@ function endOnBug(log: Logger, error: unknown): never {
 }
 
 /** The shim lies beside the bundle that this is part of. */
-function shimStarter(home: Home, identity: string, log: Logger): StartShim {
-  const file = path.join(import.meta.dirname, 'adapters', 'command', 'shim.js')
+function shimStarter(surface: SurfaceKind, home: Home, identity: string, log: Logger): StartShim {
+  const file = path.join(import.meta.dirname, 'adapters', surface, 'shim.js')
   return (onExit) =>
     startChild({
       program: process.execPath,

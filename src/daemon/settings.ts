@@ -55,10 +55,10 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
   const identity = identityFrom(flags)
   const declared = config.personas[identity]
   const surface = surfaceFrom(flags, declared?.surface, identity)
-  const supervised = surface === 'command' && declared?.command !== undefined
+  const supervised = surface === 'codex' || (surface === 'command' && declared?.command !== undefined)
   const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
   // Our own command shim sees a program begin and end, but not whether an agent read the bell.
-  const receipts = !supervised
+  const receipts = surface !== 'command' || !supervised
   const rules = { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max, receipts }
   return { identity, surface, supervised, rules }
 }

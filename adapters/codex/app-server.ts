@@ -1,0 +1,135 @@
+/**
+ * A client of the Codex app-server: JSON-RPC over WebSocket over a Unix socket.
+ *
+ * It never answers what the server asks of its clients (approvals, questions): those are the person's, and
+ * the first answer would win.
+ */
+import { WebSocket } from 'ws'
+import { z } from 'zod'
+import { Notification } from './protocol.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+export class AppServerError extends Error {
+  readonly code: number | null
+
+  /** `code` is JSON-RPC's; null where the server did not answer at all. */
+  constructor(code: number | null, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface AppServer {
+  /** @throws AppServerError */
+  call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T>
+  close(): void
+}
+
+export interface AppServerHandlers {
+  onNotification: (notification: Notification) => void
+  onClose: () => void
+}
+
+const Message = z.looseObject({
+  id: z.union([z.number(), z.string()]).optional(),
+  method: z.string().optional(),
+  result: z.unknown().optional(),
+  error: z.looseObject({ code: z.number(), message: z.string() }).optional(),
+})
+
+/** Connects and introduces itself. Rejects where no app-server listens. */
+export async function connectAppServer(
+  socket_path: string,
+  options: { version: string; clock: Pick<Clock, 'after'>; log: Log },
+  handlers: AppServerHandlers,
+): Promise<AppServer> {
+  const { clock, log } = options
+  const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
+  let next_id = 1
+  const socket = await open(socket_path, clock)
+
+  function request(method: string, params: object): Promise<unknown> {
+    const id = next_id++
+    return new Promise((resolve, reject) => {
+      const timeout = clock.after(LIMITS.codex_answer_ms, () => {
+        waiting.delete(id)
+        reject(new AppServerError(null, `${method} was not answered`))
+      })
+      const settle =
+        <A>(then: (value: A) => void) =>
+        (value: A) => {
+          timeout.cancel()
+          waiting.delete(id)
+          then(value)
+        }
+      waiting.set(id, { resolve: settle(resolve), reject: settle(reject) })
+      socket.send(JSON.stringify({ id, method, params }))
+    })
+  }
+
+  function received(text: string): void {
+    const message = Message.safeParse(parsed(text))
+    if (!message.success) return log.warn({}, 'the app-server sent what is no message')
+    const { id, method, result, error } = message.data
+    if (method !== undefined) {
+      // With an id it asks something of its clients; see above.
+      const notification = id === undefined ? Notification.safeParse(message.data) : null
+      if (notification?.success === true) handlers.onNotification(notification.data)
+      return
+    }
+    const asked = typeof id === 'number' ? waiting.get(id) : undefined
+    if (error === undefined) asked?.resolve(result)
+    else asked?.reject(new AppServerError(error.code, error.message))
+  }
+
+  socket.on('message', (data: Buffer) => received(data.toString()))
+  socket.on('error', (error) => log.debug({ err: error }, 'the link to the app-server broke'))
+  socket.on('close', () => {
+    for (const { reject } of waiting.values()) reject(new AppServerError(null, 'the app-server went away'))
+    handlers.onClose()
+  })
+
+  await request('initialize', {
+    clientInfo: { name: 'turnbell', title: 'turnbell', version: options.version },
+    // The queue of a thread is behind it.
+    capabilities: { experimentalApi: true },
+  })
+  socket.send(JSON.stringify({ method: 'initialized' }))
+
+  return {
+    async call(method, params, answer) {
+      const parsed_answer = answer.safeParse(await request(method, params))
+      if (parsed_answer.success) return parsed_answer.data
+      throw new AppServerError(null, `${method} was answered in another form: ${parsed_answer.error.message}`)
+    },
+    close: () => socket.close(),
+  }
+}
+
+function open(socket_path: string, clock: Pick<Clock, 'after'>): Promise<WebSocket> {
+  const socket = new WebSocket(`ws+unix://${socket_path}:/`, {
+    perMessageDeflate: false,
+    maxPayload: LIMITS.codex_message_bytes_max,
+  })
+  return new Promise((resolve, reject) => {
+    const patience = clock.after(LIMITS.codex_answer_ms, () => socket.terminate())
+    socket.once('open', () => {
+      patience.cancel()
+      resolve(socket)
+    })
+    socket.once('error', (error) => {
+      patience.cancel()
+      reject(error)
+    })
+  })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What a doorbell needs of the Codex app-server's protocol, as version 0.169 speaks it: JSON-RPC without
+ * the `jsonrpc` member, one message a WebSocket frame. Source: `codex app-server generate-json-schema
+ * --experimental`. Whatever is not read here may change.
+ */
+import { z } from 'zod'
+
+/** `active` is a running turn, or one that waits for an approval. */
+const ThreadStatus = z.looseObject({
+  type: z.enum(['idle', 'active', 'systemError', 'notLoaded']).or(z.string()),
+})
+
+export const Thread = z.looseObject({
+  id: z.string(),
+  /** Helpers of the client, which writes a title for every turn with one. */
+  ephemeral: z.boolean(),
+  /** `user` for what a person began. */
+  threadSource: z.string().nullable(),
+  /** Set for a subagent's. */
+  parentThreadId: z.string().nullable(),
+  status: ThreadStatus.optional(),
+  /** Seconds since 1970. */
+  updatedAt: z.number().optional(),
+})
+export type Thread = z.infer<typeof Thread>
+
+const turn = z.looseObject({ id: z.string(), status: z.string() })
+const item = z.looseObject({
+  type: z.string(),
+  /** Of a userMessage: what the one who sent it called it. */
+  clientId: z.string().nullish(),
+  /** Of an mcpToolCall. */
+  tool: z.string().optional(),
+  status: z.string().optional(),
+})
+
+/** The notifications that move the shim; every other is left unread. */
+export const Notification = z.discriminatedUnion('method', [
+  z.looseObject({ method: z.literal('thread/started'), params: z.looseObject({ thread: Thread }) }),
+  z.looseObject({
+    method: z.literal('thread/status/changed'),
+    params: z.looseObject({ threadId: z.string(), status: ThreadStatus }),
+  }),
+  z.looseObject({ method: z.literal('thread/closed'), params: z.looseObject({ threadId: z.string() }) }),
+  z.looseObject({
+    method: z.literal('turn/started'),
+    params: z.looseObject({ threadId: z.string(), turn }),
+  }),
+  z.looseObject({
+    method: z.literal('turn/completed'),
+    params: z.looseObject({ threadId: z.string(), turn }),
+  }),
+  z.looseObject({
+    method: z.literal('item/started'),
+    params: z.looseObject({ threadId: z.string(), item }),
+  }),
+  z.looseObject({
+    method: z.literal('item/completed'),
+    params: z.looseObject({ threadId: z.string(), item }),
+  }),
+])
+export type Notification = z.infer<typeof Notification>
+
+export const ThreadAnswer = z.looseObject({ thread: Thread })
+export const LoadedThreads = z.looseObject({ data: z.array(z.string()) })
+export const QueuedSubmission = z.looseObject({ id: z.string(), clientUserMessageId: z.string().nullable() })
+export const QueueList = z.looseObject({ data: z.array(QueuedSubmission) })

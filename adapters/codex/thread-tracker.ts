@@ -1,0 +1,118 @@
+/**
+ * Where one Codex thread's turn stands, from what its app-server tells. Pure: every function gives the
+ * next state.
+ *
+ * The thread that is rung is the one a person works in: the newest that was begun by a user, is no helper
+ * and no subagent. `/new` begins another; the binding follows.
+ */
+import type { Notification, Thread } from './protocol.ts'
+import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
+
+export interface TrackedThread {
+  /** Null while no thread is bound. */
+  thread_id: string | null
+  turn: Turn
+  /** Grows with every turn that begins, also across threads. */
+  turn_seq: number
+  /**
+   * The person interrupted a turn: what is queued stays in the queue until the next turn has ended, and
+   * nothing may be put there meanwhile.
+   */
+  paused: boolean
+  seen_doorbell_id: DoorbellId | null
+  /** Bells that were queued and not yet taken into a turn. */
+  queued: readonly DoorbellId[]
+  /** The status says idle while the turn has not said how it ended; see `statusSettled`. */
+  settles: boolean
+}
+
+const UNBOUND = { thread_id: null, turn: 'unknown', paused: false, queued: [], settles: false } as const
+
+/** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
+export function startTracking(now_ms: number): TrackedThread {
+  return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null }
+}
+
+/** Whether a person works in this thread. */
+export function isPersons(thread: Thread): boolean {
+  return !thread.ephemeral && thread.parentThreadId === null && thread.threadSource === 'user'
+}
+
+export function bound(state: TrackedThread, thread: Thread): TrackedThread {
+  return {
+    ...state,
+    thread_id: thread.id,
+    ...(thread.status?.type === 'active' ? turnBegun({ ...state, turn: 'idle' }) : { turn: 'idle' as const }),
+    paused: false,
+    queued: [],
+    settles: false,
+  }
+}
+
+/** The app-server is gone, or the thread with it. */
+export function unbound(state: TrackedThread): TrackedThread {
+  return { ...state, ...UNBOUND }
+}
+
+export function notified(
+  state: TrackedThread,
+  { method, params }: Notification,
+  identity: Identity,
+): TrackedThread {
+  if (method === 'thread/started' || params.threadId !== state.thread_id) return state
+  switch (method) {
+    case 'thread/status/changed':
+      return statusSaid(state, params.status.type)
+    case 'turn/started':
+      return { ...state, ...turnBegun(state), settles: false }
+    case 'turn/completed':
+      return { ...state, turn: 'idle', paused: params.turn.status === 'interrupted', settles: false }
+    case 'item/started': {
+      const doorbell_id = params.item.type === 'userMessage' ? bellIn(params.item.clientId, identity) : null
+      if (doorbell_id === null) return state
+      const queued = state.queued.filter((id) => id !== doorbell_id)
+      return { ...state, seen_doorbell_id: doorbell_id, queued }
+    }
+    case 'thread/closed':
+      return unbound(state)
+    case 'item/completed':
+      return state
+  }
+}
+
+export function bellQueued(state: TrackedThread, doorbell_id: DoorbellId): TrackedThread {
+  return { ...state, queued: [...state.queued, doorbell_id] }
+}
+
+/**
+ * A turn's end is told twice: by the status and, a moment later, by the turn itself, which alone says
+ * whether it was interrupted. The status counts where the turn says nothing.
+ */
+function statusSaid(state: TrackedThread, status: string): TrackedThread {
+  if (status === 'active') return { ...state, ...turnBegun(state), settles: false }
+  const ended = status === 'idle' || status === 'systemError'
+  if (!ended) return { ...state, turn: 'unknown', settles: false }
+  return state.turn === 'busy' ? { ...state, settles: true } : { ...state, turn: 'idle' }
+}
+
+/** The turn has had its time to say how it ended. */
+export function statusSettled(state: TrackedThread): TrackedThread {
+  return state.settles ? { ...state, turn: 'idle', settles: false } : state
+}
+
+function turnBegun({ turn, turn_seq }: Pick<TrackedThread, 'turn' | 'turn_seq'>) {
+  return { turn: 'busy' as const, turn_seq: turn === 'busy' ? turn_seq : turn_seq + 1 }
+}
+
+// --- the name under which a bell is queued
+
+export function bellName(identity: Identity, doorbell_id: DoorbellId): string {
+  return `turnbell:${identity}:${doorbell_id}`
+}
+
+/** The bell that a queued or shown message is; null for what others sent. */
+export function bellIn(name: string | null | undefined, identity: Identity): DoorbellId | null {
+  const prefix = `turnbell:${identity}:`
+  return name?.startsWith(prefix) === true ? name.slice(prefix.length) : null
+}

@@ -1,0 +1,34 @@
+/** The Codex adapter: its thread is played by an app-server's notifications. */
+import { codexSurface } from '../../adapters/codex/codex-surface.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { fakeAppServer } from '../support/fake-app-server.ts'
+import { atRest, fakeClock } from '../support/fake-clock.ts'
+import { describeSurface } from '../suites/surface.suite.ts'
+
+describeSurface('codex', { takes: false, receipts: true }, async (host) => {
+  const clock = fakeClock()
+  const place = fakeAppServer(clock)
+  const surface = codexSurface({ identity: 'ada', clock, log: silentLog })
+  surface.open(host)
+  await surface.connected(place.server)
+  await atRest()
+  return {
+    surface,
+    clock,
+    mode(mode) {
+      place.mode = mode
+      if (mode === 'gone') surface.disconnected()
+    },
+    rung: () => place.shown,
+    async beginTurn() {
+      place.begins().forEach((notification) => surface.notified(notification))
+      await atRest()
+    },
+    async endTurn() {
+      if ((await surface.status()).turn !== 'busy') return
+      place.ends().forEach((notification) => surface.notified(notification))
+      await atRest()
+    },
+    close: () => surface.close(),
+  }
+})

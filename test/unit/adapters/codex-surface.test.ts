@@ -1,0 +1,151 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { codexSurface, type CodexSurface } from '../../../adapters/codex/codex-surface.ts'
+import type { Notification } from '../../../adapters/codex/protocol.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { recordingHost } from '../../suites/surface.suite.ts'
+
+let clock: FakeClock
+let surface: CodexSurface
+let host: ReturnType<typeof recordingHost>
+beforeEach(() => {
+  clock = fakeClock()
+  host = recordingHost()
+  surface = codexSurface({ identity: 'ada', clock, log: silentLog })
+  surface.open(host)
+})
+
+const tell = (...notifications: Notification[]) =>
+  notifications.forEach((notification) => surface.notified(notification))
+const status = () => surface.status()
+
+async function attached(...loaded: Parameters<typeof fakeAppServer>[1] & object) {
+  const place = fakeAppServer(clock, loaded.length > 0 ? loaded : undefined)
+  await surface.connected(place.server)
+  await atRest()
+  return place
+}
+
+describe('the thread that is rung', () => {
+  test('is the newest a person works in: no helper, no subagent', async () => {
+    await attached(
+      thread('older', { updatedAt: 1 }),
+      thread('newer', { updatedAt: 2 }),
+      thread('title', { updatedAt: 3, ephemeral: true, threadSource: 'thread_title' }),
+      thread('subagent', { updatedAt: 4, parentThreadId: 'newer' }),
+    )
+    expect(await status()).toMatchObject({ session_id: 'newer', turn: 'idle' })
+  })
+
+  test('is none while nobody has begun one, and then the first', async () => {
+    const place = fakeAppServer(clock, [])
+    await surface.connected(place.server)
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+    tell({ method: 'thread/started', params: { thread: thread('thread-1') } })
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+
+  test('changes with /new, and a turn of the former moves nothing', async () => {
+    const place = await attached()
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    const { turn_seq } = await status()
+    tell(...place.begins('thread-1'))
+    expect(await status()).toMatchObject({ session_id: 'thread-2', turn: 'idle', turn_seq })
+  })
+
+  test('is subscribed to with its first turn where it could not be before', async () => {
+    const place = fakeAppServer(clock)
+    place.resumable = false
+    await surface.connected(place.server)
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+    place.resumable = true
+    const before = place.calls.filter((method) => method === 'thread/resume').length
+    tell(...place.begins())
+    await atRest()
+    tell(...place.ends())
+    tell(...place.begins())
+    expect(place.calls.filter((method) => method === 'thread/resume')).toHaveLength(before + 1)
+  })
+
+  test('is gone with the app-server, and found again in the next', async () => {
+    const place = await attached()
+    surface.disconnected()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: null, turn: 'unknown' })
+    await surface.connected(place.server)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+})
+
+describe('a turn', () => {
+  test('that was interrupted pauses the queue: nothing is put there until the next one has ended', async () => {
+    const place = await attached()
+    tell(...place.begins(), ...place.ends('interrupted'))
+    expect((await status()).turn).toBe('idle')
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.calls).not.toContain('thread/queue/add')
+    tell(...place.begins(), ...place.ends())
+    expect((await surface.notify_surface(doorbell())).accepted).toBe(true)
+  })
+
+  test('is not over with the status alone, which comes before the word on how it ended', async () => {
+    const place = await attached()
+    tell(...place.begins())
+    const [idle, completed] = place.ends('interrupted') as [Notification, Notification]
+    tell(idle)
+    expect((await status()).turn).toBe('busy')
+    tell(completed)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+  })
+
+  test('is over with the status where no word follows', async () => {
+    const place = await attached()
+    tell(...place.begins(), place.ends()[0] as Notification)
+    await clock.advance(LIMITS.codex_settle_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('that waits for an approval is a running one', async () => {
+    await attached()
+    const waiting = { type: 'active', activeFlags: ['waitingOnApproval'] }
+    tell({ method: 'thread/status/changed', params: { threadId: 'thread-1', status: waiting } })
+    expect((await status()).turn).toBe('busy')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+  })
+})
+
+describe('a bell', () => {
+  test('of an earlier shim that still stands in the queue is replaced, what others queued is left', async () => {
+    const place = await attached()
+    place.queue = [
+      { id: 'old', clientUserMessageId: 'turnbell:ada:01JZ0000000000000000000000', text: 'old' },
+      { id: 'theirs', clientUserMessageId: 'turnbell:bob:01JZ0000000000000000000000', text: 'theirs' },
+      { id: 'human', clientUserMessageId: 'x', text: 'human' },
+    ]
+    await surface.notify_surface(doorbell())
+    expect(place.queue.map(({ id }) => id)).toEqual(['theirs', 'human'])
+  })
+
+  test('is taken out of the queue when the agent drained before its turn came', async () => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    expect(place.queue).toHaveLength(1)
+    tell(...place.begins(), place.drains())
+    await atRest()
+    expect(place.queue).toEqual([])
+  })
+
+  test('bears the name of its persona and its id, and its receipt is told', async () => {
+    const place = await attached()
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    expect(place.taken).toMatchObject([{ clientUserMessageId: `turnbell:ada:${bell.doorbell_id}` }])
+    tell(...place.begins())
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
+  })
+})
