@@ -275,11 +275,14 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   const doorbell = { ...bell, text: doorbellText(bell) }
   const after = rung(before, entry, doorbell_id, event.now)
   return {
-    change: { check: null, take: null, history: after, doorbells_rung: context.doorbells_rung + 1 },
+    change: {
+      ...{ check: null, take: null, history: after },
+      // The answer to a report is in the surface's hands when it is written.
+      doorbells_rung: context.doorbells_rung + (take === null ? 0 : 1),
+    },
     effects: [
       { type: 'ring', params: { doorbell, request: take?.request ?? null } },
       ...tell(after, 'requested'),
-      // The answer to a report is in the surface's hands when it is written.
       ...(take === null ? [] : tell(after, 'accepted')),
     ],
   }
@@ -296,7 +299,8 @@ export const bellAnswered: Step<'BELL_ANSWERED'> = (context, { doorbell_id, acce
     const detail = `the surface answered ${proof}`
     effects.push({ type: 'countError', params: { error_class: 'surface_inject_failed', detail } })
   }
-  return { change: { history: after }, effects }
+  const doorbells_rung = context.doorbells_rung + (accepted ? 1 : 0)
+  return { change: { history: after, doorbells_rung }, effects }
 }
 
 export const notifyUnconnected: Step<'NOTIFY_REQUESTED'> = (_, { request }) =>

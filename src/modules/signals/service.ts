@@ -144,7 +144,9 @@ export function createSignals(needs: SignalNeeds): SignalModule {
     async doorbellReported(identity, { signal_id, doorbell_id, stage }) {
       const signal = await store.read(signal_id)
       if (signal?.to !== identity) return
-      store.mark([signal_id], stage === 'seen' ? 'seen_at' : 'rung_at', timestamp(needs.clock))
+      // A surface that was asked may still put the bell off.
+      if (stage !== 'requested')
+        store.mark([signal_id], stage === 'seen' ? 'seen_at' : 'rung_at', timestamp(needs.clock))
       needs.events.rung({ to: identity, signal_id, doorbell_id, stage })
     },
     sweep: () => sweeper.sweep(),

@@ -782,10 +782,12 @@ describe('a bell that the surface does not take', () => {
     world.pushes()
     world.pass(10_000)
     expect(world.bells).toHaveLength(2)
+    expect(world.context.doorbells_rung).toBe(0)
     world.surfaceAnswers = { accepted: true, proof: 'sent' }
     world.turnBegins()
     world.turnEnds()
     expect(world.bells).toHaveLength(3)
+    expect(world.context.doorbells_rung).toBe(1)
     expect(world.errors).toEqual([])
   })
 

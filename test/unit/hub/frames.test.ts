@@ -225,14 +225,14 @@ describe('a daemon', () => {
     await add('bob')
     const { signal_id } = await send('bob')
     const daemon = await hub.join('bob', 'daemon')
-    daemon.send({ type: 'doorbell', doorbell_id: ULID, signal_id, stage: 'requested' })
+    daemon.send({ type: 'doorbell', doorbell_id: ULID, signal_id, stage: 'accepted' })
     daemon.send({ type: 'doorbell', doorbell_id: ULID, signal_id: ULID, stage: 'seen' })
     await eventually(
       'the bell is noted',
       async () => (await hub.stores.signals.read(signal_id))?.stages.rung_at,
     )
     expect(hub.stores.events.read({ type: 'doorbell.', limit: 10 }).events).toMatchObject([
-      { type: 'doorbell.requested', agent_id: 'bob', data: { signal_id } },
+      { type: 'doorbell.accepted', agent_id: 'bob', data: { signal_id } },
     ])
     const agent = await hub.join('bob', 'agent')
     agent.send({ type: 'doorbell', doorbell_id: ULID, signal_id, stage: 'seen' })
