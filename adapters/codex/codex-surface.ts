@@ -28,6 +28,8 @@ import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
+/** JSON-RPC 2.0, section 5.1. */
+const METHOD_NOT_FOUND = -32_601
 const DRAIN_TOOL = 'signals_pending'
 const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
 const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
@@ -119,9 +121,12 @@ export function codexSurface(deps: { identity: Identity; clock: Clock; log: Log 
           proof: state.seen_doorbell_id === doorbell.doorbell_id ? 'confirmed' : 'sent',
         }
       } catch (error) {
+        if (error instanceof AppServerError && error.code === METHOD_NOT_FOUND) {
+          log.error({}, 'this Codex has no queue for its threads; turnbell needs version 0.169 or newer')
+          return UNAVAILABLE
+        }
         log.warn({ err: error }, 'the queue took no bell')
-        const gone = error instanceof AppServerError && error.code === null
-        return gone && server !== to ? UNAVAILABLE : { accepted: false, proof: 'failed' }
+        return server === to ? { accepted: false, proof: 'failed' } : UNAVAILABLE
       }
     },
 

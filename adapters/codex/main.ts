@@ -38,21 +38,26 @@ function main(): void {
   ensurePrivateDirectory(paths.run_dir)
   const log = stderrLog(config.log.level, { name: 'codex-shim', identity })
 
+  const output_file = workerLog(home, identity, 'codex')
   const server = lastingProcess({
     program: clientProgram('codex', { home, config, env: process.env }),
     args: ['app-server', ...mcpServer(identity, home.root), '--listen', `unix://${paths.codex_socket}`],
     env: { ...withoutOuterSession(process.env), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
     note_file: path.join(paths.run_dir, 'codex.pid'),
-    output_file: workerLog(home, identity, 'codex'),
+    output_file,
   })
   const surface = codexSurface({ identity, clock: systemClock, log })
 
   let dial_ms: number = LIMITS.codex_dial_ms
   let leaving = false
+  let started = false
   /** For ever: an app-server that ended is started again, ever more slowly while it keeps ending. */
   async function attend(): Promise<void> {
     try {
-      server.ensure()
+      if (server.ensure() === 'started') {
+        if (started) log.warn({ output: output_file }, 'the app-server has ended and is started again')
+        started = true
+      }
       const link = await connectAppServer(
         paths.codex_socket,
         { version: VERSION, clock: systemClock, log },

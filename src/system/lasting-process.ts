@@ -16,7 +16,7 @@ const Note = z.object({
 
 export interface LastingProcess {
   /** Starts it where none lives. Throws where the program cannot be run. */
-  ensure(): void
+  ensure(): 'started' | 'lives'
   alive(): boolean
   /** Asks it to end, and does not wait. */
   stop(): void
@@ -38,7 +38,7 @@ export function lastingProcess(spec: {
   return {
     alive: () => noted() !== null,
     ensure() {
-      if (noted() !== null) return
+      if (noted() !== null) return 'lives'
       const output = fs.openSync(spec.output_file, 'a', 0o600)
       try {
         const child = spawn(spec.program, spec.args, {
@@ -53,6 +53,7 @@ export function lastingProcess(spec: {
         if (pid === undefined) throw new Error(`${spec.program} could not be started`)
         const note = { pid, started: processStartTime(pid) }
         fs.writeFileSync(spec.note_file, JSON.stringify(note), { mode: 0o600 })
+        return 'started'
       } finally {
         fs.closeSync(output)
       }

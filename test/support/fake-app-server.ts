@@ -21,7 +21,7 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
   let items = 0
   const world = {
     loaded,
-    mode: 'takes' as PlaceMode,
+    mode: 'takes' as PlaceMode | 'too old',
     /** What stands in the thread's queue. */
     queue: [] as Queued[],
     /** Taken from the queue by Codex, to be shown in the turn that begins next. */
@@ -83,6 +83,7 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
         if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')
         return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
       case 'thread/queue/list':
+        if (world.mode === 'too old') throw new AppServerError(-32_601, 'unknown method')
         return { data: world.queue }
       case 'thread/queue/delete':
         world.queue = world.queue.filter(({ id }) => id !== params['queuedSubmissionId'])

@@ -119,6 +119,12 @@ describe('a turn', () => {
 })
 
 describe('a bell', () => {
+  test('finds no queue in a Codex that is too old, and says so', async () => {
+    const place = await attached()
+    place.mode = 'too old'
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+  })
+
   test('of an earlier shim that still stands in the queue is replaced, what others queued is left', async () => {
     const place = await attached()
     place.queue = [
