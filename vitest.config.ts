@@ -14,7 +14,7 @@ export default defineConfig({
             'test/property/**/*.test.ts',
             'test/tidy.test.ts',
           ],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
           isolate: false,
           maxWorkers: 2,
