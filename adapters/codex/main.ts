@@ -116,6 +116,8 @@ function main(): void {
 function mcpServer(identity: string, home: string): string[] {
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
   const args = [bin, 'mcp', '--client', 'codex', '--persona', identity, '--home', home]
+  // Codex gives its servers next to nothing of its environment, so what matters is said in words.
+  if (process.env['TURNBELL_NO_AUTOSTART'] === '1') args.push('--no-autostart')
   const settings = {
     command: process.execPath,
     args,
