@@ -184,8 +184,7 @@ export function drainedElsewhere(history: History, signal_ids: readonly string[]
 
 /** Left the queue without a drain: there is less to ring for, and no bell is answered. */
 export function gone(history: History, signal_ids: readonly string[], total: number): History {
-  const pending = withDrained(history.pending, signal_ids, total)
-  return { ...history, pending, manual: history.manual && total > 0 }
+  return { ...history, pending: withDrained(history.pending, signal_ids, total) }
 }
 
 /**
