@@ -45,6 +45,7 @@ const shims = {
   command: 'adapters/command/main.ts',
   'claude-code': 'adapters/claude-code/main.ts',
   codex: 'adapters/codex/main.ts',
+  opencode: 'adapters/opencode/main.ts',
 }
 
 await Promise.all([

@@ -11,7 +11,13 @@ const root = path.resolve(import.meta.dirname, '..')
 const folder = path.join(root, '.clients')
 
 /** Exactly the versions the captured payloads under test/fixtures/ come from. */
-const CLIENTS = { '@anthropic-ai/claude-code': '2.1.329', '@openai/codex': '0.169.0' }
+const CLIENTS = {
+  '@anthropic-ai/claude-code': '2.1.329',
+  '@openai/codex': '0.169.0',
+  'opencode-ai': '1.18.33',
+  // Installed by opencode itself where it is missing; without a network it would wait for that.
+  '@opencode-ai/plugin': '1.18.33',
+}
 
 const wanted = Object.entries(CLIENTS).filter(([name, version]) => installed(name) !== version)
 if (wanted.length > 0) install()

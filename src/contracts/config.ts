@@ -60,6 +60,7 @@ export const Config = z.strictObject({
       /** Path of the client's program, where it is not the one on PATH. */
       claude_code: z.string().min(1).optional(),
       codex: z.string().min(1).optional(),
+      opencode: z.string().min(1).optional(),
     })
     .prefault({}),
   personas: z.record(PersonaName, PersonaSettings).default({}),

@@ -138,6 +138,19 @@ export const LIMITS = {
   /** Between the status that says idle and the turn's own word on how it ended. */
   codex_settle_ms: 250,
   codex_dial_ms: 100,
+
+  // The opencode server
+  /** For each of the two questions of a ring. Twice this is below shim_answer_ms. */
+  opencode_answer_ms: 2_000,
+  /** It sends a heartbeat every ten seconds. */
+  opencode_silence_ms: 30_000,
+  opencode_event_length_max: 64 * 1024 * 1024,
+  /** Between a message and the word that its turn runs; two seconds in a directory that is used first. */
+  opencode_begin_ms: 5_000,
+  /** An aborted turn says twice that it ended; the second time within this. */
+  opencode_settle_ms: 750,
+  opencode_dial_ms: 200,
+
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */

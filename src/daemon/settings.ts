@@ -55,7 +55,8 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
   const identity = identityFrom(flags)
   const declared = config.personas[identity]
   const surface = surfaceFrom(flags, declared?.surface, identity)
-  const supervised = surface === 'codex' || (surface === 'command' && declared?.command !== undefined)
+  const ours = surface === 'codex' || surface === 'opencode'
+  const supervised = ours || (surface === 'command' && declared?.command !== undefined)
   const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
   // Our own command shim sees a program begin and end, but not whether an agent read the bell.
   const receipts = surface !== 'command' || !supervised

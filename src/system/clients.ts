@@ -9,6 +9,7 @@ import type { Home } from './home.ts'
 const CLIENTS = {
   'claude-code': { name: 'Claude Code', program: 'claude', key: 'claude_code' },
   codex: { name: 'Codex', program: 'codex', key: 'codex' },
+  opencode: { name: 'opencode', program: 'opencode', key: 'opencode' },
 } as const
 export type StartedClient = keyof typeof CLIENTS
 
@@ -98,6 +99,9 @@ const OUTER =
 /** Variables with which Codex marks the processes it starts; CODEX_HOME is a person's own setting. */
 const CODEX_SESSION = /^CODEX_(THREAD_ID|SESSION_ID|SANDBOX.*|INTERNAL_.*|CI)$/
 
+/** The same of opencode; its other variables are a person's settings. */
+const OPENCODE_SESSION = /^OPENCODE(_(PID|SERVER_PASSWORD|SERVER_USERNAME|CLIENT|RUN_ID))?$/
+
 /**
  * A session that is started from within another must not take itself for its child. Where there is no
  * outer session the same prefix only carries a person's own settings, which stay.
@@ -107,6 +111,7 @@ export function withoutOuterSession(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const dropped = (name: string) =>
     (outer && OUTER.test(name)) ||
     CODEX_SESSION.test(name) ||
+    OPENCODE_SESSION.test(name) ||
     /^TURNBELL_(HOST_PID|RESPAWN|SESSION_ID)$/.test(name)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !dropped(name)))
 }

@@ -64,6 +64,8 @@ export interface ClientSpec {
   config: ConfigInput
   /** Makes the client's home. Answers what its environment needs besides. */
   seed(at: { user: string; project: string }): Record<string, string>
+  /** What the daemon's environment needs besides, and so the client's. */
+  env?: Record<string, string>
 }
 
 export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
@@ -92,6 +94,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     TURNBELL_HOME: at('turnbell'),
     // Only the scene decides when a hub runs.
     TURNBELL_NO_AUTOSTART: '1',
+    ...spec.env,
   })
   const clientEnv = { ...env, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...own }
   const words = (args: readonly string[]) => [

@@ -17,7 +17,7 @@ export function temporaryHome(): string {
 /** The environment without anything an outer turnbell or agent client may have set. */
 export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(TURNBELL_|CLAUDE|CODEX_|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/.test(name),
+    ([name]) => !/^(TURNBELL_|CLAUDE|CODEX_|OPENCODE|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/.test(name),
   )
   return { ...Object.fromEntries(kept), ...extra }
 }

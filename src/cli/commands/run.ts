@@ -18,6 +18,12 @@ import {
 } from '../../system/clients.ts'
 import { prepareHome } from '../../system/home.ts'
 import { listens } from '../../system/local-socket.ts'
+import {
+  opencodePlace,
+  serverAuthorization,
+  serverUrl,
+  type ServerAddress,
+} from '../../system/opencode-place.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -26,7 +32,9 @@ const USUAL: StartedClient = 'claude-code'
 export function registerRun(program: Command, cli: Cli): void {
   const command = program
     .command('run')
-    .description("start the persona's Claude Code or Codex, wired to it; its own settings stay untouched")
+    .description(
+      "start the persona's Claude Code, Codex or opencode, wired to it; its own settings stay untouched",
+    )
     .requiredOption('--persona <name>', 'who the session acts for', parseIdentity)
     .argument('[args...]', "behind --: the client's own arguments")
     .addHelpText(
@@ -46,6 +54,10 @@ export function registerRun(program: Command, cli: Cli): void {
     await requireActive(invocation, persona, surface)
     await ensureDaemon(invocation, persona, surface)
     if (surface === 'codex') await ensureAppServer(invocation, persona)
+    if (surface === 'opencode') {
+      const { words, env } = await joinOpencode(invocation, persona, args)
+      return cli.exitWith(await runClient(invocation, client, persona, words, env))
+    }
     const words = clientWords(invocation, persona, surface, args)
     cli.exitWith(await runClient(invocation, client, persona, words))
   })
@@ -113,6 +125,34 @@ async function ensureAppServer(invocation: Invocation, persona: string): Promise
   await becomes(invocation.cli, `the app-server of ${persona} listens`, log, () => listens(codex_socket))
 }
 
+/**
+ * opencode is joined at the server that the persona's daemon keeps. The client itself would make a session
+ * only with its first prompt, and could not be rung before.
+ */
+async function joinOpencode(invocation: Invocation, persona: string, args: readonly string[]) {
+  const { cli } = invocation
+  const { run_dir, log } = invocation.paths(persona)
+  const place = opencodePlace(run_dir)
+  await becomes(
+    cli,
+    `the opencode server of ${persona} answers`,
+    log,
+    async () => place.server()?.attached === true,
+  )
+  const server = place.server() as ServerAddress
+  const directory = opencodeDirectory(cli.cwd, args)
+  const session = continuesSession(args) ? null : await newSession(server, directory)
+  return {
+    words: [
+      ...['attach', serverUrl(server), '--dir', directory],
+      ...(session === null ? [] : ['--session', session]),
+      ...withoutDirectory(args),
+    ],
+    // Read by the client; among the arguments everybody on this machine could read it.
+    env: { OPENCODE_SERVER_PASSWORD: server.password },
+  }
+}
+
 function isUnreachable(error: unknown): false {
   if (error instanceof TurnbellError && error.code === 'daemon_unreachable') return false
   throw error
@@ -135,7 +175,13 @@ async function becomes(cli: Cli, what: string, log: string, holds: () => Promise
 }
 
 /** Resolves with the client's exit code; 128 and the number for one that an os signal ended. */
-function runClient({ cli, home }: Invocation, client: string, persona: string, words: readonly string[]) {
+function runClient(
+  { cli, home }: Invocation,
+  client: string,
+  persona: string,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+) {
   const child = spawn(client, words, {
     stdio: 'inherit',
     env: {
@@ -143,6 +189,7 @@ function runClient({ cli, home }: Invocation, client: string, persona: string, w
       TURNBELL_HOME: home.root,
       TURNBELL_PERSONA: persona,
       TURNBELL_NODE: cli.node,
+      ...env,
     },
   })
   // Ctrl-C in the terminal reaches the client itself; what ends only us is passed on.
@@ -201,4 +248,43 @@ export function claudeArguments(plugin: string, persona: string, args: readonly 
     ...(has('--name', '-n') ? [] : ['--name', persona]),
     ...args,
   ]
+}
+
+export function continuesSession(args: readonly string[]): boolean {
+  return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
+}
+
+/** Where the client is to work; the server's own directory is nobody's. */
+export function opencodeDirectory(cwd: string, args: readonly string[]): string {
+  const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
+  const chosen =
+    args[index]?.startsWith('--dir=') === true ? args[index].slice('--dir='.length) : args[index + 1]
+  return index === -1 || chosen === undefined ? cwd : path.resolve(cwd, chosen)
+}
+
+function withoutDirectory(args: readonly string[]): string[] {
+  return args.filter(
+    (arg, index) => arg !== '--dir' && !arg.startsWith('--dir=') && args[index - 1] !== '--dir',
+  )
+}
+
+async function newSession(server: ServerAddress, directory: string): Promise<string> {
+  const route = `${serverUrl(server)}/session?directory=${encodeURIComponent(directory)}`
+  const refused = (detail: string, cause?: unknown) =>
+    new TurnbellError('timed_out', {
+      detail: `The opencode server began no session: ${detail}`,
+      hint: 'Try again; the log of its worker, in `logs/`, says more.',
+      cause,
+    })
+  const response = await fetch(route, {
+    method: 'POST',
+    headers: { authorization: serverAuthorization(server), 'content-type': 'application/json' },
+    body: '{}',
+    signal: AbortSignal.timeout(LIMITS.process_start_ms),
+  }).catch((cause: unknown) => {
+    throw refused('it did not answer', cause)
+  })
+  const { id } = (await response.json()) as { id?: unknown }
+  if (!response.ok || typeof id !== 'string') throw refused(`${response.status}`)
+  return id
 }

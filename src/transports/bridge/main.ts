@@ -14,8 +14,9 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { startInBackground } from '../../system/background.ts'
 import { systemClock } from '../../system/clock.ts'
 import { loadConfig } from '../../system/config.ts'
-import { type Home, prepareHome, resolveHome } from '../../system/home.ts'
+import { type Home, personaPaths, prepareHome, resolveHome } from '../../system/home.ts'
 import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
+import { opencodePlace } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
@@ -27,7 +28,7 @@ interface Settings {
   config: Config
   identity: Identity
   /** The client, where its calls say more than others do. */
-  client: 'codex' | null
+  client: 'codex' | 'opencode' | null
   /** An address given on the command line: then no hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
@@ -48,6 +49,7 @@ function serve({ home, config, identity, client, hub, autostart, query }: Settin
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
   let session_id = `mcp-${ids.next()}`
+  const place = opencodePlace(personaPaths(home, config.tenant_id, identity, process.env).run_dir)
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
@@ -70,6 +72,8 @@ function serve({ home, config, identity, client, hub, autostart, query }: Settin
     log,
     async answer(call) {
       if (client === 'codex') session_id = codexThread(call) ?? session_id
+      // opencode says in no call which session it comes from.
+      if (client === 'opencode') session_id = place.bound()?.session_id ?? session_id
       return null
     },
     onClose: () => leave(),
@@ -99,7 +103,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     home,
     config,
     identity: identityFrom(values.persona ?? env['TURNBELL_PERSONA']),
-    client: values.client === 'codex' ? 'codex' : null,
+    client: values.client === 'codex' || values.client === 'opencode' ? values.client : null,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
     query: queryOf(values.detail, values.facet),

@@ -1,0 +1,167 @@
+/**
+ * An opencode session as a surface: reports its turns, and rings by a prompt of its own while the session
+ * is idle. Whether a bell is due is the daemon's decision.
+ *
+ * A prompt that meets a running turn is merged into it or lost, so every doubt counts as a running turn.
+ */
+import type { Event, Session } from './protocol.ts'
+import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
+import {
+  adrift,
+  bellMetadata,
+  bound,
+  foundBusy,
+  startTracking,
+  statusAnswered,
+  told,
+  unbound,
+  type TrackedSession,
+} from './session-tracker.ts'
+import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import type { Identity } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+
+const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
+const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
+const FAILED: RingResult = { accepted: false, proof: 'failed' }
+
+export interface OpencodeSurface extends Surface {
+  open(host: SurfaceHost): void
+  /** A server answers: goes on with the session that was bound, or with this one of an earlier shim. */
+  connected(server: OpencodeServer, earlier: Place | null): Promise<void>
+  disconnected(): void
+  told(event: Event): void
+  close(): void
+}
+
+export interface OpencodeSurfaceDeps {
+  identity: Identity
+  clock: Clock
+  log: Log
+  /** Keeps which session is rung, for the bridge and for the next shim. */
+  keep: (place: Place | null) => void
+}
+
+export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
+  const { identity, clock, log, keep } = deps
+  let server: OpencodeServer | null = null
+  let state = startTracking(clock.now())
+  let host: SurfaceHost | null = null
+  let doubting: Timer | null = null
+
+  const status = (): SurfaceStatus => ({
+    surface: 'opencode',
+    session_id: state.session?.id ?? null,
+    delivery: 'push',
+    turn: state.turn,
+    turn_seq: state.turn_seq,
+    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
+  })
+
+  function move(next: TrackedSession): void {
+    if (next === state) return
+    const before = state
+    state = next
+    if (before.session?.id !== next.session?.id) {
+      log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
+      keep(next.session)
+    }
+    doubting?.cancel()
+    doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], () => void ask())
+    if (tellsMore(before, next)) void host?.report(status())
+  }
+
+  /** Ends a doubt, or a lack of news, by the server's own word. */
+  async function ask(): Promise<void> {
+    const [to, place, doubt] = [server, state.session, state.doubt]
+    if (to === null || place === null) return
+    try {
+      const busy = await to.isBusy(place)
+      if (server === to && state.session?.id === place.id && state.doubt === doubt)
+        move(statusAnswered(state, busy))
+    } catch (error) {
+      log.debug({ err: error }, 'the server did not say whether a turn runs')
+      if (server === to && state.doubt !== null)
+        doubting = clock.after(PATIENCE_MS[state.doubt], () => void ask())
+    }
+  }
+
+  const mayRing = (place: Place) => state.turn === 'idle' && state.session?.id === place.id
+
+  return {
+    status: async () => status(),
+
+    async notify_surface({ doorbell_id, text }): Promise<RingResult> {
+      const [to, place] = [server, state.session]
+      if (to === null || place === null) return UNAVAILABLE
+      if (!mayRing(place)) return DEFERRED
+      try {
+        // An event may be late. Asked last, because what is rung during a turn may be lost.
+        if (await to.isBusy(place)) {
+          if (mayRing(place)) move(foundBusy(state))
+          return DEFERRED
+        }
+        if (!mayRing(place)) return DEFERRED
+        const metadata = bellMetadata(identity, doorbell_id)
+        // Without a messageID of our own: one that sorts low is kept and never answered.
+        await to.prompt(place, { ...state.choice, parts: [{ type: 'text', text, metadata }] })
+        return { accepted: true, proof: state.seen_doorbell_id === doorbell_id ? 'confirmed' : 'sent' }
+      } catch (error) {
+        log.warn({ err: error, session_id: place.id }, 'the session took no bell')
+        if (server !== to) return UNAVAILABLE
+        if (error instanceof OpencodeError && error.status === 404) move(unbound(state))
+        return FAILED
+      }
+    },
+
+    async resume_surface() {
+      await ask()
+      void host?.report(status())
+    },
+
+    open(daemon) {
+      host = daemon
+    },
+
+    async connected(to, earlier) {
+      server = to
+      const place = state.session ?? earlier
+      if (place !== null) await goOn(to, place)
+      void host?.report(status())
+    },
+
+    disconnected() {
+      server = null
+      move(adrift(state))
+    },
+
+    told: (event) => move(told(state, event, identity)),
+
+    close() {
+      doubting?.cancel()
+      host = null
+    },
+  }
+
+  async function goOn(to: OpencodeServer, place: Place): Promise<void> {
+    const session: Session | null = await to.session(place)
+    const busy = session !== null && (await to.isBusy(place))
+    // What began meanwhile is newer.
+    if (server !== to || (state.session !== null && state.session.id !== place.id)) return
+    move(session === null ? unbound(state) : statusAnswered(bound(state, session), busy))
+  }
+}
+
+const PATIENCE_MS = { begins: LIMITS.opencode_begin_ms, aborted: LIMITS.opencode_settle_ms }
+
+function tellsMore(before: TrackedSession, after: TrackedSession): boolean {
+  return (
+    before.turn !== after.turn ||
+    before.turn_seq !== after.turn_seq ||
+    before.session?.id !== after.session?.id ||
+    before.seen_doorbell_id !== after.seen_doorbell_id
+  )
+}

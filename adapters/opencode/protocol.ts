@@ -1,0 +1,70 @@
+/**
+ * What a doorbell needs of opencode's HTTP API, as version 1.18 speaks it. Source: its own `GET /doc`, and
+ * what the server really sends. Whatever is not read here may change.
+ */
+import { z } from 'zod'
+
+/** The API of another major version is another one. */
+export const SUPPORTED_MAJOR = 1
+
+export const Health = z.looseObject({ version: z.string() })
+
+export const Session = z.looseObject({
+  id: z.string(),
+  /** Set for a subagent's. */
+  parentID: z.string().optional(),
+  directory: z.string(),
+  agent: z.string().optional(),
+  model: z.looseObject({ id: z.string(), providerID: z.string(), variant: z.string().optional() }).optional(),
+})
+export type Session = z.infer<typeof Session>
+
+/** Of one directory; a session that is not in it is idle. `retry` is a turn that waits for its model. */
+const Status = z.looseObject({ type: z.enum(['idle', 'busy', 'retry']).or(z.string()) })
+export const Statuses = z.record(z.string(), Status)
+
+const message = z.looseObject({
+  id: z.string(),
+  role: z.string(),
+  /** Of an answer: the message that it answers. */
+  parentID: z.string().optional(),
+  agent: z.string().optional(),
+  model: z
+    .looseObject({ providerID: z.string(), modelID: z.string(), variant: z.string().optional() })
+    .optional(),
+})
+const part = z.looseObject({
+  type: z.string(),
+  messageID: z.string(),
+  /** Goes through opencode untouched, to no model. */
+  metadata: z.record(z.string(), z.unknown()).optional(),
+})
+
+const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, properties: Shape) =>
+  z.looseObject({
+    type: z.literal(type),
+    properties: z.looseObject({ sessionID: z.string(), ...properties }),
+  })
+
+/** The events that move the shim; every other is left unread. */
+export const Event = z.discriminatedUnion('type', [
+  event('session.created', { info: Session }),
+  event('session.updated', { info: Session }),
+  event('session.deleted', {}),
+  event('session.status', { status: Status }),
+  event('session.idle', {}),
+  event('session.error', { error: z.looseObject({ name: z.string() }).optional() }),
+  event('message.updated', { info: message }),
+  event('message.part.updated', { part }),
+])
+export type Event = z.infer<typeof Event>
+
+/** `GET /global/event` tells of every directory; `GET /event` only of one. */
+export const Envelope = z.looseObject({ payload: z.looseObject({ type: z.string() }) })
+
+export interface Prompt {
+  agent?: string
+  model?: { providerID: string; modelID: string }
+  variant?: string
+  parts: [{ type: 'text'; text: string; metadata: Record<string, string> }]
+}

@@ -1,0 +1,156 @@
+/**
+ * A client of an opencode server: plain HTTP on loopback, and its stream of events.
+ *
+ * It never answers what the server asks of a person (permissions, questions).
+ */
+import type { z } from 'zod'
+import { Envelope, Event, Health, Session, Statuses, SUPPORTED_MAJOR, type Prompt } from './protocol.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+export interface Place {
+  id: string
+  directory: string
+}
+
+export class OpencodeError extends Error {
+  readonly status: number | null
+
+  /** `status` is HTTP's; null where the server did not answer at all. */
+  constructor(status: number | null, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.status = status
+  }
+}
+
+/** The server speaks another version of its API than this shim. */
+export class OpencodeVersionError extends Error {}
+
+/** @throws OpencodeError, from each of them. */
+export interface OpencodeServer {
+  /** Null where there is none of that id. */
+  session(place: Place): Promise<Session | null>
+  isBusy(place: Place): Promise<boolean>
+  /** The server has it; whether it is ever answered is told by events. */
+  prompt(place: Place, prompt: Prompt): Promise<void>
+  close(): void
+}
+
+export interface OpencodeHandlers {
+  onEvent: (event: Event) => void
+  onClose: () => void
+}
+
+/** Connects and listens. Rejects where no server answers. */
+export async function connectOpencode(
+  at: { url: string; authorization: string },
+  options: { clock: Pick<Clock, 'after'>; log: Log },
+  handlers: OpencodeHandlers,
+): Promise<OpencodeServer> {
+  const { clock, log } = options
+  const headers = { authorization: at.authorization, 'content-type': 'application/json' }
+
+  async function ask(route: string, init: RequestInit = {}): Promise<Response> {
+    const abort = new AbortController()
+    const patience = clock.after(LIMITS.opencode_answer_ms, () => abort.abort())
+    try {
+      const response = await fetch(`${at.url}${route}`, { ...init, headers, signal: abort.signal })
+      // Read here, so that the patience covers the body too.
+      const body = await response.arrayBuffer()
+      return new Response(response.status === 204 ? null : body, { status: response.status })
+    } catch (cause) {
+      throw new OpencodeError(null, `${route} was not answered`, cause)
+    } finally {
+      patience.cancel()
+    }
+  }
+
+  async function read<T>(route: string, form: z.ZodType<T>): Promise<T> {
+    const response = await ask(route)
+    if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
+    const answer = form.safeParse(parsed(await response.text()))
+    if (answer.success) return answer.data
+    throw new OpencodeError(null, `${route} was answered in another form: ${answer.error.message}`)
+  }
+
+  await requireVersion()
+  const stream = new AbortController()
+  const response = await fetch(`${at.url}/global/event`, { headers, signal: stream.signal })
+  if (!response.ok || response.body === null)
+    throw new OpencodeError(response.status, `/global/event: ${response.status}`)
+  void follow(response.body)
+
+  async function requireVersion(): Promise<void> {
+    const { version } = await read('/global/health', Health)
+    if (Number.parseInt(version, 10) === SUPPORTED_MAJOR) return
+    throw new OpencodeVersionError(
+      `opencode ${version} has another API than ${SUPPORTED_MAJOR}.x, which is what turnbell can ring`,
+    )
+  }
+
+  async function follow(body: AsyncIterable<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder()
+    // The server says something every ten seconds; one that says nothing is gone.
+    const watch = () => clock.after(LIMITS.opencode_silence_ms, () => stream.abort())
+    let silence = watch()
+    let rest = ''
+    try {
+      for await (const chunk of body) {
+        silence.cancel()
+        silence = watch()
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+        rest = lines.pop() ?? ''
+        if (rest.length > LIMITS.opencode_event_length_max) throw new Error('an event without end')
+        for (const line of lines) if (line.startsWith('data:')) received(line.slice('data:'.length))
+      }
+    } catch (error) {
+      log.debug({ err: error }, 'the stream of events broke')
+    } finally {
+      silence.cancel()
+      stream.abort()
+      handlers.onClose()
+    }
+  }
+
+  function received(text: string): void {
+    const envelope = Envelope.safeParse(parsed(text))
+    if (!envelope.success) return log.warn({}, 'the server sent what is no event')
+    const event = Event.safeParse(envelope.data.payload)
+    if (event.success) handlers.onEvent(event.data)
+  }
+
+  return {
+    async session({ id, directory }) {
+      try {
+        return await read(`/session/${encodeURIComponent(id)}${inDirectory(directory)}`, Session)
+      } catch (error) {
+        if (error instanceof OpencodeError && error.status === 404) return null
+        throw error
+      }
+    },
+    async isBusy({ id, directory }) {
+      const statuses = await read(`/session/status${inDirectory(directory)}`, Statuses)
+      return (statuses[id]?.type ?? 'idle') !== 'idle'
+    },
+    async prompt({ id, directory }, prompt) {
+      const route = `/session/${encodeURIComponent(id)}/prompt_async${inDirectory(directory)}`
+      const { ok, status } = await ask(route, { method: 'POST', body: JSON.stringify(prompt) })
+      if (!ok) throw new OpencodeError(status, `${route}: ${status}`)
+    },
+    close: () => stream.abort(),
+  }
+}
+
+/** Every directory has an instance of its own in the server. */
+function inDirectory(directory: string): string {
+  return `?directory=${encodeURIComponent(directory)}`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Where one opencode session's turn stands, from what its server tells. Pure: every function gives the
+ * next state.
+ *
+ * The session that is rung is the one a person works in: the newest that began, or the one that was last
+ * written to. A subagent's session has a parent and is never bound.
+ */
+import type { Event, Prompt, Session } from './protocol.ts'
+import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
+
+export interface TrackedSession {
+  /** Null while no session is bound. */
+  session: { id: string; directory: string } | null
+  turn: Turn
+  /** Grows with every turn that begins, also across sessions. */
+  turn_seq: number
+  seen_doorbell_id: DoorbellId | null
+  /** What the person works with; a bell without it would change it, for the person too. */
+  choice: Pick<Prompt, 'agent' | 'model' | 'variant'>
+  /** Ids ascend. opencode tells of older messages again. */
+  newest_message_id: string
+  /** Bells that stand in the session and were not answered yet. */
+  standing: readonly { message_id: string; doorbell_id: DoorbellId }[]
+  /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
+  candidate: string | null
+  /**
+   * What was told does not say whether a turn runs, so the server is asked in a while. `begins`: a message
+   * came, its turn not yet. `aborted`: the end of such a turn is told twice, and what is rung between the
+   * two may be lost.
+   */
+  doubt: 'begins' | 'aborted' | null
+}
+
+const UNBOUND = {
+  session: null,
+  turn: 'unknown',
+  choice: {},
+  newest_message_id: '',
+  standing: [],
+  candidate: null,
+  doubt: null,
+} as const
+
+/** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
+export function startTracking(now_ms: number): TrackedSession {
+  return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null }
+}
+
+export function isPersons({ parentID }: Session): boolean {
+  return parentID === undefined
+}
+
+export function bound(state: TrackedSession, session: Session): TrackedSession {
+  const { id, directory } = session
+  if (state.session?.id === id) return { ...state, choice: { ...state.choice, ...choiceIn(session) } }
+  return { ...state, ...UNBOUND, session: { id, directory }, choice: choiceIn(session), turn: 'idle' }
+}
+
+export function unbound(state: TrackedSession): TrackedSession {
+  return { ...state, ...UNBOUND }
+}
+
+/** The server is gone; the session is not, it is kept on disk. */
+export function adrift(state: TrackedSession): TrackedSession {
+  return { ...state, turn: 'unknown', standing: [], candidate: null, doubt: null }
+}
+
+/** The server says that a turn runs of which no event told yet. */
+export function foundBusy(state: TrackedSession): TrackedSession {
+  return { ...turnBegun(state), doubt: 'begins' }
+}
+
+/** What the server answered when it was asked. */
+export function statusAnswered(state: TrackedSession, busy: boolean): TrackedSession {
+  if (state.session === null) return state
+  return busy ? { ...turnBegun(state), doubt: null } : { ...state, turn: 'idle', doubt: null }
+}
+
+export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
+  const { sessionID } = event.properties
+  switch (event.type) {
+    case 'session.created':
+      return isPersons(event.properties.info) ? bound(state, event.properties.info) : state
+    case 'session.updated':
+      return sessionUpdated(state, event.properties.info)
+    case 'message.updated':
+      if (sessionID === state.session?.id) return messageUpdated(state, event.properties.info)
+      return event.properties.info.role === 'user' ? { ...state, candidate: sessionID } : state
+  }
+  if (sessionID !== state.session?.id) return state
+  switch (event.type) {
+    case 'session.deleted':
+      return unbound(state)
+    case 'session.status':
+      return event.properties.status.type === 'idle' ? turnEnded(state) : turnRuns(state)
+    case 'session.idle':
+      return turnEnded(state)
+    case 'session.error':
+      return aborts(event.properties.error?.name) ? { ...state, doubt: 'aborted' } : state
+    case 'message.part.updated': {
+      const { messageID: message_id, metadata } = event.properties.part
+      const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
+      if (doorbell_id === null || state.standing.some((bell) => bell.message_id === message_id)) return state
+      return { ...state, standing: [...state.standing, { message_id, doorbell_id }] }
+    }
+  }
+}
+
+function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
+  if (info.id === state.session?.id) return bound(state, info)
+  if (info.id !== state.candidate) return state
+  if (!isPersons(info)) return { ...state, candidate: null }
+  // Somebody wrote in it, so its turn begins, if it has not done so already.
+  return { ...turnBegun(bound(state, info)), doubt: 'begins' }
+}
+
+type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
+
+function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
+  if (info.role === 'assistant') {
+    const answered = state.standing.find(({ message_id }) => message_id === info.parentID)
+    if (answered === undefined) return state
+    const standing = state.standing.filter((bell) => bell !== answered)
+    return { ...state, standing, seen_doorbell_id: answered.doorbell_id }
+  }
+  if (info.role !== 'user' || info.id <= state.newest_message_id) return state
+  const { agent, model } = info
+  const choice = {
+    ...state.choice,
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : modelChoice(model.providerID, model.modelID, model.variant)),
+  }
+  const next = { ...state, choice, newest_message_id: info.id }
+  // The server says busy up to two seconds later. What is rung until then may be lost.
+  return state.turn === 'busy' && state.doubt === null ? next : { ...turnBegun(next), doubt: 'begins' }
+}
+
+function turnBegun<S extends TrackedSession>(state: S): S {
+  return { ...state, turn: 'busy', turn_seq: state.turn === 'busy' ? state.turn_seq : state.turn_seq + 1 }
+}
+
+/** Of a turn that was aborted the second end may still come, whatever runs now. */
+function turnRuns(state: TrackedSession): TrackedSession {
+  return { ...turnBegun(state), doubt: state.doubt === 'aborted' ? 'aborted' : null }
+}
+
+function turnEnded(state: TrackedSession): TrackedSession {
+  return state.doubt === null ? { ...state, turn: 'idle' } : state
+}
+
+function aborts(error: string | undefined): boolean {
+  return error === 'MessageAbortedError'
+}
+
+function choiceIn({ agent, model }: Session): TrackedSession['choice'] {
+  return {
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : modelChoice(model.providerID, model.id, model.variant)),
+  }
+}
+
+function modelChoice(providerID: string, modelID: string, variant: string | undefined) {
+  return { model: { providerID, modelID }, ...(variant === undefined ? {} : { variant }) }
+}
+
+// --- the name that a bell bears
+
+const BELL_KEY = 'turnbell'
+
+export function bellMetadata(identity: Identity, doorbell_id: DoorbellId): Record<string, string> {
+  return { [BELL_KEY]: `${identity}:${doorbell_id}` }
+}
+
+function bellIn(name: unknown, identity: Identity): DoorbellId | null {
+  const prefix = `${identity}:`
+  return typeof name === 'string' && name.startsWith(prefix) ? name.slice(prefix.length) : null
+}

@@ -1,0 +1,64 @@
+/** The real opencode in a world without a network, with a home of its own and no login. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { chatApi } from './chat-api.ts'
+import { MODEL_PORT, openClientWorld, PERSONA, type ClientWorld } from './client-world.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
+
+const MODULES = path.resolve(import.meta.dirname, '../../.clients/node_modules')
+
+export function opencodeProgram(): string {
+  const program = path.join(MODULES, '.bin/opencode')
+  if (!fs.existsSync(program))
+    throw new Error(`opencode is missing at ${program}: run node scripts/fetch-clients.mjs`)
+  return program
+}
+
+/** With `asks` the client runs nothing before a person has said yes. */
+export async function openOpencodeWorld(
+  options: { daemon?: ConfigInput['daemon']; asks?: boolean } = {},
+): Promise<ClientWorld> {
+  return openClientWorld({
+    api: chatApi,
+    config: {
+      daemon: options.daemon ?? {},
+      clients: { opencode: opencodeProgram() },
+      personas: { [PERSONA]: { surface: 'opencode' } },
+    },
+    seed({ user }) {
+      const home = path.join(user, '.config/opencode')
+      fs.mkdirSync(home, { recursive: true })
+      fs.writeFileSync(path.join(home, 'opencode.json'), JSON.stringify(settings(options.asks === true)))
+      // Where it is missing, the client waits for minutes for a registry that it cannot reach.
+      fs.cpSync(path.join(MODULES, '@opencode-ai'), path.join(home, 'node_modules/@opencode-ai'), {
+        recursive: true,
+      })
+      return {}
+    },
+    // The server is the daemon's child, so the daemon needs them too.
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    },
+  })
+}
+
+function settings(asks: boolean): object {
+  return {
+    model: 'scripted/scripted',
+    small_model: 'scripted/scripted',
+    autoupdate: false,
+    share: 'disabled',
+    ...(asks ? { permission: 'ask' } : {}),
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'scripted',
+        options: { baseURL: `http://127.0.0.1:${MODEL_PORT}/v1`, apiKey: 'none' },
+        models: { scripted: { name: 'scripted', limit: { context: 200_000, output: 8_000 } } },
+      },
+    },
+  }
+}
