@@ -16,7 +16,7 @@ export function withTurnbell(content: string | undefined, bridge: readonly strin
   const withoutDrain = SUBAGENTS.map((name) => {
     const agent = section(agents[name])
     const permission = { ...permissions(agent['permission']), turnbell_signals_pending: 'deny' }
-    return [name, { ...agent, permission }]
+    return [name, { ...agent, permission }] as const
   })
   return JSON.stringify({
     ...theirs,
@@ -27,7 +27,7 @@ export function withTurnbell(content: string | undefined, bridge: readonly strin
       turnbell_signals_pending: 'allow',
       turnbell_signals: 'allow',
     },
-    agent: { ...agents, ...Object.fromEntries(withoutDrain) },
+    agent: { ...agents, ...Object.fromEntries<unknown>(withoutDrain) },
   })
 }
 

@@ -79,19 +79,25 @@ export function statusAnswered(state: TrackedSession, busy: boolean): TrackedSes
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
   const { sessionID } = event.properties
-  switch (event.type) {
-    case 'session.created':
-      return isPersons(event.properties.info) ? bound(state, event.properties.info) : state
-    case 'session.updated':
-      return sessionUpdated(state, event.properties.info)
-    case 'message.updated':
-      if (sessionID === state.session?.id) return messageUpdated(state, event.properties.info)
-      return event.properties.info.role === 'user' ? { ...state, candidate: sessionID } : state
+  if (event.type === 'session.created') {
+    return isPersons(event.properties.info) ? bound(state, event.properties.info) : state
   }
-  if (sessionID !== state.session?.id) return state
+  if (event.type === 'session.updated') return sessionUpdated(state, event.properties.info)
+  if (sessionID === state.session?.id) return toldOfBound(state, event, identity)
+  const written = event.type === 'message.updated' && event.properties.info.role === 'user'
+  return written ? { ...state, candidate: sessionID } : state
+}
+
+function toldOfBound(
+  state: TrackedSession,
+  event: Exclude<Event, { type: 'session.created' | 'session.updated' }>,
+  identity: Identity,
+): TrackedSession {
   switch (event.type) {
     case 'session.deleted':
       return unbound(state)
+    case 'message.updated':
+      return messageUpdated(state, event.properties.info)
     case 'session.status':
       return event.properties.status.type === 'idle' ? turnEnded(state) : turnRuns(state)
     case 'session.idle':

@@ -76,4 +76,142 @@ describe('opencode in a terminal', () => {
     await world.settled([await world.send('one')])
     expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
   })
+
+  test('is rung once for five signals at once while idle', async () => {
+    const world = await open()
+    await atPrompt(world)
+    const payloads = ['1', '2', '3', '4', '5']
+    await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
+    expectOneBellPerTurn(world.model, payloads)
+  })
+
+  test('is not rung while a tool runs, and once at the end of its turn for three signals', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    const tool = longTool(world)
+    world.model.next(/use your tool/, tool.reply)
+    await say(terminal, 'use your tool')
+    await world.turnIs('busy')
+    const sent = await Promise.all(['1', '2', '3'].map((payload) => world.send(payload)))
+    await known(world, 3)
+    expect(bells(world)).toEqual([])
+    tool.end()
+    await world.settled(sent)
+    const turns = expectOneBellPerTurn(world.model, ['1', '2', '3'])
+    expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
+  })
+
+  test('is rung once after an interrupt, which says twice that the turn ended', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    const tool = longTool(world)
+    world.model.next(/use your tool/, tool.reply)
+    await say(terminal, 'use your tool')
+    await terminal.shows(/go \]/)
+    await world.turnIs('busy')
+    const sent = await world.send('one')
+    await known(world, 1)
+    terminal.press('Escape')
+    await terminal.shows(/again to interrupt/)
+    terminal.press('Escape')
+    await world.settled([sent])
+    expect(turnsOf(world.model).flatMap((turn) => turn.bells)).toHaveLength(1)
+    expect(turnsOf(world.model).flatMap((turn) => turn.drained)).toEqual(['one'])
+  })
+
+  test('is rung in the session that was begun after /new', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    await world.settled([await world.send('before')])
+    const before = (await world.status()).surface.session_id
+    terminal.type('/new')
+    await terminal.shows(/\/new/)
+    terminal.press('Enter')
+    await eventually('the old session is off the screen', () => !/before/.test(terminal.screen()))
+    await say(terminal, 'a fresh start')
+    await eventually(
+      'the daemon knows the new session',
+      async () => (await world.status()).surface.session_id !== before,
+    )
+    await world.settled([await world.send('after')])
+    expectOneBellPerTurn(world.model, ['before', 'after'])
+  })
+
+  test('keeps a half-typed draft', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    terminal.type('a thought not yet finish')
+    await terminal.shows(/a thought not yet finish/)
+    await world.settled([await world.send('one')])
+    await terminal.shows(/a thought not yet finish/)
+    await say(terminal, 'ed')
+    await eventually('the model is asked', () =>
+      world.model.shown.find(({ fresh }) => /a thought not yet finished/.test(fresh)),
+    )
+    expectOneBellPerTurn(world.model, ['one'])
+  })
+
+  test('is not rung over an open permission, and nothing is permitted', async () => {
+    const world = await open({ asks: true })
+    const terminal = await atPrompt(world)
+    const input = { command: 'touch asked-for', description: 'make a file' }
+    world.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
+    await say(terminal, 'make a file')
+    await terminal.shows(/Permission required/)
+    const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
+    await known(world, 2)
+    expect((await world.status()).surface.turn).toBe('busy')
+    expect(bells(world)).toEqual([])
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+    terminal.press('Enter')
+    await world.settled(sent)
+    expectOneBellPerTurn(world.model, ['1', '2'])
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
+  })
+
+  test('keeps its doorbells when its daemon is killed and comes back', async () => {
+    const world = await open()
+    await atPrompt(world)
+    await world.settled([await world.send('before')])
+    await world.daemon.kill()
+    const missed = await world.send('while the daemon was away')
+    await world.startDaemon()
+    await world.turnIs('idle')
+    const pushed = await world.send('after it came back')
+    await world.settled([missed, pushed])
+    expectOneBellPerTurn(world.model, ['before', 'while the daemon was away', 'after it came back'])
+  })
+
+  test('drains through a hub that is killed and comes back', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    await world.settled([await world.send('before')])
+    await world.hub.kill()
+    world.model.next(/look by yourself/, { tools: [{ name: DRAIN, input: {} }] })
+    await say(terminal, 'look by yourself')
+    await world.turnIs('busy')
+    await world.startHub()
+    await eventually(
+      'the call was answered',
+      () => turnsOf(world.model).at(-1)?.requests.at(-1)?.tool_results[0],
+    )
+    await world.turnIs('idle')
+    await eventually('the daemon is connected again', async () => (await world.status()).connected)
+    await world.settled([await world.send('after')])
+    expectOneBellPerTurn(world.model, ['before', 'after'])
+  })
+
+  test('goes on without its terminal, and is found again by the next', async () => {
+    const world = await open()
+    const first = await atPrompt(world)
+    await world.settled([await world.send('before')])
+    await first.close()
+    await world.settled([await world.send('between')])
+    const { session_id } = (await world.status()).surface
+    const second = await atPrompt(world, ['--session', session_id as string])
+    await second.shows(/bell/)
+    await world.settled([await world.send('after')])
+    expect((await world.status()).surface.session_id).toBe(session_id)
+    expectOneBellPerTurn(world.model, ['before', 'between', 'after'])
+  })
 })

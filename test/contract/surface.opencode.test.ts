@@ -1,0 +1,34 @@
+/** The opencode adapter: its session is played by a server's events. */
+import { opencodeSurface } from '../../adapters/opencode/opencode-surface.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { atRest, fakeClock } from '../support/fake-clock.ts'
+import { fakeOpencode } from '../support/fake-opencode.ts'
+import { describeSurface } from '../suites/surface.suite.ts'
+
+describeSurface('opencode', { takes: false, receipts: true }, async (host) => {
+  const clock = fakeClock()
+  const place = fakeOpencode(clock)
+  const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })
+  surface.open(host)
+  await surface.connected(place.server, { id: 'ses_1', directory: '/project' })
+  await atRest()
+  return {
+    surface,
+    clock,
+    mode(mode) {
+      place.mode = mode
+      if (mode === 'gone') surface.disconnected()
+    },
+    rung: () => place.shown,
+    async beginTurn() {
+      place.begins().forEach((event) => surface.told(event))
+      await atRest()
+    },
+    async endTurn() {
+      if ((await surface.status()).turn !== 'busy') return
+      place.ends().forEach((event) => surface.told(event))
+      await atRest()
+    },
+    close: () => surface.close(),
+  }
+})

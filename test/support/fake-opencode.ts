@@ -1,0 +1,91 @@
+/** An opencode server with one session, as the shim sees it: the test plays the person and the turns. */
+import type { Event, Prompt, Session } from '../../adapters/opencode/protocol.ts'
+import { OpencodeError, type OpencodeServer, type Place } from '../../adapters/opencode/server.ts'
+import type { PlaceMode } from '../suites/surface.suite.ts'
+import type { FakeClock } from './fake-clock.ts'
+
+export const session = (id: string, change: Partial<Session> = {}): Session => ({
+  ...{ id, directory: '/project' },
+  ...change,
+})
+
+export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('ses_1')]) {
+  let messages = 0
+  const id = () => `msg_${String(++messages).padStart(4, '0')}`
+  const world = {
+    sessions,
+    mode: 'takes' as PlaceMode,
+    /** What the server answers when it is asked. */
+    busy: false,
+    prompts: [] as Prompt[],
+    /** Texts that came through. */
+    shown: [] as string[],
+    /** Taken and not yet told of. */
+    taken: [] as Prompt[],
+
+    server: {
+      async session({ id }: Place): Promise<Session | null> {
+        return world.sessions.find((known) => known.id === id) ?? null
+      },
+      async isBusy(): Promise<boolean> {
+        return world.busy
+      },
+      async prompt(_place: Place, prompt: Prompt): Promise<void> {
+        if (world.mode === 'breaks') throw new OpencodeError(500, 'the session broke')
+        if (world.mode === 'delays') await new Promise<void>((resolve) => clock.after(1_500, resolve))
+        world.prompts.push(prompt)
+        if (world.mode === 'swallows') return
+        world.shown.push(prompt.parts[0].text)
+        world.taken.push(...(world.mode === 'duplicates' ? [prompt, prompt] : [prompt]))
+      },
+      close() {},
+    } satisfies OpencodeServer,
+
+    /** A message comes, of the person or of what was rung, and its turn runs. */
+    begins(sessionID = 'ses_1'): Event[] {
+      const taken: (Prompt | null)[] = world.taken.splice(0)
+      const asked = (taken.length > 0 ? taken : [null]).map((prompt) => ({ message_id: id(), prompt }))
+      return [
+        ...asked.flatMap(({ message_id, prompt }) => [
+          world.message(message_id, sessionID),
+          world.part(message_id, prompt?.parts[0].metadata, sessionID),
+        ]),
+        world.says('busy', sessionID),
+        ...asked.map(({ message_id }) => world.answer(message_id, sessionID)),
+        world.says('busy', sessionID),
+      ]
+    },
+    ends(sessionID = 'ses_1'): Event[] {
+      return [world.says('idle', sessionID), { type: 'session.idle', properties: { sessionID } }]
+    },
+    aborts(sessionID = 'ses_1'): Event[] {
+      const error = { name: 'MessageAbortedError' }
+      return [{ type: 'session.error', properties: { sessionID, error } }, ...world.ends(sessionID)]
+    },
+    says: (type: string, sessionID = 'ses_1'): Event => ({
+      type: 'session.status',
+      properties: { sessionID, status: { type } },
+    }),
+    message: (message_id: string, sessionID = 'ses_1', change: object = {}): Event => ({
+      type: 'message.updated',
+      properties: { sessionID, info: { id: message_id, role: 'user', ...change } },
+    }),
+    part: (messageID: string, metadata?: Record<string, string>, sessionID = 'ses_1'): Event => ({
+      type: 'message.part.updated',
+      properties: { sessionID, part: { type: 'text', messageID, ...(metadata && { metadata }) } },
+    }),
+    answer: (parentID: string, sessionID = 'ses_1'): Event => ({
+      type: 'message.updated',
+      properties: { sessionID, info: { id: id(), role: 'assistant', parentID } },
+    }),
+    created: (info: Session): Event => ({
+      type: 'session.created',
+      properties: { sessionID: info.id, info },
+    }),
+    updated: (info: Session): Event => ({
+      type: 'session.updated',
+      properties: { sessionID: info.id, info },
+    }),
+  }
+  return world
+}

@@ -1,0 +1,110 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import type { Event } from '../../../adapters/opencode/protocol.ts'
+import { connectOpencode, OpencodeVersionError } from '../../../adapters/opencode/server.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+
+const servers: http.Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+/** What opencode's server answers by route, with what it was asked. */
+async function served(version = '1.18.33') {
+  const asked: { route: string; authorization: string | undefined; body: string }[] = []
+  let stream: http.ServerResponse | null = null
+  const server = http.createServer((request, response) => {
+    const route = `${request.method} ${request.url}`
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      asked.push({ route, authorization: request.headers.authorization, body })
+      if (route === 'GET /global/health') return void response.end(JSON.stringify({ version }))
+      if (route === 'GET /global/event') {
+        stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
+        return void response.write('data: {"payload":{"type":"server.connected","properties":{}}}\n\n')
+      }
+      if (route.startsWith('GET /session/status'))
+        return void response.end('{"ses_1":{"type":"busy"},"ses_2":{"type":"retry","attempt":1}}')
+      if (route.startsWith('GET /session/ses_1?'))
+        return void response.end('{"id":"ses_1","directory":"/a b","agent":"plan"}')
+      response.writeHead(route.includes('/prompt_async') && !route.includes('ses_0') ? 204 : 404).end()
+    })
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const events: Event[] = []
+  let closed = 0
+  const connect = () =>
+    connectOpencode(
+      { url: `http://127.0.0.1:${port}`, authorization: 'Basic x' },
+      { clock: fakeClock(), log: silentLog },
+      { onEvent: (event) => void events.push(event), onClose: () => void (closed += 1) },
+    )
+  return {
+    asked,
+    events,
+    connect,
+    closed: () => closed,
+    write: (text: string) => void stream?.write(text),
+    server,
+  }
+}
+
+const at = (id: string) => ({ id, directory: '/a b' })
+
+test('asks for a session in its own directory, with the password', async () => {
+  const place = await served()
+  const link = await place.connect()
+  expect(await link.session(at('ses_1'))).toMatchObject({ agent: 'plan' })
+  expect(await link.session(at('ses_9'))).toBeNull()
+  expect(await Promise.all(['ses_1', 'ses_2', 'ses_3'].map((id) => link.isBusy(at(id))))).toEqual([
+    true,
+    true,
+    false,
+  ])
+  await link.prompt(at('ses_1'), { parts: [{ type: 'text', text: 'ring', metadata: {} }] })
+  const last = place.asked.at(-1)
+  expect(last?.route).toBe('POST /session/ses_1/prompt_async?directory=%2Fa%20b')
+  expect(JSON.parse(last?.body ?? '')).toEqual({ parts: [{ type: 'text', text: 'ring', metadata: {} }] })
+  expect(new Set(place.asked.map(({ authorization }) => authorization))).toEqual(new Set(['Basic x']))
+  await expect(
+    link.prompt(at('ses_0'), { parts: [{ type: 'text', text: 'ring', metadata: {} }] }),
+  ).rejects.toMatchObject({ status: 404 })
+  link.close()
+})
+
+test('tells of the events it knows, in whatever pieces they come, and of the end', async () => {
+  const place = await served()
+  await place.connect()
+  const idle = { type: 'session.idle', properties: { sessionID: 'ses_1' } }
+  const line = `data: ${JSON.stringify({ directory: '/', payload: idle })}\n\n`
+  place.write('data: no JSON\n\ndata: {"payload":{"type":"lsp.updated","properties":{}}}\n\n')
+  place.write(line.slice(0, 20))
+  place.write(`${line.slice(20)}: a comment\n\n${line}`)
+  await eventually('both are told', () => place.events.length === 2)
+  expect(place.events).toEqual([idle, idle])
+  place.server.closeAllConnections()
+  await eventually('the end is told', () => place.closed() === 1)
+})
+
+test.each(['2.0.0', '0.9.1', 'local'])('refuses a server of version %s, and says why', async (version) => {
+  const place = await served(version)
+  const refused = place.connect()
+  await expect(refused).rejects.toThrow(OpencodeVersionError)
+  await expect(refused).rejects.toThrow(`opencode ${version} has another API than 1.x`)
+  expect(place.asked.map(({ route }) => route)).toEqual(['GET /global/health'])
+})
+
+test('finds no server where none listens', async () => {
+  const place = await served()
+  place.server.close()
+  await expect(place.connect()).rejects.toMatchObject({ status: null })
+})

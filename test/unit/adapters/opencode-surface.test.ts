@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
+import type { Event, Session } from '../../../adapters/opencode/protocol.ts'
+import type { Place } from '../../../adapters/opencode/server.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { fakeOpencode, session } from '../../support/fake-opencode.ts'
+import { recordingHost } from '../../suites/surface.suite.ts'
+
+let clock: FakeClock
+let surface: OpencodeSurface
+let host: ReturnType<typeof recordingHost>
+let kept: (Place | null)[]
+beforeEach(() => {
+  clock = fakeClock()
+  host = recordingHost()
+  kept = []
+  const keep = (place: Place | null) => void kept.push(place)
+  surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep })
+  surface.open(host)
+})
+
+const tell = (...events: Event[]) => events.forEach((event) => surface.told(event))
+const status = () => surface.status()
+const EARLIER = { id: 'ses_1', directory: '/project' }
+
+async function attached(earlier: Place | null = EARLIER, sessions?: Session[]) {
+  const place = fakeOpencode(clock, sessions)
+  await surface.connected(place.server, earlier)
+  await atRest()
+  return place
+}
+
+describe('the session that is rung', () => {
+  test('is none while nobody has begun one, and then the first', async () => {
+    const place = await attached(null)
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+    tell(place.created(session('ses_1')))
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(kept).toEqual([EARLIER])
+  })
+
+  test('is the one of an earlier shim, with the turn that runs in it', async () => {
+    const place = fakeOpencode(clock)
+    place.busy = true
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+  })
+
+  test('is none where that one is gone', async () => {
+    await attached(EARLIER, [])
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test("is never a subagent's", async () => {
+    const place = await attached()
+    const child = session('ses_2', { parentID: 'ses_1' })
+    tell(place.created(child), place.message('msg_9', 'ses_2'), place.updated(child))
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
+  test('changes with a new one, and a turn of the former moves nothing', async () => {
+    const place = await attached()
+    tell(place.created(session('ses_2')))
+    const { turn_seq } = await status()
+    tell(...place.begins('ses_1'))
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle', turn_seq })
+  })
+
+  test('changes to an older one in which the person writes', async () => {
+    const place = await attached()
+    tell(place.message('msg_9', 'ses_0'), place.updated(session('ses_0')), place.says('busy', 'ses_0'))
+    expect(await status()).toMatchObject({ session_id: 'ses_0', turn: 'busy' })
+    expect(kept.at(-1)).toMatchObject({ id: 'ses_0' })
+  })
+
+  test('is kept while the server is away, and gone on with in the next', async () => {
+    const place = await attached()
+    surface.disconnected()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'unknown' })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'unavailable' })
+    await surface.connected(place.server, null)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+})
+
+describe('a turn', () => {
+  test('begins with the message, before the server says busy', async () => {
+    const place = await attached()
+    const { turn_seq } = await status()
+    tell(place.message('msg_1'))
+    expect(await status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+    tell(place.says('busy'))
+    expect((await status()).turn_seq).toBe(turn_seq + 1)
+  })
+
+  test('that never came of a message is over when the server says so', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'))
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('is not begun by an older message that is told of again', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'), place.says('busy'), ...place.ends())
+    const { turn_seq } = await status()
+    tell(place.message('msg_1', 'ses_1', { summary: { diffs: [] } }))
+    expect(await status()).toMatchObject({ turn: 'idle', turn_seq })
+  })
+
+  test('that was aborted ends once, after the second word on it', async () => {
+    const place = await attached()
+    tell(...place.begins(), ...place.aborts())
+    expect((await status()).turn).toBe('busy')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    tell(...place.ends())
+    await clock.advance(LIMITS.opencode_settle_ms)
+    expect((await status()).turn).toBe('idle')
+    expect(new Set(host.reports.slice(-2).map(({ turn_seq }) => turn_seq)).size).toBe(1)
+  })
+
+  test('that waits for its model again, or for a permission, is a running one', async () => {
+    const place = await attached()
+    tell(...place.begins(), place.says('retry'))
+    expect((await status()).turn).toBe('busy')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+  })
+
+  test('of which no event told yet is noticed before a bell is lost in it', async () => {
+    const place = await attached()
+    place.busy = true
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.prompts).toEqual([])
+    expect((await status()).turn).toBe('busy')
+    place.busy = false
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+})
+
+describe('a bell', () => {
+  test('bears the name of its persona and its id, and its receipt is the answer to it', async () => {
+    const place = await attached()
+    const bell = doorbell()
+    expect(await surface.notify_surface(bell)).toEqual({ accepted: true, proof: 'sent' })
+    expect(place.prompts[0]?.parts).toEqual([
+      { type: 'text', text: bell.text, metadata: { turnbell: `ada:${bell.doorbell_id}` } },
+    ])
+    const [message, part, busy, answer] = place.begins() as [Event, Event, Event, Event]
+    tell(message, part, busy)
+    expect(await status()).not.toHaveProperty('seen_doorbell_id')
+    tell(answer)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
+  })
+
+  test("of another persona's is none of ours", async () => {
+    const place = await attached()
+    tell(place.message('msg_1'), place.part('msg_1', { turnbell: 'bob:x' }), place.answer('msg_1'))
+    expect(await status()).not.toHaveProperty('seen_doorbell_id')
+  })
+
+  test('is rung with the agent and the model that the person chose', async () => {
+    const model = { id: 'big', providerID: 'p', variant: 'high' }
+    const place = await attached(EARLIER, [session('ses_1', { agent: 'plan', model })])
+    await surface.notify_surface(doorbell())
+    const chosen = { agent: 'plan', model: { providerID: 'p', modelID: 'big' }, variant: 'high' }
+    expect(place.prompts.at(-1)).toMatchObject(chosen)
+    tell(place.message('msg_1', 'ses_1', { agent: 'build' }), place.says('busy'), ...place.ends())
+    await surface.notify_surface(doorbell())
+    expect(place.prompts.at(-1)).toMatchObject({ ...chosen, agent: 'build' })
+  })
+})
