@@ -6,7 +6,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { ClientWorld, Service } from '../support/client-world.ts'
+import { PERSONA, type ClientWorld, type Service } from '../support/client-world.ts'
 import { expectOneBellPerTurn, figuresOf, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { opencodeProgram, openOpencodeWorld } from '../support/opencode-world.ts'
@@ -65,6 +65,11 @@ function longTool(world: ClientWorld) {
   }
 }
 
+function serverPid(world: ClientWorld): number {
+  const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'opencode.pid')
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
+}
+
 const bells = (world: ClientWorld) => turnsOf(world.model).flatMap((turn) => turn.bells)
 const known = (world: ClientWorld, count: number) =>
   eventually('the daemon knows', async () => (await world.status()).pending_count === count)
@@ -115,8 +120,8 @@ describe('opencode in a terminal', () => {
     await terminal.shows(/again to interrupt/)
     terminal.press('Escape')
     await world.settled([sent])
-    expect(turnsOf(world.model).flatMap((turn) => turn.bells)).toHaveLength(1)
-    expect(turnsOf(world.model).flatMap((turn) => turn.drained)).toEqual(['one'])
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
   })
 
   test('is rung in the session that was begun after /new', async () => {
@@ -213,5 +218,41 @@ describe('opencode in a terminal', () => {
     await world.settled([await world.send('after')])
     expect((await world.status()).surface.session_id).toBe(session_id)
     expectOneBellPerTurn(world.model, ['before', 'between', 'after'])
+  })
+
+  test('has subagents that cannot take its signals, and is not rung in their sessions', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    const before = (await world.status()).surface.session_id
+    const input = { description: 'a look', prompt: 'look around', subagent_type: 'general' }
+    world.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
+    await say(terminal, 'ask a helper')
+    const helper = await eventually('the helper is asked', () =>
+      world.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh)),
+    )
+    expect(helper.tools).toContain('turnbell_signals')
+    expect(helper.tools).not.toContain(DRAIN)
+    await world.settled([await world.send('one')])
+    expect((await world.status()).surface.session_id).toBe(before)
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
+  })
+
+  test('is rung in the same session when its server was killed and came back', async () => {
+    const world = await open()
+    await atPrompt(world)
+    await world.settled([await world.send('before')])
+    const { session_id } = (await world.status()).surface
+    process.kill(serverPid(world), 'SIGKILL')
+    await eventually('the daemon noticed', async () => (await world.status()).surface.turn === 'unknown')
+    const sent = await world.send('after')
+    await eventually(
+      'the server is back',
+      async () => (await world.status()).surface.turn !== 'unknown',
+      60_000,
+    )
+    await world.settled([sent])
+    expect((await world.status()).surface.session_id).toBe(session_id)
+    expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 })

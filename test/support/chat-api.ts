@@ -3,7 +3,7 @@
  * https://platform.openai.com/docs/api-reference/chat-streaming, and what the client really sends.
  */
 import type http from 'node:http'
-import { someId, type ModelApi, type Reply } from './model-server.ts'
+import { someId, type ModelApi, type Reply, type Role } from './model-server.ts'
 
 interface Message {
   role: string
@@ -22,8 +22,7 @@ export const chatApi: ModelApi = {
     const fresh = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
     const said = fresh.filter(({ role }) => role !== 'system')
     return {
-      // The client asks for titles and summaries without tools.
-      role: tools.length > 0 ? 'main' : 'other',
+      role: roleOf(tools.map((tool) => tool.function.name)),
       fresh: said.map(({ content }) => textOf(content)).join('\n'),
       tool_results: said.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content)),
       tools: tools.map((tool) => tool.function.name),
@@ -32,6 +31,12 @@ export const chatApi: ModelApi = {
   answer: (response, body, reply) => answer(response, body as RequestBody, reply),
   besides: (_method, path) =>
     path === '/v1/models' ? { object: 'list', data: [{ id: 'scripted', object: 'model' }] } : undefined,
+}
+
+/** Titles and summaries are asked for without tools; a subagent has all but the one that begins another. */
+function roleOf(tools: readonly string[]): Role {
+  if (tools.length === 0) return 'other'
+  return tools.includes('task') ? 'main' : 'sub'
 }
 
 function textOf(content: Message['content']): string {

@@ -14,6 +14,9 @@ export interface Turn {
 
 const BELL = /\[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 
+/** What Claude Code, and what opencode, says instead of the result of a tool that was interrupted. */
+const INTERRUPTED = /interrupted by user|Tool execution aborted|User aborted the command/
+
 /** A turn of the main agent goes on as long as the model asks for tools. */
 export function turnsOf({ shown }: ModelServer): Turn[] {
   const turns: Turn[] = []
@@ -21,7 +24,7 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
   let going = false
   for (const request of shown.filter(({ role }) => role === 'main')) {
     // An interrupted turn never shows the results of its tools: what comes next is a turn of its own.
-    const goes_on = going && request.tool_results.length > 0 && !/interrupted by user/.test(request.fresh)
+    const goes_on = going && request.tool_results.length > 0 && !INTERRUPTED.test(request.fresh)
     if (!goes_on) turns.push({ bells: [], drained: [], handOuts: [], requests: [] })
     const turn = turns.at(-1)!
     turn.requests.push(request)

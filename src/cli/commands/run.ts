@@ -143,11 +143,7 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   const directory = opencodeDirectory(cli.cwd, args)
   const session = continuesSession(args) ? null : await newSession(server, directory)
   return {
-    words: [
-      ...['attach', serverUrl(server), '--dir', directory],
-      ...(session === null ? [] : ['--session', session]),
-      ...withoutDirectory(args),
-    ],
+    words: opencodeArguments(serverUrl(server), { cwd: cli.cwd, args, session }),
     // Read by the client; among the arguments everybody on this machine could read it.
     env: { OPENCODE_SERVER_PASSWORD: server.password },
   }
@@ -254,18 +250,22 @@ export function continuesSession(args: readonly string[]): boolean {
   return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
 }
 
-/** Where the client is to work; the server's own directory is nobody's. */
-export function opencodeDirectory(cwd: string, args: readonly string[]): string {
-  const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
-  const chosen =
-    args[index]?.startsWith('--dir=') === true ? args[index].slice('--dir='.length) : args[index + 1]
-  return index === -1 || chosen === undefined ? cwd : path.resolve(cwd, chosen)
-}
-
-function withoutDirectory(args: readonly string[]): string[] {
-  return args.filter(
+export function opencodeArguments(
+  url: string,
+  { cwd, args, session }: { cwd: string; args: readonly string[]; session: string | null },
+): string[] {
+  const others = args.filter(
     (arg, index) => arg !== '--dir' && !arg.startsWith('--dir=') && args[index - 1] !== '--dir',
   )
+  const chosen = session === null ? [] : ['--session', session]
+  return ['attach', url, '--dir', opencodeDirectory(cwd, args), ...chosen, ...others]
+}
+
+/** Where the client is to work; the server's own directory is nobody's. */
+function opencodeDirectory(cwd: string, args: readonly string[]): string {
+  const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
+  const named = args[index] === '--dir' ? args[index + 1] : args[index]?.slice('--dir='.length)
+  return named === undefined ? cwd : path.resolve(cwd, named)
 }
 
 async function newSession(server: ServerAddress, directory: string): Promise<string> {

@@ -9,6 +9,7 @@ const config = Config.parse({
     bob: { surface: 'command' },
     dan: { surface: 'codex' },
     eve: { surface: 'claude-code' },
+    oto: { surface: 'opencode' },
   },
 })
 
@@ -38,11 +39,12 @@ describe('a daemon', () => {
     expect(settingsFrom(readFlags(['--persona', 'eve', '--surface', 'mcp']), config).surface).toBe('mcp')
   })
 
-  test('starts a shim for Codex, and for a command surface that says what to run; all but that give receipts', () => {
+  test('starts a shim where it owns the surface, or is told what to run; all but commands give receipts', () => {
     const of = (name: string) => settingsFrom(readFlags(['--persona', name]), config)
     expect(of('ada')).toMatchObject({ supervised: true, rules: { receipts: false, bell_receipt_ms: 500 } })
     expect(of('bob')).toMatchObject({ supervised: false, rules: { receipts: true } })
     expect(of('dan')).toMatchObject({ supervised: true, rules: { receipts: true } })
     expect(of('eve')).toMatchObject({ supervised: false, rules: { receipts: true } })
+    expect(of('oto')).toMatchObject({ supervised: true, rules: { receipts: true } })
   })
 })

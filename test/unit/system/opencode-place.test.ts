@@ -1,0 +1,37 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { opencodePlace, serverAuthorization, serverUrl } from '../../../src/system/opencode-place.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const ADDRESS = { port: 4096, password: 'secret', attached: false }
+
+test('what one process keeps another finds, and only its owner can read the password', () => {
+  const run_dir = temporaryDirectory()
+  opencodePlace(run_dir).keepServer(ADDRESS)
+  opencodePlace(run_dir).keepBound({ session_id: 'ses_1', directory: '/project' })
+  expect(opencodePlace(run_dir).server()).toEqual(ADDRESS)
+  expect(opencodePlace(run_dir).bound()).toEqual({ session_id: 'ses_1', directory: '/project' })
+  const modes = fs.readdirSync(run_dir).map((name) => fs.statSync(path.join(run_dir, name)).mode & 0o777)
+  expect(modes).toEqual([0o600, 0o600])
+})
+
+test('nothing is kept at first, nor after it was forgotten, nor where a file was damaged', () => {
+  const run_dir = temporaryDirectory()
+  const place = opencodePlace(run_dir)
+  expect([place.server(), place.bound()]).toEqual([null, null])
+  place.keepBound({ session_id: 'ses_1', directory: '/project' })
+  place.keepBound(null)
+  place.keepBound(null)
+  expect(place.bound()).toBeNull()
+  for (const text of ['', '{', '{"port":"x"}'])
+    for (const name of ['opencode-server.json', 'opencode-session.json']) {
+      fs.writeFileSync(path.join(run_dir, name), text)
+      expect([place.server(), place.bound()]).toEqual([null, null])
+    }
+})
+
+test('a server is asked on loopback, by the name that opencode gives to whoever knows the password', () => {
+  expect(serverUrl(ADDRESS)).toBe('http://127.0.0.1:4096')
+  expect(serverAuthorization(ADDRESS)).toBe(`Basic ${btoa('opencode:secret')}`)
+})
