@@ -82,7 +82,10 @@ export async function connectOpencode(
   void follow(response.body)
 
   async function requireVersion(): Promise<void> {
-    const { version } = await read('/global/health', Health)
+    const { version } = await read('/global/health', Health).catch((error: unknown) => {
+      if (!(error instanceof OpencodeError) || error.status !== 404) throw error
+      return { version: 'of an unknown version' }
+    })
     if (Number.parseInt(version, 10) === SUPPORTED_MAJOR) return
     throw new OpencodeVersionError(
       `opencode ${version} has another API than ${SUPPORTED_MAJOR}.x, which is what turnbell can ring`,

@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 /** What opencode's server answers by route, with what it was asked. */
-async function served(version = '1.18.33') {
+async function served(version: string | null = '1.18.33') {
   const asked: { route: string; authorization: string | undefined; body: string }[] = []
   let stream: http.ServerResponse | null = null
   const server = http.createServer((request, response) => {
@@ -25,7 +25,8 @@ async function served(version = '1.18.33') {
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       asked.push({ route, authorization: request.headers.authorization, body })
-      if (route === 'GET /global/health') return void response.end(JSON.stringify({ version }))
+      if (route === 'GET /global/health' && version !== null)
+        return void response.end(JSON.stringify({ version }))
       if (route === 'GET /global/event') {
         stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
         return void response.write('data: {"payload":{"type":"server.connected","properties":{}}}\n\n')
@@ -107,4 +108,9 @@ test('finds no server where none listens', async () => {
   const place = await served()
   place.server.close()
   await expect(place.connect()).rejects.toMatchObject({ status: null })
+})
+
+test('refuses a server that does not say its version as this one does', async () => {
+  const place = await served(null)
+  await expect(place.connect()).rejects.toThrow(OpencodeVersionError)
 })
