@@ -17,11 +17,10 @@ import { loadConfig } from '../../src/system/config.ts'
 import { ensurePrivateDirectory, personaPaths, resolveHome, workerLog } from '../../src/system/home.ts'
 import { lastingProcess } from '../../src/system/lasting-process.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
+import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
 import { stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
-
-const PARENT_CHECK_MS = 500
 
 function main(): void {
   const { values } = parseArgs({
@@ -84,13 +83,8 @@ function main(): void {
   }
   void attend()
 
-  // A daemon that was killed says no goodbye. Its successor starts a shim of its own, so this one must
-  // go: two shims would ring twice. The app-server stays, a person works in it.
-  const parent = process.ppid
-  const leaveIfOrphaned = () => {
-    if (process.ppid !== parent) process.exit(0)
-  }
-  systemClock.every(PARENT_CHECK_MS, leaveIfOrphaned)
+  // Its app-server stays: a person works in it.
+  const leaveIfOrphaned = leaveWithParent()
 
   const shim = attachShim({
     surface,

@@ -17,13 +17,12 @@ import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
 import { ensurePrivateDirectory, personaPaths, resolveHome } from '../../src/system/home.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
+import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
 import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { stderrLog } from '../../src/system/stderr-log.ts'
 import { readText, watchText } from '../../src/system/watch-text.ts'
-
-const PARENT_CHECK_MS = 500
 
 function main(): void {
   const { values } = parseArgs({
@@ -70,13 +69,7 @@ function main(): void {
     log,
   })
 
-  // A daemon that was killed says no goodbye. Its successor starts a shim of its own, so this one must
-  // go: two shims would ring twice.
-  const parent = process.ppid
-  const leaveIfOrphaned = () => {
-    if (process.ppid !== parent) process.exit(0)
-  }
-  systemClock.every(PARENT_CHECK_MS, leaveIfOrphaned)
+  const leaveIfOrphaned = leaveWithParent()
 
   const shim = attachShim({
     surface,

@@ -26,10 +26,9 @@ import {
   serverUrl,
   type ServerAddress,
 } from '../../src/system/opencode-place.ts'
+import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
 import { stderrLog } from '../../src/system/stderr-log.ts'
-
-const PARENT_CHECK_MS = 500
 
 function main(): void {
   const { values } = parseArgs({
@@ -127,13 +126,8 @@ function main(): void {
   }
   void attend()
 
-  // A daemon that was killed says no goodbye. Its successor starts a shim of its own, so this one must
-  // go: two shims would ring twice. The server stays, a person works in it.
-  const parent = process.ppid
-  const leaveIfOrphaned = () => {
-    if (process.ppid !== parent) process.exit(0)
-  }
-  systemClock.every(PARENT_CHECK_MS, leaveIfOrphaned)
+  // Its server stays: a person works in it.
+  const leaveIfOrphaned = leaveWithParent()
 
   const shim = attachShim({
     surface,
