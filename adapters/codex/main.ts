@@ -3,39 +3,23 @@
  * app-server, follows the thread a person works in there, and rings by its queue.
  */
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { connectAppServer } from './app-server.ts'
 import { codexSurface } from './codex-surface.ts'
 import { attachShim } from '../shim.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
-import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { loadConfig } from '../../src/system/config.ts'
-import { ensurePrivateDirectory, personaPaths, resolveHome, workerLog } from '../../src/system/home.ts'
+import { workerLog } from '../../src/system/home.ts'
 import { lastingProcess } from '../../src/system/lasting-process.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
-import { stderrLog } from '../../src/system/stderr-log.ts'
+import { shimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
 
 function main(): void {
-  const { values } = parseArgs({
-    args: process.argv.slice(2),
-    options: { home: { type: 'string' }, persona: { type: 'string' } },
-  })
-  const home = resolveHome(process.env, values.home)
-  const config = loadConfig(home.config, process.env)
-  const persona = Identity.safeParse(values.persona ?? process.env['TURNBELL_PERSONA'])
-  if (!persona.success)
-    throw new TurnbellError('config_invalid', { detail: 'TURNBELL_PERSONA names no persona' })
-  const identity = persona.data
-  const paths = personaPaths(home, config.tenant_id, identity, process.env)
-  ensurePrivateDirectory(paths.run_dir)
-  const log = stderrLog(config.log.level, { name: 'codex-shim', identity })
+  const { home, config, identity, paths, log } = shimPlace('codex-shim')
 
   const output_file = workerLog(home, identity, 'codex')
   const server = lastingProcess({

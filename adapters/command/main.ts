@@ -6,46 +6,30 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { commandSurface } from './command-surface.ts'
 import { attachShim } from '../shim.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
-import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { loadConfig } from '../../src/system/config.ts'
-import { ensurePrivateDirectory, personaPaths, resolveHome } from '../../src/system/home.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
+import { shimPlace } from '../../src/system/shim-place.ts'
 import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { stderrLog } from '../../src/system/stderr-log.ts'
 import { readText, watchText } from '../../src/system/watch-text.ts'
 
 function main(): void {
-  const { values } = parseArgs({
-    args: process.argv.slice(2),
-    options: { home: { type: 'string' }, persona: { type: 'string' } },
-  })
-  const home = resolveHome(process.env, values.home)
-  const config = loadConfig(home.config, process.env)
-  const persona = Identity.safeParse(values.persona ?? process.env['TURNBELL_PERSONA'])
-  if (!persona.success)
-    throw new TurnbellError('config_invalid', { detail: 'TURNBELL_PERSONA names no persona' })
-  const identity = persona.data
-  const settings = config.personas[identity]?.command
+  const { home, identity, settings: persona, paths, log } = shimPlace('command-shim')
+  const settings = persona?.command
   if (settings === undefined) {
     throw new TurnbellError('config_invalid', {
       detail: `${home.config} has no personas.${identity}.command`,
       hint: 'Name the program there: `command: {argv: [PROGRAM]}`.',
     })
   }
-  const paths = personaPaths(home, config.tenant_id, identity, process.env)
-  ensurePrivateDirectory(paths.run_dir)
   const run_file = path.join(paths.run_dir, 'command.run')
-  const log = stderrLog(config.log.level, { name: 'command-shim', identity })
 
   const surface = commandSurface({
     identity,

@@ -19,11 +19,60 @@ export const CommandSettings = z.strictObject({
 })
 export type CommandSettings = z.infer<typeof CommandSettings>
 
-export const PersonaSettings = z.strictObject({
-  surface: SurfaceKind,
-  project: z.string().min(1).optional(),
-  command: CommandSettings.optional(),
+/** An agent that speaks the Agent Client Protocol on its standard streams. */
+export const AcpSettings = z.strictObject({
+  /** Program and arguments; no shell. */
+  argv: z.array(z.string().min(1)).min(1),
 })
+export type AcpSettings = z.infer<typeof AcpSettings>
+
+/** The pane that the `tmux` surface types into. */
+export const TmuxSettings = z.strictObject({
+  /** As tmux names it: `work:0.1` or `%3`. */
+  pane: z.string().min(1),
+  /** What runs there; found out by its program when absent. */
+  client: z.enum(['claude-code', 'codex', 'opencode']).optional(),
+  /** The socket of the tmux server, where it is not the usual one. */
+  socket: z.string().min(1).optional(),
+})
+export type TmuxSettings = z.infer<typeof TmuxSettings>
+
+/** Clients that turnbell can keep without a window. */
+const WINDOWLESS: readonly SurfaceKind[] = ['claude-code', 'codex', 'opencode']
+/** The keys that a surface needs or that only some surfaces know. */
+const KEYS_OF: Record<'command' | 'tmux' | 'acp' | 'headless', readonly SurfaceKind[]> = {
+  command: ['command'],
+  tmux: ['tmux'],
+  acp: [...WINDOWLESS, 'command'],
+  headless: WINDOWLESS,
+}
+
+export const PersonaSettings = z
+  .strictObject({
+    surface: SurfaceKind,
+    /** Where its agent works; needed where the daemon starts the agent itself. */
+    project: z.string().min(1).optional(),
+    command: CommandSettings.optional(),
+    tmux: TmuxSettings.optional(),
+    /** The daemon keeps this agent, and talks to it by the Agent Client Protocol. */
+    acp: AcpSettings.optional(),
+    /** No window: the daemon keeps a session of the client by itself. */
+    headless: z.boolean().optional(),
+    /** What an agent without a window is answered when it asks leave to do something; usually `reject`. */
+    permissions: z.enum(['reject', 'allow']).optional(),
+  })
+  .superRefine((persona, context) => {
+    for (const [key, surfaces] of Object.entries(KEYS_OF)) {
+      const given = persona[key as keyof typeof KEYS_OF]
+      if (given === undefined || given === false || surfaces.includes(persona.surface)) continue
+      const message = `belongs to the surface ${surfaces.join(' or ')}, not to ${persona.surface}`
+      context.addIssue({ code: 'custom', path: [key], message })
+    }
+    if (persona.acp !== undefined && (persona.command !== undefined || persona.headless)) {
+      const message = 'keeps the agent by itself; leave out `command` and `headless`'
+      context.addIssue({ code: 'custom', path: ['acp'], message })
+    }
+  })
 export type PersonaSettings = z.infer<typeof PersonaSettings>
 
 export const Config = z.strictObject({

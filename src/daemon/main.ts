@@ -6,7 +6,6 @@ import { pino, type Logger } from 'pino'
 import { TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import type { Config } from '../contracts/config.ts'
-import type { SurfaceKind } from '../contracts/ids.ts'
 import { startChild } from '../system/child-process.ts'
 import { systemClock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
@@ -108,7 +107,7 @@ function compose(
   log: Logger,
   onStopAsked: (why: StopReason) => void,
 ): Daemon {
-  const { identity, surface, rules, supervised } = settings
+  const { identity, surface, rules, shim } = settings
   const ids = createIds(systemClock, systemRandom)
   const session_id = ids.next()
   const url = () => requireHub(home, config, flags.hub)
@@ -132,7 +131,7 @@ function compose(
     ids,
     link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
     sockets: localSockets,
-    startShim: supervised ? shimStarter(surface, home, identity, log) : null,
+    startShim: shim === null ? null : shimStarter(shim, home, identity, log),
     writeMetrics: (text) => replaceFile(paths.metrics_file, text),
     log,
     onStopAsked,
@@ -146,8 +145,8 @@ function endOnBug(log: Logger, error: unknown): never {
 }
 
 /** The shim lies beside the bundle that this is part of. */
-function shimStarter(surface: SurfaceKind, home: Home, identity: string, log: Logger): StartShim {
-  const file = path.join(import.meta.dirname, 'adapters', surface, 'shim.js')
+function shimStarter(shim: string, home: Home, identity: string, log: Logger): StartShim {
+  const file = path.join(import.meta.dirname, 'adapters', shim)
   return (onExit) =>
     startChild({
       program: process.execPath,

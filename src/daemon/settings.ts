@@ -1,6 +1,6 @@
 /** What one daemon is told at its start: the command line and the configuration, put together. */
 import { parseArgs } from 'node:util'
-import type { Config } from '../contracts/config.ts'
+import type { Config, PersonaSettings } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { Identity, RESERVED_IDENTITIES, SurfaceKind } from '../contracts/ids.ts'
 import type { PacerRules } from './history.ts'
@@ -46,8 +46,8 @@ export interface Settings {
   identity: string
   surface: SurfaceKind
   rules: PacerRules
-  /** There is a shim for us to start. */
-  supervised: boolean
+  /** The program of the shim that this daemon keeps, below `adapters/`; null where one attaches by itself. */
+  shim: string | null
 }
 
 /** @throws `config_invalid`: a daemon is one persona's, and refuses to start without knowing whose. */
@@ -55,13 +55,31 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
   const identity = identityFrom(flags)
   const declared = config.personas[identity]
   const surface = surfaceFrom(flags, declared?.surface, identity)
-  const ours = surface === 'codex' || surface === 'opencode'
-  const supervised = ours || (surface === 'command' && declared?.command !== undefined)
+  const shim = shimOf(surface, declared?.surface === surface ? declared : undefined)
   const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
   // Our own command shim sees a program begin and end, but not whether an agent read the bell.
-  const receipts = surface !== 'command' || !supervised
+  const receipts = shim !== COMMAND_SHIM
   const rules = { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max, receipts }
-  return { identity, surface, supervised, rules }
+  return { identity, surface, shim, rules }
+}
+
+const COMMAND_SHIM = 'command/shim.js'
+
+function shimOf(surface: SurfaceKind, declared: PersonaSettings | undefined): string | null {
+  if (declared?.acp !== undefined) return 'acp/shim.js'
+  switch (surface) {
+    case 'codex':
+    case 'opencode':
+      return `${surface}/shim.js`
+    case 'claude-code':
+      return declared?.headless === true ? 'claude-code/headless.js' : null
+    case 'command':
+      return declared?.command === undefined ? null : COMMAND_SHIM
+    case 'tmux':
+      return declared?.tmux === undefined ? null : 'tmux/shim.js'
+    case 'mcp':
+      return null
+  }
 }
 
 function identityFrom({ persona }: Flags): string {

@@ -2,8 +2,10 @@
  * `surface.sock`: where shims attach, report turns and are rung.
  *
  * A push shim is attached from its first report until its connection ends. Several form a stack: the
- * newest is the surface, and when it goes the one before is again. A pull shim comes for one report at
- * a time and is the surface only while no push shim is there, for what rings reaches it only when it asks.
+ * newest that has a session is the surface, and when it goes the one before is again. One without a
+ * session, which only waits for somebody to work in it, stands behind all that have one. A pull shim comes
+ * for one report at a time and is the surface only while no push shim is there, for what rings reaches it
+ * only when it asks.
  */
 import { RingResult, SurfaceReport, SurfaceStatus } from '../contracts/control.ts'
 import type { Doorbell } from '../contracts/doorbell.ts'
@@ -48,15 +50,18 @@ export function createSurfaceSocket(
   log: Log,
   events: SurfaceEvents,
 ): SurfaceSocket {
-  /** In the order in which they attached; the last one that has reported is the surface. */
+  /** In the order in which they attached. */
   let shims: Shim[] = []
   let pull: { timer: Timer } | null = null
   let closed = false
 
-  const attached = () => shims.findLast(({ status }) => status !== null)
+  const attached = () =>
+    shims.findLast(({ status }) => status !== null && status.session_id !== null) ??
+    shims.findLast(({ status }) => status !== null)
 
   function onReport(shim: Shim, report: SurfaceReport): Promise<Doorbell | null> {
     if (report.delivery === 'pull') return onPull(shim, report)
+    const was = attached()
     const first = shim.status === null
     shim.status = statusOf(report)
     if (first) {
@@ -65,7 +70,10 @@ export function createSurfaceSocket(
       forgetPull()
       log.info({ surface: report.surface, session_id: report.session_id }, 'a surface attached')
     }
-    return attached() === shim ? tell(shim, report) : Promise.resolve(null)
+    if (attached() === shim) return tell(shim, report)
+    // It has lost its session, and another has one.
+    if (was === shim) activateNext()
+    return Promise.resolve(null)
   }
 
   function onPull(shim: Shim, report: SurfaceReport): Promise<Doorbell | null> {

@@ -10,6 +10,10 @@ const config = Config.parse({
     dan: { surface: 'codex' },
     eve: { surface: 'claude-code' },
     oto: { surface: 'opencode' },
+    gem: { surface: 'command', acp: { argv: ['gemini', '--acp'] } },
+    hal: { surface: 'claude-code', headless: true },
+    tam: { surface: 'tmux', tmux: { pane: '%3' } },
+    tom: { surface: 'tmux' },
   },
 })
 
@@ -41,10 +45,24 @@ describe('a daemon', () => {
 
   test('starts a shim where it owns the surface, or is told what to run; all but commands give receipts', () => {
     const of = (name: string) => settingsFrom(readFlags(['--persona', name]), config)
-    expect(of('ada')).toMatchObject({ supervised: true, rules: { receipts: false, bell_receipt_ms: 500 } })
-    expect(of('bob')).toMatchObject({ supervised: false, rules: { receipts: true } })
-    expect(of('dan')).toMatchObject({ supervised: true, rules: { receipts: true } })
-    expect(of('eve')).toMatchObject({ supervised: false, rules: { receipts: true } })
-    expect(of('oto')).toMatchObject({ supervised: true, rules: { receipts: true } })
+    const trusts = { receipts: true }
+    expect(of('ada')).toMatchObject({
+      shim: 'command/shim.js',
+      rules: { receipts: false, bell_receipt_ms: 500 },
+    })
+    expect(of('bob')).toMatchObject({ shim: null, rules: trusts })
+    expect(of('dan')).toMatchObject({ shim: 'codex/shim.js', rules: trusts })
+    expect(of('eve')).toMatchObject({ shim: null, rules: trusts })
+    expect(of('oto')).toMatchObject({ shim: 'opencode/shim.js', rules: trusts })
+    expect(of('gem')).toMatchObject({ shim: 'acp/shim.js', rules: trusts })
+    expect(of('hal')).toMatchObject({ shim: 'claude-code/headless.js', rules: trusts })
+    expect(of('tam')).toMatchObject({ shim: 'tmux/shim.js', rules: trusts })
+    expect(of('tom')).toMatchObject({ shim: null, rules: trusts })
+  })
+
+  test('of a surface that the flag says uses nothing that was written for another', () => {
+    const of = (...argv: string[]) => settingsFrom(readFlags(argv), config)
+    expect(of('--persona', 'gem', '--surface', 'mcp').shim).toBe(null)
+    expect(of('--persona', 'hal', '--surface', 'codex').shim).toBe('codex/shim.js')
   })
 })

@@ -159,6 +159,35 @@ describe('several shims', () => {
     expect(world.first.bells).toEqual([])
   })
 
+  test('without a session stand behind those that have one, whichever came first', async () => {
+    const world = await readyDaemon()
+    const waiting = await world.shim({ session_id: null, turn: 'unknown' })
+    await waiting.report()
+    expect(world.status().surface.session_id).toBe('session-1')
+    world.hub.push()
+    await world.first.rung(1)
+    expect(waiting.bells).toEqual([])
+  })
+
+  test('that lose their session make way for one that has one', async () => {
+    const world = await readyDaemon()
+    const second = await world.shim({ session_id: 'session-2' })
+    await second.report()
+    expect(world.status().surface.session_id).toBe('session-2')
+    await second.report({ session_id: null, turn: 'unknown' })
+    expect(world.status().surface.session_id).toBe('session-1')
+    world.hub.push()
+    await world.first.rung(1)
+  })
+
+  test('that find a session become the surface', async () => {
+    const world = await readyDaemon()
+    const waiting = await world.shim({ session_id: null, turn: 'unknown' })
+    await waiting.report()
+    await waiting.report({ session_id: 'session-2', turn: 'idle' })
+    expect(world.status().surface.session_id).toBe('session-2')
+  })
+
   test('that do not say their status when asked are let go', async () => {
     const world = await readyDaemon()
     world.first.probe = 'what?'

@@ -39,6 +39,19 @@ describe('the configuration', () => {
       'personas.BAD: an identity matches [a-z0-9][a-z0-9._-]{0,62}; found "BAD"',
     ],
     ['personas:\n  hub: {surface: mcp}\n', 'personas.hub: no persona is called operator, turnbell, hub'],
+    [
+      'personas:\n  ada: {surface: codex, tmux: {pane: "%1"}}\n',
+      'personas.ada.tmux: belongs to the surface tmux, not to codex',
+    ],
+    [
+      'personas:\n  ada: {surface: mcp, headless: true}\n',
+      'personas.ada.headless: belongs to the surface claude-code or codex or opencode, not to mcp',
+    ],
+    [
+      'personas:\n  ada: {surface: codex, headless: true, acp: {argv: [codex-acp]}}\n',
+      'personas.ada.acp: keeps the agent by itself',
+    ],
+    ['personas:\n  ada: {surface: codex, permissions: maybe}\n', 'personas.ada.permissions'],
   ])('says what is wrong with a value: %j', (text, message) => {
     expect(load(text).run).toThrow(message)
   })
