@@ -5,42 +5,25 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { PERSONA, type ClientWorld, type Service } from '../support/client-world.ts'
-import { expectOneBellPerTurn, figuresOf, turnsOf } from '../support/conversation.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { PERSONA, type ClientWorld } from '../support/client-world.ts'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { opencodeProgram, openOpencodeWorld } from '../support/opencode-world.ts'
+import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
+import { describeClient } from '../suites/client.suite.ts'
 
-const DRAIN = 'turnbell_signals_pending'
 /** What stands below the field a person types into. */
 const AT_PROMPT = /ctrl\+p commands/
-const worlds: ClientWorld[] = []
+const DRAIN = 'turnbell_signals_pending'
 
 beforeAll(() => void opencodeProgram())
 
-afterEach(async (context) => {
-  for (const world of worlds.splice(0)) {
-    console.info(JSON.stringify({ scene: context.task.name, ...figuresOf(world) }))
-    if (context.task.result?.state === 'fail') console.info(world.story())
-    await world.close()
-  }
-})
-
-interface Scene extends ClientWorld {
-  hub: Service
-  daemon: Service
-}
-
-/** A hub, a daemon, and a model that drains whenever a doorbell rings. */
-async function open(options: Parameters<typeof openOpencodeWorld>[0] = {}): Promise<Scene> {
-  const world = await openOpencodeWorld(options)
-  worlds.push(world)
-  world.model.always(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }] })
-  const hub = await world.startHub()
-  const daemon = await world.startDaemon()
-  return { ...world, hub, daemon }
-}
+const open = scenesOf(
+  { drain: DRAIN, shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }) },
+  openOpencodeWorld,
+)
 
 async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promise<Terminal> {
   const terminal = world.terminal(args)
@@ -55,67 +38,30 @@ async function say(terminal: Terminal, text: string): Promise<void> {
   terminal.press('Enter')
 }
 
-/** A tool call that runs until the scene lets it end. */
-function longTool(world: ClientWorld) {
-  const go = path.join(world.project, 'go')
-  const command = `while [ ! -e ${go} ]; do sleep 0.1; done; echo ran`
-  return {
-    reply: { tools: [{ name: 'bash', input: { command, description: 'wait' } }] },
-    end: () => fs.writeFileSync(go, ''),
-  }
-}
-
 function serverPid(world: ClientWorld): number {
   const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'opencode.pid')
   return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
 }
 
-const bells = (world: ClientWorld) => turnsOf(world.model).flatMap((turn) => turn.bells)
-const known = (world: ClientWorld, count: number) =>
-  eventually('the daemon knows', async () => (await world.status()).pending_count === count)
+describeClient('opencode in a terminal', {
+  open,
+  async begin(scene) {
+    const terminal = await atPrompt(scene)
+    return { say: (text) => say(terminal, text) }
+  },
+})
 
 describe('opencode in a terminal', () => {
-  test('is rung once for one signal while idle, before a person said anything', async () => {
-    const world = await open()
-    await atPrompt(world)
-    await world.settled([await world.send('one')])
-    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
-  })
-
-  test('is rung once for five signals at once while idle', async () => {
-    const world = await open()
-    await atPrompt(world)
-    const payloads = ['1', '2', '3', '4', '5']
-    await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
-    expectOneBellPerTurn(world.model, payloads)
-  })
-
-  test('is not rung while a tool runs, and once at the end of its turn for three signals', async () => {
-    const world = await open()
-    const terminal = await atPrompt(world)
-    const tool = longTool(world)
-    world.model.next(/use your tool/, tool.reply)
-    await say(terminal, 'use your tool')
-    await world.turnIs('busy')
-    const sent = await Promise.all(['1', '2', '3'].map((payload) => world.send(payload)))
-    await known(world, 3)
-    expect(bells(world)).toEqual([])
-    tool.end()
-    await world.settled(sent)
-    const turns = expectOneBellPerTurn(world.model, ['1', '2', '3'])
-    expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
-  })
-
   test('is rung once after an interrupt, which says twice that the turn ended', async () => {
     const world = await open()
     const terminal = await atPrompt(world)
-    const tool = longTool(world)
+    const tool = world.longTool()
     world.model.next(/use your tool/, tool.reply)
     await say(terminal, 'use your tool')
     await terminal.shows(/go \]/)
     await world.turnIs('busy')
     const sent = await world.send('one')
-    await known(world, 1)
+    await world.knows(1)
     terminal.press('Escape')
     await terminal.shows(/again to interrupt/)
     terminal.press('Escape')
@@ -164,46 +110,14 @@ describe('opencode in a terminal', () => {
     await say(terminal, 'make a file')
     await terminal.shows(/Permission required/)
     const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
-    await known(world, 2)
+    await world.knows(2)
     expect((await world.status()).surface.turn).toBe('busy')
-    expect(bells(world)).toEqual([])
+    expect(world.bells()).toEqual([])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     terminal.press('Enter')
     await world.settled(sent)
     expectOneBellPerTurn(world.model, ['1', '2'])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
-  })
-
-  test('keeps its doorbells when its daemon is killed and comes back', async () => {
-    const world = await open()
-    await atPrompt(world)
-    await world.settled([await world.send('before')])
-    await world.daemon.kill()
-    const missed = await world.send('while the daemon was away')
-    await world.startDaemon()
-    await world.turnIs('idle')
-    const pushed = await world.send('after it came back')
-    await world.settled([missed, pushed])
-    expectOneBellPerTurn(world.model, ['before', 'while the daemon was away', 'after it came back'])
-  })
-
-  test('drains through a hub that is killed and comes back', async () => {
-    const world = await open()
-    const terminal = await atPrompt(world)
-    await world.settled([await world.send('before')])
-    await world.hub.kill()
-    world.model.next(/look by yourself/, { tools: [{ name: DRAIN, input: {} }] })
-    await say(terminal, 'look by yourself')
-    await world.turnIs('busy')
-    await world.startHub()
-    await eventually(
-      'the call was answered',
-      () => turnsOf(world.model).at(-1)?.requests.at(-1)?.tool_results[0],
-    )
-    await world.turnIs('idle')
-    await eventually('the daemon is connected again', async () => (await world.status()).connected)
-    await world.settled([await world.send('after')])
-    expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 
   test('goes on without its terminal, and is found again by the next', async () => {

@@ -1,0 +1,96 @@
+/**
+ * What every real client must show, in whatever way it runs: asserted from what the model was shown, one
+ * doorbell per turn and every signal drained once.
+ */
+import { describe, expect, test } from 'vitest'
+import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import type { Scene } from '../support/scene.ts'
+
+/** Somebody who works with the client. */
+export interface Session {
+  /** Begins a turn. */
+  say(text: string): Promise<unknown> | void
+}
+
+export interface ClientUnderTest<S extends Scene> {
+  open: () => Promise<S>
+  /** The client stands at its prompt, and the daemon knows it. */
+  begin: (scene: S) => Promise<Session>
+  /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
+  says_by_signal?: boolean
+}
+
+export function describeClient<S extends Scene>(name: string, client: ClientUnderTest<S>): void {
+  const { open, begin, says_by_signal = false } = client
+  const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
+
+  describe(`${name}, like every client,`, () => {
+    test('is rung once for one signal while idle', async () => {
+      const scene = await open()
+      await begin(scene)
+      await scene.settled([await scene.send('one')])
+      expect(expectOneBellPerTurn(scene.model, ['one'])).toHaveLength(1)
+    })
+
+    test('is rung once for five signals at once while idle', async () => {
+      const scene = await open()
+      await begin(scene)
+      const payloads = ['1', '2', '3', '4', '5']
+      await scene.settled(await Promise.all(payloads.map((payload) => scene.send(payload))))
+      expectOneBellPerTurn(scene.model, payloads)
+    })
+
+    test('is not rung while a tool runs, and once at the end of its turn for three signals', async () => {
+      const scene = await open()
+      const session = await begin(scene)
+      const tool = scene.longTool()
+      scene.model.next(/use your tool/, tool.reply)
+      await session.say('use your tool')
+      await scene.asked(/use your tool/)
+      await scene.turnIs('busy')
+      const before = scene.bells()
+      const sent = await Promise.all(['1', '2', '3'].map((payload) => scene.send(payload)))
+      await scene.knows(3)
+      expect(scene.bells()).toEqual(before)
+      tool.end()
+      await scene.settled(sent)
+      const turns = expectOneBellPerTurn(scene.model, ['1', '2', '3', ...spoken('use your tool')])
+      expect(turns.map((turn) => turn.bells.length)).toEqual([before.length, 1])
+    })
+
+    test('keeps its doorbells when its daemon is killed and comes back', async () => {
+      const scene = await open()
+      await begin(scene)
+      await scene.settled([await scene.send('before')])
+      await scene.daemon.kill()
+      const missed = await scene.send('while the daemon was away')
+      await scene.startDaemon()
+      await scene.turnIs('idle')
+      const pushed = await scene.send('after it came back')
+      await scene.settled([missed, pushed])
+      expectOneBellPerTurn(scene.model, ['before', 'while the daemon was away', 'after it came back'])
+    })
+
+    test('drains through a hub that is killed and comes back', async () => {
+      const scene = await open()
+      const session = await begin(scene)
+      await scene.settled([await scene.send('before')])
+      await scene.hub.kill()
+      if (!says_by_signal) {
+        scene.model.next(/look by yourself/, scene.drain)
+        await session.say('look by yourself')
+        await scene.asked(/look by yourself/)
+      }
+      await scene.startHub()
+      if (!says_by_signal) await callAnswered(scene)
+      await scene.turnIs('idle')
+      await eventually('the daemon is connected again', async () => (await scene.status()).connected)
+      await scene.settled([await scene.send('after')])
+      expectOneBellPerTurn(scene.model, ['before', 'after'])
+    })
+  })
+}
+
+const callAnswered = (scene: Scene) =>
+  eventually('the call was answered', () => turnsOf(scene.model).at(-1)?.requests.at(-1)?.tool_results[0])
