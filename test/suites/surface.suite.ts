@@ -13,6 +13,7 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 import { doorbell } from '../support/doorbells.ts'
 import { atRest, type FakeClock } from '../support/fake-clock.ts'
+import { describePaced } from './paced-surface.suite.ts'
 
 export type PlaceMode = 'takes' | 'swallows' | 'delays' | 'duplicates' | 'breaks' | 'gone'
 
@@ -205,4 +206,6 @@ export function describeSurface(
         expect(host.reports.some(({ seen_doorbell_id }) => seen_doorbell_id !== undefined)).toBe(false)
       })
   })
+
+  describePaced(name, traits, open)
 }
