@@ -49,7 +49,7 @@ export function paceSurface(clock: Clock, rules: Partial<PacerRules> = {}): Pace
   const answers = new Map<number, (doorbell: Doorbell | null) => void>()
 
   function tell(news: News): void {
-    const [next, effects] = step(snapshot, { ...news, now: now() } as DaemonEvent)
+    const [next, effects] = step(snapshot, { ...news, now: now() })
     snapshot = next
     for (const effect of effects) perform(effect)
     alarm?.cancel()
