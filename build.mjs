@@ -47,6 +47,7 @@ const shims = {
   codex: 'adapters/codex/main.ts',
   opencode: 'adapters/opencode/main.ts',
 }
+const kit = { surface: 'adapters/kit/main.ts', 'surface-suite': 'test/suites/published.ts' }
 
 await Promise.all([
   build({
@@ -59,6 +60,8 @@ await Promise.all([
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
   build({ ...shared, entryPoints: programs, outdir: aside }),
+  // For surfaces that others write; their tests bring vitest along.
+  build({ ...shared, entryPoints: kit, outdir: aside, external: ['vitest'] }),
   ...Object.entries(shims).map(([kind, entry]) =>
     build({ ...shared, entryPoints: { shim: entry }, outdir: `${aside}/adapters/${kind}` }),
   ),

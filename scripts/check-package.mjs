@@ -1,4 +1,7 @@
-/** Packs the package, installs the tarball in an empty directory and runs the command from there. */
+/**
+ * Packs the package, installs the tarball in an empty directory and runs the command from there. The
+ * template for other people's surfaces must pass the published suite, and be typed, from there too.
+ */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -6,9 +9,26 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
 const empty = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-package-'))
+/** What a typed adapter says of itself. */
+const TYPED = `
+import { serveSurface, type Doorbell, type RingResult, type Surface } from 'turnbell/surface'
+import { describeSurface, fakeClock } from 'turnbell/surface-suite'
+const surface: Surface = {
+  notify_surface: async (doorbell: Doorbell): Promise<RingResult> => ({ accepted: doorbell.text !== '', proof: 'sent' }),
+  resume_surface: async () => {},
+  status: async () => ({ surface: 'mcp', session_id: null, delivery: 'push', turn: 'idle', turn_seq: 0 }),
+}
+export const shim = serveSurface(surface, { persona: 'ada' })
+// @ts-expect-error a turn is no number
+export const wrong: Awaited<ReturnType<Surface['status']>>['turn'] = 1
+describeSurface('typed', { takes: false, receipts: false }, async () => ({
+  surface, clock: fakeClock(), mode() {}, rung: () => [], beginTurn: async () => {}, endTurn: async () => {}, close() {},
+}))
+`
 const run = (command, args, cwd = empty) => execFileSync(command, args, { cwd, encoding: 'utf8' })
 
 try {
+  run(process.execPath, [path.join(root, 'scripts/build-types.mjs')], root)
   run(path.join(root, 'node_modules/.bin/publint'), ['--strict'], root)
   const [{ filename }] = JSON.parse(
     run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', empty], root),
@@ -20,7 +40,19 @@ try {
   if (said !== version) throw new Error(`--version said ${said}, the package is ${version}`)
   const demo = JSON.parse(run(path.join(empty, 'node_modules/.bin/turnbell'), ['demo', '--json']))
   if (demo.ok !== true) throw new Error(`the demo failed: ${JSON.stringify(demo)}`)
+  checkTemplate()
   console.log(`packed, installed and ran turnbell ${said}`)
 } finally {
   fs.rmSync(empty, { recursive: true, force: true })
+}
+
+function checkTemplate() {
+  const template = path.join(empty, 'my-surface')
+  fs.cpSync(path.join(empty, 'node_modules/turnbell/adapters/kit/template'), template, { recursive: true })
+  // Theirs would be installed by npm; ours is the one that is here.
+  fs.symlinkSync(path.join(root, 'node_modules/vitest'), path.join(empty, 'node_modules/vitest'))
+  run(path.join(root, 'node_modules/.bin/vitest'), ['run', '--root', template, '--reporter', 'dot'])
+  fs.writeFileSync(path.join(empty, 'typed.mts'), TYPED)
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck']
+  run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts'])
 }
