@@ -7,6 +7,7 @@ import type { Cli } from './cli.ts'
 import { registerCall } from './commands/call.ts'
 import { registerControl } from './commands/control.ts'
 import { registerDemo } from './commands/demo.ts'
+import { registerDoctor } from './commands/doctor.ts'
 import { registerPaths } from './commands/paths.ts'
 import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
@@ -53,6 +54,7 @@ export function createProgram(cli: Cli): Command {
   registerService(program, cli)
   registerToken(program, cli)
   registerPaths(program, cli)
+  registerDoctor(program, cli)
   return program
 }
 

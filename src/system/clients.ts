@@ -12,6 +12,7 @@ const CLIENTS = {
   opencode: { name: 'opencode', program: 'opencode', key: 'opencode' },
 } as const
 export type StartedClient = keyof typeof CLIENTS
+export const STARTED_CLIENTS = Object.keys(CLIENTS) as StartedClient[]
 
 export function isStartedClient(surface: string): surface is StartedClient {
   return Object.hasOwn(CLIENTS, surface)

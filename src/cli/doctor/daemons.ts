@@ -1,0 +1,68 @@
+/** Every persona's daemon: whether it runs, reaches the hub, and reaches its agent. */
+import fs from 'node:fs'
+import type { DaemonStatus } from '../../contracts/control.ts'
+import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import type { Invocation } from '../cli.ts'
+import { statusOfAll } from '../commands/status.ts'
+import { broken, fine, warning, type Finding } from './finding.ts'
+
+export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
+  const found = await statusOfAll(invocation)
+  if (found.length === 0) {
+    return [warning('personas', 'none yet', 'Make one: `turnbell persona add NAME --surface claude-code`.')]
+  }
+  return found.map((one) => (one.running ? ofRunning(invocation, one.status) : ofStopped(invocation, one)))
+}
+
+function ofStopped(
+  invocation: Invocation,
+  { identity, problem }: Extract<PersonaStatus, { running: false }>,
+): Finding {
+  const check = `daemon ${identity}`
+  const start = `Start it: \`turnbell up\` or \`turnbell daemon --persona ${identity}\`.`
+  if (problem.code !== 'daemon_unreachable') return broken(check, problem.detail, problem.hint)
+  const killed = fs.existsSync(invocation.paths(identity).daemon_pid)
+  return warning(check, killed ? 'was killed; nothing is lost' : 'does not run', start)
+}
+
+function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
+  const { identity, surface, pending_count, last_error_class } = status
+  const check = `daemon ${identity}`
+  const log = invocation.paths(identity).log
+  if (!status.connected) {
+    return broken(
+      check,
+      `runs, but does not reach the hub (${last_error_class ?? status.state})`,
+      `See ${log}.`,
+    )
+  }
+  if (!surface.attached) {
+    return warning(
+      check,
+      `no agent is there (${surface.kind}); ${pending_count} waiting`,
+      waysIn(surface.kind, identity, log),
+    )
+  }
+  if (status.delivery === 'degraded') {
+    const why = last_error_class === null ? '' : ` (${last_error_class})`
+    return warning(
+      check,
+      `doorbells do not get through${why}; ${pending_count} waiting`,
+      `See ${log}; \`turnbell notify --persona ${identity}\` rings once more.`,
+    )
+  }
+  return fine(check, `${status.state}, ${surface.kind} is ${surface.turn}, ${pending_count} waiting`)
+}
+
+function waysIn(kind: string, identity: string, log: string): string {
+  switch (kind) {
+    case 'claude-code':
+    case 'codex':
+    case 'opencode':
+      return `Start the client: \`turnbell run --persona ${identity}\`.`
+    case 'tmux':
+      return `Is the pane there, and its client? See ${log}.`
+    default:
+      return `Whatever attaches to \`turnbell paths --persona ${identity}\` has to be started; see ${log}.`
+  }
+}
