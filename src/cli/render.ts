@@ -39,6 +39,7 @@ export const count = (number: number, one: string, many = `${one}s`) =>
 
 export function describeStatus(status: DaemonStatus): string {
   const { surface } = status
+  const last = surface.last_proof === null ? '' : `, the last one ${surface.last_proof}`
   const session = surface.session_id === null ? '' : `, session ${surface.session_id}`
   return [
     `${status.identity}  ${status.state}  delivery ${status.delivery}`,
@@ -57,7 +58,7 @@ export function describeStatus(status: DaemonStatus): string {
         'surface',
         `${surface.kind} ${surface.attached ? 'attached' : 'not attached'}${session}, turn ${surface.turn}`,
       ],
-      ['doorbells', `${status.doorbells_rung} rung`],
+      ['doorbells', `${status.doorbells_rung} rung${last}`],
       ['last error', status.last_error_class ?? 'none'],
     ]),
   ].join('\n')

@@ -49,6 +49,17 @@ export const ControlParams = z.strictObject({ identity: Identity.optional() })
 export const MachineState = z.enum(['DISCONNECTED', 'RECONCILING', 'CONNECTED', 'EMITTING'])
 export type MachineState = z.infer<typeof MachineState>
 
+/**
+ * How sure a shim is that a doorbell arrived. Only a drain is a delivery.
+ * - `confirmed`: the doorbell's id was seen inside a turn.
+ * - `sent`: handed over, nothing more is known yet.
+ * - `deferred`: the surface cannot take it now (busy, a draft, a dialog).
+ * - `unavailable`: there is no surface to ring.
+ * - `failed`: the attempt broke.
+ */
+export const Proof = z.enum(['confirmed', 'sent', 'deferred', 'unavailable', 'failed'])
+export type Proof = z.infer<typeof Proof>
+
 export const DaemonStatus = z.object({
   tenant_id: TenantId,
   identity: Identity,
@@ -66,6 +77,8 @@ export const DaemonStatus = z.object({
     attached: z.boolean(),
     session_id: SessionId.nullable(),
     turn: Turn,
+    /** What became of the last doorbell, as far as anybody knows; null before the first. */
+    last_proof: Proof.nullable(),
   }),
   doorbells_rung: z.number().int(),
   restarts: z.number().int(),
@@ -86,17 +99,6 @@ export const ResumeResult = z.object({ accepted: z.boolean() })
 export const ShutdownResult = z.object({ stopping: z.literal(true) })
 
 // --- surface.sock ---------------------------------------------------------------------------
-
-/**
- * How sure a shim is that a doorbell arrived. Only a drain is a delivery.
- * - `confirmed`: the doorbell's id was seen inside a turn.
- * - `sent`: handed over, nothing more is known yet.
- * - `deferred`: the surface cannot take it now (busy, a draft, a dialog).
- * - `unavailable`: there is no surface to ring.
- * - `failed`: the attempt broke.
- */
-export const Proof = z.enum(['confirmed', 'sent', 'deferred', 'unavailable', 'failed'])
-export type Proof = z.infer<typeof Proof>
 
 export const RingResult = z.object({ accepted: z.boolean(), proof: Proof })
 export type RingResult = z.infer<typeof RingResult>

@@ -71,6 +71,8 @@ export interface History {
   rerings: number
   /** Bells in a row that left no trace, since the last drain or receipt. */
   lost_rings: number
+  /** What became of the last doorbell, as far as anybody knows; null before the first. */
+  last_proof: Proof | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]
   /** The re-rings are used up and a turn ended without a drain once more. */
@@ -107,6 +109,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     fresh: false,
     rerings: 0,
     lost_rings: 0,
+    last_proof: null,
     sessions: [],
     ignored: false,
     hold: null,
@@ -279,7 +282,7 @@ export function reported(
       take: report.take === true,
       hold: active ? null : history.hold,
       bell: seen ? { ...bell, seen: true, outcome: 'open' } : bell,
-      lost_rings: seen ? 0 : history.lost_rings,
+      ...(seen && { lost_rings: 0, last_proof: 'confirmed' as const }),
     },
   }
 }
@@ -331,8 +334,9 @@ export function bellAnswered(
   if (accepted) {
     const seen = proof === 'confirmed' && !bell.seen
     const known: Bell = { ...bell, outcome: 'open', seen: bell.seen || seen }
-    return { history: { ...history, bell: known, ...(seen && { lost_rings: 0 }) }, seen }
+    const last_proof = known.seen ? 'confirmed' : proof
+    return { history: { ...history, last_proof, bell: known, ...(seen && { lost_rings: 0 }) }, seen }
   }
   const outcome = proof === 'deferred' ? 'held' : 'failed'
-  return { history: { ...history, bell: { ...bell, outcome } }, seen: false }
+  return { history: { ...history, last_proof: proof, bell: { ...bell, outcome } }, seen: false }
 }

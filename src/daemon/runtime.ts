@@ -220,7 +220,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   function status(): DaemonStatus {
     const { context } = snapshot()
-    const { attached, kind, session_id, turn } = context.history.surface
+    const { surface, last_proof } = context.history
+    const { attached, kind, session_id, turn } = surface
     const state = stateOf(snapshot())
     return {
       tenant_id,
@@ -234,7 +235,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
       last_drain_age_s: ageOf(context.last_drain_at),
       pending_count: context.history.pending.total,
       last_error_class: metrics.lastErrorClass(),
-      surface: { kind, attached, session_id: attached ? session_id : null, turn },
+      surface: { kind, attached, session_id: attached ? session_id : null, turn, last_proof },
       doorbells_rung: context.doorbells_rung,
       restarts: supervisor?.restarts() ?? 0,
     }

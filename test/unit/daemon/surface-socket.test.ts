@@ -47,6 +47,20 @@ describe('a push shim', () => {
     ])
   })
 
+  test('says how sure it is of its bell, and the status tells the last word', async () => {
+    const world = await readyDaemon()
+    const proof = () => world.status().surface.last_proof
+    expect(proof()).toBeNull()
+    world.hub.push()
+    await eventually('the answer', () => proof() === 'sent')
+    await world.first.turnBegins(world.first.bells[0]?.doorbell_id)
+    await eventually('the receipt', () => proof() === 'confirmed')
+    await world.first.turnEnds()
+    world.first.answer = { accepted: false, proof: 'deferred' }
+    world.hub.push()
+    await eventually('the refusal', () => proof() === 'deferred')
+  })
+
   test('gets the bell in the answer at the end of its turn, and not over the connection as well', async () => {
     const world = await readyDaemon()
     await world.first.turnBegins()
