@@ -93,7 +93,13 @@ describe('the control socket', () => {
       last_drain_age_s: null,
       pending_count: 1,
       last_error_class: null,
-      surface: { kind: 'claude-code', attached: true, session_id: 'session-1', turn: 'idle', last_proof: 'sent' },
+      surface: {
+        kind: 'claude-code',
+        attached: true,
+        session_id: 'session-1',
+        turn: 'idle',
+        last_proof: 'sent',
+      },
       doorbells_rung: 1,
       restarts: 0,
     })
