@@ -130,7 +130,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
   })
 
   test('loses no doorbell to a Stop hook that the client gave up', async () => {
-    const world = await open({ bell_receipt_ms: 1_000 })
+    const world = await open({ daemon: { bell_receipt_ms: 1_000 } })
     const session = await begin(world)
     const tool = world.longTool()
     world.model.next(/use your tool/, tool.reply)

@@ -6,7 +6,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { anthropicApi } from './anthropic-api.ts'
-import { MODEL_PORT, openClientWorld, PERSONA, type ClientWorld } from './client-world.ts'
+import {
+  MODEL_PORT,
+  openClientWorld,
+  PERSONA,
+  type ClientSpec,
+  type ClientWorld,
+  type PersonaInput,
+} from './client-world.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
 const API_KEY = 'sk-ant-api03-no-key-at-all-0000000000000000'
@@ -39,20 +46,28 @@ export function claudeProgram(): string {
   return program
 }
 
-/** `daemon` overrides the daemon's settings, where a scene would wait long for the usual ones. */
-export async function openClaudeWorld(daemon: ConfigInput['daemon'] = {}): Promise<ClaudeWorld> {
-  const world = await openClientWorld({
+export interface ClaudeOptions {
+  /** Where a scene would wait long for the usual settings. */
+  daemon?: ConfigInput['daemon']
+  persona?: Partial<PersonaInput>
+  model_port?: number
+}
+
+export function claudeSpec(options: ClaudeOptions = {}): ClientSpec {
+  const model_port = options.model_port ?? MODEL_PORT
+  return {
     api: anthropicApi,
+    model_port,
     config: {
-      daemon,
+      daemon: options.daemon ?? {},
       clients: { claude_code: claudeProgram() },
-      personas: { [PERSONA]: { surface: 'claude-code' } },
+      personas: { [PERSONA]: { surface: 'claude-code', ...options.persona } },
     },
     seed({ user, project }) {
       seedClient(user, project)
       return {
         IS_SANDBOX: '1',
-        ANTHROPIC_BASE_URL: `http://127.0.0.1:${MODEL_PORT}`,
+        ANTHROPIC_BASE_URL: `http://127.0.0.1:${model_port}`,
         ANTHROPIC_API_KEY: API_KEY,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         DISABLE_TELEMETRY: '1',
@@ -60,7 +75,11 @@ export async function openClaudeWorld(daemon: ConfigInput['daemon'] = {}): Promi
         DISABLE_ERROR_REPORTING: '1',
       }
     },
-  })
+  }
+}
+
+export async function openClaudeWorld(options: ClaudeOptions = {}): Promise<ClaudeWorld> {
+  const world = await openClientWorld(claudeSpec(options))
   const workerLog: ClaudeWorld['workerLog'] = () => world.log(`${PERSONA}~claude-code.log`)
   return {
     ...world,

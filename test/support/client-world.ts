@@ -11,15 +11,18 @@ import { eventually } from './eventually.ts'
 import { createModelServer, type ModelApi, type ModelServer } from './model-server.ts'
 import { goOffline } from './offline.ts'
 import { BIN, cleanEnvironment } from './processes.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { openTerminal, type Terminal, type TerminalSize } from './terminal.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
-import type { DaemonStatus } from '../../src/contracts/control.ts'
+import type { DaemonStatus, NotifyResult } from '../../src/contracts/control.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
 
 const HUB_PORT = 4888
 /** Where the model answers, as the client sees it. */
 export const MODEL_PORT = 18_080
+/** Who is meant where a scene names nobody. */
 export const PERSONA = 'ada'
+export type PersonaInput = NonNullable<ConfigInput['personas']>[string]
 
 export interface Service {
   child: ChildProcess
@@ -33,23 +36,33 @@ export interface ClientWorld {
   /** The client's own home. */
   user: string
   model: ModelServer
+  /** Those at the other ports that the scene asked for. */
+  models: Record<number, ModelServer>
   startHub(): Promise<Service>
-  startDaemon(): Promise<Service>
+  startDaemon(persona?: string): Promise<Service>
   /** When each receipt came; monotonic milliseconds. */
   sent_at: number[]
   /** A signal to the persona, from the operator. Resolves with its id once it is durable. */
-  send(payload: string): Promise<string>
+  send(payload: string, to?: string): Promise<string>
+  /** Any action, as the operator. */
+  call<T>(facade: string, action: string, params: object): Promise<T>
   read(signal_id: string): Promise<SignalView>
   /** What the daemon's control socket says. */
-  status(): Promise<DaemonStatus>
+  status(persona?: string): Promise<DaemonStatus>
+  /** Asks for a bell now, as a person may. */
+  notify(persona?: string): Promise<NotifyResult>
   /** The daemon sees the session's turn in this state. */
-  turnIs(turn: 'idle' | 'busy'): Promise<void>
+  turnIs(turn: Turn, persona?: string): Promise<void>
   /** Every signal has been drained and confirmed, and the session stands at its prompt. */
   settled(signal_ids: readonly string[]): Promise<void>
   /** `turnbell run` for the persona, in a terminal. */
-  terminal(args?: readonly string[]): Terminal
+  terminal(args?: readonly string[], persona?: string): Terminal
   /** The same without one. */
   run(args: readonly string[], options: SpawnOptions): ChildProcess
+  /** Any program in a terminal, with the client's environment. */
+  terminalOf(argv: readonly string[], size?: TerminalSize): Terminal
+  /** Any program without a terminal, with the client's environment. */
+  spawn(argv: readonly string[], options: SpawnOptions): ChildProcess
   /** A line of JSON each, of a file in the home's `logs/`. */
   log<T>(name: string): T[]
   /** What the model was shown, for a scene that failed. */
@@ -66,6 +79,10 @@ export interface ClientSpec {
   seed(at: { user: string; project: string }): Record<string, string>
   /** What the daemon's environment needs besides, and so the client's. */
   env?: Record<string, string>
+  /** Where `api` answers; usually MODEL_PORT. */
+  model_port?: number
+  /** Models at ports of their own, for clients that work beside this one. */
+  others?: { port: number; api: ModelApi }[]
 }
 
 export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
@@ -82,9 +99,17 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
   )
 
   const offline = await goOffline()
-  const model = createModelServer(spec.api)
-  await new Promise<void>((resolve) => model.server.listen(at('model.sock'), resolve))
-  await offline.relay({ port: MODEL_PORT }, { socket: at('model.sock') })
+  const models: Record<number, ModelServer> = {}
+  for (const { port, api } of [
+    { port: spec.model_port ?? MODEL_PORT, api: spec.api },
+    ...(spec.others ?? []),
+  ]) {
+    const { server } = (models[port] = createModelServer(api))
+    const socket = at(`model-${port}.sock`)
+    await new Promise<void>((resolve) => server.listen(socket, resolve))
+    await offline.relay({ port }, { socket })
+  }
+  const model = models[spec.model_port ?? MODEL_PORT]!
   await offline.relay({ socket: at('hub.sock') }, { port: HUB_PORT })
 
   const closers: (() => Promise<unknown> | void)[] = []
@@ -97,15 +122,19 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     ...spec.env,
   })
   const clientEnv = { ...env, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...own }
-  const words = (args: readonly string[]) => [
-    process.execPath,
-    BIN,
-    'run',
-    '--persona',
-    PERSONA,
-    '--',
+  const words = (args: readonly string[], persona: string) => [
+    ...[process.execPath, BIN, 'run', '--persona', persona, '--'],
     ...args,
   ]
+
+  /** What a command about a persona prints. */
+  async function told<T>(command: string, persona: string): Promise<T> {
+    const argv = [process.execPath, BIN, command, '--persona', persona, '--json']
+    const child = offline.spawn(argv, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const lines: string[] = []
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) lines.push(chunk.toString())
+    return JSON.parse(lines.join('')) as T
+  }
 
   async function service(args: readonly string[], ready: RegExp): Promise<Service> {
     const child = offline.spawn([process.execPath, BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -144,12 +173,14 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     project,
     user: at('user'),
     model,
+    models,
     sent_at: [],
     startHub: () => service(['hub', '--port', String(HUB_PORT)], /^turnbell hub ready/m),
-    startDaemon: () => service(['daemon', '--persona', PERSONA], /^turnbell daemon ready/m),
-    send: async (payload) => {
+    startDaemon: (persona = PERSONA) => service(['daemon', '--persona', persona], /^turnbell daemon ready/m),
+    call,
+    send: async (payload, to = PERSONA) => {
       const receipt = await call<{ signal_id: string }>('signals', 'send', {
-        to: PERSONA,
+        to,
         intent: 'scene',
         payload,
         idempotency_key: payload,
@@ -158,19 +189,14 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       return receipt.signal_id
     },
     read: (signal_id) => call<SignalView>('signals', 'read', { signal_id }),
-    status: async () => {
-      const child = offline.spawn([process.execPath, BIN, 'status', '--persona', PERSONA, '--json'], {
-        env,
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
-      const lines: string[] = []
-      for await (const chunk of child.stdout as AsyncIterable<Buffer>) lines.push(chunk.toString())
-      const answer = JSON.parse(lines.join('')) as DaemonStatus | { status: DaemonStatus }
+    async status(persona = PERSONA) {
+      const answer = await told<DaemonStatus | { status: DaemonStatus }>('status', persona)
       return 'status' in answer ? answer.status : answer
     },
-    turnIs: async (turn) => {
-      await eventually(`the session is ${turn}`, async () => {
-        const { surface } = await world.status()
+    notify: (persona = PERSONA) => told('notify', persona),
+    turnIs: async (turn, persona = PERSONA) => {
+      await eventually(`the session of ${persona} is ${turn}`, async () => {
+        const { surface } = await world.status(persona)
         return surface.attached && surface.turn === turn
           ? true
           : Promise.reject(new Error(JSON.stringify(surface)))
@@ -186,12 +212,14 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       }
       await world.turnIs('idle')
     },
-    terminal(args = []) {
-      const terminal = openTerminal({ offline, argv: words(args), cwd: project, env: clientEnv, directory })
+    terminal: (args = [], persona = PERSONA) => world.terminalOf(words(args, persona)),
+    terminalOf(argv, size) {
+      const terminal = openTerminal({ offline, argv, cwd: project, env: clientEnv, directory, ...size })
       closers.push(() => terminal.close())
       return terminal
     },
-    run: (args, options) => offline.spawn(words(args), { cwd: project, env: clientEnv, ...options }),
+    run: (args, options) => world.spawn(words(args, PERSONA), options),
+    spawn: (argv, options) => offline.spawn(argv, { cwd: project, env: clientEnv, ...options }),
     log<T>(name: string) {
       const file = path.join(at('turnbell'), 'logs', name)
       if (!fs.existsSync(file)) return []
@@ -203,7 +231,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     onClose: (close) => void closers.push(close),
     async close() {
       for (const close of closers.reverse()) await close()
-      await model.close()
+      for (const each of Object.values(models)) await each.close()
       await offline.close()
       fs.rmSync(directory, { recursive: true, force: true })
     },

@@ -1,7 +1,14 @@
 /** The real Codex in a world without a network, with a CODEX_HOME of its own and no login. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { MODEL_PORT, openClientWorld, PERSONA, type ClientWorld } from './client-world.ts'
+import {
+  MODEL_PORT,
+  openClientWorld,
+  PERSONA,
+  type ClientSpec,
+  type ClientWorld,
+  type PersonaInput,
+} from './client-world.ts'
 import { openaiApi } from './openai-api.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
@@ -13,27 +20,38 @@ export function codexProgram(): string {
   return program
 }
 
-/** With `asks` the client runs nothing outside its sandbox before a person has said yes. */
-export async function openCodexWorld(
-  options: { daemon?: ConfigInput['daemon']; asks?: boolean } = {},
-): Promise<ClientWorld> {
-  return openClientWorld({
+export interface CodexOptions {
+  daemon?: ConfigInput['daemon']
+  /** The client runs nothing outside its sandbox before a person has said yes. */
+  asks?: boolean
+  persona?: Partial<PersonaInput>
+  model_port?: number
+}
+
+export async function openCodexWorld(options: CodexOptions = {}): Promise<ClientWorld> {
+  return openClientWorld(codexSpec(options))
+}
+
+export function codexSpec(options: CodexOptions = {}): ClientSpec {
+  const model_port = options.model_port ?? MODEL_PORT
+  return {
     api: openaiApi,
+    model_port,
     config: {
       daemon: options.daemon ?? {},
       clients: { codex: codexProgram() },
-      personas: { [PERSONA]: { surface: 'codex' } },
+      personas: { [PERSONA]: { surface: 'codex', ...options.persona } },
     },
     seed({ user, project }) {
       const home = path.join(user, '.codex')
       fs.mkdirSync(home)
-      fs.writeFileSync(path.join(home, 'config.toml'), settings(project, options.asks === true))
+      fs.writeFileSync(path.join(home, 'config.toml'), settings(project, options.asks === true, model_port))
       return {}
     },
-  })
+  }
 }
 
-function settings(project: string, asks: boolean): string {
+function settings(project: string, asks: boolean, model_port: number): string {
   return `
 model = "scripted"
 model_provider = "scripted"
@@ -42,7 +60,7 @@ sandbox_mode = "${asks ? 'read-only' : 'danger-full-access'}"
 check_for_update_on_startup = false
 [model_providers.scripted]
 name = "scripted"
-base_url = "http://127.0.0.1:${MODEL_PORT}/v1"
+base_url = "http://127.0.0.1:${model_port}/v1"
 wire_api = "responses"
 requires_openai_auth = false
 request_max_retries = 0

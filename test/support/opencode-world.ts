@@ -2,7 +2,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { chatApi } from './chat-api.ts'
-import { MODEL_PORT, openClientWorld, PERSONA, type ClientWorld } from './client-world.ts'
+import {
+  MODEL_PORT,
+  openClientWorld,
+  PERSONA,
+  type ClientSpec,
+  type ClientWorld,
+  type PersonaInput,
+} from './client-world.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
 const MODULES = path.resolve(import.meta.dirname, '../../.clients/node_modules')
@@ -14,21 +21,35 @@ export function opencodeProgram(): string {
   return program
 }
 
-/** With `asks` the client runs nothing before a person has said yes. */
-export async function openOpencodeWorld(
-  options: { daemon?: ConfigInput['daemon']; asks?: boolean } = {},
-): Promise<ClientWorld> {
-  return openClientWorld({
+export interface OpencodeOptions {
+  daemon?: ConfigInput['daemon']
+  /** The client runs nothing before a person has said yes. */
+  asks?: boolean
+  persona?: Partial<PersonaInput>
+  model_port?: number
+}
+
+export async function openOpencodeWorld(options: OpencodeOptions = {}): Promise<ClientWorld> {
+  return openClientWorld(opencodeSpec(options))
+}
+
+export function opencodeSpec(options: OpencodeOptions = {}): ClientSpec {
+  const model_port = options.model_port ?? MODEL_PORT
+  return {
     api: chatApi,
+    model_port,
     config: {
       daemon: options.daemon ?? {},
       clients: { opencode: opencodeProgram() },
-      personas: { [PERSONA]: { surface: 'opencode' } },
+      personas: { [PERSONA]: { surface: 'opencode', ...options.persona } },
     },
     seed({ user }) {
       const home = path.join(user, '.config/opencode')
       fs.mkdirSync(home, { recursive: true })
-      fs.writeFileSync(path.join(home, 'opencode.json'), JSON.stringify(settings(options.asks === true)))
+      fs.writeFileSync(
+        path.join(home, 'opencode.json'),
+        JSON.stringify(settings(options.asks === true, model_port)),
+      )
       // Where it is missing, the client waits for minutes for a registry that it cannot reach.
       fs.cpSync(path.join(MODULES, '@opencode-ai'), path.join(home, 'node_modules/@opencode-ai'), {
         recursive: true,
@@ -42,10 +63,10 @@ export async function openOpencodeWorld(
       OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
     },
-  })
+  }
 }
 
-function settings(asks: boolean): object {
+function settings(asks: boolean, model_port: number): object {
   return {
     model: 'scripted/scripted',
     small_model: 'scripted/scripted',
@@ -56,7 +77,7 @@ function settings(asks: boolean): object {
       scripted: {
         npm: '@ai-sdk/openai-compatible',
         name: 'scripted',
-        options: { baseURL: `http://127.0.0.1:${MODEL_PORT}/v1`, apiKey: 'none' },
+        options: { baseURL: `http://127.0.0.1:${model_port}/v1`, apiKey: 'none' },
         models: { scripted: { name: 'scripted', limit: { context: 200_000, output: 8_000 } } },
       },
     },

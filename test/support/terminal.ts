@@ -1,5 +1,6 @@
 /** A program in a terminal nobody looks at: tmux, on a server of its own. */
 import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
 import path from 'node:path'
 import { processAlive } from '../../src/system/processes.ts'
 import { eventually } from './eventually.ts'
@@ -20,7 +21,12 @@ export interface Terminal {
   close(): Promise<void>
 }
 
-export interface TerminalOptions {
+export interface TerminalSize {
+  columns: number
+  rows: number
+}
+
+export interface TerminalOptions extends Partial<TerminalSize> {
   offline: Offline
   argv: readonly string[]
   cwd: string
@@ -30,11 +36,12 @@ export interface TerminalOptions {
   directory: string
 }
 
-const COLUMNS = 160
-const ROWS = 50
+/** What a window on a large screen has. */
+const USUAL: TerminalSize = { columns: 160, rows: 50 }
 
-export function openTerminal({ offline, argv, cwd, env, directory }: TerminalOptions): Terminal {
-  const socket = path.join(directory, 'tmux.sock')
+export function openTerminal(options: TerminalOptions): Terminal {
+  const { offline, argv, cwd, env, directory, columns = USUAL.columns, rows = USUAL.rows } = options
+  const socket = freeSocket(directory)
   const tmux = (...args: string[]) =>
     execFileSync('tmux', ['-S', socket, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
   const words = Object.entries(env).flatMap(([name, value]) =>
@@ -52,7 +59,7 @@ export function openTerminal({ offline, argv, cwd, env, directory }: TerminalOpt
     '-s',
     'scene',
   ])
-  const size = ['-x', String(COLUMNS), '-y', String(ROWS), '-c', cwd]
+  const size = ['-x', String(columns), '-y', String(rows), '-c', cwd]
   execFileSync(program, [...args, ...size, 'env', '-i', ...words, ...argv], { env, stdio: 'pipe' })
   const pid = Number(tmux('list-panes', '-t', 'scene', '-F', '#{pane_pid}'))
   const screen = () => tmux('capture-pane', '-p', '-t', 'scene')
@@ -82,4 +89,12 @@ export function openTerminal({ offline, argv, cwd, env, directory }: TerminalOpt
       await eventually('the program in the terminal has ended', () => !processAlive(pid))
     },
   }
+}
+
+/** Each terminal has a server of its own; the socket of one that ended is taken again. */
+function freeSocket(directory: string): string {
+  const sockets = ['tmux.sock', ...Array.from({ length: 8 }, (_, n) => `tmux-${n + 2}.sock`)]
+  const free = sockets.map((name) => path.join(directory, name)).find((socket) => !fs.existsSync(socket))
+  if (free === undefined) throw new Error(`too many terminals in ${directory}`)
+  return free
 }
