@@ -25,7 +25,10 @@ const worlds: TeamWorld[] = []
 afterEach(async (context) => {
   for (const world of worlds.splice(0)) {
     if (context.task.result?.state === 'fail') {
-      for (const name of NAMES) console.info(name, JSON.stringify(world.modelOf(name).shown))
+      for (const name of NAMES) {
+        console.info(name, JSON.stringify(world.modelOf(name).shown))
+        console.info(name, JSON.stringify(world.log(`${name}.log`)))
+      }
     }
     await world.close()
   }
