@@ -46,6 +46,7 @@ const shims = {
   'claude-code': 'adapters/claude-code/main.ts',
   codex: 'adapters/codex/main.ts',
   opencode: 'adapters/opencode/main.ts',
+  acp: 'adapters/acp/main.ts',
 }
 const kit = { surface: 'adapters/kit/main.ts', 'surface-suite': 'test/suites/published.ts' }
 

@@ -151,6 +151,21 @@ export const LIMITS = {
   opencode_settle_ms: 750,
   opencode_dial_ms: 200,
 
+  // Agents that speak the Agent Client Protocol
+  /** For everything but a prompt. A session begins with its MCP servers, which may take their time. */
+  acp_answer_ms: 60_000,
+  /** A ring is answered after this long even if the agent shows no sign of work yet. Below shim_answer_ms. */
+  acp_receipt_ms: 1_000,
+  /** An agent that was asked to end is made to. Below shim_stop_grace_ms. */
+  acp_stop_grace_ms: 2_000,
+  acp_message_bytes_max: 64 * 1024 * 1024,
+  /** Lines that are no messages are told of in the log up to here. */
+  acp_strange_lines_max: 5,
+  /** How much of an agent's own words stands in the log. */
+  acp_error_length_max: 500,
+  /** Tool calls of one turn of which the first word is remembered. */
+  acp_calls_max: 1_000,
+
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */

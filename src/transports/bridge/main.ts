@@ -4,7 +4,9 @@ import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
 import { codexThread } from './codex-thread.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
+import type { OpenDrain } from './drains.ts'
 import { stdioLines } from './stdio-lines.ts'
+import type { ToolCall } from './tool-calls.ts'
 import { createUpstream } from './upstream.ts'
 import type { Config } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -29,6 +31,8 @@ interface Settings {
   identity: Identity
   /** The client, where its calls say more than others do. */
   client: 'codex' | 'opencode' | null
+  /** The session whose turns a shim reports, where this bridge was started for exactly one. */
+  session: string | undefined
   /** An address given on the command line: then no hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
@@ -44,11 +48,11 @@ export async function main(argv: string[]): Promise<void> {
   }
 }
 
-function serve({ home, config, identity, client, hub, autostart, query }: Settings): void {
+function serve({ home, config, identity, client, session, hub, autostart, query }: Settings): void {
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
-  let session_id = `mcp-${ids.next()}`
+  let session_id = session ?? `mcp-${ids.next()}`
   const place = opencodePlace(personaPaths(home, config.tenant_id, identity, process.env).run_dir)
   const upstream = createUpstream({
     identity,
@@ -76,8 +80,19 @@ function serve({ home, config, identity, client, hub, autostart, query }: Settin
       if (client === 'opencode') session_id = place.bound()?.session_id ?? session_id
       return null
     },
+    ...(session === undefined ? {} : { drainWritten: heldUntilNext }),
     onClose: () => leave(),
   })
+
+  /**
+   * The end of the turn settles what was drained in it, so that an agent which dies of it is not the last that
+   * ever saw it. A next drain shows as well that the former has arrived.
+   */
+  let held: OpenDrain | null = null
+  function heldUntilNext(_call: ToolCall, drain: OpenDrain): void {
+    if (held !== null) bridge.drains.confirm(held.drain_id)
+    held = drain
+  }
 
   /** Says what is still owed to the hub, but never keeps a client waiting that is gone. */
   function leave(): void {
@@ -104,6 +119,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     config,
     identity: identityFrom(values.persona ?? env['TURNBELL_PERSONA']),
     client: values.client === 'codex' || values.client === 'opencode' ? values.client : null,
+    session: values.session,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
     query: queryOf(values.detail, values.facet),
@@ -132,6 +148,7 @@ function parsed(argv: string[]) {
         home: { type: 'string' },
         persona: { type: 'string' },
         client: { type: 'string' },
+        session: { type: 'string' },
         hub: { type: 'string' },
         'prefer-daemon': { type: 'string' },
         'no-autostart': { type: 'boolean' },

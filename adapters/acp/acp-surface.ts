@@ -1,0 +1,182 @@
+/**
+ * An agent behind the Agent Client Protocol as a surface: a bell is its next prompt, and only ours run.
+ *
+ * Two prompts at once are merged by one agent, queued by another and never answered by a third, so there is
+ * one at a time: whoever rings while one runs is told that a turn runs. Whether a bell is due is the daemon's
+ * decision.
+ */
+import type { Agent } from './agent.ts'
+import { answerTo, type Policy } from './permission.ts'
+import { ToolCall, type PermissionAnswer, type PermissionRequest, type SessionUpdate } from './protocol.ts'
+import {
+  agentGone,
+  agentReady,
+  promptEnded,
+  promptSent,
+  startTracking,
+  updated,
+  type TrackedTurn,
+} from './turn-tracker.ts'
+import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import type { SessionId, SurfaceKind } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { Ids } from '../../src/ports/random.ts'
+import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+
+const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
+const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
+const FAILED: RingResult = { accepted: false, proof: 'failed' }
+
+export interface AcpSurface extends Surface {
+  open(host: SurfaceHost): void
+  /** The name under which the hub knows the agent's present run, or the next one. */
+  session_id(): SessionId
+  /** An agent has opened its session. */
+  ready(agent: Agent): void
+  /** It has ended, whatever it was doing. */
+  gone(): void
+  updated(update: SessionUpdate['update']): void
+  permission(request: PermissionRequest): PermissionAnswer
+  close(): void
+}
+
+export interface AcpSurfaceDeps {
+  kind: SurfaceKind
+  policy: Policy
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** A prompt was answered, so the agent works. */
+  onTurnEnded: () => void
+  /** Somebody wants the agent back. */
+  onWanted: () => void
+}
+
+export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
+  const { kind, policy, clock, log } = deps
+  const nextRun = () => `acp-${deps.ids.next()}`
+  let state = startTracking(clock.now(), nextRun())
+  let agent: Agent | null = null
+  let host: SurfaceHost | null = null
+  /** The first that was told of each call of this turn. */
+  const calls = new Map<string, ToolCall>()
+  /** Waits for a sign that the prompt is read. */
+  let onSeen: (() => void) | null = null
+
+  const status = (): SurfaceStatus => ({
+    surface: kind,
+    session_id: state.session_id,
+    delivery: 'push',
+    turn: state.turn,
+    turn_seq: state.turn_seq,
+    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
+  })
+
+  function move(next: TrackedTurn): void {
+    const before = state
+    state = next
+    if (next.seen_doorbell_id !== before.seen_doorbell_id) onSeen?.()
+    if (tellsMore(before, next)) void host?.report(status())
+  }
+
+  /** Resolves when the turn is over. */
+  async function prompt(to: Agent, text: string): Promise<'ended' | 'failed'> {
+    let stop_reason: string | null = null
+    try {
+      stop_reason = await to.prompt(text)
+    } catch (error) {
+      log.warn({ err: error, session: to.session_id }, 'the prompt failed')
+    }
+    // Of an agent that is gone the turn is over already.
+    if (agent !== to) return 'failed'
+    calls.clear()
+    if (stop_reason !== null) deps.onTurnEnded()
+    move(promptEnded(state, stop_reason))
+    return stop_reason === null ? 'failed' : 'ended'
+  }
+
+  /** A turn may last long, so no more than its beginning is waited for. */
+  function firstSign(turn: Promise<'ended' | 'failed'>): Promise<'seen' | 'late' | 'ended' | 'failed'> {
+    return new Promise((resolve) => {
+      const patience = clock.after(LIMITS.acp_receipt_ms, () => resolve('late'))
+      onSeen = () => {
+        patience.cancel()
+        resolve('seen')
+      }
+      void turn.then((how) => {
+        patience.cancel()
+        resolve(how)
+      })
+    })
+  }
+
+  return {
+    status: async () => status(),
+    session_id: () => state.session_id,
+
+    async notify_surface({ doorbell_id, text }): Promise<RingResult> {
+      const to = agent
+      if (to === null) return UNAVAILABLE
+      if (state.turn !== 'idle') return DEFERRED
+      move(promptSent(state, doorbell_id))
+      const first = await firstSign(prompt(to, text))
+      if (first === 'failed') return FAILED
+      return { accepted: true, proof: state.seen_doorbell_id === doorbell_id ? 'confirmed' : 'sent' }
+    },
+
+    async resume_surface() {
+      deps.onWanted()
+      void host?.report(status())
+    },
+
+    open(daemon) {
+      host = daemon
+    },
+
+    ready(opened) {
+      agent = opened
+      move(agentReady(state))
+    },
+
+    gone() {
+      // A run that never began has drained nothing, so the next one may have its name.
+      if (agent === null) return
+      agent = null
+      calls.clear()
+      move(agentGone(state, nextRun()))
+    },
+
+    updated(update) {
+      const call = update.sessionUpdate === 'tool_call' ? ToolCall.safeParse(update) : null
+      if (call?.success === true && calls.size < LIMITS.acp_calls_max)
+        calls.set(call.data.toolCallId, call.data)
+      move(updated(state, update.sessionUpdate))
+    },
+
+    permission(request) {
+      const { toolCall } = request
+      const { answer, decided, own } = answerTo(request, calls.get(toolCall.toolCallId) ?? null, policy)
+      log.debug({ request }, 'the agent asks leave')
+      log.info(
+        { title: toolCall.title ?? null, kind: toolCall.kind ?? null, own, decided },
+        'leave was asked',
+      )
+      return answer
+    },
+
+    close() {
+      host = null
+    },
+  }
+}
+
+function tellsMore(before: TrackedTurn, after: TrackedTurn): boolean {
+  return (
+    before.turn !== after.turn ||
+    before.turn_seq !== after.turn_seq ||
+    before.session_id !== after.session_id ||
+    before.seen_doorbell_id !== after.seen_doorbell_id
+  )
+}

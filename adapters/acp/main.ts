@@ -1,0 +1,115 @@
+/**
+ * The shim of a persona whose agent speaks the Agent Client Protocol, started and supervised by its daemon: keeps
+ * the agent without a window, and prompts it where the daemon rings.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { acpSurface } from './acp-surface.ts'
+import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
+import { keptSession } from './kept-session.ts'
+import { MCP_SERVER } from './permission.ts'
+import { attachShim } from '../shim.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import { withoutOuterSession } from '../../src/system/clients.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { connectLocally } from '../../src/system/local-socket.ts'
+import { leaveWithParent } from '../../src/system/parent.ts'
+import { printProblem } from '../../src/system/problem-output.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { shimPlace } from '../../src/system/shim-place.ts'
+import { startTalking } from '../../src/system/talking-process.ts'
+import { VERSION } from '../../src/system/version.ts'
+import { readText } from '../../src/system/watch-text.ts'
+
+function main(): void {
+  const { home, identity, settings, paths, log } = shimPlace('acp-shim')
+  if (settings?.acp === undefined) {
+    throw new TurnbellError('config_invalid', {
+      detail: `${home.config} has no personas.${identity}.acp`,
+      hint: 'Name the agent there: `acp: {argv: [PROGRAM]}`.',
+    })
+  }
+  const { argv } = settings.acp
+  const cwd = path.resolve(home.root, settings.project ?? process.cwd())
+  if (!fs.existsSync(cwd)) {
+    throw new TurnbellError('config_invalid', {
+      detail: `personas.${identity}.project is no directory: ${cwd}`,
+      hint: 'Make it, or correct the path.',
+    })
+  }
+
+  let keeper: AgentKeeper | null = null
+  const surface = acpSurface({
+    kind: settings.surface,
+    policy: settings.permissions ?? 'reject',
+    clock: systemClock,
+    ids: createIds(systemClock, systemRandom),
+    log,
+    onTurnEnded: () => keeper?.works(),
+    onWanted: () => keeper?.hurry(),
+  })
+  const session_file = path.join(paths.run_dir, 'acp-session.json')
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  keeper = keepAgent({
+    surface,
+    cwd,
+    version: VERSION,
+    clock: systemClock,
+    log,
+    start: () =>
+      startTalking({
+        argv,
+        cwd,
+        env: { ...withoutOuterSession(process.env), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+        note_file: path.join(paths.run_dir, 'acp.pid'),
+        line_bytes_max: LIMITS.acp_message_bytes_max,
+        log,
+      }),
+    mcpServer: (run) => ({
+      name: MCP_SERVER,
+      command: process.execPath,
+      args: [
+        ...[bin, 'mcp', '--persona', identity, '--home', home.root, '--session', run],
+        // Agents give their servers next to nothing of their environment.
+        ...(process.env['TURNBELL_NO_AUTOSTART'] === '1' ? ['--no-autostart'] : []),
+      ],
+    }),
+    kept: keptSession(
+      {
+        read: () => readText(session_file),
+        write: (text) => fs.writeFileSync(session_file, text, { mode: 0o600 }),
+      },
+      { argv, cwd },
+    ),
+  })
+  keeper.start()
+
+  // The agent goes with the shim: it is nobody's who could use it without.
+  const leaveIfOrphaned = leaveWithParent()
+
+  const shim = attachShim({
+    surface,
+    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
+    clock: systemClock,
+    log,
+    onDetached: leaveIfOrphaned,
+  })
+  surface.open(shim)
+
+  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(os_signal, () => {
+      surface.close()
+      shim.close()
+      void keeper.stop().then(() => process.exit(0))
+    })
+  }
+}
+
+try {
+  main()
+} catch (error) {
+  printProblem(error, false)
+  process.exit(exitCodeOf(error))
+}
