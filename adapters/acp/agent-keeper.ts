@@ -5,8 +5,9 @@
  * A new run is owed a bell at once, so an agent that dies of every bell is started ever more rarely, until a
  * turn of it has ended.
  */
-import { AgentGoneError, AgentUnfitError, connectAgent, type AgentOptions, type AgentPipe } from './agent.ts'
+import { AgentUnfitError, connectAgent, type AgentOptions } from './agent.ts'
 import type { AcpSurface } from './acp-surface.ts'
+import { AgentGoneError, type AgentPipe } from './wire.ts'
 import type { SessionId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'

@@ -39,7 +39,7 @@ export const ToolCall = z.looseObject({
   kind: z.string().nullish(),
   /** As the model calls it; only some agents say. */
   name: z.string().nullish(),
-  rawInput: z.unknown(),
+  rawInput: z.unknown().optional(),
   _meta: z.looseObject({ claudeCode: z.looseObject({ toolName: z.string().nullish() }).nullish() }).nullish(),
 })
 export type ToolCall = z.infer<typeof ToolCall>

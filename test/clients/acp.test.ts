@@ -3,11 +3,16 @@
  * model, without a network. What counts is what the model was shown: one doorbell per turn, then the drained
  * signals, each of them once.
  */
-import { beforeAll } from 'vitest'
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { describeClient } from '../suites/client.suite.ts'
-import { openOpencodeAcpWorld } from '../support/acp-world.ts'
+import { agentPid, leaveAsked, openOpencodeAcpWorld, sessionsOpened, shimPid } from '../support/acp-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
 import { opencodeProgram } from '../support/opencode-world.ts'
-import { scenesOf } from '../support/scene.ts'
+import { scenesOf, type Scene } from '../support/scene.ts'
+import { processAlive } from '../../src/system/processes.ts'
 
 const open = scenesOf(
   {
@@ -19,11 +24,99 @@ const open = scenesOf(
 
 beforeAll(() => void opencodeProgram())
 
+/** Its daemon starts the agent, which takes its time until it has a session. */
+const begun = (scene: Scene) =>
+  eventually('the agent is ready', async () => (await scene.status()).surface.turn === 'idle', 60_000)
+
 describeClient('opencode acp', {
   open: () => open(),
   begin: async (scene) => {
-    await scene.turnIs('idle')
+    await begun(scene)
     return { say: (text) => scene.send(text) }
   },
   says_by_signal: true,
+})
+
+/** A signal makes the agent run a tool that lasts; answers once it runs. */
+async function inTheMiddle(scene: Scene) {
+  const tool = scene.longTool()
+  scene.model.next(/work long/, tool.reply)
+  const sent = await scene.send('work long')
+  await scene.asked(/work long/)
+  return { tool, sent }
+}
+
+const isGone = (pid: number) => eventually(`the process ${pid} is gone`, () => !processAlive(pid))
+const handOuts = (scene: Scene) => turnsOf(scene.model).flatMap((turn) => turn.handOuts)
+
+describe('opencode acp', () => {
+  test('that asks leave is refused, except for taking its signals', async () => {
+    const scene = await open({ asks: true })
+    await begun(scene)
+    const command = `touch ${path.join(scene.project, 'asked-for')}`
+    scene.model.next(/make a file/, { tools: [scene.tools.shell(command)] })
+    await scene.settled([await scene.send('make a file')])
+    expect(fs.existsSync(path.join(scene.project, 'asked-for'))).toBe(false)
+    expect(leaveAsked(scene)).toEqual([
+      { own: true, decided: 'allowed' },
+      { own: false, decided: 'rejected' },
+    ])
+    expectOneBellPerTurn(scene.model, ['make a file'])
+  })
+
+  test('that asks leave gets it once each time, where its persona allows', async () => {
+    const scene = await open({ asks: true, permissions: 'allow' })
+    await begun(scene)
+    for (const name of ['one', 'two']) {
+      const command = `touch ${path.join(scene.project, name)}`
+      scene.model.next(new RegExp(`make ${name}`), { tools: [scene.tools.shell(command)] })
+      await scene.settled([await scene.send(`make ${name}`)])
+      expect(fs.existsSync(path.join(scene.project, name))).toBe(true)
+    }
+    expect(leaveAsked(scene).filter(({ own }) => !own)).toHaveLength(2)
+  })
+
+  test('that is killed while idle goes on with its session', async () => {
+    const scene = await open()
+    await begun(scene)
+    await scene.settled([await scene.send('before')])
+    process.kill(agentPid(scene), 'SIGKILL')
+    await eventually('the daemon noticed', async () => (await scene.status()).surface.turn === 'unknown')
+    await scene.settled([await scene.send('after')])
+    expectOneBellPerTurn(scene.model, ['before', 'after'])
+    const sessions = sessionsOpened(scene)
+    expect(sessions).toHaveLength(2)
+    expect(new Set(sessions).size).toBe(1)
+  })
+
+  test('that is killed in its turn gets what it had drained again', async () => {
+    const scene = await open()
+    await begun(scene)
+    const { sent } = await inTheMiddle(scene)
+    const pid = agentPid(scene)
+    process.kill(pid, 'SIGKILL')
+    await scene.settled([sent])
+    expect(handOuts(scene)).toEqual(['work long#0', 'work long#1'])
+    expectOneBellPerTurn(scene.model, ['work long', 'work long'])
+    expect(agentPid(scene)).not.toBe(pid)
+  })
+
+  test('leaves nothing behind when its shim is killed, and comes back', async () => {
+    const scene = await open()
+    await begun(scene)
+    const { sent } = await inTheMiddle(scene)
+    const pid = agentPid(scene)
+    process.kill(shimPid(scene), 'SIGKILL')
+    await isGone(pid)
+    await scene.settled([sent])
+    expect(handOuts(scene)).toEqual(['work long#0', 'work long#1'])
+  })
+
+  test('ends with its daemon', async () => {
+    const scene = await open()
+    await begun(scene)
+    const pid = agentPid(scene)
+    await scene.daemon.kill('SIGTERM')
+    await isGone(pid)
+  })
 })

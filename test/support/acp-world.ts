@@ -24,3 +24,29 @@ export function agentPid(world: ClientWorld): number {
   const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'acp.pid')
   return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
 }
+
+export function shimPid(world: ClientWorld): number {
+  const started = world
+    .log<{ shim_pid?: number }>(`${PERSONA}.log`)
+    .filter(({ shim_pid }) => shim_pid !== undefined)
+  return started.at(-1)?.shim_pid as number
+}
+
+/** Lines of the shim's log that say this. */
+function said<T>(world: ClientWorld, what: string): T[] {
+  const lines = world.log<{ line?: string }>(`${PERSONA}.log`).map(({ line }) => line ?? '')
+  return lines.filter((line) => line.includes(what)).map((line) => JSON.parse(line) as T)
+}
+
+/** What the agent asked leave for, and what it was answered. */
+export function leaveAsked(world: ClientWorld): { own: boolean; decided: string }[] {
+  return said<{ own: boolean; decided: string }>(world, '"leave was asked"').map(({ own, decided }) => ({
+    own,
+    decided,
+  }))
+}
+
+/** The agent's own names for the sessions that its runs opened. */
+export function sessionsOpened(world: ClientWorld): string[] {
+  return said<{ session: string }>(world, '"the agent has opened its session"').map(({ session }) => session)
+}
