@@ -50,6 +50,8 @@ export interface AcpSurfaceDeps {
   log: Log
   /** A prompt was answered, so the agent works. */
   onTurnEnded: () => void
+  /** A prompt was refused, or cut off, by an agent that is still there. */
+  onTurnBroke: () => void
   /** Somebody wants the agent back. */
   onWanted: () => void
 }
@@ -81,24 +83,25 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
     if (tellsMore(before, next)) void host?.report(status())
   }
 
-  /** Resolves when the turn is over. */
-  async function prompt(to: Agent, text: string): Promise<'ended' | 'failed'> {
-    let stop_reason: string | null = null
+  /** Resolves when the turn is over. One that broke leaves it open what the agent has read, so its run ends. */
+  async function prompt(to: Agent, text: string): Promise<'ended' | 'broke'> {
     try {
-      stop_reason = await to.prompt(text)
+      const stop_reason = await to.prompt(text)
+      // Of an agent that is gone the turn is over already.
+      if (agent !== to) return 'broke'
+      calls.clear()
+      deps.onTurnEnded()
+      move(promptEnded(state, stop_reason))
+      return 'ended'
     } catch (error) {
-      log.warn({ err: error, session: to.session_id }, 'the prompt failed')
+      log.warn({ err: error, session: to.session_id }, 'a turn broke off')
+      if (agent === to) deps.onTurnBroke()
+      return 'broke'
     }
-    // Of an agent that is gone the turn is over already.
-    if (agent !== to) return 'failed'
-    calls.clear()
-    if (stop_reason !== null) deps.onTurnEnded()
-    move(promptEnded(state, stop_reason))
-    return stop_reason === null ? 'failed' : 'ended'
   }
 
   /** A turn may last long, so no more than its beginning is waited for. */
-  function firstSign(turn: Promise<'ended' | 'failed'>): Promise<'seen' | 'late' | 'ended' | 'failed'> {
+  function firstSign(turn: Promise<'ended' | 'broke'>): Promise<'seen' | 'late' | 'ended' | 'broke'> {
     return new Promise((resolve) => {
       const patience = clock.after(LIMITS.acp_receipt_ms, () => resolve('late'))
       onSeen = () => {
@@ -122,7 +125,7 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
       if (state.turn !== 'idle') return DEFERRED
       move(promptSent(state, doorbell_id))
       const first = await firstSign(prompt(to, text))
-      if (first === 'failed') return FAILED
+      if (first === 'broke') return FAILED
       return { accepted: true, proof: state.seen_doorbell_id === doorbell_id ? 'confirmed' : 'sent' }
     },
 

@@ -2,8 +2,8 @@
  * Keeps one agent running for a persona: starts it, opens its session, starts it again when it ends. It goes on
  * with the session of the run before where the agent can.
  *
- * A new run is owed a bell at once, so an agent that dies of every bell is started ever more rarely, until a
- * turn of it has ended.
+ * A new run is owed a bell at once, so an agent that breaks off every turn, or dies of it, is started ever more
+ * rarely, until a turn of it has ended.
  */
 import { AgentUnfitError, connectAgent, type AgentOptions } from './agent.ts'
 import type { AcpSurface } from './acp-surface.ts'
@@ -43,6 +43,8 @@ export interface AgentKeeper {
   hurry(): void
   /** A turn ended: what ends the agent from now on is a new trouble. */
   works(): void
+  /** A turn broke off: the agent is started anew, after a pause. */
+  restart(): void
   /** Ends the agent; resolves when it is gone. */
   stop(): Promise<void>
 }
@@ -115,6 +117,7 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
       relaunch()
     },
     works: () => void (failures = 0),
+    restart: () => running?.kill(),
     async stop() {
       stopping = true
       pause?.cancel()

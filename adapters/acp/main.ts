@@ -48,6 +48,7 @@ function main(): void {
     ids: createIds(systemClock, systemRandom),
     log,
     onTurnEnded: () => keeper?.works(),
+    onTurnBroke: () => keeper?.restart(),
     onWanted: () => keeper?.hurry(),
   })
   const session_file = path.join(paths.run_dir, 'acp-session.json')

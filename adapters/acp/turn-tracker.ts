@@ -2,8 +2,8 @@
  * Where the turn of an agent stands that is only ever prompted by us. Pure: every function gives the next state.
  *
  * A turn is one prompt, from the moment it is sent until its answer; the agent's session has no other client.
- * What the hub knows as the session is one run of the agent, under a name of ours: a run that breaks off ends
- * it, and what was drained in it and not settled by the end of a turn goes back to the queue.
+ * What the hub knows as the session is one run of the agent, under a name of ours: a turn that breaks off ends
+ * it, and what was drained in that turn goes back to the queue.
  */
 import type { DoorbellId, SessionId } from '../../src/contracts/ids.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
@@ -45,10 +45,8 @@ export function updated(state: TrackedTurn, kind: string): TrackedTurn {
   return SIGNS_OF_WORK.includes(kind) ? seen(state) : state
 }
 
-/** `stop_reason` is null for a prompt that failed. */
-export function promptEnded(state: TrackedTurn, stop_reason: string | null): TrackedTurn {
-  const read = stop_reason !== null && !UNREAD.includes(stop_reason)
-  return { ...(read ? seen(state) : state), turn: 'idle', bell: null }
+export function promptEnded(state: TrackedTurn, stop_reason: string): TrackedTurn {
+  return { ...(UNREAD.includes(stop_reason) ? state : seen(state)), turn: 'idle', bell: null }
 }
 
 function seen(state: TrackedTurn): TrackedTurn {

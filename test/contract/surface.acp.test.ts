@@ -1,5 +1,5 @@
 /** The adapter of the Agent Client Protocol: its agent is played, prompt by prompt. */
-import { acpSurface } from '../../adapters/acp/acp-surface.ts'
+import { acpSurface, type AcpSurface } from '../../adapters/acp/acp-surface.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { createIds } from '../../src/system/random.ts'
 import { doorbell } from '../support/doorbells.ts'
@@ -9,18 +9,19 @@ import { describeSurface } from '../suites/surface.suite.ts'
 
 describeSurface('acp', { takes: false, receipts: true }, async (host) => {
   const clock = fakeClock()
-  const surface = acpSurface({
+  const surface: AcpSurface = acpSurface({
     kind: 'opencode',
     policy: 'reject',
     clock,
     ids: createIds(clock, seededRandom()),
     log: silentLog,
     onTurnEnded() {},
+    onTurnBroke: () => place.restarts(),
     onWanted() {},
   })
   const place = fakeAcpAgent(clock, surface)
   surface.open(host)
-  surface.ready(place.agent)
+  surface.ready(place.agent())
   await atRest()
   return {
     surface,
@@ -33,10 +34,12 @@ describeSurface('acp', { takes: false, receipts: true }, async (host) => {
     // Nobody else can prompt it, so a turn that no bell of the suite's caused is that of another bell.
     async beginTurn() {
       if (place.prompted()) return
-      const shown = [...place.shown]
-      void surface.notify_surface(doorbell())
+      place.quiet = true
+      place.comesToRest()
       await atRest()
-      place.shown.splice(0, Infinity, ...shown)
+      // The daemon may have been faster.
+      if (!place.prompted()) void surface.notify_surface(doorbell())
+      await atRest()
     },
     async endTurn() {
       place.ends()

@@ -3,47 +3,88 @@ import type { Agent } from '../../adapters/acp/agent.ts'
 import { AgentError, AgentGoneError } from '../../adapters/acp/wire.ts'
 import type { AcpSurface } from '../../adapters/acp/acp-surface.ts'
 import type { PlaceMode } from '../suites/surface.suite.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-export function fakeAcpAgent(clock: FakeClock, surface: AcpSurface) {
+export interface FakeAcpAgent {
+  mode: PlaceMode
+  /** Texts that came through. */
+  shown: string[]
+  /** It takes every prompt, shows no sign of work, and has read nothing. */
+  quiet: boolean
+  /** Most prompts that ever ran at once. */
+  at_once: number
+  agent(): Agent
+  tells(kind: string, more?: object): void
+  works(): void
+  prompted(): boolean
+  ends(stop_reason?: string): void
+  dies(): void
+  /** What its keeper does after a turn that broke off. */
+  restarts(): void
+  /** Whatever would come by itself in a while comes now. */
+  comesToRest(): void
+}
+
+export function fakeAcpAgent(clock: FakeClock, surface: AcpSurface): FakeAcpAgent {
   let answer: ((stop_reason: string) => void) | null = null
   let breakOff: ((error: Error) => void) | null = null
-  const world = {
-    mode: 'takes' as PlaceMode,
-    /** Texts that came through. */
-    shown: [] as string[],
-    /** Most prompts that ever ran at once. */
+  /** What happens by itself in a while: a prompt is given up, or the agent is back. */
+  let coming: (() => void) | null = null
+  function soon(delay_ms: number, happen: () => void): void {
+    const once = () => {
+      if (coming === once) coming = null
+      timer.cancel()
+      happen()
+    }
+    const timer = clock.after(delay_ms, once)
+    coming = once
+  }
+  const world: FakeAcpAgent = {
+    mode: 'takes',
+    shown: [],
+    quiet: false,
     at_once: 0,
+    agent: () => agent,
 
-    agent: {
-      session_id: 'ses_1',
-      prompt(text: string): Promise<string> {
-        if (world.mode === 'breaks') return Promise.reject(new AgentError(-32_603, 'the model is away'))
-        world.at_once = Math.max(world.at_once, answer === null ? 1 : 2)
-        const answered = new Promise<string>((resolve, reject) => {
-          answer = resolve
-          breakOff = reject
-        })
-        if (world.mode === 'swallows') return answered
-        world.shown.push(text)
-        if (world.mode === 'delays') clock.after(1_500, () => world.works())
-        else world.works()
-        if (world.mode === 'duplicates') world.works()
-        return answered
-      },
-    } satisfies Agent,
-
-    tells: (kind: string, more: object = {}) => surface.updated({ sessionUpdate: kind, ...more }),
+    tells: (kind, more = {}) => surface.updated({ sessionUpdate: kind, ...more }),
     works: () => world.tells('agent_message_chunk'),
     prompted: () => answer !== null,
-    ends(stop_reason = 'end_turn') {
-      answer?.(world.mode === 'swallows' ? 'cancelled' : stop_reason)
+    ends(stop_reason = world.quiet ? 'cancelled' : 'end_turn') {
+      answer?.(stop_reason)
       answer = null
+      world.quiet = false
     },
+    restarts() {
+      world.dies()
+      soon(LIMITS.shim_restart_min_ms, () => surface.ready(agent))
+    },
+    comesToRest: () => coming?.(),
     dies() {
       breakOff?.(new AgentGoneError('the agent went away'))
       answer = null
       surface.gone()
+    },
+  }
+  const agent: Agent = {
+    session_id: 'ses_1',
+    prompt(text: string): Promise<string> {
+      if (!world.quiet && world.mode === 'breaks')
+        return Promise.reject(new AgentError(-32_603, 'the model is away'))
+      // Of a prompt that runs nobody can tell that it never will be answered.
+      if (!world.quiet && world.mode === 'swallows')
+        return new Promise((resolve) => soon(500, () => resolve('cancelled')))
+      world.at_once = Math.max(world.at_once, answer === null ? 1 : 2)
+      const answered = new Promise<string>((resolve, reject) => {
+        answer = resolve
+        breakOff = reject
+      })
+      if (world.quiet) return answered
+      world.shown.push(text)
+      if (world.mode === 'delays') clock.after(1_500, () => world.works())
+      else world.works()
+      if (world.mode === 'duplicates') world.works()
+      return answered
     },
   }
   return world

@@ -22,10 +22,6 @@ describe('a turn', () => {
     expect(promptEnded(running, 'end_turn')).toMatchObject({ turn: 'idle', turn_seq: 1_001 })
   })
 
-  test('ends with a prompt that failed', () => {
-    expect(promptEnded(promptSent(ready, 'bell-1'), null)).toMatchObject({ turn: 'idle', bell: null })
-  })
-
   test('breaks off with its agent, and the run it belonged to is over', () => {
     const gone = agentGone(promptSent(ready, 'bell-1'), 'acp-2')
     expect(gone).toMatchObject({ turn: 'unknown', turn_seq: 1_001, session_id: 'acp-2', bell: null })
@@ -46,7 +42,7 @@ describe('a receipt', () => {
     expect(promptEnded(promptSent(ready, 'bell-1'), 'end_turn').seen_doorbell_id).toBe('bell-1')
   })
 
-  test.each(['cancelled', 'refusal', null])('is not a turn that ended as %s', (reason) => {
+  test.each(['cancelled', 'refusal'])('is not a turn that ended as %s', (reason) => {
     expect(promptEnded(promptSent(ready, 'bell-1'), reason).seen_doorbell_id).toBeNull()
   })
 
