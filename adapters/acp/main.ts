@@ -32,11 +32,11 @@ function main(): void {
     })
   }
   const { argv } = settings.acp
-  const cwd = path.resolve(home.root, settings.project ?? process.cwd())
-  if (!fs.existsSync(cwd)) {
+  const cwd = settings.project === undefined ? null : path.resolve(home.root, settings.project)
+  if (cwd === null || !fs.existsSync(cwd)) {
     throw new TurnbellError('config_invalid', {
-      detail: `personas.${identity}.project is no directory: ${cwd}`,
-      hint: 'Make it, or correct the path.',
+      detail: `personas.${identity}.project, where its agent works, ${cwd === null ? 'is missing' : `is not there: ${cwd}`}`,
+      hint: `Say where: \`turnbell persona add ${identity} --surface ${settings.surface} --project DIR\`.`,
     })
   }
 

@@ -195,12 +195,14 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     },
     notify: (persona = PERSONA) => told('notify', persona),
     turnIs: async (turn, persona = PERSONA) => {
-      await eventually(`the session of ${persona} is ${turn}`, async () => {
+      const reached = async () => {
         const { surface } = await world.status(persona)
         return surface.attached && surface.turn === turn
           ? true
           : Promise.reject(new Error(JSON.stringify(surface)))
-      })
+      }
+      // A client that its daemon starts may take its time.
+      await eventually(`the session of ${persona} is ${turn}`, reached, 60_000)
     },
     async settled(signal_ids) {
       for (const signal_id of signal_ids) {

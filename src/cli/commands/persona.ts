@@ -28,11 +28,26 @@ export function registerPersona(program: Command, cli: Cli): void {
       collect,
     )
     .option('--status-file <file>', 'surface command: a file that holds idle or busy')
+    .option(
+      '--acp <words>',
+      'the daemon keeps this agent, which speaks the Agent Client Protocol: its program with arguments',
+      collect,
+    )
+    .addOption(
+      new Option(
+        '--permissions <answer>',
+        'what an agent without a window is answered when it asks leave',
+      ).choices(['reject', 'allow']),
+    )
     .addHelpText(
       'after',
       examples([
         ['turnbell persona add ada --surface claude-code --project ~/code/shop', 'a Claude Code session'],
         [`turnbell persona add nightly --surface command --command 'nightly-agent --once'`, 'any program'],
+        [
+          `turnbell persona add eve --surface opencode --acp 'opencode acp' --project ~/code/shop`,
+          'an agent without a window',
+        ],
       ]),
     )
   add.action((name: string, options: AddOptions) => addPersona(invocationOf(cli, add), name, options))

@@ -64,7 +64,13 @@ export function registerRun(program: Command, cli: Cli): void {
 }
 
 function startedSurface(invocation: Invocation, persona: string): StartedClient {
-  const surface = invocation.config().personas[persona]?.surface ?? USUAL
+  const { surface = USUAL, acp } = invocation.config().personas[persona] ?? {}
+  if (acp !== undefined) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `The agent of ${persona} has no window: its daemon keeps it, by the Agent Client Protocol.`,
+      hint: `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${persona}\`.`,
+    })
+  }
   if (isStartedClient(surface)) return surface
   throw new TurnbellError('usage_invalid', {
     detail: `${persona} is reached at ${surface}, which \`turnbell run\` does not start.`,

@@ -5,7 +5,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { PersonaSettings } from '../../contracts/config.ts'
+import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { RESERVED_IDENTITIES, type SurfaceKind } from '../../contracts/ids.ts'
 import { Persona } from '../../contracts/registry.ts'
@@ -13,8 +13,9 @@ import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-f
 import { prepareHome } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { commandWords } from './command-words.ts'
+import { acpSettings, type KeptAgentOptions } from './kept-agent.ts'
 
-export interface AddOptions {
+export interface AddOptions extends KeptAgentOptions {
   surface: SurfaceKind
   project?: string
   command?: string[]
@@ -26,6 +27,8 @@ interface Settings {
   surface: SurfaceKind
   project?: string
   command?: { argv: string[]; status_file?: string }
+  acp?: AcpSettings
+  permissions?: NonNullable<PersonaSettings['permissions']>
 }
 
 export async function addPersona(
@@ -63,17 +66,23 @@ export async function addPersona(
 function withPersona(
   text: string,
   identity: string,
-  { command, ...settings }: Settings,
+  { command, acp, ...settings }: Settings,
   before: PersonaSettings | undefined,
 ): string {
   const at = (...keys: string[]): [string, ...string[]] => ['personas', identity, ...keys]
-  if (before === undefined) return setInYaml(text, at(), { ...settings, ...(command && { command }) })
-  const outdated = before.surface !== settings.surface && before.command !== undefined
-  let changed = outdated ? deleteInYaml(text, at('command')) : text
+  if (before === undefined) {
+    return setInYaml(text, at(), { ...settings, ...(command && { command }), ...(acp && { acp }) })
+  }
+  const moved = before.surface !== settings.surface
+  let changed = text
+  if (before.command !== undefined && (moved || acp !== undefined))
+    changed = deleteInYaml(changed, at('command'))
+  if (before.acp !== undefined && (moved || command !== undefined)) changed = deleteInYaml(changed, at('acp'))
   for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
   for (const [key, value] of Object.entries(command ?? {})) {
     changed = setInYaml(changed, at('command', key), value)
   }
+  if (acp !== undefined) changed = setInYaml(changed, at('acp', 'argv'), acp.argv)
   return changed
 }
 
@@ -92,12 +101,18 @@ async function register(
   }
 }
 
-function settingsOf({ cli }: Invocation, identity: string, options: AddOptions): Settings {
+function settingsOf(invocation: Invocation, identity: string, options: AddOptions): Settings {
+  const { cli } = invocation
   if ((RESERVED_IDENTITIES as readonly string[]).includes(identity)) {
     throw usage(`The name ${identity} is reserved.`, 'Choose another name.')
   }
   const command = commandSettings(cli.cwd, options)
-  const project = options.project === undefined ? undefined : path.resolve(cli.cwd, options.project)
+  const acp = acpSettings(options)
+  const { permissions } = options
+  // An agent that is started must work somewhere.
+  const settled = acp === undefined || invocation.config().personas[identity]?.project !== undefined
+  const said = options.project ?? (settled ? undefined : '.')
+  const project = said === undefined ? undefined : path.resolve(cli.cwd, said)
   if (project !== undefined && !isDirectory(project)) {
     throw usage(`--project is no directory: ${project}`, 'Make it first, or correct the path.')
   }
@@ -105,6 +120,8 @@ function settingsOf({ cli }: Invocation, identity: string, options: AddOptions):
     surface: options.surface,
     ...(project === undefined ? {} : { project }),
     ...(command === undefined ? {} : { command }),
+    ...(acp === undefined ? {} : { acp }),
+    ...(permissions === undefined ? {} : { permissions }),
   }
 }
 

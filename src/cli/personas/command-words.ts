@@ -1,4 +1,4 @@
-/** What `--command` says: one line to be split, or one word each time it is given. */
+/** What `--command` and its like say: one line to be split, or one word each time it is given. */
 import { TurnbellError } from '../../contracts/errors.ts'
 
 /** Collects a repeatable option. */
@@ -9,20 +9,20 @@ export const collect = (word: string, before: string[] = []): string[] => [...be
  * backslash keeps the next character. Given several times, every word stands as it is. No shell ever
  * sees it: `$`, `|`, `>` and `*` mean nothing.
  */
-export function commandWords(given: readonly string[]): string[] {
+export function commandWords(given: readonly string[], flag = '--command'): string[] {
   const [line] = given
-  const words = given.length === 1 && line !== undefined ? splitWords(line) : [...given]
+  const words = given.length === 1 && line !== undefined ? splitWords(line, flag) : [...given]
   if (words.length === 0 || words[0] === '') {
     throw new TurnbellError('usage_invalid', {
-      detail: '--command names no program.',
-      hint: "As in --command 'nightly-agent --once'.",
+      detail: `${flag} names no program.`,
+      hint: `As in ${flag} 'nightly-agent --once'.`,
     })
   }
   return words
 }
 
 /** Word splitting as in POSIX sh, section 2.2 (quoting), without expansions. */
-export function splitWords(line: string): string[] {
+export function splitWords(line: string, flag = '--command'): string[] {
   const words: string[] = []
   let word: string | null = null
   let quote: '"' | "'" | null = null
@@ -45,8 +45,8 @@ export function splitWords(line: string): string[] {
   }
   if (quote !== null) {
     throw new TurnbellError('usage_invalid', {
-      detail: `--command has an opening ${quote} without a closing one.`,
-      hint: 'Close the quote, or give --command once for each word.',
+      detail: `${flag} has an opening ${quote} without a closing one.`,
+      hint: `Close the quote, or give ${flag} once for each word.`,
     })
   }
   if (word !== null) words.push(word)

@@ -94,6 +94,41 @@ describe('persona add', () => {
     })
   })
 
+  test('takes an agent that the daemon keeps, which works here unless told otherwise', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (...more: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'opencode', ...more)
+    expect(await add('--acp', 'opencode acp', '--permissions', 'allow')).toBe(0)
+    const eve = {
+      surface: 'opencode',
+      project: home,
+      acp: { argv: ['opencode', 'acp'] },
+      permissions: 'allow',
+    }
+    expect(settingsIn(home)).toEqual({ eve })
+    expect(await add()).toBe(0)
+    expect(settingsIn(home)).toEqual({ eve })
+    expect(await add('--acp', '/my tools/opencode', '--acp', 'acp', '--permissions', 'reject')).toBe(0)
+    expect(settingsIn(home)).toEqual({
+      eve: { ...eve, acp: { argv: ['/my tools/opencode', 'acp'] }, permissions: 'reject' },
+    })
+  })
+
+  test('makes a command of what was an agent, and an agent of what was a command', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (...more: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'command', ...more)
+    await add('--command', 'nightly')
+    expect(await add('--acp', 'gemini --acp')).toBe(0)
+    expect(settingsIn(home)).toEqual({
+      eve: { surface: 'command', project: home, acp: { argv: ['gemini', '--acp'] } },
+    })
+    expect(await add('--command', 'nightly')).toBe(0)
+    expect(settingsIn(home)).toEqual({
+      eve: { surface: 'command', project: home, command: { argv: ['nightly'] } },
+    })
+  })
+
   test('again keeps what it was not told to change', async () => {
     const home = temporaryDirectory()
     const written = `personas:
@@ -117,6 +152,22 @@ describe('persona add', () => {
     ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
     ["the hub's own name", ['hub', '--surface', 'mcp'], /reserved/],
     ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
+    [
+      'an agent of the protocol for a surface without one',
+      ['ada', '--surface', 'tmux', '--acp', 'x'],
+      /does not belong/,
+    ],
+    [
+      'an agent and a command',
+      ['ada', '--surface', 'command', '--acp', 'x', '--command', 'y'],
+      /nothing for --command/,
+    ],
+    ['an empty agent', ['ada', '--surface', 'codex', '--acp', ' '], /--acp names no program/],
+    [
+      'an unknown answer',
+      ['ada', '--surface', 'codex', '--acp', 'x', '--permissions', 'ask'],
+      /reject, allow/,
+    ],
     ['a command for another surface', ['ada', '--surface', 'mcp', '--command', 'x'], /belong to the surface/],
     ['a status file alone', ['ada', '--surface', 'command', '--status-file', 'x'], /no --command/],
     ['an empty command', ['ada', '--surface', 'command', '--command', ' '], /names no program/],

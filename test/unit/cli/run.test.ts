@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { claudeArguments, codexArguments } from '../../../src/cli/commands/run.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testCli } from '../../support/test-cli.ts'
 
 test('Codex joins the app-server of the persona, in the directory of the person', () => {
   expect(codexArguments('/run/codex.sock', '/work', ['resume', 't-1'])).toEqual([
@@ -25,4 +27,13 @@ test('Claude Code gets the plugin, a session and a name, unless the arguments ch
   ])
   expect(claudeArguments('/plugin', 'ada', ['--continue'])).not.toContain('--session-id')
   expect(claudeArguments('/plugin', 'ada', ['-n', 'other'])).not.toContain('--name')
+})
+
+test('an agent that its daemon keeps is nothing to run', async () => {
+  const home = temporaryDirectory()
+  const turnbell = testCli({ home })
+  await turnbell.run('persona', 'add', 'eve', '--surface', 'codex', '--acp', 'codex-acp')
+  expect(await turnbell.run('run', '--persona', 'eve')).toBe(64)
+  expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
+  expect(turnbell.stderr()).toMatch(/turnbell daemon --persona eve/)
 })
