@@ -63,6 +63,11 @@ await Promise.all([
   build({ ...shared, entryPoints: programs, outdir: aside }),
   // For surfaces that others write; their tests bring vitest along.
   build({ ...shared, entryPoints: kit, outdir: aside, external: ['vitest'] }),
+  build({
+    ...shared,
+    entryPoints: { headless: 'adapters/claude-code/headless/main.ts' },
+    outdir: `${aside}/adapters/claude-code`,
+  }),
   ...Object.entries(shims).map(([kind, entry]) =>
     build({ ...shared, entryPoints: { shim: entry }, outdir: `${aside}/adapters/${kind}` }),
   ),

@@ -1,12 +1,13 @@
 /**
- * One Claude Code session as a surface: reports its turns, rings its inbox while it is idle, and hands
- * over a bell with the answer to a Stop. Whether a bell is due is the daemon's decision.
+ * One Claude Code session as a surface: reports its turns, rings it while it is idle, and hands over a
+ * bell with the answer to a Stop. Whether a bell is due is the daemon's decision.
  */
 import {
   bellContinued,
   bellPosted,
   foundBusy,
   hookFired,
+  isUnanswered,
   registryForbids,
   registryRead,
   settled,
@@ -18,19 +19,16 @@ import {
 import type { RegistryRecord, TurnEvent } from './turn-events.ts'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { DoorbellId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-
-/** The client's own way in for messages from its children. Promises only that the bytes were taken. */
-export interface Inbox {
-  post(text: string): Promise<'sent' | 'unavailable' | 'failed'>
-}
+import type { Ways } from './ways.ts'
 
 export interface ClaudeSurfaceDeps {
   session_id: string | null
-  inbox: Inbox
+  ways: Ways
   clock: Clock
   log: Log
   /**
@@ -57,10 +55,12 @@ export interface ClaudeSurface extends Surface {
 }
 
 export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
-  const { clock, inbox, log } = deps
+  const { clock, ways, log } = deps
   let state = startTracking(deps.session_id, clock.now())
   let host: SurfaceHost | null = null
   let timer: Timer | null = null
+  /** The last bell that went by one of the ways, and in which turn's wake. */
+  let posted_last: { doorbell_id: DoorbellId; turn_seq: number } | null = null
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
 
@@ -125,9 +125,11 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
         move(foundBusy(state, clock.now()))
         return deferred
       }
+      if (posted_last !== null && isUnanswered(state, posted_last)) ways.lost()
       // Noted before it leaves: its receipt may be here before the post is done.
       move(bellPosted(state, doorbell.doorbell_id))
-      const posted = await inbox.post(doorbell.text)
+      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq }
+      const posted = await ways.post(doorbell.text)
       return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
     },
 

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import net from 'node:net'
-import type { Inbox } from './claude-surface.ts'
+import type { Posted, Way } from './ways.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -22,8 +22,9 @@ export interface InboxOptions {
   log: Log
 }
 
-export function sessionInbox({ socket, token, clock, log }: InboxOptions): Inbox {
+export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
   return {
+    name: 'inbox',
     post(content) {
       if (socket === undefined) return Promise.resolve('unavailable')
       const lines = [
@@ -33,7 +34,7 @@ export function sessionInbox({ socket, token, clock, log }: InboxOptions): Inbox
       return new Promise((resolve) => {
         const connection = net.connect(socket)
         let connected = false
-        const done = (result: 'sent' | 'unavailable' | 'failed') => {
+        const done = (result: Posted) => {
           timeout.cancel()
           resolve(result)
         }

@@ -4,9 +4,11 @@
  */
 import os from 'node:os'
 import path from 'node:path'
+import { bellPipe, bellPipeFile, releaseLeftPipes } from './bell-pipe.ts'
 import { claudeSurface } from './claude-surface.ts'
 import { sessionInbox } from './inbox.ts'
 import { RegistryRecord } from './turn-events.ts'
+import { waysInto } from './ways.ts'
 import { createWorker } from './worker.ts'
 import { attachShim, type Shim } from '../shim.ts'
 import type { Config } from '../../src/contracts/config.ts'
@@ -19,9 +21,10 @@ import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
 import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
+import { processAlive } from '../../src/system/processes.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
-import { fileLog, stderrLog } from '../../src/system/stderr-log.ts'
+import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { watchText } from '../../src/system/watch-text.ts'
 import { createBridge } from '../../src/transports/bridge/bridge.ts'
@@ -67,16 +70,23 @@ function attend({ home, config, identity }: Place): void {
   const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
   const bound = { name: 'claude-code', identity, host_pid }
   const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
+  const paths = personaPaths(home, config.tenant_id, identity, env)
   log.info({ respawned, client_session: env['CLAUDE_CODE_SESSION_ID'] }, 'worker started')
+
+  // The person who looks after the daemon looks into its log, not into that of a session.
+  const degraded = bothLogs(log, fileLog('warn', bound, paths.log))
+  const inbox = sessionInbox({
+    socket: env['CLAUDE_CODE_MESSAGING_SOCKET'],
+    token: env['CLAUDE_CODE_MESSAGING_TOKEN'],
+    clock: systemClock,
+    log,
+  })
+  const pipe = bellPipe(bellPipeFile(home.root, host_pid))
+  releaseLeftPipes(home.root, processAlive)
 
   const surface = claudeSurface({
     session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,
-    inbox: sessionInbox({
-      socket: env['CLAUDE_CODE_MESSAGING_SOCKET'],
-      token: env['CLAUDE_CODE_MESSAGING_TOKEN'],
-      clock: systemClock,
-      log,
-    }),
+    ways: waysInto([inbox, pipe], degraded),
     clock: systemClock,
     log,
     interrupted: () => worker.interrupted(),
@@ -146,10 +156,9 @@ function attend({ home, config, identity }: Place): void {
       log.warn({ err: error }, 'the hub was not asked for what an earlier worker left'),
     )
     .then(() => {
-      const { surface_socket } = personaPaths(home, config.tenant_id, identity, env)
       shim = attachShim({
         surface,
-        dial: (handlers) => connectLocally(surface_socket, handlers),
+        dial: (handlers) => connectLocally(paths.surface_socket, handlers),
         clock: systemClock,
         log,
       })
@@ -160,6 +169,7 @@ function attend({ home, config, identity }: Place): void {
     log.info({}, 'the client is gone; worker ends')
     surface.close()
     shim?.close()
+    pipe.release()
     systemClock.after(LIMITS.bridge_close_ms, () => process.exit(0))
     void bridge.drains.settled().then(() => process.exit(0))
   }

@@ -89,6 +89,14 @@ export function bellPosted(state: TrackedTurn, doorbell_id: DoorbellId): Tracked
   return { ...state, given: [...state.given, doorbell_id].slice(-GIVEN_MAX) }
 }
 
+/** The bell was never seen, and no turn has begun since it was posted. */
+export function isUnanswered(
+  state: TrackedTurn,
+  bell: { doorbell_id: DoorbellId; turn_seq: number },
+): boolean {
+  return state.turn_seq === bell.turn_seq && state.given.includes(bell.doorbell_id)
+}
+
 /** A bell went out as the answer to a Stop: the agent goes on, in a turn of its own. */
 export function bellContinued(state: TrackedTurn, doorbell_id: DoorbellId, now_ms: number): TrackedTurn {
   return { ...busy(bellPosted(state, doorbell_id), now_ms), continued_by: doorbell_id }

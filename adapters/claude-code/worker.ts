@@ -176,7 +176,8 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     },
     drainWritten(call, drain) {
       const tool_use_id = call.meta[MODEL_MARK]
-      if (typeof tool_use_id === 'string') written.set(tool_use_id, { ...drain, used: false })
+      // A client that tells no hooks never says what it did with the answer.
+      if (typeof tool_use_id === 'string' && hooks_work) written.set(tool_use_id, { ...drain, used: false })
       else drains.confirm(drain.drain_id)
     },
     async interrupted() {

@@ -217,6 +217,10 @@ export const LIMITS = {
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
   inbox_answer_ms: 2_000,
+  /** A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is below shim_stop_grace_ms. */
+  claude_leave_ms: 1_500,
+  /** How often a keeper looks whether a session that an earlier one kept has come to its end. */
+  claude_left_check_ms: 500,
   /** How long the report of an interrupted turn waits until the hub has back what was not shown. */
   give_back_wait_ms: 1_000,
 

@@ -14,6 +14,15 @@ export function fileLog(level: Config['log']['level'], bound: object, file: stri
   return jsonLog(level, bound, (line) => fs.appendFileSync(file, line, { mode: 0o600 }))
 }
 
+/** Each line into both. */
+export function bothLogs(one: Log, other: Log): Log {
+  const to = (level: keyof Log) => (fields: object, message: string) => {
+    one[level](fields, message)
+    other[level](fields, message)
+  }
+  return { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') }
+}
+
 function jsonLog(level: Config['log']['level'], bound: object, write: (line: string) => void): Log {
   const lowest = LEVELS[level]
   const line = (number: number) => (fields: object, message: string) => {

@@ -17,7 +17,8 @@ describeSurface('claude-code', { takes: true, receipts: true }, async (host) => 
     clock,
     log: silentLog,
     interrupted: async () => {},
-    inbox: {
+    ways: {
+      lost() {},
       async post(text) {
         if (mode === 'breaks') return 'failed'
         if (mode === 'gone') return 'unavailable'

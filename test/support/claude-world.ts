@@ -50,6 +50,8 @@ export interface ClaudeOptions {
   /** Where a scene would wait long for the usual settings. */
   daemon?: ConfigInput['daemon']
   persona?: Partial<PersonaInput>
+  /** More of the client's environment. */
+  env?: Record<string, string>
   model_port?: number
 }
 
@@ -65,15 +67,18 @@ export function claudeSpec(options: ClaudeOptions = {}): ClientSpec {
     },
     seed({ user, project }) {
       seedClient(user, project)
-      return {
-        IS_SANDBOX: '1',
-        ANTHROPIC_BASE_URL: `http://127.0.0.1:${model_port}`,
-        ANTHROPIC_API_KEY: API_KEY,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        DISABLE_TELEMETRY: '1',
-        DISABLE_AUTOUPDATER: '1',
-        DISABLE_ERROR_REPORTING: '1',
-      }
+      return {}
+    },
+    // The daemon's, too: it starts the client that has no window.
+    env: {
+      IS_SANDBOX: '1',
+      ANTHROPIC_BASE_URL: `http://127.0.0.1:${model_port}`,
+      ANTHROPIC_API_KEY: API_KEY,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_AUTOUPDATER: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      ...options.env,
     },
   }
 }
@@ -100,6 +105,17 @@ export async function openClaudeWorld(options: ClaudeOptions = {}): Promise<Clau
     },
     story: () => [...workerLog().map((line) => JSON.stringify(line)), world.story()].join('\n'),
   }
+}
+
+/**
+ * An environment in which the session's worker finds its inbox elsewhere, or none: every Node process in it
+ * begins with that. A relative place is beside the client's home.
+ */
+export function inboxIs(place: string | null): Record<string, string> {
+  const name = 'process.env.CLAUDE_CODE_MESSAGING_SOCKET'
+  const code =
+    place === null ? `delete ${name}` : `${name} &&= process.env.HOME + ${JSON.stringify(`/../${place}`)}`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
 }
 
 /** What the first start would otherwise ask a person: theme, trust in the folder, the key. */

@@ -11,6 +11,8 @@ import { recordingHost } from '../../suites/surface.suite.ts'
 let clock: FakeClock
 let host: ReturnType<typeof recordingHost>
 let posted: string[]
+/** How often a way was told that it lost a bell. */
+let lost: number
 let surface: ClaudeSurface
 /** What is taken back before the end of an interrupted turn is told. */
 let takenBack: () => Promise<void>
@@ -19,13 +21,14 @@ beforeEach(async () => {
   clock = fakeClock()
   host = recordingHost()
   posted = []
+  lost = 0
   takenBack = async () => {}
   surface = claudeSurface({
     session_id: 'session-1',
     clock,
     log: silentLog,
     interrupted: () => takenBack(),
-    inbox: { post: async (text) => (posted.push(text), 'sent') },
+    ways: { post: async (text) => (posted.push(text), 'sent'), lost: () => (lost += 1) },
   })
   surface.open(host)
   surface.registryRead({ status: 'idle' })

@@ -221,6 +221,13 @@ describe('a drain', () => {
     expect(confirmed).toEqual(['drain-1'])
   })
 
+  test('of a client that tells no hooks is confirmed at once: nothing would ever say that it was read', async () => {
+    written('toolu_1')
+    expect(confirmed).toEqual(['drain-1'])
+    await worker.interrupted()
+    expect(released).toEqual([])
+  })
+
   test('the main agent needs no permission for its own queue, a subagent gets none', async () => {
     const decision = (output: unknown) =>
       (output as { hookSpecificOutput?: { permissionDecision: string } }).hookSpecificOutput

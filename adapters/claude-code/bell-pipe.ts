@@ -1,0 +1,61 @@
+/**
+ * The second way into a session: a named pipe, at whose other end stands whoever can wake the client when
+ * its inbox cannot. In a terminal that is the plugin's waiter, a hook that the client runs in the
+ * background and that wakes it by ending; for a client without a window it is the process that keeps it,
+ * which has its stdin.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Way } from './ways.ts'
+
+export interface BellPipe extends Way {
+  /** The client is gone: lets go whoever still waits for a bell. */
+  release(): void
+}
+
+/** The file by which both ends find each other. `waiter.sh` makes the same of it. */
+export function bellPipeFile(home_root: string, client_pid: number): string {
+  return path.join(home_root, 'run', `claude-${client_pid}.bell`)
+}
+
+export function bellPipe(file: string): BellPipe {
+  return {
+    name: 'pipe',
+    post: (text) => Promise.resolve(write(file, text)),
+    release() {
+      write(file, '')
+      fs.rmSync(file, { force: true })
+      fs.rmSync(`${file}.waiter`, { force: true })
+    },
+  }
+}
+
+/** Clients that were killed together with all they started leave their pipe, and a waiter at it. */
+export function releaseLeftPipes(home_root: string, processAlive: (pid: number) => boolean): void {
+  const folder = path.join(home_root, 'run')
+  const names = fs.existsSync(folder) ? fs.readdirSync(folder) : []
+  for (const name of names) {
+    const pid = Number(/^claude-(\d+)\.bell$/.exec(name)?.[1] ?? Number.NaN)
+    if (Number.isInteger(pid) && !processAlive(pid)) bellPipe(path.join(folder, name)).release()
+  }
+}
+
+/** One line. Without a reader the open is refused, so nothing is ever left in a pipe for nobody. */
+function write(file: string, text: string): 'sent' | 'unavailable' | 'failed' {
+  let handle: number
+  try {
+    // What is no pipe would take any line.
+    if (!fs.lstatSync(file).isFIFO()) return 'unavailable'
+    handle = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK)
+  } catch {
+    return 'unavailable'
+  }
+  try {
+    fs.writeSync(handle, `${text.replaceAll('\n', ' ')}\n`)
+    return 'sent'
+  } catch {
+    return 'failed'
+  } finally {
+    fs.closeSync(handle)
+  }
+}

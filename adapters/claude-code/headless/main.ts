@@ -1,0 +1,167 @@
+/**
+ * Keeps a Claude Code session without a window for a persona, started and supervised by its daemon. It
+ * ends when its client does: the daemon starts it again, ever more slowly, and it goes on with the session.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import {
+  forgetsSession,
+  keepSession,
+  SessionNote,
+  type ClientProcess,
+  type NoteStore,
+} from './kept-session.ts'
+import { bellPipeFile } from '../bell-pipe.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { exitCodeOf } from '../../../src/contracts/exit-codes.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { leaveWithParent } from '../../../src/system/parent.ts'
+import { printProblem } from '../../../src/system/problem-output.ts'
+import { processStartTime } from '../../../src/system/processes.ts'
+import { killGroup, programAlive } from '../../../src/system/program.ts'
+import { shimPlace, type ShimPlace } from '../../../src/system/shim-place.ts'
+import { readText } from '../../../src/system/watch-text.ts'
+
+async function main(): Promise<void> {
+  const place = shimPlace('claude-headless')
+  const project = projectOf(place)
+  const program = clientProgram('claude-code', { ...place, env: process.env })
+  // The client is left to end its turn by itself once nobody holds its stdin any more.
+  leaveWithParent()
+  const notes = noteFile(path.join(place.paths.run_dir, 'claude-headless.json'))
+  await formerClientIsGone(place, notes)
+
+  const { client, end } = startClient(place, { project, program, notes })
+  const session = keepSession({
+    notes,
+    newSessionId: randomUUID,
+    start: client,
+    permissions: place.settings?.permissions ?? 'reject',
+    log: place.log,
+  })
+  lendStdin(place, notes.read()?.pid ?? null, (text) => session.ring(text))
+  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) process.once(os_signal, end)
+}
+
+function projectOf({ settings, home, identity }: ShimPlace): string {
+  const project = settings?.project
+  const directory = project === undefined ? null : path.resolve(home.root, project)
+  if (directory !== null && fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) return directory
+  throw new TurnbellError('config_invalid', {
+    detail:
+      directory === null
+        ? `personas.${identity} has no \`project\`, so its session has nowhere to work`
+        : `personas.${identity}.project: ${directory} is no directory`,
+    hint: `Name the directory in ${home.config}: \`personas: {${identity}: {project: /path/to/it}}\`.`,
+  })
+}
+
+/** Two clients in one session would each write its conversation. */
+async function formerClientIsGone({ log }: ShimPlace, notes: NoteStore): Promise<void> {
+  const former = notes.read()
+  if (former?.pid == null) return
+  const { pid, started } = former
+  if (programAlive(pid, started)) log.info({ client_pid: pid }, 'an earlier client still ends its turn')
+  while (programAlive(pid, started)) {
+    await new Promise<void>((resolve) => systemClock.after(LIMITS.claude_left_check_ms, resolve))
+  }
+}
+
+function startClient(
+  { home, identity, log }: ShimPlace,
+  { project, program, notes }: { project: string; program: string; notes: NoteStore },
+) {
+  let leaving = false
+  let stop = (): void => process.exit(0)
+  // This bundle lies in the plugin's folder.
+  const plugin = import.meta.dirname
+  const formats = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose']
+
+  function client(words: readonly string[]): ClientProcess {
+    const child = spawn(program, ['-p', ...formats, '--plugin-dir', plugin, '--name', identity, ...words], {
+      cwd: project,
+      env: {
+        ...withoutOuterSession(process.env),
+        TURNBELL_HOME: home.root,
+        TURNBELL_PERSONA: identity,
+        TURNBELL_NODE: process.execPath,
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // What is pressed in the daemon's terminal is not meant for the agent.
+      detached: true,
+      windowsHide: true,
+    })
+    const { pid } = child
+    child.stdin.on('error', () => {})
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      log.warn({ line: line.slice(0, 4_096) }, 'the client says')
+      const note = notes.read()
+      if (forgetsSession(line) && note !== null) notes.write({ ...note, begun: false })
+    })
+    child.once('error', (error) => ended(error.message))
+    child.once('exit', (code, os_signal) => ended(os_signal ?? `exit code ${code}`))
+    stop = () => {
+      leaving = true
+      child.stdin.end()
+      systemClock.after(LIMITS.claude_leave_ms, () => child.kill('SIGTERM'))
+      systemClock.after(2 * LIMITS.claude_leave_ms, () => pid !== undefined && killGroup(pid))
+    }
+    return {
+      pid,
+      started: pid === undefined ? null : processStartTime(pid),
+      write: (line) => void child.stdin.write(`${JSON.stringify(line)}\n`),
+      onLine: (listener) => void createInterface({ input: child.stdout }).on('line', listener),
+    }
+  }
+
+  function ended(reason: string): void {
+    log[leaving ? 'info' : 'error']({ reason }, 'the client ended')
+    process.exit(leaving ? 0 : 1)
+  }
+  return { client, end: () => stop() }
+}
+
+/** The worker in the session finds this end of the pipe where its inbox takes no bell. */
+function lendStdin({ home, log }: ShimPlace, pid: number | null, ring: (text: string) => void): void {
+  if (pid === null) return
+  const file = bellPipeFile(home.root, pid)
+  try {
+    execFileSync('mkfifo', ['-m', '600', file], { stdio: 'ignore' })
+    // Opened in both directions, so that a bell that was written and left is not the end of it.
+    const pipe = new net.Socket({ fd: fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK) })
+    pipe.on('error', (error) => log.warn({ err: error }, 'the pipe for bells broke'))
+    createInterface({ input: pipe }).on('line', (line) => {
+      if (line !== '') ring(line)
+    })
+  } catch (error) {
+    log.warn({ err: error }, 'no pipe for bells; this session is rung by its inbox alone')
+  }
+}
+
+function noteFile(file: string): NoteStore {
+  return {
+    read() {
+      try {
+        const note = SessionNote.safeParse(JSON.parse(readText(file) ?? 'null'))
+        return note.success ? note.data : null
+      } catch {
+        return null
+      }
+    },
+    write(note) {
+      fs.writeFileSync(`${file}.new`, JSON.stringify(note), { mode: 0o600 })
+      fs.renameSync(`${file}.new`, file)
+    },
+  }
+}
+
+main().catch((error: unknown) => {
+  printProblem(error, false)
+  process.exit(exitCodeOf(error))
+})

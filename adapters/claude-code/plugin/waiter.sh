@@ -1,0 +1,20 @@
+#!/bin/sh
+# Waits for one bell that the session's inbox did not take, and wakes the session with it.
+#
+# The client runs this in the background after every turn and goes on when it ends with 2, with what stands
+# on stderr. It costs one sleeping shell. It is for a session in a terminal only: a client that was given
+# one prompt waits for such a hook, and one without a window is woken by the process that keeps it.
+[ "$CLAUDE_CODE_ENTRYPOINT" = cli ] || exit 0
+[ -n "$TURNBELL_PERSONA" ] && [ -n "$CLAUDE_PID" ] || exit 0
+pipe=${TURNBELL_HOME:-$HOME/.turnbell}/run/claude-$CLAUDE_PID.bell
+[ -p "$pipe" ] || mkfifo -m 600 "$pipe" 2>/dev/null || exit 0
+# One at a time, the newest: an older one may belong to a session that was cleared since.
+trap 'exit 0' TERM
+older=$(cat "$pipe.waiter" 2>/dev/null)
+echo $$ >"$pipe.waiter"
+[ -z "$older" ] || kill "$older" 2>/dev/null
+# An empty line says that the client is gone.
+IFS= read -r bell <"$pipe"
+[ -n "$bell" ] || exit 0
+printf '%s\n' "$bell" >&2
+exit 2

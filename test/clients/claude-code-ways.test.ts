@@ -1,0 +1,175 @@
+/** The real Claude Code where its first way in leads nowhere, where nothing is asked, and where helpers work on. */
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { scenesOf } from '../support/scene.ts'
+import { processAlive } from '../../src/system/processes.ts'
+
+beforeAll(() => void claudeProgram())
+
+const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
+const open = scenesOf(
+  {
+    drain: DRAIN,
+    shell: (command) => ({ name: 'Bash', input: { command, description: 'wait for the scene' } }),
+  },
+  openClaudeWorld,
+)
+const MANUAL = ['--permission-mode', 'default', '--allowedTools', 'Bash']
+const BYPASS = ['--permission-mode', 'bypassPermissions']
+
+const said = (world: ClaudeWorld) => world.workerLog().map(({ msg }) => msg)
+const shownTo = (world: ClaudeWorld) => world.model.shown.map(({ fresh }) => fresh).join('\n')
+/** The shells that wait for a bell, of all sessions of this home. */
+function waiters(world: ClaudeWorld): number[] {
+  const folder = path.join(world.directory, 'turnbell/run')
+  return fs
+    .readdirSync(folder)
+    .filter((name) => name.endsWith('.waiter'))
+    .map((name) => Number(fs.readFileSync(path.join(folder, name), 'utf8')))
+    .filter(processAlive)
+}
+
+describe('Claude Code in a terminal, without an inbox,', () => {
+  test('is woken by its waiter, again and again', async () => {
+    const world = await open({}, { env: inboxIs(null) })
+    world.terminal(MANUAL)
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    await eventually('another waits', () => waiters(world).length === 1)
+    await world.settled(await Promise.all(['2', '3'].map((payload) => world.send(payload))))
+    expectOneBellPerTurn(world.model, ['one', '2', '3'])
+    expect(shownTo(world)).not.toContain('Another Claude session')
+  })
+
+  test('is woken in the session that /clear began, and keeps a draft', async () => {
+    const world = await open({}, { env: inboxIs(null) })
+    const terminal = world.terminal(MANUAL)
+    await world.turnIs('idle')
+    const before = (await world.status()).surface.session_id
+    await world.settled([await world.send('before')])
+    terminal.type('/clear')
+    terminal.press('Enter')
+    await eventually('the daemon knows the new session', async () => {
+      return (await world.status()).surface.session_id !== before
+    })
+    terminal.type('a thought not yet finish')
+    await terminal.shows(/❯\sa thought not yet finish/)
+    await world.settled([await world.send('after')])
+    await terminal.shows(/❯\sa thought not yet finish/)
+    expectOneBellPerTurn(world.model, ['before', 'after'])
+  })
+
+  test('leaves nothing waiting when it is killed, or left', async () => {
+    const world = await open()
+    const first = world.terminal(MANUAL)
+    await world.turnIs('idle')
+    await eventually('one waits', () => waiters(world).length === 1)
+    const { host_pid } = world.workerLog().at(-1) as unknown as { host_pid: number }
+    process.kill(host_pid, 'SIGKILL')
+    await eventually('the client is gone', () => !first.alive())
+    await eventually('nothing waits', () => waiters(world).length === 0)
+    expect(fs.readdirSync(path.join(world.directory, 'turnbell/run'))).toEqual(['local'])
+  })
+
+  test('keeps no run with one prompt from ending', async () => {
+    const world = await open()
+    const child = world.run(['-p', 'say something'], { stdio: 'ignore' })
+    const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+    expect(code).toBe(0)
+    expect(waiters(world)).toEqual([])
+  })
+})
+
+describe.each([
+  ['in a terminal', false],
+  ['headless', true],
+])('Claude Code %s', (_, headless) => {
+  const begin = async (world: ClaudeWorld, args: readonly string[]) => {
+    if (headless) world.headless(args)
+    else world.terminal(args)
+    await world.turnIs('idle')
+  }
+
+  test('in bypassPermissions is rung like any other', async () => {
+    const world = await open()
+    await begin(world, BYPASS)
+    await world.settled([await world.send('one')])
+    await world.settled(await Promise.all(['2', '3'].map((payload) => world.send(payload))))
+    expectOneBellPerTurn(world.model, ['one', '2', '3'])
+  })
+
+  test('is rung while a helper works in the background, which takes nothing', async () => {
+    const world = await open()
+    const go = path.join(world.project, 'go')
+    const input = {
+      description: 'd',
+      prompt: 'take them',
+      subagent_type: 'general-purpose',
+      run_in_background: true,
+    }
+    world.model.next(/ask a helper/, { tools: [{ name: 'Agent', input }] })
+    const wait = { command: `while [ ! -e ${go} ]; do sleep 0.1; done`, description: 'w' }
+    world.model.next(/take them/, { tools: [{ name: 'Bash', input: wait }] }, 'sub')
+    world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }] }, 'sub')
+    const session = headless ? world.headless(MANUAL) : null
+    const terminal = headless ? null : world.terminal(MANUAL)
+    await world.turnIs('idle')
+    session?.say('ask a helper')
+    terminal?.type('ask a helper')
+    terminal?.press('Enter')
+    await eventually('the helper works', () => world.model.shown.find(({ role }) => role === 'sub'), 30_000)
+    await world.turnIs('idle')
+    const sent = await world.send('for the main agent')
+    await world.settled([sent])
+    expect(fs.existsSync(go)).toBe(false)
+    fs.writeFileSync(go, '')
+    await eventually('the helper came to its end', () =>
+      /helper|completed|task-notification/.test(shownTo(world)),
+    )
+    await world.turnIs('idle')
+    const turns = turnsOf(world.model)
+    expect(turns.flatMap(({ drained }) => drained)).toEqual(['for the main agent'])
+  })
+})
+
+describe('an inbox that swallows every bell', () => {
+  const SWALLOWS = { env: inboxIs('swallows.sock') }
+  /** Takes whatever is written, and does nothing with it. */
+  async function swallowAt(world: ClaudeWorld): Promise<string[]> {
+    const taken: string[] = []
+    const server = net.createServer((connection) => {
+      connection.on('data', (chunk) => taken.push(chunk.toString()))
+    })
+    await new Promise<void>((resolve) => server.listen(path.join(world.directory, 'swallows.sock'), resolve))
+    world.onClose(() => void server.close())
+    return taken
+  }
+
+  test('loses one, and the next goes by the waiter', async () => {
+    const world = await open({ bell_receipt_ms: 1_000 }, SWALLOWS)
+    const taken = await swallowAt(world)
+    world.terminal(MANUAL)
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    await world.settled([await world.send('two')])
+    expectOneBellPerTurn(world.model, ['one', 'two'])
+    expect(taken.join('').match(/\(bell /g)).toHaveLength(1)
+    expect(said(world)).toContain('lost a bell; the next goes by the pipe')
+  })
+
+  test('loses one, and the next is said by whoever keeps the session', async () => {
+    const persona = { headless: true, project: '../project' }
+    const world = await open({ bell_receipt_ms: 1_000 }, { ...SWALLOWS, persona })
+    const taken = await swallowAt(world)
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    await world.settled([await world.send('two')])
+    expectOneBellPerTurn(world.model, ['one', 'two'])
+    expect(taken.join('').match(/\(bell /g)).toHaveLength(1)
+  })
+})
