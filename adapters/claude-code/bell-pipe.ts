@@ -23,8 +23,11 @@ export function bellPipe(file: string): BellPipe {
     name: 'pipe',
     post: (text) => Promise.resolve(write(file, text)),
     release() {
-      write(file, '')
-      fs.rmSync(file, { force: true })
+      // Out of the way first: a waiter that is not at the pipe yet then finds none.
+      const left = `${file}.left`
+      if (fs.existsSync(file)) fs.renameSync(file, left)
+      write(left, '')
+      fs.rmSync(left, { force: true })
       fs.rmSync(`${file}.waiter`, { force: true })
     },
   }

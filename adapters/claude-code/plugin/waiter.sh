@@ -9,12 +9,16 @@
 pipe=${TURNBELL_HOME:-$HOME/.turnbell}/run/claude-$CLAUDE_PID.bell
 [ -p "$pipe" ] || mkfifo -m 600 "$pipe" 2>/dev/null || exit 0
 # One at a time, the newest: an older one may belong to a session that was cleared since.
-trap 'exit 0' TERM
 older=$(cat "$pipe.waiter" 2>/dev/null)
 echo $$ >"$pipe.waiter"
-[ -z "$older" ] || kill "$older" 2>/dev/null
+case $older in
+  '' | *[!0-9]*) ;;
+  # By its name, too: the number may be another program's by now.
+  *) case $(ps -o args= -p "$older" 2>/dev/null) in *waiter.sh*) kill "$older" 2>/dev/null ;; esac ;;
+esac
 # An empty line says that the client is gone.
 IFS= read -r bell <"$pipe"
+[ "$(cat "$pipe.waiter" 2>/dev/null)" != $$ ] || rm -f "$pipe.waiter"
 [ -n "$bell" ] || exit 0
 printf '%s\n' "$bell" >&2
 exit 2

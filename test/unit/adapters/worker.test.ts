@@ -159,6 +159,8 @@ describe('the end of a turn', () => {
 })
 
 describe('a drain', () => {
+  beforeEach(() => hook('UserPromptSubmit'))
+
   const written = (tool_use_id: string, drain_id = 'drain-1') =>
     worker.drainWritten(call(DRAIN, {}, { 'claudecode/toolUseId': tool_use_id }), {
       drain_id,
@@ -222,6 +224,7 @@ describe('a drain', () => {
   })
 
   test('of a client that tells no hooks is confirmed at once: nothing would ever say that it was read', async () => {
+    start()
     written('toolu_1')
     expect(confirmed).toEqual(['drain-1'])
     await worker.interrupted()
@@ -245,6 +248,7 @@ describe('a drain', () => {
   })
 
   test('that no hook announced is let through where hooks were never seen', async () => {
+    start()
     expect(await drain('toolu_1')).toBeNull()
   })
 

@@ -1,0 +1,117 @@
+/** The pipe into a session, and the waiter that stands at its other end in a terminal. */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { bellPipe, bellPipeFile, releaseLeftPipes } from '../../../adapters/claude-code/bell-pipe.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+const WAITER = path.resolve(import.meta.dirname, '../../../adapters/claude-code/plugin/waiter.sh')
+const CLIENT_PID = 4_711
+
+let home: string
+let file: string
+const children: ChildProcess[] = []
+
+beforeEach(() => {
+  home = temporaryHome()
+  fs.mkdirSync(path.join(home, 'run'))
+  file = bellPipeFile(home, CLIENT_PID)
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+/** The waiter as the client runs it in a terminal. */
+function wait(env: Record<string, string | undefined> = {}) {
+  const child = spawn('/bin/sh', [WAITER], {
+    env: {
+      PATH: process.env['PATH'],
+      CLAUDE_CODE_ENTRYPOINT: 'cli',
+      CLAUDE_PID: String(CLIENT_PID),
+      TURNBELL_HOME: home,
+      TURNBELL_PERSONA: 'ada',
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  children.push(child)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const ended = new Promise<{ code: number | null; stderr: string }>((resolve) =>
+    child.once('close', (code) => resolve({ code, stderr })),
+  )
+  return { pid: child.pid, ended }
+}
+
+const noted = () => Number(fs.existsSync(`${file}.waiter`) && fs.readFileSync(`${file}.waiter`, 'utf8'))
+const waits = ({ pid }: { pid: number | undefined }) =>
+  eventually('it waits', () => noted() === pid && fs.lstatSync(file).isFIFO())
+const posted = (text: string) =>
+  eventually('somebody reads', async () => (await bellPipe(file).post(text)) === 'sent')
+
+describe('a pipe', () => {
+  test('that is not there, or that nobody reads, is unavailable', async () => {
+    expect(await bellPipe(file).post('ring')).toBe('unavailable')
+    execFileSync('mkfifo', [file])
+    expect(await bellPipe(file).post('ring')).toBe('unavailable')
+  })
+
+  test('that is a plain file is unavailable, and is not written', async () => {
+    fs.writeFileSync(file, '')
+    expect(await bellPipe(file).post('ring')).toBe('unavailable')
+    expect(fs.readFileSync(file, 'utf8')).toBe('')
+  })
+
+  test('carries a bell to the waiter, which wakes the client with it', async () => {
+    const waiter = wait()
+    await posted('[turnbell] one\nline (bell 0123abcd)')
+    expect(await waiter.ended).toEqual({ code: 2, stderr: '[turnbell] one line (bell 0123abcd)\n' })
+  })
+
+  test('is only for its owner', async () => {
+    await waits(wait())
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  test('of a client that is gone is taken away, and its waiter wakes nobody', async () => {
+    const waiter = wait()
+    await waits(waiter)
+    bellPipe(file).release()
+    expect(await waiter.ended).toMatchObject({ code: 0 })
+    expect(fs.readdirSync(path.join(home, 'run'))).toEqual([])
+  })
+
+  test('that a killed client left is taken away by the next one, others stay', () => {
+    const other = bellPipeFile(home, CLIENT_PID + 1)
+    execFileSync('mkfifo', [file, other])
+    releaseLeftPipes(home, (pid) => pid !== CLIENT_PID)
+    expect(fs.readdirSync(path.join(home, 'run'))).toEqual([path.basename(other)])
+  })
+
+  test('in a home that has none yet is no error', () => {
+    expect(() => releaseLeftPipes(path.join(home, 'nowhere'), () => false)).not.toThrow()
+  })
+})
+
+describe('the waiter', () => {
+  test('gives way to a newer one, which has the bell', async () => {
+    const older = wait()
+    await waits(older)
+    const newer = wait()
+    // By a signal, which wakes nobody.
+    expect(await older.ended).toEqual({ code: null, stderr: '' })
+    await posted('ring')
+    expect(await newer.ended).toEqual({ code: 2, stderr: 'ring\n' })
+  })
+
+  test.each([
+    ['without a window', { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' }],
+    ['for no persona', { TURNBELL_PERSONA: undefined }],
+    ['without a client', { CLAUDE_PID: undefined }],
+    ['in a home that is not there', { TURNBELL_HOME: '/no/such/home' }],
+  ])('%s ends at once and says nothing', async (_, env) => {
+    expect(await wait(env).ended).toEqual({ code: 0, stderr: '' })
+  })
+})

@@ -1,0 +1,129 @@
+/** A session without a window: which one it is, what it is answered, and what it remembers. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  forgetsSession,
+  keepSession,
+  type SessionNote,
+} from '../../../adapters/claude-code/headless/kept-session.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+
+let note: SessionNote | null
+let words: readonly string[]
+let written: object[]
+let say: (line: unknown) => void
+
+beforeEach(() => {
+  note = null
+  written = []
+})
+
+function keep(permissions: 'reject' | 'allow' = 'reject') {
+  return keepSession({
+    notes: { read: () => note, write: (next) => (note = next) },
+    newSessionId: () => 'new-session',
+    start(given) {
+      words = given
+      return {
+        pid: 4_711,
+        started: 'then',
+        write: (line) => written.push(line),
+        onLine: (listener) => {
+          say = (line) => listener(typeof line === 'string' ? line : JSON.stringify(line))
+        },
+      }
+    },
+    permissions,
+    log: silentLog,
+  })
+}
+
+const init = (session_id: string) => ({ type: 'system', subtype: 'init', session_id, tools: [] })
+const mayUse = (tool_name: string, input: object = {}) => ({
+  type: 'control_request',
+  request_id: 'request-1',
+  request: { subtype: 'can_use_tool', tool_name, input },
+})
+
+describe('which session it is', () => {
+  test('is a new one where there was none, noted with its process', () => {
+    keep()
+    expect(words).toEqual(['--session-id', 'new-session'])
+    expect(note).toEqual({ session_id: 'new-session', begun: false, pid: 4_711, started: 'then' })
+  })
+
+  test('is a new one where the former was never spoken to: it has nothing to go on with', () => {
+    note = { session_id: 'former', begun: false, pid: 1, started: null }
+    keep()
+    expect(words).toEqual(['--session-id', 'new-session'])
+  })
+
+  test('is the former where that has a conversation', () => {
+    note = { session_id: 'former', begun: true, pid: 1, started: null }
+    keep()
+    expect(words).toEqual(['--resume', 'former'])
+    expect(note).toMatchObject({ session_id: 'former', begun: true, pid: 4_711 })
+  })
+
+  test('follows the client: from its first turn on it can be resumed, under the id that it says', () => {
+    keep()
+    say({ type: 'system', subtype: 'hook_started', session_id: 'new-session' })
+    expect(note).toMatchObject({ begun: false })
+    say(init('new-session'))
+    expect(note).toMatchObject({ session_id: 'new-session', begun: true })
+    say(init('another'))
+    expect(note).toMatchObject({ session_id: 'another', begun: true, pid: 4_711 })
+  })
+
+  test.each([
+    ['No conversation found with session ID: 1', true],
+    ['Error: the API key is invalid', false],
+  ])('%s: forgotten %s', (text, forgotten) => {
+    expect(forgetsSession(text)).toBe(forgotten)
+  })
+})
+
+describe('what it asks', () => {
+  test('goes to nobody unless the persona may do what it asks for', () => {
+    keep('reject')
+    expect(words).not.toContain('--permission-prompt-tool')
+    keep('allow')
+    expect(words.join(' ')).toContain('--permission-prompt-tool stdio')
+  })
+
+  test('is granted as it was asked', () => {
+    keep('allow')
+    say(mayUse('Bash', { command: 'ls' }))
+    const response = { behavior: 'allow', updatedInput: { command: 'ls' } }
+    expect(written).toEqual([
+      { type: 'control_response', response: { subtype: 'success', request_id: 'request-1', response } },
+    ])
+  })
+
+  test.each(['AskUserQuestion', 'ExitPlanMode'])('a person (%s) is refused: none is there', (tool) => {
+    keep('allow')
+    say(mayUse(tool))
+    expect(written).toMatchObject([{ response: { response: { behavior: 'deny' } } }])
+  })
+
+  test('is refused as an error where it is no question of leave', () => {
+    keep('allow')
+    say({ type: 'control_request', request_id: 'request-2', request: { subtype: 'elicitation' } })
+    expect(written).toMatchObject([{ response: { subtype: 'error', request_id: 'request-2' } }])
+  })
+})
+
+test.each(['', 'no json', '[]', '{"type":7}', '{"type":"control_request"}', '{"type":"result"}'])(
+  'a line %j changes nothing and is not answered',
+  (line) => {
+    keep('allow')
+    const before = note
+    say(line)
+    expect(written).toEqual([])
+    expect(note).toEqual(before)
+  },
+)
+
+test('a bell is a prompt of the user', () => {
+  keep().ring('ring')
+  expect(written).toEqual([{ type: 'user', message: { role: 'user', content: 'ring' } }])
+})
