@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeExtras } from '../support/claude-world.ts'
+import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeOptions } from '../support/claude-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
@@ -17,9 +17,9 @@ const TOOLS = {
 const openWorld = scenesOf(TOOLS, openClaudeWorld)
 
 /** Below the home, as a configuration names it. */
-const KEPT = { surface: 'claude-code', headless: true, project: '../project' }
-const open = (persona: object = {}, extras: ClaudeExtras = {}) =>
-  openWorld({}, { persona: { ...KEPT, ...persona }, ...extras })
+const KEPT = { surface: 'claude-code', headless: true, project: '../project' } as const
+const open = ({ persona, ...options }: ClaudeOptions = {}) =>
+  openWorld({ persona: { ...KEPT, ...persona }, ...options })
 
 type Scene = Awaited<ReturnType<typeof open>>
 
@@ -30,7 +30,7 @@ function note(scene: Scene): { pid: number; session_id: string; begun: boolean }
 }
 
 describeClient('Claude Code kept by the daemon', {
-  open: () => open({ permissions: 'allow' }),
+  open: () => open({ persona: { permissions: 'allow' } }),
   async begin(scene) {
     await scene.turnIs('idle')
     return { say: (text) => scene.send(text) }
@@ -80,7 +80,7 @@ describe('Claude Code kept by the daemon', () => {
     ['reject', false],
     ['allow', true],
   ] as const)('with permissions %s may use a tool that asks: %s', async (permissions, may) => {
-    const scene = await open({ permissions })
+    const scene = await open({ persona: { permissions } })
     await scene.turnIs('idle')
     const file = path.join(scene.project, 'asked-for')
     scene.model.next(/make a file/, { tools: [TOOLS.shell(`touch ${file}`)] })
@@ -93,7 +93,7 @@ describe('Claude Code kept by the daemon', () => {
   })
 
   test('without an inbox is rung as its user would speak to it', async () => {
-    const scene = await open({}, { env: inboxIs(null) })
+    const scene = await open({ env: inboxIs(null) })
     await scene.turnIs('idle')
     await scene.settled([await scene.send('one')])
     await scene.settled([await scene.send('two')])

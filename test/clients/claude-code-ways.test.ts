@@ -36,7 +36,7 @@ function waiters(world: ClaudeWorld): number[] {
 
 describe('Claude Code in a terminal, without an inbox,', () => {
   test('is woken by its waiter, again and again', async () => {
-    const world = await open({}, { env: inboxIs(null) })
+    const world = await open({ env: inboxIs(null) })
     world.terminal(MANUAL)
     await world.turnIs('idle')
     await world.settled([await world.send('one')])
@@ -47,7 +47,7 @@ describe('Claude Code in a terminal, without an inbox,', () => {
   })
 
   test('is woken in the session that /clear began, and keeps a draft', async () => {
-    const world = await open({}, { env: inboxIs(null) })
+    const world = await open({ env: inboxIs(null) })
     const terminal = world.terminal(MANUAL)
     await world.turnIs('idle')
     const before = (await world.status()).surface.session_id
@@ -151,7 +151,7 @@ describe('an inbox that swallows every bell', () => {
   }
 
   test('loses one, and the next goes by the waiter', async () => {
-    const world = await open({ bell_receipt_ms: 1_000 }, SWALLOWS)
+    const world = await open({ daemon: { bell_receipt_ms: 1_000 }, ...SWALLOWS })
     const taken = await swallowAt(world)
     world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -164,7 +164,7 @@ describe('an inbox that swallows every bell', () => {
 
   test('loses one, and the next is said by whoever keeps the session', async () => {
     const persona = { headless: true, project: '../project' }
-    const world = await open({ bell_receipt_ms: 1_000 }, { ...SWALLOWS, persona })
+    const world = await open({ daemon: { bell_receipt_ms: 1_000 }, ...SWALLOWS, persona })
     const taken = await swallowAt(world)
     await world.turnIs('idle')
     await world.settled([await world.send('one')])
