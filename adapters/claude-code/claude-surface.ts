@@ -31,6 +31,10 @@ export interface ClaudeSurfaceDeps {
   ways: Ways
   clock: Clock
   log: Log
+  /** What a person who looks after the daemon should know. */
+  degraded: Log
+  /** A worker that replaced a killed one may have missed hooks. */
+  respawned: boolean
   /**
    * A turn was interrupted, and its end is about to be reported: the moment to take back what the agent
    * was not shown. The report waits for it.
@@ -59,6 +63,8 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   let state = startTracking(deps.session_id, clock.now())
   let host: SurfaceHost | null = null
   let timer: Timer | null = null
+  /** Hooks have come, or their absence was told of. */
+  let hooks_settled = deps.respawned
   /** The last bell that went by one of the ways, and in which turn's wake. */
   let posted_last: { doorbell_id: DoorbellId; turn_seq: number } | null = null
   /** Rings that wait for the registry to catch up with the hooks. */
@@ -92,6 +98,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     if (state.turn === 'busy' && settled(state, clock.now()).turn === 'idle') await deps.interrupted()
     // What came meanwhile may have made it a running turn again.
     move(settled(state, clock.now()))
+  }
+
+  /** A whole turn in the registry, and no hook of it: the client cannot call this worker. */
+  function missHooks(before: RegistryRecord['status'], after: RegistryRecord['status']): void {
+    if (hooks_settled || before !== 'busy' || (after !== 'idle' && after !== 'shell')) return
+    hooks_settled = true
+    deps.degraded.warn({}, 'the client tells no hooks; its turns are read from its registry alone')
   }
 
   /** After a Stop the registry says `busy` for a moment longer. Resolves once it may be rung, or not. */
@@ -142,11 +155,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     },
 
     async hookFired(event) {
+      hooks_settled = true
       if (event.event === 'UserPromptSubmit' && wasInterrupted(state)) await deps.interrupted()
       move(hookFired(state, event, clock.now()))
     },
 
     async stopped(event, aborted) {
+      hooks_settled = true
       move(hookFired(state, event, clock.now()), { report: false })
       if (host === null) return null
       if (aborted()) {
@@ -169,6 +184,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     },
 
     registryRead(record) {
+      missHooks(state.registry, record?.status ?? null)
       move(registryRead(state, record, clock.now()))
     },
 

@@ -16,6 +16,7 @@ import { TurnbellError } from '../../src/contracts/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { startInBackground } from '../../src/system/background.ts'
+import { cautionAbout } from '../../src/system/client-versions.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
@@ -89,6 +90,8 @@ function attend({ home, config, identity }: Place): void {
     ways: waysInto([inbox, pipe], degraded),
     clock: systemClock,
     log,
+    degraded,
+    respawned,
     interrupted: () => worker.interrupted(),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
@@ -141,9 +144,15 @@ function attend({ home, config, identity }: Place): void {
     if (watching) return
     watching = true
     const directory = env['CLAUDE_CONFIG_DIR'] ?? path.join(os.homedir(), '.claude')
-    watchText(path.join(directory, 'sessions', `${host_pid}.json`), (text) =>
-      surface.registryRead(recordIn(text)),
-    )
+    let version: string | undefined
+    watchText(path.join(directory, 'sessions', `${host_pid}.json`), (text) => {
+      const record = recordIn(text)
+      surface.registryRead(record)
+      if (record?.version === undefined || record.version === version) return
+      version = record.version
+      const caution = cautionAbout('claude-code', version)
+      if (caution !== null) degraded.warn({ version }, `the client is ${caution}`)
+    })
   }
   // A client that lives already says no hello to a worker that was replaced.
   if (respawned) watchRegistry()

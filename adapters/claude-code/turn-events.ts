@@ -38,6 +38,8 @@ export function hasBackgroundTasks(event: TurnEvent): boolean {
 /** The session registry's file `sessions/<pid>.json`: undocumented, the only sign of an interrupt. */
 export const RegistryRecord = z.object({
   sessionId: z.string().optional(),
+  /** Of the client. */
+  version: z.string().optional(),
   /** `shell` is a prompt with a background shell alive, `waiting` an open dialog. */
   status: z.enum(['idle', 'busy', 'waiting', 'shell']).nullable().catch(null),
 })

@@ -200,6 +200,8 @@ export const LIMITS = {
   command_timeout_ms: 30_000,
   command_output_bytes_max: 65_536,
   hook_timeout_ms: 2_000,
+  /** How long a client's status line waits for the daemon. */
+  status_line_ms: 300,
   /** Hook events kept for a hub that is away; beyond this they are dropped. */
   spool_bytes_max: 16 * 1024 * 1024,
   /** A ring is answered after this long even if the command still runs. Below shim_answer_ms. */

@@ -105,7 +105,6 @@ describe.each([
 
   test('is rung while a helper works in the background, which takes nothing', async () => {
     const world = await open()
-    const go = path.join(world.project, 'go')
     const input = {
       description: 'd',
       prompt: 'take them',
@@ -113,9 +112,9 @@ describe.each([
       run_in_background: true,
     }
     world.model.next(/ask a helper/, { tools: [{ name: 'Agent', input }] })
-    const wait = { command: `while [ ! -e ${go} ]; do sleep 0.1; done`, description: 'w' }
-    world.model.next(/take them/, { tools: [{ name: 'Bash', input: wait }] }, 'sub')
-    world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }] }, 'sub')
+    let goOn!: () => void
+    const after = new Promise<void>((resolve) => (goOn = resolve))
+    world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }], after }, 'sub')
     const session = headless ? world.headless(MANUAL) : null
     const terminal = headless ? null : world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -124,16 +123,17 @@ describe.each([
     terminal?.press('Enter')
     await eventually('the helper works', () => world.model.shown.find(({ role }) => role === 'sub'), 30_000)
     await world.turnIs('idle')
-    const sent = await world.send('for the main agent')
-    await world.settled([sent])
-    expect(fs.existsSync(go)).toBe(false)
-    fs.writeFileSync(go, '')
-    await eventually('the helper came to its end', () =>
-      /helper|completed|task-notification/.test(shownTo(world)),
+    await world.settled([await world.send('for the main agent')])
+    goOn()
+    const refused = await eventually('the helper was refused', () =>
+      world.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
     )
+    expect(refused.tool_results[0]).toMatch(/subagent/i)
+    await world.asked(/task-notification/)
     await world.turnIs('idle')
     const turns = turnsOf(world.model)
     expect(turns.flatMap(({ drained }) => drained)).toEqual(['for the main agent'])
+    expect(turns.flatMap(({ bells }) => bells)).toHaveLength(1)
   })
 })
 

@@ -16,6 +16,8 @@ describeSurface('claude-code', { takes: true, receipts: true }, async (host) => 
     session_id: 'session-1',
     clock,
     log: silentLog,
+    degraded: silentLog,
+    respawned: false,
     interrupted: async () => {},
     ways: {
       lost() {},

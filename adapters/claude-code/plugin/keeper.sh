@@ -4,7 +4,7 @@
 # The client does not restart a dead stdio server. It does speak the stateless revision of MCP, so a new
 # worker on the same pipes goes on without a handshake and the client notices nothing. A worker that ends
 # with 0 was told to, or its client is gone; anything else is brought back, ever more slowly while it
-# keeps failing.
+# keeps failing. Windows has no /bin/sh, so there the plugin does not start.
 TURNBELL_HOST_PID=$PPID
 TURNBELL_RESPAWN=0
 export TURNBELL_HOST_PID TURNBELL_RESPAWN
@@ -13,6 +13,8 @@ failures=0
 while :; do
   began=$(date +%s)
   "${TURNBELL_NODE:-node}" "$here/shim.js" && exit 0
+  # A worker that cannot even start never sees that its client is gone.
+  kill -0 "$TURNBELL_HOST_PID" 2>/dev/null || exit 0
   TURNBELL_RESPAWN=1
   if [ $(($(date +%s) - began)) -ge 10 ]; then failures=0; fi
   failures=$((failures + 1))

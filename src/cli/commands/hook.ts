@@ -12,11 +12,15 @@ import { prepareHome } from '../../system/home.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { readAll } from '../output.ts'
 import { examples } from '../render.ts'
+import { statusLine } from '../status-line.ts'
 
 interface Options {
   persona?: string
   client: string
 }
+
+/** No hook, but called by the client in the same way. */
+const STATUS_LINE = 'statusline'
 
 export function registerHook(program: Command, cli: Cli): void {
   const command = program
@@ -25,8 +29,22 @@ export function registerHook(program: Command, cli: Cli): void {
     .argument('<event>', 'such as PostToolUse')
     .option('--persona <name>', 'whose client (TURNBELL_PERSONA)')
     .option('--client <kind>', 'which client', 'claude-code')
-    .addHelpText('after', examples([['turnbell hook PostToolUse < payload.json', 'what a client does']]))
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell hook PostToolUse < payload.json', 'what a client does'],
+        [`turnbell hook ${STATUS_LINE}`, "for a client's status line: `ada: 3 waiting`, or nothing"],
+      ]),
+    )
   command.action(async (event: string, options: Options) => {
+    if (event === STATUS_LINE) {
+      const line = await statusLine(
+        invocationOf(cli, command),
+        options.persona ?? cli.env['TURNBELL_PERSONA'],
+      )
+      cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
+      return
+    }
     const done = new Promise<'late'>((resolve) => {
       cli.clock.after(LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS, () => resolve('late'))
     })

@@ -1,6 +1,7 @@
 /** The agent clients on this machine: which are there, and in which version. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { clientProgram, STARTED_CLIENTS, type StartedClient } from '../../system/clients.ts'
+import { cautionAbout } from '../../system/client-versions.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
 
@@ -28,7 +29,16 @@ async function checkClient(invocation: Invocation, client: StartedClient): Promi
   const { code, stdout, stderr } = await cli.runProgram(program, ['--version'])
   const version = /\d+\.\d+\.\d+[^\s)]*/.exec(stdout)?.[0]
   const by = users.length === 0 ? '' : `, for ${users.join(', ')}`
-  if (code === 0 && version !== undefined) return fine(check, `${version} at ${program}${by}`)
+  if (code === 0 && version !== undefined) {
+    const detail = `${version} at ${program}${by}`
+    const caution = cautionAbout(client, version)
+    if (caution === null) return fine(check, detail)
+    return warning(
+      check,
+      `${detail}; ${caution}`,
+      'Bring the client up to date; turnbell does what it can meanwhile.',
+    )
+  }
   const detail = `${program} --version failed: ${firstLine(stderr) ?? firstLine(stdout) ?? `exit code ${code}`}`
   const mend = 'Install the client again; npm must be allowed to run its install script.'
   return users.length > 0 ? broken(check, detail, mend) : warning(check, detail, mend)

@@ -11,6 +11,7 @@ import { recordingHost } from '../../suites/surface.suite.ts'
 let clock: FakeClock
 let host: ReturnType<typeof recordingHost>
 let posted: string[]
+let warned: string[]
 /** How often a way was told that it lost a bell. */
 let lost: number
 let surface: ClaudeSurface
@@ -21,12 +22,15 @@ beforeEach(async () => {
   clock = fakeClock()
   host = recordingHost()
   posted = []
+  warned = []
   lost = 0
   takenBack = async () => {}
   surface = claudeSurface({
     session_id: 'session-1',
     clock,
     log: silentLog,
+    degraded: { ...silentLog, warn: (_, message) => warned.push(message) },
+    respawned: false,
     interrupted: () => takenBack(),
     ways: { post: async (text) => (posted.push(text), 'sent'), lost: () => (lost += 1) },
   })
@@ -167,6 +171,59 @@ test('a new session id is reported under the same turn count', async () => {
   const { turn_seq } = await surface.status()
   await surface.hookFired(turnEvent('SessionStart', { source: 'clear', session_id: 'session-2' }))
   expect(host.reports.at(-1)).toMatchObject({ session_id: 'session-2', turn: 'idle', turn_seq })
+})
+
+describe('a bell that leaves no trace', () => {
+  test('is a lost one once the daemon rings again for the same turn', async () => {
+    await surface.notify_surface(doorbell())
+    expect(lost).toBe(0)
+    await surface.notify_surface(doorbell())
+    expect(lost).toBe(1)
+  })
+
+  test('is no lost one when a turn began since, or when it was seen', async () => {
+    await surface.notify_surface(doorbell())
+    await prompt('something else')
+    await surface.stopped(turnEvent('Stop'), () => false)
+    surface.registryRead({ status: 'idle' })
+    const seen = doorbell()
+    await surface.notify_surface(seen)
+    await prompt(seen.text)
+    await surface.stopped(turnEvent('Stop'), () => false)
+    surface.registryRead({ status: 'idle' })
+    await surface.notify_surface(doorbell())
+    expect(lost).toBe(0)
+    expect(posted).toHaveLength(3)
+  })
+})
+
+describe('a client that tells no hooks', () => {
+  const turn = () => {
+    surface.registryRead({ status: 'busy' })
+    surface.registryRead({ status: 'idle' })
+  }
+
+  test('is found out by its first turn, and told of once', () => {
+    turn()
+    turn()
+    expect(warned).toEqual(['the client tells no hooks; its turns are read from its registry alone'])
+  })
+
+  test('is not one that told any', async () => {
+    await prompt()
+    await surface.stopped(turnEvent('Stop'), () => false)
+    turn()
+    expect(warned).toEqual([])
+  })
+
+  test('is rung all the same, once its registry stands at the prompt', async () => {
+    surface.registryRead({ status: 'busy' })
+    await clock.advance(LIMITS.claude_registry_lag_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'busy' })
+    surface.registryRead({ status: 'idle' })
+    await clock.advance(LIMITS.claude_settle_ms)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+  })
 })
 
 test('leaves no timer behind', async () => {

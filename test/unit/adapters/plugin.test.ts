@@ -1,9 +1,12 @@
 /** The plugin's static files, and the keeper that brings workers back. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
+import { processAlive } from '../../../src/system/processes.ts'
+import { eventually } from '../../support/eventually.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
@@ -15,7 +18,15 @@ interface Hooks {
     string,
     {
       matcher?: string
-      hooks: { type: string; server: string; tool: string; input: Record<string, string> }[]
+      hooks: {
+        type: string
+        server: string
+        tool: string
+        input: Record<string, string>
+        command?: string
+        asyncRewake?: boolean
+        timeout: number
+      }[]
     }[]
   >
 }
@@ -29,7 +40,7 @@ describe('the plugin', () => {
   const { hooks } = read<Hooks>(PLUGIN, 'hooks/hooks.json')
   test.each(Object.entries(hooks))('tells of %s in words the worker knows', (event, entries) => {
     for (const { hooks } of entries) {
-      for (const { type, server, tool, input } of hooks) {
+      for (const { type, server, tool, input } of hooks.filter(({ asyncRewake }) => asyncRewake !== true)) {
         expect({ type, server, tool }).toEqual({
           type: 'mcp_tool',
           server: 'plugin:turnbell:hub',
@@ -44,8 +55,27 @@ describe('the plugin', () => {
     }
   })
 
-  test('never hooks the start of a process, where the client has no server to call', () => {
-    expect(hooks['SessionStart']?.map(({ matcher }) => matcher)).toEqual(['clear|compact'])
+  test('never calls the worker at the start of a process, where the client has no server to call', () => {
+    const calls = hooks['SessionStart']?.filter(({ hooks: of }) => of.some(({ type }) => type === 'mcp_tool'))
+    expect(calls?.map(({ matcher }) => matcher)).toEqual(['clear|compact'])
+  })
+
+  test('leaves a waiter behind wherever the session may come to stand idle', () => {
+    const waiters = Object.entries(hooks).flatMap(([event, entries]) =>
+      entries.flatMap(({ matcher, hooks: of }) =>
+        of.filter(({ asyncRewake }) => asyncRewake === true).map((hook) => ({ event, matcher, ...hook })),
+      ),
+    )
+    expect(waiters.map(({ event, matcher }) => [event, matcher])).toEqual([
+      ['Stop', undefined],
+      ['SessionStart', undefined],
+    ])
+    for (const { type, command, timeout } of waiters) {
+      expect({ type, command }).toEqual({ type: 'command', command: 'sh "${CLAUDE_PLUGIN_ROOT}/waiter.sh"' })
+      // The client's timer holds milliseconds in 31 bits, and a session may sleep for days.
+      expect(timeout * 1_000).toBeLessThan(2 ** 31)
+      expect(timeout).toBeGreaterThan(7 * 86_400)
+    }
   })
 })
 
@@ -55,8 +85,9 @@ interface Run {
 }
 
 /** Runs the keeper around a worker that ends with these codes, one after the other. */
-async function keep(codes: number[], input = ''): Promise<Run & { pid: number }> {
+async function keep(codes: number[], input = '', prepare?: (directory: string) => NodeJS.ProcessEnv) {
   const directory = temporaryHome()
+  const env = prepare?.(directory)
   const log = path.join(directory, 'starts.jsonl')
   fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
   fs.writeFileSync(
@@ -74,7 +105,7 @@ else end()
   )
   const child = spawn('/bin/sh', [path.join(directory, 'keeper.sh')], {
     stdio: ['pipe', 'inherit', 'inherit'],
-    env: { ...process.env, TURNBELL_NODE: process.execPath },
+    env: { ...process.env, TURNBELL_NODE: process.execPath, ...env },
   })
   child.stdin.end(input)
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
@@ -82,11 +113,64 @@ else end()
   return { code, starts: lines.map((line) => JSON.parse(line) as Run['starts'][number]), pid: process.pid }
 }
 
+function script(directory: string, name: string, text: string): string {
+  const file = path.join(directory, name)
+  fs.writeFileSync(file, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  return file
+}
+
+/** How long the keeper slept each time; the clock, where given, says a second for each look at it. */
+async function sleepsOf(codes: number[], clock?: readonly number[]): Promise<string[]> {
+  let log = ''
+  await keep(codes, '', (directory) => {
+    log = path.join(directory, 'sleeps')
+    script(directory, 'sleep', `echo "$1" >>${log}`)
+    const looks = path.join(directory, 'looks')
+    if (clock !== undefined) {
+      script(
+        directory,
+        'date',
+        `echo >>${looks}; set -- ${clock.join(' ')}; shift $(($(wc -l <${looks}) - 1)); echo "$1"`,
+      )
+    }
+    return { PATH: `${directory}:${process.env['PATH']}` }
+  })
+  return fs.readFileSync(log, 'utf8').trimEnd().split('\n')
+}
+
 describe('the keeper', () => {
   test('ends with a worker that was told to end', async () => {
     const { code, starts, pid } = await keep([0], 'hello')
     expect(code).toBe(0)
     expect(starts).toEqual([{ respawn: '0', host: String(pid), stdin: 'hello' }])
+  })
+
+  test('brings back one that keeps failing ever more slowly', async () => {
+    const slept = await sleepsOf([...Array<number>(9).fill(1), 0])
+    expect(slept).toEqual(['0.2', '0.2', '0.2', '1', '1', '5', '5', '30', '30'])
+  })
+
+  test('begins anew with one that had worked for a while', async () => {
+    // Each worker begins and ends one after the other: the fifth one worked for ten seconds.
+    const clock = [0, 1, 2, 3, 4, 5, 6, 7, 8, 18, 19, 20, 21]
+    expect(await sleepsOf([1, 1, 1, 1, 1, 1, 0], clock)).toEqual(['0.2', '0.2', '0.2', '1', '0.2', '0.2'])
+  })
+
+  test('ends when its client is gone, also with a worker that cannot even start', async () => {
+    const directory = temporaryHome()
+    fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
+    const starts = path.join(directory, 'starts')
+    const gone = 'while kill -0 $TURNBELL_HOST_PID 2>/dev/null; do :; done'
+    const node = script(directory, 'node', `echo >>${starts}; ${gone}; exit 127`)
+    // The shell that starts it is its client, and leaves at once.
+    const client = spawn('/bin/sh', ['-c', 'sh "$0" & echo $!', path.join(directory, 'keeper.sh')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, TURNBELL_NODE: node },
+    })
+    const [printed] = (await once(client.stdout, 'data')) as [Buffer]
+    const pid = Number(printed.toString())
+    await eventually('the keeper has ended', () => !processAlive(pid))
+    expect(fs.readFileSync(starts, 'utf8')).toBe('\n')
   })
 
   test('brings back a worker that failed or was killed, on the same pipes, and says so', async () => {
