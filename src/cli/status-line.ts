@@ -1,19 +1,18 @@
 /** The line that a client may show at its foot: what waits for its persona. */
 import { LIMITS } from '../contracts/limits.ts'
 import { Identity } from '../contracts/ids.ts'
-import type { Invocation } from './cli.ts'
+import type { Clock } from '../ports/clock.ts'
 
 /** `ada: 3 waiting`; empty where nothing waits, nobody is named or no daemon answers in time. Never throws. */
-export async function statusLine(invocation: Invocation, persona: string | undefined): Promise<string> {
+export async function statusLine(
+  persona: string | undefined,
+  daemon: { clock: Pick<Clock, 'after'>; pending: (identity: Identity) => Promise<number> },
+): Promise<string> {
   const identity = Identity.safeParse(persona)
   if (!identity.success) return ''
-  const late = new Promise<null>((resolve) => {
-    invocation.cli.clock.after(LIMITS.status_line_ms, () => resolve(null))
-  })
+  const late = new Promise<number>((resolve) => daemon.clock.after(LIMITS.status_line_ms, () => resolve(0)))
   // A client draws this line all the time: a daemon that is away is nothing to tell of here.
-  const asked = invocation.control(identity.data).status()
-  const status = await Promise.race([asked.catch(() => null), late])
-  return status === null || status.pending_count === 0
-    ? ''
-    : `${identity.data}: ${status.pending_count} waiting`
+  const asked = daemon.pending(identity.data).catch(() => 0)
+  const waiting = await Promise.race([asked, late])
+  return waiting === 0 ? '' : `${identity.data}: ${waiting} waiting`
 }

@@ -4,8 +4,10 @@ import net from 'node:net'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
+import { PERSONA } from '../support/client-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
+import { BIN } from '../support/processes.ts'
 import { scenesOf } from '../support/scene.ts'
 import { processAlive } from '../../src/system/processes.ts'
 
@@ -135,6 +137,23 @@ describe.each([
     expect(turns.flatMap(({ drained }) => drained)).toEqual(['for the main agent'])
     expect(turns.flatMap(({ bells }) => bells)).toHaveLength(1)
   })
+})
+
+test('Claude Code started without turnbell, before its daemon runs, is rung once that does', async () => {
+  // What its settings would give it; neither a program for the worker nor anybody who starts a daemon.
+  const world = await open({ env: { TURNBELL_PERSONA: PERSONA } })
+  await world.daemon.kill('SIGTERM')
+  world.terminalOf([
+    claudeProgram(),
+    '--plugin-dir',
+    path.join(path.dirname(BIN), 'adapters/claude-code'),
+    ...MANUAL,
+  ])
+  await eventually('its worker runs', () => said(world).includes('worker started'))
+  await world.startDaemon()
+  await world.turnIs('idle')
+  await world.settled([await world.send('one')])
+  expectOneBellPerTurn(world.model, ['one'])
 })
 
 describe('an inbox that swallows every bell', () => {

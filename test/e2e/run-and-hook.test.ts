@@ -212,6 +212,14 @@ describe('turnbell hook', () => {
     expect(await hook(home, '{}')).toMatchObject({ code: 0, stdout: '{}\n' })
   })
 
+  test('is an empty status line where no daemon runs, or the configuration is broken', async () => {
+    const home = temporaryHome()
+    const nothing = { code: 0, stdout: '', stderr: '' }
+    expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'nonsense: [')
+    expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
+  })
+
   test('ends with 0 although its stdin never does', async () => {
     const running = start(['hook', 'Stop', '--home', temporaryHome()], { TURNBELL_PERSONA: 'ada' })
     expect(await running.exited).toBe(0)

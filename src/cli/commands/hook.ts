@@ -38,10 +38,11 @@ export function registerHook(program: Command, cli: Cli): void {
     )
   command.action(async (event: string, options: Options) => {
     if (event === STATUS_LINE) {
-      const line = await statusLine(
-        invocationOf(cli, command),
-        options.persona ?? cli.env['TURNBELL_PERSONA'],
-      )
+      const line = await statusLine(options.persona ?? cli.env['TURNBELL_PERSONA'], {
+        clock: cli.clock,
+        pending: async (identity) =>
+          (await invocationOf(cli, command).control(identity).status()).pending_count,
+      })
       cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
       return
     }

@@ -162,8 +162,9 @@ describe('the keeper', () => {
     const starts = path.join(directory, 'starts')
     const gone = 'while kill -0 $TURNBELL_HOST_PID 2>/dev/null; do :; done'
     const node = script(directory, 'node', `echo >>${starts}; ${gone}; exit 127`)
-    // The shell that starts it is its client, and leaves at once.
-    const client = spawn('/bin/sh', ['-c', 'sh "$0" & echo $!', path.join(directory, 'keeper.sh')], {
+    // The shell that starts it is its client, and leaves as soon as a worker runs.
+    const leaving = `sh "$0" & echo $!; until [ -e ${starts} ]; do sleep 0.05; done`
+    const client = spawn('/bin/sh', ['-c', leaving, path.join(directory, 'keeper.sh')], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, TURNBELL_NODE: node },
     })

@@ -112,6 +112,15 @@ describe('turnbell doctor', () => {
     })
   })
 
+  test('says what a client lacks that is too old', async () => {
+    const { code, of } = await examine({ PATH: withProgram('claude'), version: '2.1.200 (Claude Code)\n' })
+    expect(code).toBe(0)
+    expect(of('client claude-code')).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/^2\.1\.200 at .*older than 2\.1\.224: it has no inbox/) as string,
+    })
+  })
+
   test('finds a client broken that cannot say its version and is needed', async () => {
     const { code, of } = await examine({
       config: 'personas: {ada: {surface: opencode}}\n',
