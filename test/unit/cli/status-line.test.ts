@@ -11,12 +11,14 @@ test('tells how much waits for whom', async () => {
   expect(await line('ada', async () => 3)).toBe('ada: 3 waiting')
 })
 
-test.each([
+const silent: [string, string | undefined, () => Promise<number>][] = [
   ['nothing waits', 'ada', async () => 0],
   ['no daemon answers', 'ada', () => Promise.reject(new Error('not there'))],
   ['nobody is named', undefined, async () => 3],
   ['nobody can be called so', 'No Such Name', async () => 3],
-])('is empty where %s', async (_, persona, pending) => {
+]
+
+test.each(silent)('is empty where %s', async (_, persona, pending) => {
   expect(await line(persona, pending)).toBe('')
 })
 
