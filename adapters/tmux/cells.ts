@@ -1,0 +1,78 @@
+/**
+ * A screen as tmux captures it with its colours, taken apart into cells. Only what tells a person's text
+ * from a client's own hints is kept: colour of the text, bold, dim, inverse.
+ *
+ * Source of the codes: ECMA-48, section 8.3.117 (SGR).
+ */
+export interface Cell {
+  char: string
+  /** As the terminal was told it: `39` is the default, `38;5;246` one of 256. */
+  colour: string
+  bold: boolean
+  dim: boolean
+  inverse: boolean
+}
+export type Row = readonly Cell[]
+
+type Pen = Omit<Cell, 'char'>
+
+const PLAIN: Pen = { colour: '39', bold: false, dim: false, inverse: false }
+/** SGR, any other control sequence, an operating system command (links), a change of character set, the rest. */
+const PIECES =
+  /\x1b\[([0-9;:]*)m|\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|[\x00-\x1f\x7f]|([^\x00-\x1f\x7f])/gu
+
+/** The pen goes on from one line to the next, as tmux writes it. */
+export function cellsOf(lines: readonly string[]): Row[] {
+  let pen = PLAIN
+  return lines.map((line) => {
+    const row: Cell[] = []
+    for (const [, codes, char] of line.matchAll(PIECES)) {
+      if (codes !== undefined) pen = withCodes(pen, codes)
+      if (char !== undefined) row.push({ char, ...pen })
+    }
+    return row
+  })
+}
+
+function withCodes(pen: Pen, codes: string): Pen {
+  let next = pen
+  const parts = codes.split(/[;:]/).map(Number)
+  for (let at = 0; at < parts.length; at++) {
+    const code = parts[at] ?? 0
+    if (code === 38 || code === 48) {
+      const length = parts[at + 1] === 2 ? 5 : 3
+      if (code === 38) next = { ...next, colour: parts.slice(at, at + length).join(';') }
+      at += length - 1
+    } else next = withCode(next, code)
+  }
+  return next
+}
+
+function withCode(pen: Pen, code: number): Pen {
+  if (code === 0) return PLAIN
+  if (code === 1) return { ...pen, bold: true }
+  if (code === 2) return { ...pen, dim: true }
+  if (code === 22) return { ...pen, bold: false, dim: false }
+  if (code === 7) return { ...pen, inverse: true }
+  if (code === 27) return { ...pen, inverse: false }
+  const isColour = (code >= 30 && code <= 37) || code === 39 || (code >= 90 && code <= 97)
+  return isColour ? { ...pen, colour: String(code) } : pen
+}
+
+export function textOf(row: Row): string {
+  return row.map(({ char }) => char).join('')
+}
+
+/** Cells that show something. */
+export function inked(row: Row): Row {
+  return row.filter(({ char }) => char.trim() !== '')
+}
+
+export function isBlank(row: Row): boolean {
+  return inked(row).length === 0
+}
+
+/** A client breaks lines where it likes, so texts are compared without their white space. */
+export function squeezed(text: string): string {
+  return text.replace(/\s+/g, '')
+}

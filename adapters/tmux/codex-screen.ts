@@ -1,0 +1,71 @@
+/**
+ * Codex's screen: a bold `›`, the text, an empty row, hints. An empty composer shows a dim proposal. Above
+ * it stands `• Working (3s • esc to interrupt)` while a turn runs, but not while an answer comes in: then
+ * the screen looks like one at rest, but for the line `Worked for 3s • 15:05` that ends every turn.
+ */
+import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
+import type { Reading, Screen } from './screen.ts'
+
+/** Column of the first character that a person types. */
+const TEXT = 2
+/** Between the sign of a turn and the composer: its details, messages that wait. */
+const SIGN_ROWS = 16
+const WORKING = /^[•◦] .*\besc\b.*\binterrupt/
+const ASKS =
+  /\benter\b.*\b(?:confirm|select|resume|insert|continue)\b|\besc\b.*\b(?:close|cancel|back|exit)\b/i
+
+export function readCodex({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading {
+  const top = rows.findLastIndex(isPrompt)
+  const around = rows.slice(Math.max(0, top - SIGN_ROWS), top)
+  // A dialog hides the cursor or puts it away; a list to choose from takes the place of the composer.
+  if (top === -1 || !cursor_visible || cursor_y < top) return withoutComposer(rows)
+  const typed = typedFrom(rows, top, cursor_y)
+  if (typed === null) return withoutComposer(rows)
+  const reading = {
+    draft: squeezed(typed.map(textOf).join('')),
+    transcript: squeezed(rows.slice(0, top).map(textOf).join('')),
+    ended: hasEnded(rows.slice(0, top)),
+  }
+  if (around.some((row) => WORKING.test(textOf(row)))) return { ...reading, state: 'busy' }
+  const below = rows.slice(top + typed.length)
+  if (below.some((row) => ASKS.test(textOf(row)))) return { ...reading, state: 'dialog' }
+  if (rows[top]?.[0]?.char === '!') return { ...reading, draft: `!${reading.draft}`, state: 'draft' }
+  const shown = typed.flatMap(inked)
+  const proposed = shown.length > 0 && shown.every(({ dim }) => dim)
+  if (!proposed) return { ...reading, state: 'draft' }
+  const atBeginning = cursor_y === top && cursor_x === TEXT
+  return { ...reading, draft: '', state: atBeginning ? 'empty' : 'draft' }
+}
+
+const ENDED = /^ {2}Worked for .+ • |^■ /
+const AFTERWARDS = /^ {2}\d+ background terminals? running\b/
+
+/** The last thing in the conversation is the end of a turn, or nothing was said yet. */
+function hasEnded(above: readonly Row[]): boolean {
+  const last = above.findLast((row) => !isBlank(row) && !AFTERWARDS.test(textOf(row)))
+  if (last !== undefined && ENDED.test(textOf(last))) return true
+  return !above.some((row) => /^[›•■✔◦] /.test(textOf(row)))
+}
+
+/** What a person said earlier bears the same sign, but dim; the chosen line of a list is inverse. */
+function isPrompt([sign, gap]: Row): boolean {
+  if (sign === undefined || (sign.char !== '›' && sign.char !== '!')) return false
+  return sign.bold && !sign.dim && !sign.inverse && (gap === undefined || gap.char === ' ')
+}
+
+/**
+ * Rows of the composer without their indent. A draft may hold empty rows, so everything down to the cursor
+ * belongs to it, and then whatever follows without a gap. Null where that is no composer at all.
+ */
+function typedFrom(rows: readonly Row[], top: number, cursor_y: number): Row[] | null {
+  let end = Math.max(top, cursor_y) + 1
+  while (end < rows.length && !isBlank(rows[end] ?? [])) end++
+  const further = rows.slice(top + 1, end)
+  if (further.some((row) => !/^( {2}|\s*$)/.test(textOf(row)))) return null
+  return rows.slice(top, end).map((row) => row.slice(TEXT))
+}
+
+function withoutComposer(rows: readonly Row[]): Reading {
+  const state = rows.some((row) => ASKS.test(textOf(row))) ? 'dialog' : 'unknown'
+  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
+}

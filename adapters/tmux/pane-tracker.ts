@@ -1,0 +1,105 @@
+/**
+ * Where the turn in a pane stands, from one look at its screen after the other. Pure: every function gives
+ * the next state. Times are monotonic milliseconds.
+ *
+ * A screen shows a moment, so a prompt counts only once it has stood for a while, and a turn that was seen
+ * to run goes on through everything that is no prompt: a dialog in its middle does not end it.
+ */
+import { showsBell, type Reading } from './screen.ts'
+import type { DoorbellId } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Turn } from '../../src/contracts/registry.ts'
+
+export interface TrackedPane {
+  /** `unknown` also where a draft or a dialog stands: no turn runs, but a bell must not ring there either. */
+  turn: Turn
+  turn_seq: number
+  seen_doorbell_id: DoorbellId | null
+  /** What the last look showed, and since when it has been the same. */
+  last: Reading | null
+  since: number
+  /** The bell that was rung last; its turn may not be on the screen yet. */
+  rung: { doorbell_id: DoorbellId; text: string; at: number; begun: boolean } | null
+}
+
+/** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
+export function startTracking(now_ms: number): TrackedPane {
+  return { turn: 'unknown', turn_seq: now_ms, seen_doorbell_id: null, last: null, since: 0, rung: null }
+}
+
+/** `ours`: what stands in the composer is a bell of ours that was never sent. */
+export function looked(before: TrackedPane, reading: Reading, now: number, ours = false): TrackedPane {
+  const same = before.last !== null && isSame(before.last, reading)
+  const state = receipt({ ...before, last: reading, since: same ? before.since : now })
+  switch (reading.state === 'draft' && ours ? 'empty' : reading.state) {
+    case 'busy':
+      return turnBegun(state)
+    case 'empty':
+      return atPrompt(state, same, now)
+    case 'draft':
+      // It may have been typed over a turn whose end is only now being drawn.
+      return state.turn === 'idle' || hasStood(state, LIMITS.tmux_settle_ms, now)
+        ? { ...state, turn: 'unknown' }
+        : state
+    case 'dialog':
+    case 'unknown':
+      return state.turn === 'idle' ? { ...state, turn: 'unknown' } : state
+  }
+}
+
+/** The pane, or the client in it, is gone. */
+export function adrift(state: TrackedPane): TrackedPane {
+  return { ...state, turn: 'unknown', last: null, rung: null }
+}
+
+/** Enter was pressed, and the bell has not left the composer yet. Whether a turn begins, the screen will tell. */
+export function bellPressed(
+  state: TrackedPane,
+  bell: { doorbell_id: DoorbellId; text: string },
+  now: number,
+): TrackedPane {
+  return { ...state, rung: { ...bell, at: now, begun: false } }
+}
+
+/** The bell has left the composer: its turn begins, whatever the screen shows of it yet. */
+export function bellEntered(
+  state: TrackedPane,
+  bell: { doorbell_id: DoorbellId; text: string },
+  now: number,
+): TrackedPane {
+  return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, rung: { ...bell, at: now, begun: false } }
+}
+
+function atPrompt(state: TrackedPane, same: boolean, now: number): TrackedPane {
+  const { last, rung, turn } = state
+  const ended = last?.ended === true
+  if (turn === 'idle') return same || ended ? state : turnBegun(state)
+  const awaited = rung !== null && !rung.begun && now - rung.at < LIMITS.tmux_begin_ms
+  const wait_ms = ended ? LIMITS.tmux_settle_ms : LIMITS.tmux_unproven_ms
+  if (awaited || !hasStood(state, wait_ms, now)) return state
+  return { ...state, turn: 'idle', rung: null }
+}
+
+function turnBegun(state: TrackedPane): TrackedPane {
+  const { turn, turn_seq, rung } = state
+  return {
+    ...state,
+    turn: 'busy',
+    turn_seq: turn === 'busy' ? turn_seq : turn_seq + 1,
+    rung: rung === null ? null : { ...rung, begun: true },
+  }
+}
+
+function receipt(state: TrackedPane): TrackedPane {
+  const { rung, last } = state
+  if (rung === null || last === null || !showsBell(last, rung.text)) return state
+  return { ...state, seen_doorbell_id: rung.doorbell_id }
+}
+
+function hasStood({ since }: TrackedPane, wait_ms: number, now: number): boolean {
+  return now - since >= wait_ms
+}
+
+function isSame(a: Reading, b: Reading): boolean {
+  return a.state === b.state && a.draft === b.draft && a.transcript === b.transcript && a.ended === b.ended
+}

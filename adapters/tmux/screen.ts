@@ -1,0 +1,75 @@
+/**
+ * What a client's screen says of it. Pure: one reader per client, each tried on screens that the real
+ * client drew (`test/fixtures/tmux/`).
+ *
+ * A reader says `empty` only where it recognises everything that it needs: the client's own composer, the
+ * cursor in it, nothing typed, no sign of a turn. A screen that is new to it is `unknown`, never `empty`.
+ */
+import { cellsOf, squeezed, type Row } from './cells.ts'
+import { readClaude } from './claude-screen.ts'
+import { readCodex } from './codex-screen.ts'
+import { readOpencode } from './opencode-screen.ts'
+import type { TmuxSettings } from '../../src/contracts/config.ts'
+
+export type TmuxClient = NonNullable<TmuxSettings['client']>
+
+/** One look at a pane. */
+export interface Capture {
+  /** With the escapes of colours, as tmux prints them. */
+  lines: readonly string[]
+  cursor_x: number
+  cursor_y: number
+  /** Claude Code hides the terminal's cursor and draws its own. */
+  cursor_visible: boolean
+  /** A person scrolls or copies; what is typed now goes to tmux. */
+  in_mode: boolean
+}
+
+/**
+ * - `empty`: stands at its prompt, and nothing is typed.
+ * - `draft`: stands at its prompt, and somebody has typed something.
+ * - `busy`: a turn runs.
+ * - `dialog`: asks something, or shows a list to choose from.
+ * - `unknown`: anything else.
+ */
+export type ScreenState = 'empty' | 'draft' | 'dialog' | 'busy' | 'unknown'
+
+export interface Reading {
+  state: ScreenState
+  /** What stands in the composer, without its white space; null where there is no composer to be seen. */
+  draft: string | null
+  /** What stands above the composer, without its white space. */
+  transcript: string
+  /**
+   * At an empty prompt: the screen shows that no turn runs. Codex shows nothing of a turn while its answer
+   * comes in, so there a prompt alone proves nothing.
+   */
+  ended: boolean
+}
+
+/** What a reader works on. */
+export interface Screen {
+  rows: readonly Row[]
+  cursor_x: number
+  cursor_y: number
+  cursor_visible: boolean
+}
+
+const READERS: Record<TmuxClient, (screen: Screen) => Reading> = {
+  'claude-code': readClaude,
+  codex: readCodex,
+  opencode: readOpencode,
+}
+
+export function readScreen(client: TmuxClient, capture: Capture): Reading {
+  if (capture.in_mode) return { state: 'unknown', draft: null, transcript: '', ended: false }
+  const { lines, cursor_x, cursor_y, cursor_visible } = capture
+  return READERS[client]({ rows: cellsOf(lines), cursor_x, cursor_y, cursor_visible })
+}
+
+/** The bell stands in the conversation: the agent was told. */
+export function showsBell({ transcript }: Reading, text: string): boolean {
+  // The end of it is enough, and it is the part that no other bell has.
+  const [mark = text] = /\(bell [^)]*\)$/.exec(text) ?? []
+  return transcript.includes(squeezed(mark))
+}

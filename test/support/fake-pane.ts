@@ -1,0 +1,97 @@
+/** A pane with Claude Code in it, as tmux shows it: the test plays the client and the person. */
+import { PaneGone, type Look, type Pane } from '../../adapters/tmux/pane.ts'
+import type { TmuxClient } from '../../adapters/tmux/screen.ts'
+import type { PlaceMode } from '../suites/surface.suite.ts'
+import type { FakeClock } from './fake-clock.ts'
+
+const RULE = '─'.repeat(80)
+
+export interface FakePane {
+  mode: PlaceMode
+  client: TmuxClient | null
+  transcript: string[]
+  draft: string
+  busy: boolean
+  /** Stands in the place of the composer. */
+  dialog: string | null
+  in_mode: boolean
+  /** What was entered, in order. */
+  entered: string[]
+  /** What was typed into something else than the composer. */
+  astray: string[]
+  /** What was entered shows nothing of a turn yet. */
+  begins_late: boolean
+  /** Called just before tmux checks that the pane is still as it was seen. */
+  beforeTyping: (what: 'paste' | 'enter') => unknown
+  /** Called once what was pasted stands in the composer. */
+  pasted: () => unknown
+  pane: Pane
+}
+
+export function fakePane(clock: FakeClock): FakePane {
+  const world: FakePane = {
+    mode: 'takes',
+    client: 'claude-code',
+    transcript: [],
+    draft: '',
+    busy: false,
+    dialog: null,
+    in_mode: false,
+    entered: [],
+    astray: [],
+    begins_late: false,
+    beforeTyping: () => {},
+    pasted: () => {},
+
+    pane: {
+      async look(): Promise<Look> {
+        if (world.mode === 'gone') throw new PaneGone("can't find pane: %0")
+        if (world.mode === 'breaks') throw new Error('tmux gave no answer')
+        const lines = [...world.transcript, '', ...(world.dialog === null ? composer() : [world.dialog])]
+        const cursor_y = world.dialog === null ? lines.length - 3 : lines.length - 1
+        return {
+          ...{ pane_id: '%0', pane_pid: 42, tty: '/dev/pts/7', command: 'claude', lines, cursor_y },
+          ...{ cursor_x: 2 + world.draft.length, cursor_visible: false, in_mode: world.in_mode },
+        }
+      },
+      client: async () => world.client,
+      async paste(text, seen) {
+        world.beforeTyping('paste')
+        if (!(await asSeen(seen))) return false
+        if (world.mode === 'swallows') return true
+        if (world.mode === 'delays') clock.after(1_000, () => arrives(text))
+        else arrives(text)
+        return true
+      },
+      async enter(seen) {
+        world.beforeTyping('enter')
+        if (!(await asSeen(seen))) return false
+        if (world.dialog !== null) world.astray.push('Enter')
+        else submit()
+        return true
+      },
+    },
+  }
+
+  function composer(): string[] {
+    const sign = world.busy ? '\u001b[38;5;246m❯\u001b[39m' : '\u001b[39m❯'
+    return [RULE, `${sign}\u00a0${world.draft}`, RULE, '  ? for shortcuts']
+  }
+  async function asSeen(seen: Look): Promise<boolean> {
+    const now = await world.pane.look()
+    return now.cursor_x === seen.cursor_x && now.cursor_y === seen.cursor_y && now.in_mode === seen.in_mode
+  }
+  function arrives(text: string): void {
+    if (world.dialog !== null) return void world.astray.push(text)
+    world.draft += text
+    world.pasted()
+  }
+  function submit(): void {
+    const text = world.draft
+    world.entered.push(text)
+    world.draft = ''
+    world.busy = !world.begins_late
+    world.transcript.push(...(world.mode === 'duplicates' ? [`❯ ${text}`, `❯ ${text}`] : [`❯ ${text}`]))
+  }
+  return world
+}

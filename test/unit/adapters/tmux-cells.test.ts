@@ -1,0 +1,37 @@
+/** Screens as tmux prints them, with their colours. */
+import { describe, expect, test } from 'vitest'
+import { cellsOf, textOf } from '../../../adapters/tmux/cells.ts'
+
+const cellsIn = (...lines: string[]) => cellsOf(lines)
+
+describe('cells', () => {
+  test('bear the colour, and whether they are bold, dim or inverse', () => {
+    const [row = []] = cellsIn('a\u001b[1;38;5;246mb\u001b[0;2mc\u001b[22;7md\u001b[27;39me')
+    expect(row).toEqual([
+      { char: 'a', colour: '39', bold: false, dim: false, inverse: false },
+      { char: 'b', colour: '38;5;246', bold: true, dim: false, inverse: false },
+      { char: 'c', colour: '39', bold: false, dim: true, inverse: false },
+      { char: 'd', colour: '39', bold: false, dim: false, inverse: true },
+      { char: 'e', colour: '39', bold: false, dim: false, inverse: false },
+    ])
+  })
+
+  test('go on in the colour of the line before', () => {
+    expect(cellsIn('\u001b[2ma', 'b\u001b[0m', 'c').map(([cell]) => cell?.dim)).toEqual([true, true, false])
+  })
+
+  test('know colours of their own from colours of the ground behind', () => {
+    const [row = []] = cellsIn('\u001b[48;5;2mA\u001b[38;2;1;2;3;48;2;9;1;2mB\u001b[94mC\u001b[49mD')
+    expect(row.map(({ colour, dim, bold }) => [colour, dim, bold])).toEqual([
+      ['39', false, false],
+      ['38;2;1;2;3', false, false],
+      ['94', false, false],
+      ['94', false, false],
+    ])
+  })
+
+  test('leave out what shows nothing', () => {
+    const link = '\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\'
+    expect(textOf(cellsIn(`\u001b(B\u000e${link}\u000f ✓ 漢\u001b[K`)[0] ?? [])).toBe('link ✓ 漢')
+  })
+})
