@@ -1,6 +1,7 @@
 /** `turnbell persona add|list|wrap|remove`: lifecycle, on this machine and at the hub. */
 import { type Command, Option } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { TmuxSettings } from '../../contracts/config.ts'
 import { SurfaceKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
 import { addPersona, type AddOptions } from '../personas/add.ts'
@@ -39,6 +40,14 @@ export function registerPersona(program: Command, cli: Cli): void {
         'what an agent without a window is answered when it asks leave',
       ).choices(['reject', 'allow']),
     )
+    .option('--pane <target>', 'surface tmux: the pane its client runs in, as tmux names it')
+    .addOption(
+      new Option(
+        '--tmux-client <client>',
+        'surface tmux: what runs there, where its program does not tell',
+      ).choices(TmuxSettings.shape.client.unwrap().options),
+    )
+    .option('--tmux-socket <file>', 'surface tmux: the socket of the server, where it is not the usual one')
     .addHelpText(
       'after',
       examples([
@@ -48,6 +57,7 @@ export function registerPersona(program: Command, cli: Cli): void {
           `turnbell persona add eve --surface opencode --acp 'opencode acp' --project ~/code/shop`,
           'an agent without a window',
         ],
+        ['turnbell persona add kim --surface tmux --pane work:0.1', 'a client that runs in a tmux pane'],
       ]),
     )
   add.action((name: string, options: AddOptions) => addPersona(invocationOf(cli, add), name, options))

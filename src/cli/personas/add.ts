@@ -14,8 +14,9 @@ import { prepareHome } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { commandWords } from './command-words.ts'
 import { acpSettings, type KeptAgentOptions } from './kept-agent.ts'
+import { paneSettings, type PaneOptions, type SaidPane } from './pane.ts'
 
-export interface AddOptions extends KeptAgentOptions {
+export interface AddOptions extends KeptAgentOptions, PaneOptions {
   surface: SurfaceKind
   project?: string
   command?: string[]
@@ -28,6 +29,7 @@ interface Settings {
   project?: string
   command?: { argv: string[]; status_file?: string }
   acp?: AcpSettings
+  tmux?: SaidPane
   permissions?: NonNullable<PersonaSettings['permissions']>
 }
 
@@ -66,23 +68,26 @@ export async function addPersona(
 function withPersona(
   text: string,
   identity: string,
-  { command, acp, ...settings }: Settings,
+  { command, acp, tmux, ...settings }: Settings,
   before: PersonaSettings | undefined,
 ): string {
   const at = (...keys: string[]): [string, ...string[]] => ['personas', identity, ...keys]
   if (before === undefined) {
-    return setInYaml(text, at(), { ...settings, ...(command && { command }), ...(acp && { acp }) })
+    const nested = { ...(command && { command }), ...(acp && { acp }), ...(tmux && { tmux }) }
+    return setInYaml(text, at(), { ...settings, ...nested })
   }
   const moved = before.surface !== settings.surface
   let changed = text
   if (before.command !== undefined && (moved || acp !== undefined))
     changed = deleteInYaml(changed, at('command'))
   if (before.acp !== undefined && (moved || command !== undefined)) changed = deleteInYaml(changed, at('acp'))
+  if (before.tmux !== undefined && moved) changed = deleteInYaml(changed, at('tmux'))
   for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
   for (const [key, value] of Object.entries(command ?? {})) {
     changed = setInYaml(changed, at('command', key), value)
   }
   if (acp !== undefined) changed = setInYaml(changed, at('acp', 'argv'), acp.argv)
+  for (const [key, value] of Object.entries(tmux ?? {})) changed = setInYaml(changed, at('tmux', key), value)
   return changed
 }
 
@@ -108,6 +113,7 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
   }
   const command = commandSettings(cli.cwd, options)
   const acp = acpSettings(options)
+  const tmux = paneSettings(cli.cwd, options, invocation.config().personas[identity])
   const { permissions } = options
   // An agent that is started must work somewhere.
   const settled = acp === undefined || invocation.config().personas[identity]?.project !== undefined
@@ -121,6 +127,7 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
     ...(project === undefined ? {} : { project }),
     ...(command === undefined ? {} : { command }),
     ...(acp === undefined ? {} : { acp }),
+    ...(tmux === undefined ? {} : { tmux }),
     ...(permissions === undefined ? {} : { permissions }),
   }
 }

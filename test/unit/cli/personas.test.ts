@@ -129,6 +129,41 @@ describe('persona add', () => {
     })
   })
 
+  test('takes the pane of a tmux surface, and finds its server from here', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (name: string, ...more: string[]) =>
+      turnbell.run('persona', 'add', name, '--surface', 'tmux', ...more)
+    expect(await add('one', '--pane', 'work:0.1')).toBe(0)
+    expect(await add('two', '--pane', '%3', '--tmux-client', 'codex', '--tmux-socket', 'tmux.sock')).toBe(0)
+    // Once it is known it need not be said again.
+    expect(await add('one')).toBe(0)
+    expect(settingsIn(home)).toEqual({
+      one: { surface: 'tmux', tmux: { pane: 'work:0.1' } },
+      two: { surface: 'tmux', tmux: { pane: '%3', client: 'codex', socket: path.join(home, 'tmux.sock') } },
+    })
+  })
+
+  test('forgets the pane of a persona that moves elsewhere', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    await turnbell.run('persona', 'add', 'ada', '--surface', 'tmux', '--pane', '%3')
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'codex')).toBe(0)
+    expect(settingsIn(home)).toEqual({ ada: { surface: 'codex' } })
+  })
+
+  test.each([
+    [['--surface', 'tmux'], 'TMUX_PANE'],
+    [['--surface', 'tmux', '--pane', ''], 'TMUX_PANE'],
+    [['--surface', 'codex', '--pane', '%3'], '--surface tmux'],
+  ])('refuses %j and says what to do', async (words, hint) => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('persona', 'add', 'ada', ...words)).toBe(64)
+    expect(turnbell.stderr()).toContain(hint)
+    expect(fs.existsSync(path.join(home, 'config.yaml'))).toBe(false)
+  })
+
   test('again keeps what it was not told to change', async () => {
     const home = temporaryDirectory()
     const written = `personas:
