@@ -1,0 +1,80 @@
+/**
+ * Real clients in a tmux pane, rung by typing, against a real hub and a scripted model, without a network.
+ * What counts is what the model was shown, and that nothing was typed where it must not be.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { scenesOf } from '../support/scene.ts'
+import { atPrompt, CLIENTS_IN_PANES, erases, say, types } from '../support/tmux-world.ts'
+import { describeClient } from '../suites/client.suite.ts'
+
+for (const inPane of CLIENTS_IN_PANES) {
+  const name = `${inPane.client} in a tmux pane`
+  const open = scenesOf(inPane.tools, inPane.open)
+
+  describeClient(name, {
+    open,
+    async begin(scene) {
+      const terminal = await atPrompt(scene, inPane)
+      return { say: (text) => say(terminal, text) }
+    },
+  })
+
+  describe(name, () => {
+    test('keeps a draft and is not rung while it stands, but once it is gone', async () => {
+      const world = await open({ daemon: { bell_receipt_ms: 1_000 } })
+      const terminal = await atPrompt(world, inPane)
+      const draft = 'a thought not yet finished'
+      await types(terminal, draft)
+      await world.turnIs('unknown')
+      const sent = await world.send('one')
+      await world.knows(1)
+      // A person who asks for a bell gets none either.
+      expect(await world.notify()).toMatchObject({ accepted: true, reason: 'mid_turn' })
+      expect(terminal.screen()).toContain(draft)
+      expect(world.model.shown).toEqual([])
+      await erases(terminal, draft)
+      await world.settled([sent])
+      expectOneBellPerTurn(world.model, ['one'])
+      expect(world.model.shown.some(({ fresh }) => fresh.includes(draft))).toBe(false)
+    })
+
+    test('is not rung over an open permission, and nothing is permitted', async () => {
+      const world = await open({ asks: true })
+      const terminal = await atPrompt(world, inPane, true)
+      const made = () => fs.existsSync(path.join(world.project, 'asked-for'))
+      world.model.next(/make a file/, { tools: [inPane.forbidden] })
+      await say(terminal, 'make a file')
+      await terminal.shows(inPane.asking)
+      const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
+      await world.knows(2)
+      expect((await world.status()).surface.turn).not.toBe('idle')
+      expect(await world.notify()).toMatchObject({ accepted: true, reason: 'mid_turn' })
+      expect(terminal.screen()).toMatch(inPane.asking)
+      expect(world.bells()).toEqual([])
+      expect(made()).toBe(false)
+      terminal.press('Enter')
+      await world.settled(sent)
+      expectOneBellPerTurn(world.model, ['1', '2'])
+      expect(made()).toBe(true)
+    })
+
+    test('is not rung over a list to choose from, but once that is closed', async () => {
+      const world = await open()
+      const terminal = await atPrompt(world, inPane)
+      await say(terminal, inPane.list.command)
+      await terminal.shows(inPane.list.shows)
+      await world.turnIs('unknown')
+      const before = terminal.screen()
+      const sent = await world.send('one')
+      await world.knows(1)
+      await world.notify()
+      expect(terminal.screen()).toBe(before)
+      terminal.press('Escape')
+      await world.settled([sent])
+      expectOneBellPerTurn(world.model, ['one'])
+    })
+  })
+}

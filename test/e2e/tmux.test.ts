@@ -1,0 +1,189 @@
+/**
+ * A real tmux with programs in it that are no client of ours: whatever they show, nothing is typed. And what
+ * the pane's conditions are worth, with a program that writes down every byte that it gets.
+ */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { PaneGone, tmuxPane, type Pane } from '../../adapters/tmux/pane.ts'
+import { tmuxSurface } from '../../adapters/tmux/tmux-surface.ts'
+import type { TmuxSettings } from '../../src/contracts/config.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { askProgram } from '../../src/system/ask-program.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { doorbell } from '../support/doorbells.ts'
+import { eventually } from '../support/eventually.ts'
+import { cleanEnvironment } from '../support/processes.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { drawnScreen } from '../support/tmux-screens.ts'
+
+const BELL = '[turnbell] 1 signal waits (from bob: x). Call signals_pending once. (bell 0a1b2c3d)'
+const closers: (() => unknown)[] = []
+
+beforeAll(() => {
+  try {
+    execFileSync('tmux', ['-V'])
+  } catch (cause) {
+    throw new Error('these tests need tmux (Debian package tmux)', { cause })
+  }
+})
+afterEach(() => closers.splice(0).forEach((close) => close()))
+
+/** A server of its own with one pane, 160 columns wide. */
+function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {}) {
+  const directory = temporaryDirectory()
+  const socket = path.join(directory, 's')
+  const tmux = (...args: string[]) => execFileSync('tmux', ['-S', socket, ...args], { encoding: 'utf8' })
+  const env = cleanEnvironment({ LANG: 'C.UTF-8', TERM: 'xterm-256color', HISTFILE: '' })
+  const size = ['-x', '160', '-y', '50']
+  execFileSync(
+    'tmux',
+    ['-S', socket, '-f', '/dev/null', 'new-session', '-d', '-s', 'work', '-c', directory, ...size, ...argv],
+    { env },
+  )
+  closers.push(() => {
+    try {
+      tmux('kill-server')
+    } catch {
+      // It went with its last program.
+    }
+  })
+  const pane = tmuxPane({ pane: 'work:0.0', socket, ...settings }, (program, args) =>
+    askProgram(program, args, 10_000),
+  )
+  const shows = (what: RegExp) =>
+    eventually(`the pane shows ${what}`, () => what.test(tmux('capture-pane', '-p', '-t', 'work:0.0')))
+  return { directory, tmux, pane, shows }
+}
+
+/** Draws a screen, and writes down every byte that it is given. */
+function drawingProgram(directory: string, client: 'claude-code' | 'codex', screen: string) {
+  const { lines, cursor_x, cursor_y } = drawnScreen(client, screen)
+  const drawn = `\u001b[2J\u001b[H${lines.join('\r\n')}\u001b[${cursor_y + 1};${cursor_x + 1}H`
+  const got = path.join(directory, 'got')
+  // Named like the client, so that it is taken for it.
+  const program = path.join(directory, 'codex.js')
+  fs.writeFileSync(got, '')
+  fs.writeFileSync(
+    program,
+    `process.stdin.setRawMode(true)
+process.stdin.on('data', (bytes) => require('node:fs').appendFileSync(${JSON.stringify(got)}, bytes))
+process.stdout.write(${JSON.stringify('\u001b[?2004h')} + ${JSON.stringify(drawn)})`,
+  )
+  return { argv: [process.execPath, program], got: () => fs.readFileSync(got, 'utf8') }
+}
+
+async function ring(pane: Pane) {
+  const surface = tmuxSurface({ pane, clock: systemClock, log: silentLog })
+  closers.push(() => surface.close())
+  surface.open({ report: async () => ({ doorbell: null }) })
+  const answer = await surface.notify_surface(doorbell())
+  return { answer, status: await surface.status() }
+}
+
+describe('a pane with another program', () => {
+  test.each([
+    ['a shell at its prompt', ['bash', '--norc'], /[$#]\s*$/m],
+    [
+      'a shell that asks',
+      ['bash', '-c', 'read -p "Overwrite it? " answer; echo "got <$answer>"; sleep 100'],
+      /Overwrite/,
+    ],
+    ['a pager', ['sh', '-c', 'seq 200 | more'], /--More--/],
+    ['a program that shows a prompt like ours', ['sh', '-c', 'printf "❯ "; cat'], /❯/],
+  ])('is left alone: %s', async (_, argv, ready) => {
+    const { pane, tmux, shows } = openPane(argv)
+    await shows(ready)
+    const before = tmux('capture-pane', '-p', '-t', 'work:0.0')
+    const { answer, status } = await ring(pane)
+    expect(answer).toEqual({ accepted: false, proof: 'unavailable' })
+    expect(status.turn).toBe('unknown')
+    expect(tmux('capture-pane', '-p', '-t', 'work:0.0')).toBe(before)
+    expect(tmux('list-buffers')).toBe('')
+  })
+
+  test('is left alone though it is said to be a client, where a shell holds it', async () => {
+    const { pane, shows } = openPane(['bash', '--norc'], { client: 'codex' })
+    await shows(/[$#]\s*$/m)
+    expect((await ring(pane)).answer.proof).toBe('unavailable')
+  })
+
+  test.each(['permission', 'model-list', 'draft', 'thinking', 'answering'])(
+    'gets no key while it shows %s as Codex does',
+    async (screen) => {
+      const directory = temporaryDirectory()
+      const program = drawingProgram(directory, 'codex', screen)
+      const { pane, shows } = openPane(program.argv)
+      await shows(/Codex|Would you/)
+      const { answer, status } = await ring(pane)
+      expect(answer).toEqual({ accepted: false, proof: 'deferred' })
+      expect(status.turn).not.toBe('idle')
+      expect(program.got()).toBe('')
+    },
+  )
+})
+
+describe('a pane that is gone', () => {
+  test('is unavailable', async () => {
+    const { pane, tmux } = openPane(['sleep', '100'])
+    tmux('kill-server')
+    await expect(pane.look()).rejects.toThrow(PaneGone)
+    expect((await ring(pane)).answer.proof).toBe('unavailable')
+  })
+
+  test('is told from one of another name', async () => {
+    const { pane } = openPane(['sleep', '100'], { pane: 'work:7.3' })
+    await expect(pane.look()).rejects.toThrow(PaneGone)
+  })
+})
+
+describe('a pane is typed into only as it was seen', () => {
+  async function open() {
+    const program = drawingProgram(temporaryDirectory(), 'codex', 'idle')
+    const world = openPane(program.argv)
+    await world.shows(/Ask Codex/)
+    const seen = await world.pane.look()
+    return { ...world, ...program, seen }
+  }
+
+  test('pastes in brackets, once, and leaves no buffer behind', async () => {
+    const { pane, seen, got, tmux } = await open()
+    expect(await pane.paste(BELL, seen)).toBe(true)
+    await eventually('it arrived', () => got() === `\u001b[200~${BELL}\u001b[201~`)
+    expect(tmux('list-buffers')).toBe('')
+  })
+
+  test('presses Enter once where the mark is on the screen', async () => {
+    const { pane, seen, got } = await open()
+    expect(await pane.enter(seen, '0a1b2c3d')).toBe(false)
+    expect(await pane.enter(seen, 'Codex')).toBe(true)
+    await eventually('it arrived', () => got() === '\r')
+  })
+
+  test.each<[string, (tmux: (...args: string[]) => string) => unknown]>([
+    ['a person scrolls', (tmux) => tmux('copy-mode', '-t', 'work:0.0')],
+    [
+      'keys go to other panes too',
+      (tmux) => tmux('set-option', '-w', '-t', 'work', 'synchronize-panes', 'on'),
+    ],
+    ['the pane takes no input', (tmux) => tmux('select-pane', '-d', '-t', 'work:0.0')],
+    ['another program runs in it', (tmux) => tmux('respawn-pane', '-k', '-t', 'work:0.0', 'cat')],
+  ])('types nothing once %s', async (_, change) => {
+    const { pane, seen, got, tmux } = await open()
+    change(tmux)
+    expect(await pane.paste(BELL, seen)).toBe(false)
+    expect(await pane.enter(seen, 'Codex')).toBe(false)
+    expect(got()).toBe('')
+    expect(tmux('capture-pane', '-p', '-t', 'work:0.0')).not.toContain('turnbell')
+  })
+
+  test('types nothing once the cursor stands elsewhere', async () => {
+    const { pane, seen, got } = await open()
+    for (const change of [{ cursor_x: seen.cursor_x + 1 }, { cursor_y: seen.cursor_y - 1 }]) {
+      expect(await pane.paste(BELL, { ...seen, ...change })).toBe(false)
+      expect(await pane.enter({ ...seen, ...change }, 'Codex')).toBe(false)
+    }
+    expect(got()).toBe('')
+  })
+})

@@ -1,0 +1,151 @@
+/**
+ * Real clients as a person starts them by hand in a tmux pane: turnbell's tools by the client's own means,
+ * and no other way to ring than the pane.
+ */
+import { withTurnbell } from '../../adapters/opencode/server-config.ts'
+import type { TmuxClient } from '../../adapters/tmux/screen.ts'
+import type { ConfigInput } from '../../src/contracts/config.ts'
+import { claudeProgram, openClaudeWorld } from './claude-world.ts'
+import { PERSONA, type ClientWorld } from './client-world.ts'
+import { codexProgram, openCodexWorld } from './codex-world.ts'
+import { eventually } from './eventually.ts'
+import { opencodeProgram, openOpencodeWorld } from './opencode-world.ts'
+import { BIN } from './processes.ts'
+import type { ClientTools } from './scene.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface TmuxWorldOptions {
+  daemon?: ConfigInput['daemon']
+  /** The client runs nothing before a person has said yes. */
+  asks?: boolean
+}
+
+export interface ClientInPane {
+  client: TmuxClient
+  tools: ClientTools
+  open: (options?: TmuxWorldOptions) => Promise<ClientWorld>
+  /** How a person starts it. */
+  argv: (world: ClientWorld, asks: boolean) => string[]
+  /** What stands on the screen once a person can type. */
+  ready: RegExp
+  /** The call that the client asks about, and what it then shows. */
+  forbidden: { name: string; input: object }
+  asking: RegExp
+  /** A command that shows a list in the place of the composer, and what is seen of that. */
+  list: { command: string; shows: RegExp }
+}
+
+/** The pane of the first terminal that a world opens; its socket lies beside the home. */
+const persona = { surface: 'tmux', tmux: { pane: 'scene:0.0', socket: '../tmux.sock' } } as const
+
+const bridge = ({ directory }: ClientWorld) => [
+  ...[BIN, 'mcp', '--stdio', '--persona', PERSONA],
+  ...['--home', `${directory}/turnbell`, '--no-autostart'],
+]
+
+const claude: ClientInPane = {
+  client: 'claude-code',
+  tools: {
+    drain: 'mcp__turnbell__signals_pending',
+    shell: (command) => ({ name: 'Bash', input: { command, description: 'wait' } }),
+  },
+  open: ({ daemon = {} } = {}) => told(openClaudeWorld({ daemon, persona })),
+  argv(world, asks) {
+    const server = { command: process.execPath, args: bridge(world) }
+    const mode = asks ? 'default' : 'bypassPermissions'
+    return [
+      ...[claudeProgram(), '--mcp-config', JSON.stringify({ mcpServers: { turnbell: server } })],
+      ...['--permission-mode', mode, '--allowedTools', 'mcp__turnbell__signals_pending'],
+    ]
+  },
+  ready: /❯/,
+  forbidden: { name: 'Bash', input: { command: 'touch asked-for', description: 'make a file' } },
+  asking: /Do you want to proceed/,
+  list: { command: '/model', shows: /Select model/ },
+}
+
+const codex: ClientInPane = {
+  client: 'codex',
+  tools: {
+    drain: 'mcp__turnbell.signals_pending',
+    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
+  },
+  open: (options = {}) => told(openCodexWorld({ ...options, persona })),
+  argv(world) {
+    const settings = {
+      command: process.execPath,
+      args: bridge(world),
+      'tools.signals_pending.approval_mode': 'approve',
+    }
+    const words = Object.entries(settings).flatMap(([key, value]) => [
+      '-c',
+      `mcp_servers.turnbell.${key}=${JSON.stringify(value)}`,
+    ])
+    return [codexProgram(), ...words]
+  },
+  ready: /Ask Codex to do anything/,
+  forbidden: {
+    name: 'exec_command',
+    input: {
+      ...{ cmd: 'touch asked-for', sandbox_permissions: 'require_escalated' },
+      justification: 'May I make a file?',
+    },
+  },
+  asking: /May I make a file/,
+  list: { command: '/model', shows: /Select Model/ },
+}
+
+const opencode: ClientInPane = {
+  client: 'opencode',
+  tools: {
+    drain: 'turnbell_signals_pending',
+    shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }),
+  },
+  open: (options = {}) => told(openOpencodeWorld({ ...options, persona })),
+  argv: (world) => [
+    'env',
+    `OPENCODE_CONFIG_CONTENT=${withTurnbell(undefined, [process.execPath, ...bridge(world)])}`,
+    opencodeProgram(),
+  ],
+  ready: /ctrl\+p commands/,
+  forbidden: { name: 'bash', input: { command: 'touch asked-for', description: 'make a file' } },
+  asking: /Permission required/,
+  list: { command: '/models', shows: /Select model/ },
+}
+
+export const CLIENTS_IN_PANES = [claude, codex, opencode]
+
+/** A scene that failed tells as well what the shim saw. */
+async function told(opening: Promise<ClientWorld>): Promise<ClientWorld> {
+  const world = await opening
+  const lines = () => world.log(`${PERSONA}.log`).map((line) => JSON.stringify(line))
+  return { ...world, story: () => [world.story(), ...lines()].join('\n') }
+}
+
+/** Starts the client, and waits until the daemon has found it at its prompt. */
+export async function atPrompt(
+  world: ClientWorld,
+  { argv, ready }: ClientInPane,
+  asks = false,
+): Promise<Terminal> {
+  const terminal = world.terminalOf(argv(world, asks))
+  await terminal.shows(ready, 60_000)
+  await world.turnIs('idle')
+  return terminal
+}
+
+/** Types it, and sees it stand there, before Enter: a client takes a burst of keys for something pasted. */
+export async function say(terminal: Terminal, text: string): Promise<void> {
+  await types(terminal, text)
+  terminal.press('Enter')
+}
+
+export async function types(terminal: Terminal, text: string): Promise<void> {
+  terminal.type(text)
+  await terminal.shows(new RegExp(text))
+}
+
+export async function erases(terminal: Terminal, text: string): Promise<void> {
+  for (const _ of text) terminal.press('BSpace')
+  await eventually(`${text} is gone`, () => !terminal.screen().includes(text))
+}
