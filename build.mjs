@@ -46,11 +46,8 @@ const shims = {
   'claude-code': 'adapters/claude-code/main.ts',
   codex: 'adapters/codex/main.ts',
   opencode: 'adapters/opencode/main.ts',
-<<<<<<< HEAD
   acp: 'adapters/acp/main.ts',
-=======
   tmux: 'adapters/tmux/main.ts',
->>>>>>> 1058fbb (tmux: ring a client in a pane, at an empty prompt only)
 }
 const kit = { surface: 'adapters/kit/main.ts', 'surface-suite': 'test/suites/published.ts' }
 

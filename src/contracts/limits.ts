@@ -151,7 +151,6 @@ export const LIMITS = {
   opencode_settle_ms: 750,
   opencode_dial_ms: 200,
 
-<<<<<<< HEAD
   // Agents that speak the Agent Client Protocol
   /** For everything but a prompt. A session begins with its MCP servers, which may take their time. */
   acp_answer_ms: 60_000,
@@ -166,7 +165,6 @@ export const LIMITS = {
   acp_error_length_max: 500,
   /** Tool calls of one turn of which the first word is remembered. */
   acp_calls_max: 1_000,
-=======
   // A tmux pane
   tmux_answer_ms: 2_000,
   /** A look at the screen while something goes on there, and while nothing does. */
@@ -184,7 +182,6 @@ export const LIMITS = {
   /** Until the composer shows what was pasted, and until it is gone after Enter. */
   tmux_typed_ms: 1_500,
   tmux_typed_look_ms: 50,
->>>>>>> 1058fbb (tmux: ring a client in a pane, at an empty prompt only)
 
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
