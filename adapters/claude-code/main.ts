@@ -4,7 +4,6 @@
  */
 import os from 'node:os'
 import path from 'node:path'
-import { bellPipe, bellPipeFile, releaseLeftPipes } from './bell-pipe.ts'
 import { claudeSurface } from './claude-surface.ts'
 import { sessionInbox } from './inbox.ts'
 import { RegistryRecord } from './turn-events.ts'
@@ -15,6 +14,7 @@ import type { Config } from '../../src/contracts/config.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import { bellPipe, bellPipeFile, releaseLeftPipes } from '../../src/system/bell-pipe.ts'
 import { startInBackground } from '../../src/system/background.ts'
 import { cautionAbout } from '../../src/system/client-versions.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -22,7 +22,6 @@ import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
 import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
-import { processAlive } from '../../src/system/processes.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
 import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
@@ -83,7 +82,7 @@ function attend({ home, config, identity }: Place): void {
     log,
   })
   const pipe = bellPipe(bellPipeFile(home.root, host_pid))
-  releaseLeftPipes(home.root, processAlive)
+  releaseLeftPipes(home.root)
 
   const surface = claudeSurface({
     session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,

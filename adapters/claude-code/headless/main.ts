@@ -2,10 +2,9 @@
  * Keeps a Claude Code session without a window for a persona, started and supervised by its daemon. It
  * ends when its client does: the daemon starts it again, ever more slowly, and it goes on with the session.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
-import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import {
@@ -15,10 +14,10 @@ import {
   type ClientProcess,
   type NoteStore,
 } from './kept-session.ts'
-import { bellPipeFile } from '../bell-pipe.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../../src/contracts/exit-codes.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { bellPipeFile, hearBells } from '../../../src/system/bell-pipe.ts'
 import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { leaveWithParent } from '../../../src/system/parent.ts'
@@ -130,15 +129,8 @@ function startClient(
 /** The worker in the session finds this end of the pipe where its inbox takes no bell. */
 function lendStdin({ home, log }: ShimPlace, pid: number | null, ring: (text: string) => void): void {
   if (pid === null) return
-  const file = bellPipeFile(home.root, pid)
   try {
-    execFileSync('mkfifo', ['-m', '600', file], { stdio: 'ignore' })
-    // Opened in both directions, so that a bell that was written and left is not the end of it.
-    const pipe = new net.Socket({ fd: fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK) })
-    pipe.on('error', (error) => log.warn({ err: error }, 'the pipe for bells broke'))
-    createInterface({ input: pipe }).on('line', (line) => {
-      if (line !== '') ring(line)
-    })
+    hearBells(bellPipeFile(home.root, pid), ring)
   } catch (error) {
     log.warn({ err: error }, 'no pipe for bells; this session is rung by its inbox alone')
   }

@@ -4,14 +4,22 @@
  * background and that wakes it by ending; for a client without a window it is the process that keeps it,
  * which has its stdin.
  */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
-import type { Way } from './ways.ts'
+import { createInterface } from 'node:readline'
+import { processAlive } from './processes.ts'
 
-export interface BellPipe extends Way {
+export interface BellPipe {
+  name: string
+  /** `unavailable` where nobody stands at the other end. Promises only that the bytes were taken. */
+  post(text: string): Promise<Posted>
   /** The client is gone: lets go whoever still waits for a bell. */
   release(): void
 }
+
+type Posted = 'sent' | 'unavailable' | 'failed'
 
 /** The file by which both ends find each other. `waiter.sh` makes the same of it. */
 export function bellPipeFile(home_root: string, client_pid: number): string {
@@ -33,18 +41,30 @@ export function bellPipe(file: string): BellPipe {
   }
 }
 
+/** The other end: makes the pipe and hears every bell. Throws where the system has no such pipes. */
+export function hearBells(file: string, onBell: (text: string) => void): { close(): void } {
+  execFileSync('mkfifo', ['-m', '600', file], { stdio: 'ignore' })
+  // Opened in both directions, so that a bell that was written and left is not the end of it.
+  const pipe = new net.Socket({ fd: fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK) })
+  pipe.on('error', () => pipe.destroy())
+  createInterface({ input: pipe }).on('line', (line) => {
+    if (line !== '') onBell(line)
+  })
+  return { close: () => void pipe.destroy() }
+}
+
 /** Clients that were killed together with all they started leave their pipe, and a waiter at it. */
-export function releaseLeftPipes(home_root: string, processAlive: (pid: number) => boolean): void {
+export function releaseLeftPipes(home_root: string, alive = processAlive): void {
   const folder = path.join(home_root, 'run')
   const names = fs.existsSync(folder) ? fs.readdirSync(folder) : []
   for (const name of names) {
     const pid = Number(/^claude-(\d+)\.bell$/.exec(name)?.[1] ?? Number.NaN)
-    if (Number.isInteger(pid) && !processAlive(pid)) bellPipe(path.join(folder, name)).release()
+    if (Number.isInteger(pid) && !alive(pid)) bellPipe(path.join(folder, name)).release()
   }
 }
 
 /** One line. Without a reader the open is refused, so nothing is ever left in a pipe for nobody. */
-function write(file: string, text: string): 'sent' | 'unavailable' | 'failed' {
+function write(file: string, text: string): Posted {
   let handle: number
   try {
     // What is no pipe would take any line.

@@ -3,7 +3,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { bellPipe, bellPipeFile, releaseLeftPipes } from '../../../adapters/claude-code/bell-pipe.ts'
+import { bellPipe, bellPipeFile, hearBells, releaseLeftPipes } from '../../../src/system/bell-pipe.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -68,6 +68,19 @@ describe('a pipe', () => {
     const waiter = wait()
     await posted('[turnbell] one\nline (bell 0123abcd)')
     expect(await waiter.ended).toEqual({ code: 2, stderr: '[turnbell] one line (bell 0123abcd)\n' })
+  })
+
+  test('carries every bell to whoever hears them, also one after the other has left', async () => {
+    const heard: string[] = []
+    const hearing = hearBells(file, (text) => heard.push(text))
+    for (const text of ['one', 'two']) {
+      expect(await bellPipe(file).post(text)).toBe('sent')
+      await eventually('it is heard', () => heard.at(-1) === text)
+    }
+    bellPipe(file).release()
+    expect(await bellPipe(file).post('three')).toBe('unavailable')
+    expect(heard).toEqual(['one', 'two'])
+    hearing.close()
   })
 
   test('is only for its owner', async () => {
