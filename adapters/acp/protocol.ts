@@ -8,8 +8,6 @@ export const PROTOCOL_VERSION = 1
 
 /** An agent that wants a login before it opens a session. */
 export const AUTH_REQUIRED = -32_000
-/** The agent knows no session of that id. */
-export const RESOURCE_NOT_FOUND = -32_002
 
 /** A capability is there when it is an object, however empty. */
 const offered = z.looseObject({}).nullish()

@@ -30,7 +30,7 @@ interface Taker {
 const Note = z.object({ pid: z.number().int().positive(), started: z.string().nullable() })
 
 /** How long what a dead process wrote last is waited for; something it started may hold the pipe for ever. */
-const LAST_WORDS_MS = 250
+const LAST_WORDS_MS = 2_000
 /** A program that closed its output and stays is of no use. */
 const MUTE_MS = 2_000
 const LAST_WORD_LENGTH_MAX = 500
@@ -102,10 +102,16 @@ function readLines(stream: NodeJS.ReadableStream, length_max: number, { onLine, 
   let rest: string[] = []
   let length = 0
   let over = false
+  function took(next: string): void {
+    const line = rest.join('').trim()
+    if (line !== '') onLine(line)
+    rest = [next]
+    length = next.length
+  }
   const end = () => {
     if (over) return
     over = true
-    if (rest.length > 0 && length <= length_max) onLine(rest.join(''))
+    if (length <= length_max) took('')
     onEnd()
   }
   stream.setEncoding('utf8')
@@ -114,12 +120,7 @@ function readLines(stream: NodeJS.ReadableStream, length_max: number, { onLine, 
     const [first = '', ...others] = text.split('\n')
     rest.push(first)
     length += first.length
-    for (const next of others) {
-      const line = rest.join('').trim()
-      if (line !== '') onLine(line)
-      rest = [next]
-      length = next.length
-    }
+    for (const next of others) took(next)
     if (length > length_max) end()
   })
   stream.on('end', end)

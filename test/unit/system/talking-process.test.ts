@@ -1,0 +1,98 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import type { Log } from '../../../src/ports/log.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { processAlive } from '../../../src/system/processes.ts'
+import { startTalking } from '../../../src/system/talking-process.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+type Talking = ReturnType<typeof startTalking>
+const started: Talking[] = []
+afterEach(async () => {
+  for (const talking of started.splice(0)) {
+    talking.kill()
+    await talking.exited
+  }
+})
+
+const notedPid = (note_file: string) =>
+  (JSON.parse(fs.readFileSync(note_file, 'utf8')) as { pid: number }).pid
+
+/** A program in JavaScript, and the lines it wrote. */
+function talk(program: string, more: { note_file?: string; line_bytes_max?: number; argv?: string[] } = {}) {
+  const note_file = more.note_file ?? path.join(temporaryDirectory(), 'pid')
+  const talking = startTalking({
+    argv: more.argv ?? [process.execPath, '-e', program],
+    cwd: path.dirname(note_file),
+    env: process.env,
+    note_file,
+    line_bytes_max: more.line_bytes_max ?? 1_000,
+    log: silentLog satisfies Log,
+  })
+  started.push(talking)
+  const lines: string[] = []
+  const end = { came: false }
+  talking.read({ onLine: (line) => void lines.push(line), onEnd: () => (end.came = true) })
+  return { talking, lines, end, note_file }
+}
+
+const ECHO = 'process.stdin.on("data", (data) => process.stdout.write(data))'
+const STAYS = 'setInterval(() => {}, 1000)'
+
+test('a program is talked to in lines, and ends with its input', async () => {
+  const { talking, lines, end, note_file } = talk(ECHO)
+  talking.write('{"a": 1}')
+  talking.write('ä'.repeat(400))
+  await eventually('both are back', () => lines.length === 2)
+  expect(lines).toEqual(['{"a": 1}', 'ä'.repeat(400)])
+  talking.ask()
+  expect(await talking.exited).toBe('exit code 0')
+  expect(end.came).toBe(true)
+  expect(fs.existsSync(note_file)).toBe(false)
+})
+
+test('what a program said last on its way out is part of the reason', async () => {
+  const { talking } = talk('console.error("first"); console.error("no model is configured"); process.exit(3)')
+  expect(await talking.exited).toBe('exit code 3: no model is configured')
+})
+
+test('a program that is not there ends at once and says so', async () => {
+  const { talking } = talk('', { argv: ['/nowhere/agent', 'acp'] })
+  expect(await talking.exited).toMatch(/ENOENT/)
+  talking.write('nobody reads this')
+})
+
+test('a line without an end is the end of what is read, and of the program', async () => {
+  const { talking, lines, end } = talk(`process.stdout.write("x".repeat(5000)); ${STAYS}`)
+  await eventually('it is given up', () => end.came)
+  expect(lines).toEqual([])
+  expect(await talking.exited).toBe('SIGKILL')
+})
+
+test('a program goes with all that it started', async () => {
+  const { talking, lines } = talk(
+    `const { spawn } = require('node:child_process')
+     const child = spawn(process.execPath, ['-e', ${JSON.stringify(STAYS)}], { stdio: 'ignore' })
+     console.log(child.pid); ${STAYS}`,
+  )
+  const pid = Number(await eventually('it started another', () => lines[0]))
+  talking.kill()
+  await talking.exited
+  await eventually('the other is gone too', () => !processAlive(pid))
+})
+
+test('what an earlier one left behind is ended first, and nobody else with its number', async () => {
+  const note_file = path.join(temporaryDirectory(), 'pid')
+  talk(STAYS, { note_file })
+  const left = notedPid(note_file)
+  talk(ECHO, { note_file })
+  await eventually('it is gone', () => !processAlive(left))
+  const stranger = talk(STAYS)
+  fs.writeFileSync(note_file, JSON.stringify({ pid: notedPid(stranger.note_file), started: 'another time' }))
+  const next = talk(ECHO, { note_file })
+  next.talking.write('here')
+  await eventually('it runs', () => next.lines.length === 1)
+  expect(processAlive(notedPid(stranger.note_file))).toBe(true)
+})
