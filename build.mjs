@@ -69,6 +69,11 @@ await Promise.all([
     entryPoints: { headless: 'adapters/claude-code/headless/main.ts' },
     outdir: `${aside}/adapters/claude-code`,
   }),
+  build({
+    ...shared,
+    entryPoints: { plugin: 'adapters/opencode/plugin/main.ts' },
+    outdir: `${aside}/adapters/opencode`,
+  }),
   ...Object.entries(shims).map(([kind, entry]) =>
     build({ ...shared, entryPoints: { shim: entry }, outdir: `${aside}/adapters/${kind}` }),
   ),

@@ -1,6 +1,6 @@
 /**
- * What the shim, `turnbell run` and the bridge tell each other about a persona's opencode server: two
- * small files in the persona's run directory, which only its owner can enter.
+ * What the shim, the plugin, `turnbell run` and the bridge tell each other about a persona's opencode: small
+ * files in the persona's run directory, which only its owner can enter.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -24,20 +24,49 @@ export type BoundSession = z.infer<typeof BoundSession>
 export interface OpencodePlace {
   server(): ServerAddress | null
   keepServer(address: ServerAddress): void
+  /** Somebody wants to work in the server, so the shim starts it. */
+  want(): void
+  forgetWant(): void
   bound(): BoundSession | null
   /** Null forgets it. */
   keepBound(session: BoundSession | null): void
 }
 
-export function opencodePlace(run_dir: string): OpencodePlace {
+/** With `pid`, the bound session is that of this one process, a person's own opencode. */
+export function opencodePlace(run_dir: string, pid?: number): OpencodePlace {
   const server_file = path.join(run_dir, 'opencode-server.json')
-  const bound_file = path.join(run_dir, 'opencode-session.json')
+  const bound_file = path.join(run_dir, `opencode-session${pid === undefined ? '' : `-${pid}`}.json`)
   return {
     server: () => kept(server_file, ServerAddress),
     keepServer: (address) => keep(server_file, address),
+    want: () => keep(wantedFile(run_dir), {}),
+    forgetWant: () => fs.rmSync(wantedFile(run_dir), { force: true }),
     bound: () => kept(bound_file, BoundSession),
     keepBound: (session) =>
       session === null ? fs.rmSync(bound_file, { force: true }) : keep(bound_file, session),
+  }
+}
+
+/** Is there while somebody wants the server. */
+export function wantedFile(run_dir: string): string {
+  return path.join(run_dir, 'opencode-wanted.json')
+}
+
+/**
+ * The session of the opencode that started this process, by the number that it gives to what it starts;
+ * else the one on the server that the daemon keeps.
+ */
+export function callingSession(run_dir: string, env: NodeJS.ProcessEnv): BoundSession | null {
+  const pid = /^\d{1,10}$/.test(env['OPENCODE_PID'] ?? '') ? Number(env['OPENCODE_PID']) : undefined
+  const own = pid === undefined ? null : opencodePlace(run_dir, pid).bound()
+  return own ?? opencodePlace(run_dir).bound()
+}
+
+/** Removes what a person's opencode left behind that was killed. */
+export function forgetEnded(run_dir: string, alive: (pid: number) => boolean): void {
+  for (const name of fs.readdirSync(run_dir)) {
+    const pid = /^opencode-session-(\d+)\.json$/.exec(name)?.[1]
+    if (pid !== undefined && !alive(Number(pid))) fs.rmSync(path.join(run_dir, name), { force: true })
   }
 }
 

@@ -9,33 +9,26 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { opencodeProgram, openOpencodeWorld } from '../support/opencode-world.ts'
+import {
+  AT_PROMPT,
+  opencodeProgram,
+  opencodeTools,
+  openOpencodeWorld,
+  say,
+} from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
-/** What stands below the field a person types into. */
-const AT_PROMPT = /ctrl\+p commands/
-const DRAIN = 'turnbell_signals_pending'
-
 beforeAll(() => void opencodeProgram())
 
-const open = scenesOf(
-  { drain: DRAIN, shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }) },
-  openOpencodeWorld,
-)
+const open = scenesOf(opencodeTools, openOpencodeWorld)
 
 async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promise<Terminal> {
   const terminal = world.terminal(args)
   await terminal.shows(AT_PROMPT, 60_000)
   await world.turnIs('idle')
   return terminal
-}
-
-async function say(terminal: Terminal, text: string): Promise<void> {
-  terminal.type(text)
-  await terminal.shows(new RegExp(text))
-  terminal.press('Enter')
 }
 
 function serverPid(world: ClientWorld): number {
@@ -145,7 +138,7 @@ describe('opencode in a terminal', () => {
       world.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh)),
     )
     expect(helper.tools).toContain('turnbell_signals')
-    expect(helper.tools).not.toContain(DRAIN)
+    expect(helper.tools).not.toContain(opencodeTools.drain)
     await world.settled([await world.send('one')])
     expect((await world.status()).surface.session_id).toBe(before)
     const turns = expectOneBellPerTurn(world.model, ['one'])

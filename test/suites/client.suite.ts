@@ -19,10 +19,13 @@ export interface ClientUnderTest<S extends Scene> {
   begin: (scene: S) => Promise<Session>
   /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
   says_by_signal?: boolean
+  /** There is no session before somebody spoke, so `begin` costs a turn. */
+  begins_by_turn?: boolean
 }
 
 export function describeClient<S extends Scene>(name: string, client: ClientUnderTest<S>): void {
-  const { open, begin, says_by_signal = false } = client
+  const { open, begin, says_by_signal = false, begins_by_turn = false } = client
+  const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
   describe(`${name}, like every client,`, () => {
@@ -30,7 +33,8 @@ export function describeClient<S extends Scene>(name: string, client: ClientUnde
       const scene = await open()
       await begin(scene)
       await scene.settled([await scene.send('one')])
-      expect(expectOneBellPerTurn(scene.model, ['one'])).toHaveLength(1)
+      const turns = expectOneBellPerTurn(scene.model, ['one'])
+      expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, 1])
     })
 
     test('is rung once for five signals at once while idle', async () => {
@@ -56,7 +60,7 @@ export function describeClient<S extends Scene>(name: string, client: ClientUnde
       tool.end()
       await scene.settled(sent)
       const turns = expectOneBellPerTurn(scene.model, ['1', '2', '3', ...spoken('use your tool')])
-      expect(turns.map((turn) => turn.bells.length)).toEqual([before.length, 1])
+      expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, before.length, 1])
     })
 
     test('keeps its doorbells when its daemon is killed and comes back', async () => {

@@ -10,9 +10,25 @@ import {
   type ClientWorld,
   type PersonaInput,
 } from './client-world.ts'
+import type { ClientTools } from './scene.ts'
+import type { Terminal } from './terminal.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
 const MODULES = path.resolve(import.meta.dirname, '../../.clients/node_modules')
+
+/** What stands below the field a person types into. */
+export const AT_PROMPT = /ctrl\+p commands/
+
+export const opencodeTools: ClientTools = {
+  drain: 'turnbell_signals_pending',
+  shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }),
+}
+
+export async function say(terminal: Terminal, text: string): Promise<void> {
+  terminal.type(text)
+  await terminal.shows(new RegExp(text))
+  terminal.press('Enter')
+}
 
 export function opencodeProgram(): string {
   const program = path.join(MODULES, '.bin/opencode')
@@ -50,10 +66,16 @@ export function opencodeSpec(options: OpencodeOptions = {}): ClientSpec {
         path.join(home, 'opencode.json'),
         JSON.stringify(settings(options.asks === true, model_port)),
       )
-      // Where it is missing, the client waits for minutes for a registry that it cannot reach.
+      // Where it is missing, a client with plugins waits for minutes for a registry that it cannot reach.
       fs.cpSync(path.join(MODULES, '@opencode-ai'), path.join(home, 'node_modules/@opencode-ai'), {
         recursive: true,
       })
+      const dependencies = { '@opencode-ai/plugin': '1.18.33' }
+      fs.writeFileSync(path.join(home, 'package.json'), JSON.stringify({ dependencies }))
+      fs.writeFileSync(
+        path.join(home, 'package-lock.json'),
+        JSON.stringify({ packages: { '': { dependencies } } }),
+      )
       return {}
     },
     // The server is the daemon's child, so the daemon needs them too.

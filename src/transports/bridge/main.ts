@@ -18,7 +18,7 @@ import { systemClock } from '../../system/clock.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, personaPaths, prepareHome, resolveHome } from '../../system/home.ts'
 import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
-import { opencodePlace } from '../../system/opencode-place.ts'
+import { callingSession } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
@@ -53,7 +53,7 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
   let session_id = session ?? `mcp-${ids.next()}`
-  const place = opencodePlace(personaPaths(home, config.tenant_id, identity, process.env).run_dir)
+  const { run_dir } = personaPaths(home, config.tenant_id, identity, process.env)
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
@@ -77,7 +77,7 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
     async answer(call) {
       if (client === 'codex') session_id = codexThread(call) ?? session_id
       // opencode says in no call which session it comes from.
-      if (client === 'opencode') session_id = place.bound()?.session_id ?? session_id
+      if (client === 'opencode') session_id = callingSession(run_dir, process.env)?.session_id ?? session_id
       return null
     },
     ...(session === undefined ? {} : { drainWritten: heldUntilNext }),
