@@ -1,114 +1,74 @@
 /**
  * The shim of the `opencode` surface, started and supervised by the persona's daemon: owns the persona's
- * opencode server, follows the session a person works in there, and rings while it is idle.
+ * opencode server once somebody wants it, follows the session that is worked in there, and rings while it is
+ * idle.
  */
 import { randomBytes } from 'node:crypto'
-import net from 'node:net'
 import path from 'node:path'
+import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
-import { connectOpencode, OpencodeVersionError, type OpencodeServer } from './server.ts'
+import { serverLink } from './server-link.ts'
+import { connectOpencode, type Place } from './server.ts'
 import { withTurnbell } from './server-config.ts'
 import { attachShim } from '../shim.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
-import { lastingProcess } from '../../src/system/lasting-process.ts'
+import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import {
   opencodePlace,
   serverAuthorization,
   serverUrl,
+  type BoundSession,
+  type OpencodePlace,
   type ServerAddress,
 } from '../../src/system/opencode-place.ts'
 import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
-import { shimPlace } from '../../src/system/shim-place.ts'
+import { serverWish } from '../../src/system/server-wish.ts'
+import { shimPlace, type ShimPlace } from '../../src/system/shim-place.ts'
 
 function main(): void {
-  const { home, config, identity, paths, log } = shimPlace('opencode-shim')
+  const here = shimPlace('opencode-shim')
+  const { identity, settings, paths, log } = here
   const place = opencodePlace(paths.run_dir)
-
-  const program = clientProgram('opencode', { home, config, env: process.env })
-  const env = withoutOuterSession(process.env)
-  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
-  const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
-  const configuration = withTurnbell(env['OPENCODE_CONFIG_CONTENT'], [...bridge, '--home', home.root])
-  const processAt = ({ port, password }: ServerAddress) =>
-    lastingProcess({
-      program,
-      args: ['serve', '--hostname', '127.0.0.1', '--port', String(port)],
-      env: {
-        ...env,
-        TURNBELL_HOME: home.root,
-        TURNBELL_PERSONA: identity,
-        OPENCODE_SERVER_PASSWORD: password,
-        OPENCODE_CONFIG_CONTENT: configuration,
-      },
-      note_file: path.join(paths.run_dir, 'opencode.pid'),
-      output_file: workerLog(home, identity, 'opencode'),
-    })
-
-  /** The one that runs, or a new one: at the same address, if nobody took it meanwhile. */
-  async function ensureServer(): Promise<ServerAddress> {
-    const kept = place.server()
-    if (kept !== null && processAt(kept).alive()) return kept
-    const free = kept !== null && (await isFree(kept.port))
-    const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
-    const next = { ...address, attached: false }
-    place.keepServer(next)
-    processAt(next).ensure()
-    return next
-  }
+  const wish = serverWish(paths.run_dir, 'opencode')
+  const alone = settings?.headless === true ? windowless(here, place) : null
 
   const surface = opencodeSurface({
     identity,
     clock: systemClock,
     log,
-    keep: (session) =>
-      place.keepBound(session === null ? null : { session_id: session.id, directory: session.directory }),
+    keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
   })
-
-  let dial_ms: number = LIMITS.opencode_dial_ms
-  let leaving = false
-  /** For ever: a server that ended is started again, ever more slowly while it keeps ending. */
-  async function attend(): Promise<void> {
-    let link: OpencodeServer | null = null
-    try {
-      const address = await ensureServer()
-      link = await connectOpencode(
-        { url: serverUrl(address), authorization: serverAuthorization(address) },
-        { clock: systemClock, log },
-        {
-          onEvent: (event) => surface.told(event),
-          onClose() {
-            surface.disconnected()
-            again()
-          },
-        },
-      )
+  let address: ServerAddress | null = null
+  const link = serverLink({
+    surface,
+    async connect(handlers) {
+      address = await ensureServer(here, place)
+      const at = { url: serverUrl(address), authorization: serverAuthorization(address) }
+      return connectOpencode(at, { clock: systemClock, log }, handlers)
+    },
+    async sessionOn(server) {
+      if (alone !== null) return alone.sessionOn(server)
       const kept = place.bound()
-      await surface.connected(link, kept && { id: kept.session_id, directory: kept.directory })
-      dial_ms = LIMITS.opencode_dial_ms
-      place.keepServer({ ...address, attached: true })
-      log.info({}, 'attached to the opencode server')
-    } catch (error) {
-      if (error instanceof OpencodeVersionError) {
-        log.error({ err: error, program }, error.message)
-        dial_ms = LIMITS.shim_restart_max_ms
-      } else log.debug({ err: error }, 'no opencode server yet')
-      // A link that was made says by itself when it is gone.
-      if (link === null) again()
-      else link.close()
-    }
-  }
-  function again(): void {
-    if (leaving) return
-    systemClock.after(dial_ms, () => void attend())
-    dial_ms = Math.min(dial_ms * 2, Math.max(dial_ms, LIMITS.shim_reconnect_max_ms))
-  }
-  void attend()
+      return kept && placeOf(kept)
+    },
+    attached: () => address !== null && place.keepServer({ ...address, attached: true }),
+    asked(asked, server) {
+      alone?.asked(asked, server).catch((error: unknown) => log.warn({ err: error }, 'it was not answered'))
+    },
+    clock: systemClock,
+    log,
+  })
+  // Where one still runs somebody may work in it.
+  const runs = place.server() !== null && serverProcess(here, place.server() as ServerAddress).alive()
+  if (alone !== null || runs) link.begin()
+  const wished = wish.onAsked(() => link.begin())
 
   // Its server stays: a person works in it.
   const leaveIfOrphaned = leaveWithParent()
@@ -124,37 +84,73 @@ function main(): void {
 
   for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(os_signal, () => {
-      leaving = true
+      wished.close()
+      link.close()
       surface.close()
       shim.close()
-      const address = place.server()
-      if (address !== null) processAt(address).stop()
+      const last = place.server()
+      if (last !== null) serverProcess(here, last).stop()
       // With the server nobody works in it any more; the next one begins without.
       place.keepBound(null)
+      wish.forget()
       process.exit(0)
     })
   }
 }
 
-function isFree(port: number): Promise<boolean> {
-  return listenOnce(port).then(
-    () => true,
-    () => false,
-  )
+/** The server that runs, or a new one: at the same address, if nobody took it meanwhile. */
+async function ensureServer(here: ShimPlace, place: OpencodePlace): Promise<ServerAddress> {
+  const kept = place.server()
+  if (kept !== null && serverProcess(here, kept).alive()) return kept
+  const free = kept !== null && (await isFree(kept.port))
+  const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
+  const next = { ...address, attached: false }
+  place.keepServer(next)
+  serverProcess(here, next).ensure()
+  return next
 }
 
-const freePort = () => listenOnce(0)
-
-function listenOnce(port: number): Promise<number> {
-  const server = net.createServer()
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      const { port: found } = server.address() as net.AddressInfo
-      server.close(() => resolve(found))
-    })
+/** @throws `client_missing` */
+function serverProcess({ home, config, identity, paths }: ShimPlace, address: ServerAddress): LastingProcess {
+  const env = withoutOuterSession(process.env)
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
+  return lastingProcess({
+    program: clientProgram('opencode', { home, config, env: process.env }),
+    args: ['serve', '--hostname', '127.0.0.1', '--port', String(address.port)],
+    env: {
+      ...env,
+      TURNBELL_HOME: home.root,
+      TURNBELL_PERSONA: identity,
+      OPENCODE_SERVER_PASSWORD: address.password,
+      OPENCODE_CONFIG_CONTENT: withTurnbell(env['OPENCODE_CONFIG_CONTENT'], [...bridge, '--home', home.root]),
+    },
+    note_file: path.join(paths.run_dir, 'opencode.pid'),
+    output_file: workerLog(home, identity, 'opencode'),
   })
 }
+
+/** @throws `config_invalid` */
+function windowless({ home, identity, settings }: ShimPlace, place: OpencodePlace): Headless {
+  if (settings?.project === undefined) {
+    throw new TurnbellError('config_invalid', {
+      detail: `personas.${identity} has headless: true and no project: it is not known where it works`,
+      hint: `Add \`project: DIR\` to personas.${identity} in ${home.config}.`,
+    })
+  }
+  return headless({
+    directory: path.resolve(home.root, settings.project),
+    permissions: settings.permissions ?? 'reject',
+    kept() {
+      const kept = place.windowless()
+      return kept && placeOf(kept)
+    },
+    keep: (session) => place.keepWindowless(boundAt(session)),
+  })
+}
+
+const boundAt = ({ id, directory }: Place): BoundSession => ({ session_id: id, directory })
+const placeOf = ({ session_id, directory }: BoundSession): Place => ({ id: session_id, directory })
 
 try {
   main()

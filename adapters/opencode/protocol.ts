@@ -59,6 +59,20 @@ export const Event = z.discriminatedUnion('type', [
 ])
 export type Event = z.infer<typeof Event>
 
+const asking = { id: z.string() }
+
+/** What a session waits with for a person. */
+export const Asked = z.discriminatedUnion('type', [
+  event('permission.asked', asking),
+  event('question.asked', asking),
+])
+export type Asked = z.infer<typeof Asked>
+
+/** The same, asked for: of one directory. */
+export const Open = z.array(z.looseObject({ sessionID: z.string(), ...asking }))
+
+export type PermissionReply = { reply: 'once' } | { reply: 'reject'; message: string }
+
 /** `GET /global/event` tells of every directory; `GET /event` only of one. */
 export const Envelope = z.looseObject({ payload: z.looseObject({ type: z.string() }) })
 

@@ -1,10 +1,17 @@
-/**
- * A client of an opencode server: plain HTTP on loopback, and its stream of events.
- *
- * It never answers what the server asks of a person (permissions, questions).
- */
+/** A client of an opencode server: plain HTTP on loopback, and its stream of events. */
 import type { z } from 'zod'
-import { Envelope, Event, Health, Session, Statuses, SUPPORTED_MAJOR, type Prompt } from './protocol.ts'
+import {
+  Asked,
+  Envelope,
+  Event,
+  Health,
+  Open,
+  Session,
+  Statuses,
+  SUPPORTED_MAJOR,
+  type PermissionReply,
+  type Prompt,
+} from './protocol.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -37,8 +44,19 @@ export interface OpencodeServer {
   close(): void
 }
 
+/** What may be done besides on a server that is the persona's own. */
+export interface OwnedServer extends OpencodeServer {
+  begin(directory: string): Promise<Place>
+  /** What its sessions ask of a person at the moment. */
+  open(directory: string): Promise<Asked[]>
+  /** `asked` is what asks, with the directory it works in. */
+  permit(asked: Place, reply: PermissionReply): Promise<void>
+  rejectQuestion(asked: Place): Promise<void>
+}
+
 export interface OpencodeHandlers {
   onEvent: (event: Event) => void
+  onAsked: (asked: Asked) => void
   onClose: () => void
 }
 
@@ -47,7 +65,7 @@ export async function connectOpencode(
   at: { url: string; authorization: string },
   options: { clock: Pick<Clock, 'after'>; log: Log },
   handlers: OpencodeHandlers,
-): Promise<OpencodeServer> {
+): Promise<OwnedServer> {
   const { clock, log } = options
   const headers = { authorization: at.authorization, 'content-type': 'application/json' }
 
@@ -69,6 +87,10 @@ export async function connectOpencode(
   async function read<T>(route: string, form: z.ZodType<T>): Promise<T> {
     const response = await ask(route)
     if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
+    return formed(route, response, form)
+  }
+
+  async function formed<T>(route: string, response: Response, form: z.ZodType<T>): Promise<T> {
     const answer = form.safeParse(parsed(await response.text()))
     if (answer.success) return answer.data
     throw new OpencodeError(null, `${route} was answered in another form: ${answer.error.message}`)
@@ -120,7 +142,15 @@ export async function connectOpencode(
     const envelope = Envelope.safeParse(parsed(text))
     if (!envelope.success) return log.warn({}, 'the server sent what is no event')
     const event = Event.safeParse(envelope.data.payload)
-    if (event.success) handlers.onEvent(event.data)
+    if (event.success) return handlers.onEvent(event.data)
+    const asked = Asked.safeParse(envelope.data.payload)
+    if (asked.success) handlers.onAsked(asked.data)
+  }
+
+  async function post(route: string, body: object): Promise<Response> {
+    const response = await ask(route, { method: 'POST', body: JSON.stringify(body) })
+    if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
+    return response
   }
 
   return {
@@ -138,8 +168,28 @@ export async function connectOpencode(
     },
     async prompt({ id, directory }, prompt) {
       const route = `/session/${encodeURIComponent(id)}/prompt_async${inDirectory(directory)}`
-      const { ok, status } = await ask(route, { method: 'POST', body: JSON.stringify(prompt) })
-      if (!ok) throw new OpencodeError(status, `${route}: ${status}`)
+      await post(route, prompt)
+    },
+    async begin(directory) {
+      const route = `/session${inDirectory(directory)}`
+      const { id } = await formed(route, await post(route, {}), Session)
+      return { id, directory }
+    },
+    async open(directory) {
+      const [permissions, questions] = await Promise.all([
+        read(`/permission${inDirectory(directory)}`, Open),
+        read(`/question${inDirectory(directory)}`, Open),
+      ])
+      return [
+        ...permissions.map((properties) => ({ type: 'permission.asked' as const, properties })),
+        ...questions.map((properties) => ({ type: 'question.asked' as const, properties })),
+      ]
+    },
+    async permit({ id, directory }, reply) {
+      await post(`/permission/${encodeURIComponent(id)}/reply${inDirectory(directory)}`, reply)
+    },
+    async rejectQuestion({ id, directory }) {
+      await post(`/question/${encodeURIComponent(id)}/reject${inDirectory(directory)}`, {})
     },
     close: () => stream.abort(),
   }

@@ -24,32 +24,28 @@ export type BoundSession = z.infer<typeof BoundSession>
 export interface OpencodePlace {
   server(): ServerAddress | null
   keepServer(address: ServerAddress): void
-  /** Somebody wants to work in the server, so the shim starts it. */
-  want(): void
-  forgetWant(): void
   bound(): BoundSession | null
   /** Null forgets it. */
   keepBound(session: BoundSession | null): void
+  /** The session of an agent without a window; outlives its server. */
+  windowless(): BoundSession | null
+  keepWindowless(session: BoundSession): void
 }
 
 /** With `pid`, the bound session is that of this one process, a person's own opencode. */
 export function opencodePlace(run_dir: string, pid?: number): OpencodePlace {
   const server_file = path.join(run_dir, 'opencode-server.json')
   const bound_file = path.join(run_dir, `opencode-session${pid === undefined ? '' : `-${pid}`}.json`)
+  const windowless_file = path.join(run_dir, 'opencode-headless.json')
   return {
     server: () => kept(server_file, ServerAddress),
     keepServer: (address) => keep(server_file, address),
-    want: () => keep(wantedFile(run_dir), {}),
-    forgetWant: () => fs.rmSync(wantedFile(run_dir), { force: true }),
     bound: () => kept(bound_file, BoundSession),
     keepBound: (session) =>
       session === null ? fs.rmSync(bound_file, { force: true }) : keep(bound_file, session),
+    windowless: () => kept(windowless_file, BoundSession),
+    keepWindowless: (session) => keep(windowless_file, session),
   }
-}
-
-/** Is there while somebody wants the server. */
-export function wantedFile(run_dir: string): string {
-  return path.join(run_dir, 'opencode-wanted.json')
 }
 
 /**

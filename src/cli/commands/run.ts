@@ -24,6 +24,7 @@ import {
   serverUrl,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
+import { serverWish } from '../../system/server-wish.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -139,6 +140,7 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   const { cli } = invocation
   const { run_dir, log } = invocation.paths(persona)
   const place = opencodePlace(run_dir)
+  serverWish(run_dir, 'opencode').ask()
   await becomes(
     cli,
     `the opencode server of ${persona} answers`,
@@ -147,7 +149,9 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   )
   const server = place.server() as ServerAddress
   const directory = opencodeDirectory(cli.cwd, args)
-  const session = continuesSession(args) ? null : await newSession(server, directory)
+  // An agent without a window is joined where it works.
+  const kept = invocation.config().personas[persona]?.headless === true ? place.windowless() : null
+  const session = continuesSession(args) ? null : (kept?.session_id ?? (await newSession(server, directory)))
   return {
     words: opencodeArguments(serverUrl(server), { cwd: cli.cwd, args, session }),
     // Read by the client; among the arguments everybody on this machine could read it.

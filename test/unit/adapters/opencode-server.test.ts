@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { Event } from '../../../adapters/opencode/protocol.ts'
+import type { Asked, Event } from '../../../adapters/opencode/protocol.ts'
 import { connectOpencode, OpencodeVersionError } from '../../../adapters/opencode/server.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -42,16 +42,22 @@ async function served(version: string | null = '1.18.33') {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const events: Event[] = []
+  const asks: Asked[] = []
   let closed = 0
   const connect = () =>
     connectOpencode(
       { url: `http://127.0.0.1:${port}`, authorization: 'Basic x' },
       { clock: fakeClock(), log: silentLog },
-      { onEvent: (event) => void events.push(event), onClose: () => void (closed += 1) },
+      {
+        onEvent: (event) => void events.push(event),
+        onAsked: (one) => void asks.push(one),
+        onClose: () => void (closed += 1),
+      },
     )
   return {
     asked,
     events,
+    asks,
     connect,
     closed: () => closed,
     write: (text: string) => void stream?.write(text),

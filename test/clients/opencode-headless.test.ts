@@ -1,0 +1,71 @@
+/** An opencode without a window: the persona's daemon keeps its session, and nobody is there to ask. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  AT_PROMPT,
+  opencodeProgram,
+  opencodeTools,
+  openOpencodeWorld,
+  say,
+  type OpencodeWorldOptions,
+} from '../support/opencode-world.ts'
+import { scenesOf } from '../support/scene.ts'
+import { describeClient } from '../suites/client.suite.ts'
+
+beforeAll(() => void opencodeProgram())
+
+type Permissions = 'reject' | 'allow'
+
+/** The project is told relative to turnbell's home. */
+const open = scenesOf(opencodeTools, (asks = false, permissions: Permissions = 'reject') =>
+  openOpencodeWorld({ asks, persona: { headless: true, project: '../project', permissions } }),
+)
+
+describeClient('opencode without a window', {
+  open,
+  says_by_signal: true,
+  async begin(scene) {
+    await scene.turnIs('idle')
+    return { say: (text) => scene.send(text) }
+  },
+})
+
+describe('opencode without a window', () => {
+  test.each([
+    ['reject', 'Nobody is here to permit this.', false],
+    ['allow', 'made it', true],
+  ] as const)('answers %s where leave is asked, and goes on', async (permissions, told, made) => {
+    const scene = await open(true, permissions)
+    await scene.turnIs('idle')
+    const file = path.join(scene.project, 'asked-for')
+    scene.model.next(/make a file/, { tools: [opencodeTools.shell(`touch ${file} && echo made it`)] })
+    await scene.settled([await scene.send('make a file')])
+    await scene.asked(new RegExp(told))
+    expect(fs.existsSync(file)).toBe(made)
+    await scene.settled([await scene.send('another')])
+    expectOneBellPerTurn(scene.model, ['make a file', 'another'])
+  })
+
+  test('goes on with its session in the next daemon, and a person may look at it', async () => {
+    const scene = await open()
+    await scene.turnIs('idle')
+    const { session_id } = (await scene.status()).surface
+    await scene.settled([await scene.send('before')])
+    await scene.daemon.kill('SIGTERM')
+    await scene.startDaemon()
+    await scene.turnIs('idle')
+    expect((await scene.status()).surface.session_id).toBe(session_id)
+    const terminal = scene.terminal()
+    await terminal.shows(AT_PROMPT, 60_000)
+    await terminal.shows(/\(bell/)
+    await say(terminal, 'hello there')
+    await scene.asked(/hello there/)
+    await eventually('it is answered', async () => (await scene.status()).surface.turn === 'idle')
+    await scene.settled([await scene.send('after')])
+    expect((await scene.status()).surface.session_id).toBe(session_id)
+    expectOneBellPerTurn(scene.model, ['before', 'after'])
+  })
+})
