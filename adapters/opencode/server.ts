@@ -69,9 +69,13 @@ export async function connectOpencode(
   const { clock, log } = options
   const headers = { authorization: at.authorization, 'content-type': 'application/json' }
 
-  async function ask(route: string, init: RequestInit = {}): Promise<Response> {
+  async function ask(
+    route: string,
+    init: RequestInit = {},
+    patience_ms: number = LIMITS.opencode_answer_ms,
+  ): Promise<Response> {
     const abort = new AbortController()
-    const patience = clock.after(LIMITS.opencode_answer_ms, () => abort.abort())
+    const patience = clock.after(patience_ms, () => abort.abort())
     try {
       const response = await fetch(`${at.url}${route}`, { ...init, headers, signal: abort.signal })
       // Read here, so that the patience covers the body too.
@@ -147,8 +151,8 @@ export async function connectOpencode(
     if (asked.success) handlers.onAsked(asked.data)
   }
 
-  async function post(route: string, body: object): Promise<Response> {
-    const response = await ask(route, { method: 'POST', body: JSON.stringify(body) })
+  async function post(route: string, body: object, patience_ms?: number): Promise<Response> {
+    const response = await ask(route, { method: 'POST', body: JSON.stringify(body) }, patience_ms)
     if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
     return response
   }
@@ -172,7 +176,9 @@ export async function connectOpencode(
     },
     async begin(directory) {
       const route = `/session${inDirectory(directory)}`
-      const { id } = await formed(route, await post(route, {}), Session)
+      // Given up and asked again, there would be two sessions.
+      const response = await post(route, {}, LIMITS.opencode_first_answer_ms)
+      const { id } = await formed(route, response, Session)
       return { id, directory }
     },
     async open(directory) {

@@ -142,6 +142,8 @@ export const LIMITS = {
   // The opencode server
   /** For each of the two questions of a ring. Twice this is below shim_answer_ms. */
   opencode_answer_ms: 2_000,
+  /** For the first question in a directory, which opencode has to get ready for. */
+  opencode_first_answer_ms: 30_000,
   /** It sends a heartbeat every ten seconds. */
   opencode_silence_ms: 30_000,
   opencode_event_length_max: 64 * 1024 * 1024,

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { ClientWorld } from '../support/client-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -10,7 +11,6 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-  type OpencodeWorldOptions,
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
@@ -24,11 +24,15 @@ const open = scenesOf(opencodeTools, (asks = false, permissions: Permissions = '
   openOpencodeWorld({ asks, persona: { headless: true, project: '../project', permissions } }),
 )
 
+/** The server begins with the daemon, and takes its time. */
+const isThere = (world: ClientWorld) =>
+  eventually('the session is there', async () => (await world.status()).surface.turn === 'idle', 60_000)
+
 describeClient('opencode without a window', {
   open,
   says_by_signal: true,
   async begin(scene) {
-    await scene.turnIs('idle')
+    await isThere(scene)
     return { say: (text) => scene.send(text) }
   },
 })
@@ -39,7 +43,7 @@ describe('opencode without a window', () => {
     ['allow', 'made it', true],
   ] as const)('answers %s where leave is asked, and goes on', async (permissions, told, made) => {
     const scene = await open(true, permissions)
-    await scene.turnIs('idle')
+    await isThere(scene)
     const file = path.join(scene.project, 'asked-for')
     scene.model.next(/make a file/, { tools: [opencodeTools.shell(`touch ${file} && echo made it`)] })
     await scene.settled([await scene.send('make a file')])
@@ -51,12 +55,12 @@ describe('opencode without a window', () => {
 
   test('goes on with its session in the next daemon, and a person may look at it', async () => {
     const scene = await open()
-    await scene.turnIs('idle')
+    await isThere(scene)
     const { session_id } = (await scene.status()).surface
     await scene.settled([await scene.send('before')])
     await scene.daemon.kill('SIGTERM')
     await scene.startDaemon()
-    await scene.turnIs('idle')
+    await isThere(scene)
     expect((await scene.status()).surface.session_id).toBe(session_id)
     const terminal = scene.terminal()
     await terminal.shows(AT_PROMPT, 60_000)
