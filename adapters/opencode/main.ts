@@ -5,15 +5,16 @@
  */
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
 import { connectOpencode, type Place } from './server.ts'
-import { withTurnbell } from './server-config.ts'
+import { withTurnbell, type PluginEntry } from './server-config.ts'
 import { attachShim } from '../shim.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
-import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
+import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
@@ -115,6 +116,12 @@ function serverProcess({ home, config, identity, paths }: ShimPlace, address: Se
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
   const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
+  bridge.push('--home', home.root)
+  const guard: PluginEntry = [
+    pathToFileURL(path.join(import.meta.dirname, 'plugin.js')).href,
+    { persona: identity, home: home.root },
+  ]
+  const content = env['OPENCODE_CONFIG_CONTENT']
   return lastingProcess({
     program: clientProgram('opencode', { home, config, env: process.env }),
     args: ['serve', '--hostname', '127.0.0.1', '--port', String(address.port)],
@@ -123,7 +130,7 @@ function serverProcess({ home, config, identity, paths }: ShimPlace, address: Se
       TURNBELL_HOME: home.root,
       TURNBELL_PERSONA: identity,
       OPENCODE_SERVER_PASSWORD: address.password,
-      OPENCODE_CONFIG_CONTENT: withTurnbell(env['OPENCODE_CONFIG_CONTENT'], [...bridge, '--home', home.root]),
+      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, opencodeLoadsPlugins(env) ? guard : null),
     },
     note_file: path.join(paths.run_dir, 'opencode.pid'),
     output_file: workerLog(home, identity, 'opencode'),

@@ -4,9 +4,6 @@
  */
 import { z } from 'zod'
 
-/** The API of another major version is another one. */
-export const SUPPORTED_MAJOR = 1
-
 export const Health = z.looseObject({ version: z.string() })
 
 export const Session = z.looseObject({

@@ -6,11 +6,24 @@ import { z } from 'zod'
 
 const Section = z.record(z.string(), z.unknown())
 
-/** A subagent's calls cannot be told from its agent's, so it gets no chance to take its signals. */
+/**
+ * A subagent's calls cannot be told from its agent's, so it gets no chance to take its signals. Those that
+ * come with opencode are not even shown the tool; the plugin refuses it to all others.
+ */
 const SUBAGENTS = ['general', 'explore']
 
-/** `content` is what the person keeps in that variable already. */
-export function withTurnbell(content: string | undefined, bridge: readonly string[]): string {
+/** The bridge has no need for the server's password. */
+const LOCAL = { type: 'local', enabled: true, environment: { OPENCODE_SERVER_PASSWORD: '' } }
+
+/** A module for opencode to load, and what it is told. */
+export type PluginEntry = readonly [module: string, options: { persona: string; home: string }]
+
+/** `content` is what the person keeps in that variable already. Without `plugin` none is loaded. */
+export function withTurnbell(
+  content: string | undefined,
+  bridge: readonly string[],
+  plugin: PluginEntry | null,
+): string {
   const theirs = section(parsed(content))
   const agents = section(theirs['agent'])
   const withoutDrain = SUBAGENTS.map((name) => {
@@ -20,7 +33,8 @@ export function withTurnbell(content: string | undefined, bridge: readonly strin
   })
   return JSON.stringify({
     ...theirs,
-    mcp: { ...section(theirs['mcp']), turnbell: { type: 'local', command: bridge, enabled: true } },
+    mcp: { ...section(theirs['mcp']), turnbell: { ...LOCAL, command: bridge } },
+    ...(plugin === null ? {} : { plugin: [...list(theirs['plugin']), plugin] }),
     // What a doorbell asks for must not wait for a person.
     permission: {
       ...permissions(theirs['permission']),
@@ -38,6 +52,10 @@ function permissions(value: unknown): Record<string, unknown> {
 
 function section(value: unknown): Record<string, unknown> {
   return Section.safeParse(value).data ?? {}
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function parsed(text: string | undefined): unknown {

@@ -8,10 +8,10 @@ import {
   Open,
   Session,
   Statuses,
-  SUPPORTED_MAJOR,
   type PermissionReply,
   type Prompt,
 } from './protocol.ts'
+import { opencodeVersionFault } from '../../src/contracts/client-versions.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -112,10 +112,8 @@ export async function connectOpencode(
       if (!(error instanceof OpencodeError) || error.status !== 404) throw error
       return { version: 'of an unknown version' }
     })
-    if (Number.parseInt(version, 10) === SUPPORTED_MAJOR) return
-    throw new OpencodeVersionError(
-      `opencode ${version} has another API than ${SUPPORTED_MAJOR}.x, which is what turnbell can ring`,
-    )
+    const fault = opencodeVersionFault(version)
+    if (fault !== null) throw new OpencodeVersionError(fault)
   }
 
   async function follow(body: AsyncIterable<Uint8Array>): Promise<void> {

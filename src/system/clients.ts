@@ -1,9 +1,11 @@
 /** The agent clients as programs on this machine: where they are, and what they must not inherit. */
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { Home } from './home.ts'
+import { readText } from './watch-text.ts'
 
 /** Surfaces whose client turnbell starts. */
 const CLIENTS = {
@@ -33,6 +35,7 @@ export function clientProgram(
           .map((directory) => path.join(directory, program))
       : [path.resolve(where.home.root, configured)]
   const found = candidates.find(isExecutable)
+  if (found !== undefined && client === 'opencode') return installedOpencode(found)
   if (found !== undefined) return client === 'codex' ? nativeCodex(found) : found
   throw new TurnbellError('client_missing', {
     detail:
@@ -88,6 +91,38 @@ function isScript(file: string): boolean {
   } finally {
     fs.closeSync(handle)
   }
+}
+
+// --- opencode
+
+/** npm brings a note of this kind, and puts the program in its place only where it may run scripts. */
+const NOTE_BYTES_MAX = 64 * 1024
+
+/** The program, also where npm was not allowed to put it in its place. Throws `client_missing`. */
+function installedOpencode(program: string): string {
+  const real = fs.realpathSync(program)
+  if (fs.statSync(real).size > NOTE_BYTES_MAX || !/postinstall/.test(readText(real) ?? '')) return program
+  const package_dir = path.dirname(path.dirname(real))
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `opencode-${platform}-${process.arch}`
+  const file = process.platform === 'win32' ? 'opencode.exe' : 'opencode'
+  const places = [path.join(package_dir, 'node_modules'), path.dirname(package_dir)]
+  const native = places.map((place) => path.join(place, name, 'bin', file)).find(isExecutable)
+  if (native !== undefined) return native
+  throw new TurnbellError('client_missing', {
+    detail: `${program} is only a note: npm installed opencode without running its scripts.`,
+    hint: `Run \`node ${path.join(package_dir, 'postinstall.mjs')}\`, or install opencode without --ignore-scripts.`,
+  })
+}
+
+/**
+ * opencode fetches a package of its own before it loads the first plugin, and does nothing else meanwhile.
+ * Only where that has been done a plugin costs nothing, and works without a network.
+ */
+export function opencodeLoadsPlugins(env: NodeJS.ProcessEnv): boolean {
+  const settings = env['XDG_CONFIG_HOME'] ?? path.join(env['HOME'] ?? os.homedir(), '.config')
+  const lock = readText(path.join(settings, 'opencode', 'package-lock.json'))
+  return lock !== null && lock.includes('"@opencode-ai/plugin"')
 }
 
 // --- what must not be inherited

@@ -16,7 +16,7 @@ import {
   say,
 } from '../support/opencode-world.ts'
 import { BIN } from '../support/processes.ts'
-import { scenesOf } from '../support/scene.ts'
+import { scenesOf, type Scene } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
@@ -24,7 +24,7 @@ const PLUGIN = path.join(path.dirname(BIN), 'adapters/opencode/plugin.js')
 
 beforeAll(() => void opencodeProgram())
 
-/** What `turnbell connect opencode` writes into a project, and an agent of the person's own. */
+/** What `turnbell connect opencode` writes into a project. */
 function connected(world: ClientWorld): ClientWorld {
   const home = path.join(world.directory, 'turnbell')
   const bridge = [process.execPath, BIN, 'mcp', '--client', 'opencode', '--persona', PERSONA, '--home', home]
@@ -32,13 +32,21 @@ function connected(world: ClientWorld): ClientWorld {
     plugin: [[`file://${PLUGIN}`, { persona: PERSONA, home }]],
     mcp: { turnbell: { type: 'local', command: bridge, enabled: true } },
     permission: { turnbell_signals_pending: 'allow', turnbell_signals: 'allow' },
-    agent: { digger: { mode: 'subagent', description: 'digs', prompt: 'You dig.' } },
+    agent: AGENTS,
   }
   fs.writeFileSync(path.join(world.project, 'opencode.json'), JSON.stringify(settings))
   return world
 }
 
+/** Every project has it. */
+const AGENTS = { digger: { mode: 'subagent', description: 'digs', prompt: 'You dig.' } }
+
 const open = scenesOf(opencodeTools, async () => connected(await openOpencodeWorld()))
+const openUnconnected = scenesOf(opencodeTools, async () => {
+  const world = await openOpencodeWorld()
+  fs.writeFileSync(path.join(world.project, 'opencode.json'), JSON.stringify({ agent: AGENTS }))
+  return world
+})
 
 /** opencode has no session before the first prompt, so the person greets it. */
 async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promise<Terminal> {
@@ -58,6 +66,12 @@ async function greet(world: ClientWorld, terminal: Terminal, text: string): Prom
   await world.turnIs('idle')
 }
 
+async function command(terminal: Terminal, name: string): Promise<void> {
+  terminal.type(name)
+  await terminal.shows(new RegExp(name))
+  terminal.press('Enter')
+}
+
 describeClient('a plain opencode with the plugin', {
   open,
   begins_by_turn: true,
@@ -67,19 +81,68 @@ describeClient('a plain opencode with the plugin', {
   },
 })
 
+/** In its project the person has a subagent, and in a window of this kind it cannot drain. */
+async function refusesSubagent(scene: Scene, terminal: Terminal): Promise<void> {
+  const input = { description: 'a look', prompt: 'look around', subagent_type: 'digger' }
+  scene.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
+  scene.model.always(/look around/, scene.drain, 'sub')
+  await say(terminal, 'ask a helper')
+  const refused = await eventually(
+    'the helper is refused',
+    () => scene.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
+    60_000,
+  )
+  expect(refused.tool_results[0]).toContain("A subagent may not take the main agent's signals")
+  await scene.settled([await scene.send('one')])
+  expectOneBellPerTurn(scene.model, ['one'])
+}
+
+describe('subagents of the person cannot take the signals', () => {
+  test('in a plain opencode with the plugin', async () => {
+    const scene = await open()
+    await refusesSubagent(scene, await atPrompt(scene))
+  })
+
+  test("in the persona's own server", async () => {
+    const scene = await openUnconnected()
+    const terminal = scene.terminal()
+    await terminal.shows(AT_PROMPT, 60_000)
+    await scene.turnIs('idle')
+    await refusesSubagent(scene, terminal)
+  })
+})
+
 describe('a plain opencode with the plugin', () => {
-  test('has subagents, also of its person, that cannot take its signals', async () => {
+  test('is rung in the session that its person goes back to', async () => {
     const scene = await open()
     const terminal = await atPrompt(scene)
-    const input = { description: 'a look', prompt: 'look around', subagent_type: 'digger' }
-    scene.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
-    scene.model.always(/look around/, scene.drain, 'sub')
-    await say(terminal, 'ask a helper')
-    const refused = await eventually('the helper is refused', () =>
-      scene.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
-    )
-    expect(refused.tool_results[0]).toContain("A subagent may not take the main agent's signals")
+    const first = (await scene.status()).surface.session_id
+    await command(terminal, '/new')
+    await eventually('the session is off the screen', () => !/hello there/.test(terminal.screen()))
+    await greet(scene, terminal, 'a fresh start')
+    const second = (await scene.status()).surface.session_id
+    expect(second).not.toBe(first)
+    await command(terminal, '/sessions')
+    await terminal.shows(/Sessions/)
+    terminal.press('Down')
+    terminal.press('Enter')
+    await terminal.shows(/hello there/)
+    await greet(scene, terminal, 'back again')
+    expect((await scene.status()).surface.session_id).toBe(first)
     await scene.settled([await scene.send('one')])
     expectOneBellPerTurn(scene.model, ['one'])
+    await terminal.shows(/\(bell/)
+  })
+
+  test('is gone with its window, and the next is the surface', async () => {
+    const scene = await open()
+    const first = await atPrompt(scene)
+    await first.close()
+    await eventually('nobody is there', async () => !(await scene.status()).surface.attached || null)
+    const missed = await scene.send('while nobody was there')
+    await scene.knows(1)
+    await atPrompt(scene)
+    await scene.settled([missed])
+    expectOneBellPerTurn(scene.model, ['while nobody was there'])
   })
 })

@@ -51,7 +51,7 @@ async function server(input: Input, options?: unknown): Promise<Hooks> {
 }
 
 function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hooks {
-  const given = Options.safeParse(options)
+  const given = Options.safeParse(options ?? {})
   if (!given.success) {
     throw new TurnbellError('config_invalid', {
       detail: describeIssues(given.error, 'the options of the plugin'),

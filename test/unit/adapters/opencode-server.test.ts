@@ -15,6 +15,14 @@ afterEach(() => {
   }
 })
 
+const ANSWERS: Record<string, unknown> = {
+  'GET /permission?directory=%2Fa%20b': [{ id: 'per_1', sessionID: 'ses_1' }],
+  'GET /question?directory=%2Fa%20b': [{ id: 'que_1', sessionID: 'ses_1' }],
+  'POST /session?directory=%2Fa%20b': { id: 'ses_new', directory: '/a b' },
+  'POST /permission/per_1/reply?directory=%2Fa%20b': true,
+  'POST /question/que_1/reject?directory=%2Fa%20b': true,
+}
+
 /** What opencode's server answers by route, with what it was asked. */
 async function served(version: string | null = '1.18.33') {
   const asked: { route: string; authorization: string | undefined; body: string }[] = []
@@ -35,6 +43,8 @@ async function served(version: string | null = '1.18.33') {
         return void response.end('{"ses_1":{"type":"busy"},"ses_2":{"type":"retry","attempt":1}}')
       if (route.startsWith('GET /session/ses_1?'))
         return void response.end('{"id":"ses_1","directory":"/a b","agent":"plan"}')
+      const given = ANSWERS[route]
+      if (given !== undefined) return void response.end(JSON.stringify(given))
       response.writeHead(route.includes('/prompt_async') && !route.includes('ses_0') ? 204 : 404).end()
     })
   })
@@ -100,6 +110,28 @@ test('tells of the events it knows, in whatever pieces they come, and of the end
   expect(place.events).toEqual([idle, idle])
   place.server.closeAllConnections()
   await eventually('the end is told', () => place.closed() === 1)
+})
+
+test('tells what is asked of a person, and answers it', async () => {
+  const place = await served()
+  const link = await place.connect()
+  const asked = { type: 'permission.asked', properties: { id: 'per_1', sessionID: 'ses_1' } }
+  place.write(`data: ${JSON.stringify({ payload: asked })}\n\n`)
+  await eventually('it is told', () => place.asks.length === 1)
+  expect(place.asks).toEqual([asked])
+  expect(await link.open('/a b')).toEqual([
+    asked,
+    { type: 'question.asked', properties: { id: 'que_1', sessionID: 'ses_1' } },
+  ])
+  expect(await link.begin('/a b')).toEqual({ id: 'ses_new', directory: '/a b' })
+  await link.permit(at('per_1'), { reply: 'once' })
+  await link.rejectQuestion(at('que_1'))
+  expect(place.asked.slice(-2)).toMatchObject([
+    { route: 'POST /permission/per_1/reply?directory=%2Fa%20b', body: '{"reply":"once"}' },
+    { route: 'POST /question/que_1/reject?directory=%2Fa%20b' },
+  ])
+  await expect(link.permit(at('per_9'), { reply: 'once' })).rejects.toMatchObject({ status: 404 })
+  link.close()
 })
 
 test.each(['2.0.0', '0.9.1', 'local'])('refuses a server of version %s, and says why', async (version) => {

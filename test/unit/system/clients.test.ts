@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
-import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
+import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../../src/system/clients.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -50,6 +50,47 @@ describe("a client's program", () => {
       expect(clientProgram('codex', { ...where, env })).toBe(native)
     }
   })
+})
+
+describe('an opencode that npm could not put in its place', () => {
+  const note = `echo "opencode-ai's postinstall script was not run."\nexit 1\n`
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+
+  test.each(['node_modules', 'node_modules/opencode-ai/node_modules'])(
+    'is started where its platform package is: %s',
+    (folder) => {
+      const { root, where } = place()
+      const stub = program(path.join(root, 'node_modules/opencode-ai/bin/opencode.exe'), note)
+      const native = path.join(root, folder, `opencode-${platform}-${process.arch}/bin/opencode`)
+      program(native, 'native')
+      fs.mkdirSync(path.join(root, 'bin'))
+      fs.symlinkSync(stub, path.join(root, 'bin/opencode'))
+      const env = { PATH: path.join(root, 'bin') }
+      expect(clientProgram('opencode', { ...where, env })).toBe(native)
+    },
+  )
+
+  test('is told from a program, with the command that mends it', () => {
+    const { root, where } = place({ opencode: 'opencode-ai/bin/opencode.exe' })
+    program(path.join(root, 'opencode-ai/bin/opencode.exe'), note)
+    const postinstall = path.join(root, 'opencode-ai/postinstall.mjs')
+    expect(() => clientProgram('opencode', { ...where, env: {} })).toThrow(
+      expect.objectContaining({
+        code: 'client_missing',
+        hint: expect.stringContaining(postinstall) as string,
+      }),
+    )
+  })
+})
+
+test('opencode loads plugins at once only where it has fetched what they need', () => {
+  const home = temporaryHome()
+  expect(opencodeLoadsPlugins({ HOME: home })).toBe(false)
+  const lock = program(path.join(home, '.config/opencode/package-lock.json'), '{"packages": {}}')
+  expect(opencodeLoadsPlugins({ HOME: home })).toBe(false)
+  fs.writeFileSync(lock, '{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1.18.33"}}}}')
+  expect(opencodeLoadsPlugins({ HOME: home })).toBe(true)
+  expect(opencodeLoadsPlugins({ HOME: '/', XDG_CONFIG_HOME: path.join(home, '.config') })).toBe(true)
 })
 
 test('what marks another session is not handed on; a setting of the person is', () => {

@@ -1,7 +1,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { opencodePlace, serverAuthorization, serverUrl } from '../../../src/system/opencode-place.ts'
+import {
+  callingSession,
+  forgetEnded,
+  opencodePlace,
+  serverAuthorization,
+  serverUrl,
+} from '../../../src/system/opencode-place.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const ADDRESS = { port: 4096, password: 'secret', attached: false }
@@ -29,6 +35,34 @@ test('nothing is kept at first, nor after it was forgotten, nor where a file was
       fs.writeFileSync(path.join(run_dir, name), text)
       expect([place.server(), place.bound()]).toEqual([null, null])
     }
+})
+
+test('a call is of the session in the very opencode that it comes from', () => {
+  const run_dir = temporaryDirectory()
+  const bind = (session_id: string, pid?: number) =>
+    opencodePlace(run_dir, pid).keepBound({ session_id, directory: '/project' })
+  const calling = (OPENCODE_PID?: string) =>
+    callingSession(run_dir, OPENCODE_PID === undefined ? {} : { OPENCODE_PID })?.session_id
+  expect(calling('7')).toBeUndefined()
+  bind('ses_server')
+  bind('ses_7', 7)
+  bind('ses_8', 8)
+  expect([undefined, '7', '8', '9', '../7', ''].map(calling)).toEqual([
+    ...['ses_server', 'ses_7', 'ses_8'],
+    ...['ses_server', 'ses_server', 'ses_server'],
+  ])
+})
+
+test('what an opencode left behind that was killed is forgotten, and nothing else', () => {
+  const run_dir = temporaryDirectory()
+  for (const pid of [undefined, 7, 8])
+    opencodePlace(run_dir, pid).keepBound({ session_id: 'ses', directory: '/project' })
+  opencodePlace(run_dir).keepWindowless({ session_id: 'ses_1', directory: '/project' })
+  forgetEnded(run_dir, (pid) => pid === 8)
+  expect(opencodePlace(run_dir, 7).bound()).toBeNull()
+  expect(opencodePlace(run_dir, 8).bound()).not.toBeNull()
+  expect(opencodePlace(run_dir).bound()).not.toBeNull()
+  expect(opencodePlace(run_dir).windowless()).toMatchObject({ session_id: 'ses_1' })
 })
 
 test('a server is asked on loopback, by the name that opencode gives to whoever knows the password', () => {

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { headless } from '../../../adapters/opencode/headless.ts'
+import type { Asked, PermissionReply, Session } from '../../../adapters/opencode/protocol.ts'
+import type { OwnedServer, Place } from '../../../adapters/opencode/server.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeOpencode, session } from '../../support/fake-opencode.ts'
+
+const PROJECT = '/project'
+
+/** The persona's own server, with what it was answered. */
+function owned(sessions: Session[]) {
+  const { server } = fakeOpencode(fakeClock(), sessions)
+  const answered: [string, PermissionReply | 'rejected'][] = []
+  const waiting: Asked[] = []
+  const place = {
+    answered,
+    waiting,
+    server: {
+      ...server,
+      async begin(directory: string) {
+        sessions.push(session('ses_new', { directory }))
+        return { id: 'ses_new', directory }
+      },
+      open: async () => waiting,
+      permit: async ({ id }: Place, reply: PermissionReply) => void answered.push([id, reply]),
+      rejectQuestion: async ({ id }: Place) => void answered.push([id, 'rejected']),
+    } satisfies OwnedServer,
+  }
+  return place
+}
+
+function agent(kept: Place | null, permissions: 'reject' | 'allow' = 'reject') {
+  const memory = { kept }
+  const keep = (place: Place) => void (memory.kept = place)
+  return { ...headless({ directory: PROJECT, permissions, kept: () => memory.kept, keep }), memory }
+}
+
+const asks = (id: string, sessionID: string): Asked => ({
+  type: 'permission.asked',
+  properties: { id, sessionID },
+})
+const OURS = { id: 'ses_1', directory: PROJECT }
+
+test.each([
+  ['there is none', null],
+  ['it is gone', { id: 'ses_gone', directory: PROJECT }],
+  ['it works in another project', { id: 'ses_1', directory: '/elsewhere' }],
+])('a session is begun where %s, and kept', async (_, kept) => {
+  const alone = agent(kept)
+  const place = { id: 'ses_new', directory: PROJECT }
+  expect(await alone.sessionOn(owned([session('ses_1')]).server)).toEqual(place)
+  expect(alone.memory.kept).toEqual(place)
+})
+
+test('the session of an earlier shim is gone on with, and what it asked meanwhile is answered', async () => {
+  const at = owned([session('ses_1'), session('ses_2')])
+  at.waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_2'))
+  expect(await agent(OURS).sessionOn(at.server)).toEqual(OURS)
+  expect(at.answered.map(([id]) => id)).toEqual(['per_1'])
+})
+
+test('leave is given or not as it was configured, with a word to go on by', async () => {
+  const at = owned([session('ses_1')])
+  await agent(OURS, 'allow').asked(asks('per_1', 'ses_1'), at.server)
+  await agent(OURS).asked(asks('per_2', 'ses_1'), at.server)
+  expect(at.answered).toEqual([
+    ['per_1', { reply: 'once' }],
+    ['per_2', { reply: 'reject', message: expect.stringContaining('Go on without') as string }],
+  ])
+})
+
+test('a question has no answer but a person, whatever is allowed', async () => {
+  const at = owned([session('ses_1')])
+  const properties = { id: 'que_1', sessionID: 'ses_1' }
+  await agent(OURS, 'allow').asked({ type: 'question.asked', properties }, at.server)
+  expect(at.answered).toEqual([['que_1', 'rejected']])
+})
+
+test("its subagents are answered too, and nobody else's sessions", async () => {
+  const child = session('ses_2', { parentID: 'ses_1' })
+  const grandchild = session('ses_3', { parentID: 'ses_2' })
+  const persons = [session('ses_4'), session('ses_5', { parentID: 'ses_4' })]
+  const at = owned([session('ses_1'), child, grandchild, ...persons])
+  for (const id of ['ses_2', 'ses_3', 'ses_4', 'ses_5', 'ses_unknown'])
+    await agent(OURS, 'allow').asked(asks(`per_of_${id}`, id), at.server)
+  expect(at.answered.map(([id]) => id)).toEqual(['per_of_ses_2', 'per_of_ses_3'])
+})

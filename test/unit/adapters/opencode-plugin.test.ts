@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import { ownLog, ownServer, type PluginClient } from '../../../adapters/opencode/plugin/client.ts'
+import { guardDrain } from '../../../adapters/opencode/plugin/guard.ts'
+import plugin, { turnbellPlugin } from '../../../adapters/opencode/plugin/main.ts'
+import { partIn } from '../../../adapters/opencode/plugin/part.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { session } from '../../support/fake-opencode.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+const DIRECTORY = '/project'
+const at = (id: string) => ({ id, directory: DIRECTORY })
+
+/** opencode's own client, as a plugin gets it. */
+function client(known = [session('ses_1')]) {
+  const asked: object[] = []
+  const ok = { status: 200, ok: true }
+  const logged: { level: string; message: string; extra?: Record<string, unknown> }[] = []
+  const given: PluginClient = {
+    session: {
+      async get(of) {
+        asked.push(of)
+        const data = known.find(({ id }) => id === of.path.id)
+        return data === undefined ? { response: { status: 404, ok: false } } : { data, response: ok }
+      },
+      status: async () => ({ data: { ses_1: { type: 'busy' } }, response: ok }),
+      async promptAsync(of) {
+        asked.push(of)
+        return { response: { status: of.path.id === 'ses_1' ? 204 : 404, ok: of.path.id === 'ses_1' } }
+      },
+    },
+    app: { log: async ({ body }) => void logged.push(body) },
+  }
+  return { given, asked, logged }
+}
+
+describe("opencode's own client", () => {
+  test('is asked in the directory, and says what is not there', async () => {
+    const { given, asked } = client()
+    const server = ownServer(given, fakeClock())
+    expect(await server.session(at('ses_1'))).toMatchObject({ id: 'ses_1' })
+    expect(await server.session(at('ses_9'))).toBeNull()
+    expect([await server.isBusy(at('ses_1')), await server.isBusy(at('ses_2'))]).toEqual([true, false])
+    const prompt = { parts: [{ type: 'text' as const, text: 'ring', metadata: {} }] as const }
+    await server.prompt(at('ses_1'), { parts: [...prompt.parts] })
+    expect(asked.at(-1)).toEqual({
+      path: { id: 'ses_1' },
+      query: { directory: DIRECTORY },
+      body: { parts: prompt.parts },
+    })
+    await expect(server.prompt(at('ses_9'), { parts: [...prompt.parts] })).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  test.each([
+    ['another form', async () => ({ data: [1], response: { status: 200, ok: true } })],
+    ['no answer', async () => ({})],
+    ['an error', () => Promise.reject(new Error('broken'))],
+  ])('that gives %s is a failed question', async (_, status) => {
+    const { given } = client()
+    given.session.status = status
+    await expect(ownServer(given, fakeClock()).isBusy(at('ses_1'))).rejects.toMatchObject({
+      name: 'Error',
+      message: expect.stringMatching(/form|null|broke/) as string,
+    })
+  })
+
+  test('that never answers is given up', async () => {
+    const { given } = client()
+    given.session.status = () => new Promise(() => {})
+    const clock = fakeClock()
+    const busy = ownServer(given, clock).isBusy(at('ses_1'))
+    const refused = expect(busy).rejects.toThrow('was not answered')
+    await atRest()
+    await clock.advance(LIMITS.opencode_answer_ms)
+    await refused
+  })
+})
+
+describe('the part of the plugin', () => {
+  const window = { env: {}, argv: ['bun', 'worker.js'], mainThread: false, password: 'secret' }
+  const command = (name: string, env: NodeJS.ProcessEnv = {}) =>
+    partIn({ ...window, mainThread: true, argv: ['bun', 'opencode', name], env }, 'ada')
+
+  test('is to ring in a window and in what stays, and only to guard in what ends by itself', () => {
+    expect(partIn(window, 'ada')).toBe('rings')
+    expect(['serve', 'web', 'run', 'acp', ''].map((name) => command(name))).toEqual([
+      ...['rings', 'rings'],
+      ...['guards', 'guards', 'guards'],
+    ])
+  })
+
+  test("is only to guard in the persona's own server, which has a shim already", () => {
+    expect(command('serve', { OPENCODE_SERVER_PASSWORD: 'secret', TURNBELL_PERSONA: 'ada' })).toBe('guards')
+    expect(command('serve', { OPENCODE_SERVER_PASSWORD: 'of a person' })).toBe('rings')
+  })
+
+  test('is none where another persona works', () => {
+    expect(command('serve', { TURNBELL_PERSONA: 'bob' })).toBe('none')
+    expect(command('serve', { TURNBELL_PERSONA: 'ada' })).toBe('rings')
+  })
+})
+
+describe('a drain', () => {
+  const { given } = client([session('ses_1'), session('ses_2', { parentID: 'ses_1' })])
+  const guarded = (tool: string, sessionID: string) =>
+    guardDrain(
+      { tool, sessionID },
+      { server: ownServer(given, fakeClock()), directory: DIRECTORY, log: silentLog },
+    )
+
+  test("is refused to a subagent, which may send, and passes for the person's agent", async () => {
+    await expect(guarded('turnbell_signals_pending', 'ses_2')).rejects.toThrow('A subagent may not')
+    await guarded('turnbell_signals', 'ses_2')
+    await guarded('turnbell_signals_pending', 'ses_1')
+  })
+
+  test('passes where it cannot be known whose it is', async () => {
+    await guarded('turnbell_signals_pending', 'ses_unknown')
+    given.session.get = () => Promise.reject(new Error('broken'))
+    await guarded('turnbell_signals_pending', 'ses_2')
+  })
+})
+
+describe('the plugin', () => {
+  test('is an object with a server, as opencode wants it', () => {
+    expect(plugin).toMatchObject({ id: 'turnbell', server: expect.any(Function) as unknown })
+  })
+
+  test.each([
+    ['no options', undefined, 'persona'],
+    ['a name that is none', { persona: 'A B' }, 'persona'],
+  ])('with %s says so in the log, and leaves opencode alone', async (_, options, what) => {
+    const { given, logged } = client()
+    expect(await plugin.server({ client: given, directory: DIRECTORY }, options)).toEqual({})
+    expect(logged).toMatchObject([{ level: 'error', message: 'turnbell is not here' }])
+    expect(String(logged[0]?.extra?.['err'])).toContain(what)
+  })
+
+  test('in an opencode of another kind says so, and leaves it alone', async () => {
+    const { given, logged } = client()
+    const other = { app: given.app, session: {} } as PluginClient
+    const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
+    expect(await made.server({ client: other, directory: DIRECTORY })).toEqual({})
+    expect(String(logged[0]?.extra?.['err'])).toContain('another API')
+  })
+
+  test('guards what it does not ring', async () => {
+    const { given } = client()
+    const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
+    const hooks = await made.server({ client: given, directory: DIRECTORY })
+    expect(Object.keys(hooks).sort()).toEqual(['shell.env', 'tool.execute.before'])
+  })
+
+  test('has a log that breaks nothing', async () => {
+    const { given } = client()
+    given.app.log = () => Promise.reject(new Error('no log'))
+    ownLog(given).warn({ err: new Error('x') }, 'something')
+    await atRest()
+  })
+})
