@@ -20,8 +20,8 @@ beforeAll(() => void opencodeProgram())
 type Permissions = 'reject' | 'allow'
 
 /** The project is told relative to turnbell's home. */
-const open = scenesOf(opencodeTools, (asks = false, permissions: Permissions = 'reject') =>
-  openOpencodeWorld({ asks, persona: { headless: true, project: '../project', permissions } }),
+const open = scenesOf(opencodeTools, (asks?: boolean, permissions: Permissions = 'reject') =>
+  openOpencodeWorld({ asks: asks === true, persona: { headless: true, project: '../project', permissions } }),
 )
 
 /** The server begins with the daemon, and takes its time. */
