@@ -2,6 +2,7 @@
  * What turnbell needs of a client and since when the client has it. Where the client is older, the next
  * way is taken by itself; this is for saying so.
  */
+import { opencodeVersionFault } from '../contracts/client-versions.ts'
 import type { StartedClient } from './clients.ts'
 
 interface Known {
@@ -26,6 +27,7 @@ const KNOWN: Partial<Record<StartedClient, Known>> = {
 export function cautionAbout(client: StartedClient, version: string): string | null {
   const known = KNOWN[client]
   const parts = partsOf(version)
+  if (client === 'opencode' && parts !== null) return opencodeVersionFault(version)
   if (known === undefined || parts === null) return null
   const lacks = known.needs.filter(({ since }) => isBefore(parts, partsOf(since)))
   if (lacks.length > 0) return lacks.map(({ since, without }) => `older than ${since}: ${without}`).join('; ')

@@ -4,23 +4,28 @@
  * goes wrong in here, opencode goes on as if it were not there.
  */
 import { isMainThread } from 'node:worker_threads'
+import { z } from 'zod'
 import { guardDrain, type ComingCall } from './guard.ts'
 import { ownLog, ownServer, type PluginClient } from './client.ts'
 import { partIn } from './part.ts'
 import { opencodeSurface } from '../opencode-surface.ts'
 import { Event } from '../protocol.ts'
-import type { Place } from '../server.ts'
+import type { OpencodeServer, Place } from '../server.ts'
 import { attachShim } from '../../shim.ts'
 import { describeIssues, TurnbellError } from '../../../src/contracts/errors.ts'
 import { Identity } from '../../../src/contracts/ids.ts'
 import type { Log } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { loadConfig } from '../../../src/system/config.ts'
-import { ensurePrivateDirectory, personaPaths, resolveHome } from '../../../src/system/home.ts'
+import {
+  ensurePrivateDirectory,
+  personaPaths,
+  resolveHome,
+  type PersonaPaths,
+} from '../../../src/system/home.ts'
 import { connectLocally } from '../../../src/system/local-socket.ts'
 import { forgetEnded, opencodePlace } from '../../../src/system/opencode-place.ts'
 import { processAlive } from '../../../src/system/processes.ts'
-import { z } from 'zod'
 
 const Options = z.object({ persona: Identity, home: z.string().min(1).optional() })
 
@@ -66,19 +71,34 @@ function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hook
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
   const { env, argv } = process
   const password = opencodePlace(paths.run_dir).server()?.password
-  const part = partIn({ env, argv, mainThread: isMainThread, password }, identity)
-  if (part === 'none') return {}
+  const instance = { opencode: ownServer(client, systemClock), directory, log }
+  switch (partIn({ env, argv, mainThread: isMainThread, password }, identity)) {
+    case 'none':
+      return {}
+    case 'guards':
+      return guards(instance)
+    case 'rings':
+      return { ...guards(instance), ...rings(instance, identity, paths) }
+  }
+}
 
-  const opencode = ownServer(client, systemClock)
-  const guards: Hooks = {
+interface Instance {
+  opencode: OpencodeServer
+  directory: string
+  log: Log
+}
+
+function guards({ opencode, directory, log }: Instance): Hooks {
+  return {
     'tool.execute.before': (call) => guardDrain(call, { server: opencode, directory, log }),
     // Who has it may answer in the person's place what this very shell is asked leave for.
-    'shell.env': async (_input, { env: shell }) => {
-      if (env['OPENCODE_SERVER_PASSWORD'] !== undefined) shell['OPENCODE_SERVER_PASSWORD'] = ''
+    'shell.env': async (_input, { env }) => {
+      if (process.env['OPENCODE_SERVER_PASSWORD'] !== undefined) env['OPENCODE_SERVER_PASSWORD'] = ''
     },
   }
-  if (part === 'guards') return guards
+}
 
+function rings({ opencode, directory, log }: Instance, identity: Identity, paths: PersonaPaths): Hooks {
   ensurePrivateDirectory(paths.run_dir)
   forgetEnded(paths.run_dir, processAlive)
   const place = opencodePlace(paths.run_dir, process.pid)
@@ -103,7 +123,6 @@ function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hook
   surface.connected(opencode, bound_before.get(directory) ?? null).catch(failed)
 
   return {
-    ...guards,
     async event({ event }) {
       const known = Event.safeParse(event)
       try {

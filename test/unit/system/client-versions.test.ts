@@ -27,3 +27,10 @@ test.each(['2.2.0', '3.0.0'])('Claude Code %s is of another series', (version) =
 test.each(['', 'latest', '2.1'])('%j is no version, and nothing is said of it', (version) => {
   expect(cautionAbout('claude-code', version)).toBeNull()
 })
+
+test('opencode of another major version cannot be rung, of the same it can', () => {
+  expect(cautionAbout('opencode', '1.99.0')).toBeNull()
+  expect(cautionAbout('opencode', '2.0.0')).toBe(
+    'opencode 2.0.0 has another API than 1.x, which is what turnbell can ring',
+  )
+})
