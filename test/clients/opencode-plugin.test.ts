@@ -136,7 +136,7 @@ describe('a plain opencode with the plugin', () => {
     const scene = await open()
     const first = await atPrompt(scene)
     await first.close()
-    await eventually('nobody is there', async () => (await scene.status()).surface.session_id === null)
+    await eventually('nobody is there', async () => (await scene.status()).surface.turn === 'unknown')
     const missed = await scene.send('while nobody was there')
     await scene.knows(1)
     await atPrompt(scene)
