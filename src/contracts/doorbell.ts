@@ -37,3 +37,8 @@ export function doorbellText(bell: Omit<Doorbell, 'text'>): string {
   const about = `from ${safe(bell.from)}: ${safe(bell.intent)}`
   return `[turnbell] ${count} (${about}). Call signals_pending once. (bell ${shortBellId(bell.doorbell_id)})`
 }
+
+/** The short id of the doorbell that a text is, as a client shows it to its agent; null for any other text. */
+export function bellInText(text: string): string | null {
+  return /^\[turnbell\] .*\(bell ([0-9a-z]+)\)\s*$/.exec(text)?.[1] ?? null
+}

@@ -138,6 +138,8 @@ export const LIMITS = {
   /** Between the status that says idle and the turn's own word on how it ended. */
   codex_settle_ms: 250,
   codex_dial_ms: 100,
+  /** Of what hooks and tool calls told about threads, so much is kept. */
+  codex_news_bytes_max: 64 * 1024,
 
   // The opencode server
   /** For each of the two questions of a ring. Twice this is below shim_answer_ms. */

@@ -8,7 +8,8 @@ import type { Command } from 'commander'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Identity, type Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
-import { prepareHome } from '../../system/home.ts'
+import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
+import { ensurePrivateDirectory, prepareHome } from '../../system/home.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { readAll } from '../output.ts'
 import { examples } from '../render.ts'
@@ -67,6 +68,7 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
   // A client that acts for nobody has nothing to tell.
   if (!identity.success) return null
   const body = { ...payload, hook_event_name: event }
+  if (options.client === 'codex') tellShim(invocation, identity.data, body)
   try {
     const hub = await invocation.hub().as(identity.data, 'agent')
     return await hub.hook(options.client, body)
@@ -74,6 +76,15 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
     spool(invocation, { client: options.client, identity: identity.data, body })
     return null
   }
+}
+
+/** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */
+function tellShim(invocation: Invocation, identity: Identity, body: object): void {
+  const news = newsOfHook(body, timestamp(invocation.cli.clock))
+  if (news === null) return
+  const { run_dir } = invocation.paths(identity)
+  ensurePrivateDirectory(run_dir)
+  codexPlace(run_dir).tell(news)
 }
 
 /** One line for the hub to take in when it is back. The id keeps it from being taken in twice. */

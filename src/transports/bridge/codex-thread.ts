@@ -5,19 +5,33 @@
  */
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
-import type { ToolCall } from './tool-calls.ts'
+import { DRAIN_TOOL, type ToolCall } from './tool-calls.ts'
+import type { ThreadNews } from '../../contracts/codex.ts'
+
+export interface CodexThread {
+  thread_id: SessionId
+  /** It works for another thread, which is the one that acts for the persona. */
+  subagent: boolean
+}
 
 /** Null where the call names none. Throws `subagent_forbidden` for a drain from a subagent's thread. */
-export function codexThread({ name, meta }: ToolCall): SessionId | null {
+export function codexThread({ name, meta }: ToolCall): CodexThread | null {
   const thread_id = textIn(meta, 'threadId')
   if (thread_id === null) return null
   const root = textIn(meta, 'sessionId') ?? thread_id
-  if (root !== thread_id && name === 'signals_pending') {
+  if (root !== thread_id && name === DRAIN_TOOL) {
     throw new TurnbellError('subagent_forbidden', {
       detail: `The call came from the thread ${thread_id}, which works for ${root}.`,
     })
   }
-  return thread_id
+  return { thread_id, subagent: root !== thread_id }
+}
+
+/** What the call tells the shim, which binds the thread that acts for the persona. */
+export function newsOfCall(thread: CodexThread, { name, args }: ToolCall, at: string): ThreadNews | null {
+  if (thread.subagent) return null
+  const drains = name === DRAIN_TOOL && args['peek'] !== true
+  return { thread_id: thread.thread_id, event: drains ? 'Drain' : 'ToolCall', at }
 }
 
 function textIn(meta: Record<string, unknown>, key: string): string | null {

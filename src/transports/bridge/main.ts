@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
-import { codexThread } from './codex-thread.ts'
+import { codexThread, newsOfCall } from './codex-thread.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { stdioLines } from './stdio-lines.ts'
@@ -11,10 +11,12 @@ import { createUpstream } from './upstream.ts'
 import type { Config } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { exitCodeOf } from '../../contracts/exit-codes.ts'
-import { Identity } from '../../contracts/ids.ts'
+import { Identity, type SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { startInBackground } from '../../system/background.ts'
+import { timestamp } from '../../ports/clock.ts'
 import { systemClock } from '../../system/clock.ts'
+import { codexPlace } from '../../system/codex-place.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, personaPaths, prepareHome, resolveHome } from '../../system/home.ts'
 import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
@@ -75,7 +77,7 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
     clock: systemClock,
     log,
     async answer(call) {
-      if (client === 'codex') session_id = codexThread(call) ?? session_id
+      if (client === 'codex') session_id = actsInThread(call) ?? session_id
       // opencode says in no call which session it comes from.
       if (client === 'opencode') session_id = callingSession(run_dir, process.env)?.session_id ?? session_id
       return null
@@ -92,6 +94,18 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
   function heldUntilNext(_call: ToolCall, drain: OpenDrain): void {
     if (held !== null) bridge.drains.confirm(held.drain_id)
     held = drain
+  }
+
+  /** Tells the persona's shim of it on the way: nothing else says which of many threads acts for whom. */
+  function actsInThread(call: ToolCall): SessionId | null {
+    const thread = codexThread(call)
+    const news = thread === null ? null : newsOfCall(thread, call, timestamp(systemClock))
+    try {
+      if (news !== null) codexPlace(run_dir).tell(news)
+    } catch (error) {
+      log.warn({ err: error }, 'the shim was not told of the thread')
+    }
+    return thread?.thread_id ?? null
   }
 
   /** Says what is still owed to the hub, but never keeps a client waiting that is gone. */

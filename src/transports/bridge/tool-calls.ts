@@ -41,7 +41,7 @@ export interface ToolCalls {
   written(request_id: string | number): void
 }
 
-const DRAIN_TOOL = 'signals_pending'
+export const DRAIN_TOOL = 'signals_pending'
 
 export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolCalls {
   const { upstream, log } = options

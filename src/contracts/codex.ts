@@ -1,0 +1,27 @@
+/** What the bridge and the hooks of Codex tell the persona's shim about the threads that act for it. */
+import { z } from 'zod'
+import { SessionId } from './ids.ts'
+
+/** The hooks of Codex by their own names, and two calls of turnbell's tools. */
+export const ThreadEvent = z.enum([
+  'SessionStart',
+  'UserPromptSubmit',
+  'Stop',
+  'Interrupt',
+  'SessionEnd',
+  /** The agent took what waited. */
+  'Drain',
+  /** It called another tool of turnbell. */
+  'ToolCall',
+])
+export type ThreadEvent = z.infer<typeof ThreadEvent>
+
+export const ThreadNews = z.object({
+  /** Codex's session_id of a hook, threadId of a tool call. */
+  thread_id: SessionId,
+  event: ThreadEvent,
+  at: z.iso.datetime(),
+  /** The doorbell that a prompt is, by the short id in its text. */
+  bell: z.string().optional(),
+})
+export type ThreadNews = z.infer<typeof ThreadNews>

@@ -1,0 +1,119 @@
+/**
+ * What the shim, the bridge, the hooks and `turnbell run` tell each other about a persona's Codex threads:
+ * files in the persona's run directory, which only its owner can enter.
+ *
+ * The app-server that a plain `codex` starts serves every persona of the user, so nothing in its environment
+ * says for whom a thread acts. The thread's own tool calls and hooks do, and they are told here.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+import { processStartTime } from './processes.ts'
+import { programAlive } from './program.ts'
+import { readText, watchText } from './watch-text.ts'
+import { ThreadEvent, ThreadNews } from '../contracts/codex.ts'
+import { bellInText } from '../contracts/doorbell.ts'
+import { SessionId } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+
+/** A payload of one of Codex's hooks; a thread is its session. */
+const HookPayload = z.object({
+  hook_event_name: ThreadEvent,
+  session_id: SessionId,
+  prompt: z.string().optional(),
+})
+
+/** Null for a hook that tells nothing of a thread's turns. What a person wrote goes no further. */
+export function newsOfHook(payload: unknown, at: string): ThreadNews | null {
+  const hook = HookPayload.safeParse(payload)
+  if (!hook.success) return null
+  const { hook_event_name: event, session_id: thread_id, prompt = '' } = hook.data
+  const bell = bellInText(prompt)
+  return { thread_id, event, at, ...(bell === null ? {} : { bell }) }
+}
+
+const Kept = z.object({ thread_id: SessionId })
+
+export interface CodexPlace {
+  tell(news: ThreadNews): void
+  /** Calls with everything told so far, if anything was, and then with what is new. The handle ends it. */
+  follow(onNews: (news: ThreadNews[]) => void): { close(): void }
+  /** The thread that the daemon keeps for a persona without a window. */
+  keptThread(): SessionId | null
+  keepThread(thread_id: SessionId): void
+  /** A person's client joins the persona's own app-server, for as long as the process lives. */
+  join(pid: number): void
+  leave(pid: number): void
+  /** Whether any that joined still lives. */
+  isJoined(): boolean
+}
+
+export function codexPlace(run_dir: string): CodexPlace {
+  const news_file = path.join(run_dir, 'codex-threads.jsonl')
+  const kept_file = path.join(run_dir, 'codex-thread.json')
+  const joined_dir = path.join(run_dir, 'codex-joined')
+  const joinedFile = (pid: number | string) => path.join(joined_dir, String(pid))
+  return {
+    tell(news) {
+      shorten(news_file)
+      // One write of one line: two that tell at once append one after the other.
+      fs.appendFileSync(news_file, `${JSON.stringify(news)}\n`, { mode: 0o600 })
+    },
+    follow(onNews) {
+      let told = new Set<string>()
+      return watchText(news_file, (text) => {
+        // The end of a line that is being written comes with the next look.
+        const whole = (text ?? '').slice(0, (text ?? '').lastIndexOf('\n') + 1)
+        const lines = whole.split('\n')
+        const news = lines.filter((line) => !told.has(line)).flatMap(newsIn)
+        told = new Set(lines)
+        if (news.length > 0) onNews(news)
+      })
+    },
+    keptThread: () => Kept.safeParse(parsed(readText(kept_file))).data?.thread_id ?? null,
+    keepThread: (thread_id) => replace(kept_file, JSON.stringify({ thread_id })),
+    join(pid) {
+      fs.mkdirSync(joined_dir, { recursive: true, mode: 0o700 })
+      fs.writeFileSync(joinedFile(pid), processStartTime(pid) ?? '', { mode: 0o600 })
+    },
+    leave: (pid) => fs.rmSync(joinedFile(pid), { force: true }),
+    isJoined: () =>
+      joined(joined_dir).some((pid) => programAlive(Number(pid), readText(joinedFile(pid)) || null)),
+  }
+}
+
+/** Only the newest of a long story matter. A line that comes in this very moment may be lost; the thread tells more. */
+function shorten(file: string): void {
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  if (size < LIMITS.codex_news_bytes_max) return
+  const lines = (readText(file) ?? '').split('\n')
+  replace(file, lines.slice(Math.floor(lines.length / 2)).join('\n'))
+}
+
+function newsIn(line: string): ThreadNews[] {
+  const news = ThreadNews.safeParse(parsed(line))
+  return news.success ? [news.data] : []
+}
+
+function joined(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory)
+  } catch {
+    return []
+  }
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return text === null ? null : JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** Whoever reads at this moment sees the old text or the new one, never half of it. */
+function replace(file: string, text: string): void {
+  const aside = `${file}.${process.pid}`
+  fs.writeFileSync(aside, text, { mode: 0o600 })
+  fs.renameSync(aside, file)
+}
