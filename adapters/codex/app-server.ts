@@ -1,12 +1,12 @@
 /**
  * A client of the Codex app-server: JSON-RPC over WebSocket over a Unix socket.
  *
- * It never answers what the server asks of its clients (approvals, questions): those are the person's, and
- * the first answer would win.
+ * What the server asks of its clients (approvals, questions) is a person's to answer, and the first answer
+ * wins: without an `answer` of its own this client is silent.
  */
 import { WebSocket } from 'ws'
 import { z } from 'zod'
-import { Notification } from './protocol.ts'
+import { Notification, ServerRequest } from './protocol.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -22,6 +22,8 @@ export class AppServerError extends Error {
 }
 
 export interface AppServer {
+  /** What the server says it is: its name, version and system. */
+  user_agent: string
   /** @throws AppServerError */
   call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T>
   close(): void
@@ -30,7 +32,11 @@ export interface AppServer {
 export interface AppServerHandlers {
   onNotification: (notification: Notification) => void
   onClose: () => void
+  /** Null leaves the question to others. */
+  answer?: (request: ServerRequest) => object | null
 }
+
+const Introduced = z.looseObject({ userAgent: z.string().default('') })
 
 const Message = z.looseObject({
   id: z.union([z.number(), z.string()]).optional(),
@@ -73,15 +79,21 @@ export async function connectAppServer(
     const message = Message.safeParse(parsed(text))
     if (!message.success) return log.warn({}, 'the app-server sent what is no message')
     const { id, method, result, error } = message.data
+    if (method !== undefined && id !== undefined) return asked(message.data)
     if (method !== undefined) {
-      // With an id it asks something of its clients; see above.
-      const notification = id === undefined ? Notification.safeParse(message.data) : null
-      if (notification?.success === true) handlers.onNotification(notification.data)
+      const notification = Notification.safeParse(message.data)
+      if (notification.success) handlers.onNotification(notification.data)
       return
     }
-    const asked = typeof id === 'number' ? waiting.get(id) : undefined
-    if (error === undefined) asked?.resolve(result)
-    else asked?.reject(new AppServerError(error.code, error.message))
+    const call = typeof id === 'number' ? waiting.get(id) : undefined
+    if (error === undefined) call?.resolve(result)
+    else call?.reject(new AppServerError(error.code, error.message))
+  }
+
+  function asked(message: object): void {
+    const request = ServerRequest.safeParse(message)
+    const result = request.success ? (handlers.answer?.(request.data) ?? null) : null
+    if (request.success && result !== null) socket.send(JSON.stringify({ id: request.data.id, result }))
   }
 
   socket.on('message', (data: Buffer) => received(data.toString()))
@@ -91,7 +103,7 @@ export async function connectAppServer(
     handlers.onClose()
   })
 
-  await request('initialize', {
+  const introduced = await request('initialize', {
     clientInfo: { name: 'turnbell', title: 'turnbell', version: options.version },
     // The queue of a thread is behind it.
     capabilities: { experimentalApi: true },
@@ -99,6 +111,7 @@ export async function connectAppServer(
   socket.send(JSON.stringify({ method: 'initialized' }))
 
   return {
+    user_agent: Introduced.parse(introduced).userAgent,
     async call(method, params, answer) {
       const parsed_answer = answer.safeParse(await request(method, params))
       if (parsed_answer.success) return parsed_answer.data

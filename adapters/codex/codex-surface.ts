@@ -2,17 +2,22 @@
  * A Codex thread as a surface: reports its turns, and rings by putting a message into the thread's own
  * queue, which Codex runs as a turn of its own. Whether a bell is due is the daemon's decision.
  *
- * The queue outlives this process and the app-server, so before a bell is put there an older one of ours
- * is looked for, and one that a drain has answered is taken out.
+ * The thread may be on the persona's own app-server, on the one that a plain `codex` shares, or in a
+ * terminal that keeps it to itself. The last is not reached, but its queue is: every app-server of the same
+ * CODEX_HOME writes into it. Its turns are told by its hooks.
  */
-import { AppServerError, type AppServer } from './app-server.ts'
-import { LoadedThreads, QueueList, ThreadAnswer, type Notification, type Thread } from './protocol.ts'
+import type { AppServer } from './app-server.ts'
+import { bellQueue } from './bell-queue.ts'
+import type { Notification, Thread } from './protocol.ts'
+import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
+import { searchThread, type Place } from './thread-search.ts'
 import {
-  bellIn,
-  bellName,
   bellQueued,
+  bellSeen,
+  bellsTakenBack,
   bound,
-  isPersons,
+  boundByHooks,
+  hooked,
   notified,
   startTracking,
   statusSettled,
@@ -20,16 +25,14 @@ import {
   type TrackedThread,
 } from './thread-tracker.ts'
 import { z } from 'zod'
+import type { ThreadNews } from '../../src/contracts/codex.ts'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
-import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
-/** JSON-RPC 2.0, section 5.1. */
-const METHOD_NOT_FOUND = -32_601
 const DRAIN_TOOL = 'signals_pending'
 const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
 const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
@@ -37,20 +40,40 @@ const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
 export interface CodexSurface extends Surface {
   open(host: SurfaceHost): void
   /** An app-server answers: the thread a person works in is looked for. */
-  connected(server: AppServer): Promise<void>
-  disconnected(): void
-  notified(notification: Notification): void
+  connected(server: AppServer, place?: Place): Promise<void>
+  disconnected(place?: Place): void
+  notified(notification: Notification, place?: Place): void
+  /** What hooks and tool calls tell of threads that act for this persona. */
+  told(news: readonly ThreadNews[]): Promise<void>
   close(): void
 }
 
-export function codexSurface(deps: { identity: Identity; clock: Clock; log: Log }): CodexSurface {
-  const { identity, clock, log } = deps
-  let server: AppServer | null = null
+export interface CodexSurfaceDeps {
+  identity: Identity
+  clock: Clock
+  log: Log
+  /** Connects where that was not tried yet, and resolves once `connected` was called or it failed. */
+  reach?: (place: Place) => Promise<void>
+}
+
+export function codexSurface({
+  identity,
+  clock,
+  log,
+  reach = () => Promise.resolve(),
+}: CodexSurfaceDeps): CodexSurface {
+  const queue = bellQueue(identity, log)
+  const servers: Record<Place, AppServer | null> = { own: null, shared: null }
+  let threads: ToldThreads = new Map()
   let state = startTracking(clock.now())
+  /** Where the bound thread is reached. Without `live` only its queue is. */
+  let way: { place: Place; live: boolean } | null = null
   let host: SurfaceHost | null = null
   let settling: Timer | null = null
   /** The turns of the bound thread are told, not only its status. */
   let subscribed = false
+  let binds = 0
+  let seeking: Promise<void> = Promise.resolve()
 
   const status = (): SurfaceStatus => ({
     surface: 'codex',
@@ -61,77 +84,122 @@ export function codexSurface(deps: { identity: Identity; clock: Clock; log: Log 
     ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
   })
 
+  const reached = () => (way === null ? null : servers[way.place])
+
   function move(next: TrackedThread): void {
     const before = state
     state = next
     settling?.cancel()
     settling = next.settles ? clock.after(LIMITS.codex_settle_ms, () => move(statusSettled(state))) : null
+    if (next.thread_id === null) way = null
+    // An interrupt came between the bell and its turn. It would run after the person's next turn, when the
+    // daemon rings again: one of the two has to go.
+    if (next.paused && !before.paused && next.queued.length > 0) takeBackAnswered()
     if (tellsMore(before, next)) void host?.report(status())
   }
 
-  function bind(thread: Thread): void {
-    if (thread.id === state.thread_id) return
-    log.info({ thread_id: thread.id }, 'bound to a thread')
+  // --- which thread
+
+  function bind(thread: Thread, place: Place): void {
+    if (thread.id === state.thread_id && way?.place === place && way.live) return
+    log.info({ thread_id: thread.id, place }, 'bound to a thread')
+    binds += 1
     subscribed = false
+    way = { place, live: true }
     move(bound(state, thread))
     subscribe()
   }
 
+  function bindQueueOf(thread: ToldThread, place: Place): void {
+    if (thread.thread_id === state.thread_id) return
+    log.info({ thread_id: thread.thread_id, place }, 'bound to a thread by its hooks and its queue')
+    binds += 1
+    way = { place, live: false }
+    move(boundByHooks(state, thread))
+  }
+
+  /** One search at a time; what was bound while it looked is newer than what it found. */
+  function seek(): Promise<void> {
+    seeking = seeking
+      .then(async () => {
+        const before = binds
+        const found = await searchThread({ servers, reach, log }, threads)
+        if (found === null || binds !== before) return
+        if (found.kind === 'live') bind(found.thread, found.place)
+        else bindQueueOf(threads.get(found.thread.thread_id) ?? found.thread, found.place)
+      })
+      .catch((error: unknown) => log.warn({ err: error }, 'no thread was found'))
+    return seeking
+  }
+
   /**
    * A client that subscribed is told of turns and messages, others only of the status. A thread in which
-   * nothing was said yet cannot be subscribed to: it is tried again when its first turn begins.
+   * nothing was said yet cannot be subscribed to: it is tried again when its first turn begins and ends. What
+   * was said meanwhile is read afterwards.
    */
   function subscribe(): void {
-    const [to, threadId] = [server, state.thread_id]
-    if (to === null || threadId === null || subscribed) return
+    const [to, threadId] = [reached(), state.thread_id]
+    if (to === null || threadId === null || subscribed || way?.live !== true) return
     to.call('thread/resume', { threadId, excludeTurns: true }, z.unknown()).then(
       () => {
-        if (server === to && state.thread_id === threadId) subscribed = true
+        if (reached() !== to || state.thread_id !== threadId || subscribed) return
+        subscribed = true
+        if (state.queued.length > 0) void readReceipts(to, threadId)
       },
       (error: unknown) => log.debug({ err: error, thread_id: threadId }, 'not subscribed to the thread yet'),
     )
   }
 
-  async function queuedBells(to: AppServer, threadId: string) {
-    const { data } = await to.call('thread/queue/list', { threadId }, QueueList)
-    return data.filter(({ clientUserMessageId }) => bellIn(clientUserMessageId, identity) !== null)
+  async function readReceipts(from: AppServer, threadId: string): Promise<void> {
+    try {
+      const seen = await queue.seen(from, threadId, state.queued)
+      if (state.thread_id === threadId) for (const doorbell_id of seen) move(bellSeen(state, doorbell_id))
+    } catch (error) {
+      log.debug({ err: error, thread_id: threadId }, 'what was said in the thread could not be read')
+    }
   }
 
-  /** Bells of ours that still stand in the queue: their signals have been drained, or another is rung. */
+  // --- the bell
+
   async function takeBack(to: AppServer, threadId: string): Promise<void> {
-    for (const { id } of await queuedBells(to, threadId)) {
-      await to.call('thread/queue/delete', { threadId, queuedSubmissionId: id }, z.unknown())
-    }
+    await queue.takeBack(to, threadId)
+    if (state.thread_id === threadId) state = bellsTakenBack(state)
+  }
+
+  function takeBackAnswered(): void {
+    const [to, threadId] = [reached(), state.thread_id]
+    if (to === null || threadId === null) return
+    takeBack(to, threadId).catch((error: unknown) =>
+      log.warn({ err: error }, 'a bell could not be taken back'),
+    )
   }
 
   return {
     status: async () => status(),
 
     async notify_surface(doorbell): Promise<RingResult> {
-      const [to, threadId] = [server, state.thread_id]
+      const [to, threadId] = [reached(), state.thread_id]
       if (to === null || threadId === null) return UNAVAILABLE
-      if (state.turn !== 'idle' || state.paused) return DEFERRED
+      const rests = () => state.turn === 'idle' && !state.paused && state.thread_id === threadId
+      if (!rests()) return DEFERRED
       try {
         await takeBack(to, threadId)
-        if (state.turn !== 'idle' || state.paused || state.thread_id !== threadId) return DEFERRED
+        if (!rests()) return DEFERRED
         move(bellQueued(state, doorbell.doorbell_id))
-        await to.call('thread/queue/add', queueItem(threadId, identity, doorbell), z.unknown())
-        return {
-          accepted: true,
-          proof: state.seen_doorbell_id === doorbell.doorbell_id ? 'confirmed' : 'sent',
-        }
+        await queue.add(to, threadId, doorbell)
+        if (state.seen_doorbell_id === doorbell.doorbell_id) return { accepted: true, proof: 'confirmed' }
+        if (!state.paused) return { accepted: true, proof: 'sent' }
+        // The interrupt looked for it before it stood there.
+        await takeBack(to, threadId)
+        return DEFERRED
       } catch (error) {
-        if (error instanceof AppServerError && error.code === METHOD_NOT_FOUND) {
-          log.error({}, 'this Codex has no queue for its threads; turnbell needs version 0.169 or newer')
-          return UNAVAILABLE
-        }
         log.warn({ err: error }, 'the queue took no bell')
-        return server === to ? { accepted: false, proof: 'failed' } : UNAVAILABLE
+        return reached() === to ? { accepted: false, proof: 'failed' } : UNAVAILABLE
       }
     },
 
     async resume_surface() {
-      if (server !== null) await find(server)
+      await seek()
       void host?.report(status())
     },
 
@@ -139,26 +207,41 @@ export function codexSurface(deps: { identity: Identity; clock: Clock; log: Log 
       host = daemon
     },
 
-    async connected(to) {
-      server = to
-      await find(to)
+    async connected(to, place = 'own') {
+      servers[place] = to
+      await seek()
       void host?.report(status())
     },
 
-    disconnected() {
-      server = null
+    disconnected(place = 'own') {
+      servers[place] = null
+      if (way?.place !== place) return
       move(unbound(state))
+      if (threads.size > 0) void seek()
     },
 
-    notified(notification) {
+    notified(notification, place = 'own') {
       if (notification.method === 'thread/started') {
         const { thread } = notification.params
-        if (isPersons(thread)) bind(thread)
+        if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place)
         return
       }
+      if (way?.place !== place || !way.live) return
       move(notified(state, notification, identity))
       if (notification.method === 'thread/status/changed') subscribe()
       if (drained(notification) && state.queued.length > 0) takeBackAnswered()
+      if (state.thread_id === null && threads.size > 0) void seek()
+    },
+
+    async told(news) {
+      let over = false
+      for (const one of news) {
+        threads = told(threads, one)
+        if (one.thread_id === state.thread_id) {
+          if (way?.live === false) toldByHook(one)
+        } else over ||= goesOver(state, one)
+      }
+      if (over || state.thread_id === null) await seek()
     },
 
     close() {
@@ -167,30 +250,10 @@ export function codexSurface(deps: { identity: Identity; clock: Clock; log: Log 
     },
   }
 
-  /** The newest thread that a person works in, among those the app-server holds. */
-  async function find(to: AppServer): Promise<void> {
-    const { data } = await to.call('thread/loaded/list', {}, LoadedThreads)
-    const threads = await Promise.all(
-      data.map((threadId) => to.call('thread/read', { threadId }, ThreadAnswer).then(({ thread }) => thread)),
-    )
-    const newest = threads.filter(isPersons).sort((a, b) => (b.updatedAt ?? 0) - (a.updatedAt ?? 0))[0]
-    if (newest !== undefined && server === to) bind(newest)
-  }
-
-  function takeBackAnswered(): void {
-    const [to, threadId] = [server, state.thread_id]
-    if (to === null || threadId === null) return
-    takeBack(to, threadId).catch((error: unknown) =>
-      log.warn({ err: error }, 'a bell could not be taken back'),
-    )
-  }
-}
-
-function queueItem(threadId: string, identity: Identity, { doorbell_id, text }: Doorbell) {
-  return {
-    threadId,
-    clientUserMessageId: bellName(identity, doorbell_id),
-    input: [{ type: 'text', text, text_elements: [] }],
+  function toldByHook(news: ThreadNews): void {
+    // Its process ends: what it did not take would greet whoever opens the thread again.
+    if (news.event === 'SessionEnd' || (news.event === 'Drain' && state.queued.length > 0)) takeBackAnswered()
+    move(hooked(state, news))
   }
 }
 

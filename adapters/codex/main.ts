@@ -1,71 +1,91 @@
 /**
- * The shim of the `codex` surface, started and supervised by the persona's daemon: owns the persona's
- * app-server, follows the thread a person works in there, and rings by its queue.
+ * The shim of the `codex` surface, started and supervised by the persona's daemon: follows the thread that
+ * acts for the persona, and rings by its queue. It owns an app-server for whoever joins one, which is started
+ * when somebody does, or for a persona without a window at once.
  */
+import os from 'node:os'
 import path from 'node:path'
-import { connectAppServer } from './app-server.ts'
+import { connectAppServer, type AppServer, type AppServerHandlers } from './app-server.ts'
+import { answerTo } from './approvals.ts'
 import { codexSurface } from './codex-surface.ts'
+import { ensureThread } from './kept-thread.ts'
+import { lastingLink, type Link } from './link.ts'
+import { appServerArguments, sharedSocket } from './own-server.ts'
+import type { ServerRequest } from './protocol.ts'
+import type { Place } from './thread-search.ts'
 import { attachShim } from '../shim.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { codexPlace, type CodexPlace } from '../../src/system/codex-place.ts'
+import { codexVersion } from '../../src/system/codex-version.ts'
 import { workerLog } from '../../src/system/home.ts'
-import { lastingProcess } from '../../src/system/lasting-process.ts'
+import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { leaveWithParent } from '../../src/system/parent.ts'
 import { printProblem } from '../../src/system/problem-output.ts'
-import { shimPlace } from '../../src/system/shim-place.ts'
+import { serverWish } from '../../src/system/server-wish.ts'
+import { shimPlace, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
 
 function main(): void {
-  const { home, config, identity, paths, log } = shimPlace('codex-shim')
+  const here = shimPlace('codex-shim')
+  const { identity, settings, paths, log } = here
+  const directory = settings?.headless === true ? projectOf(here) : null
+  const place = codexPlace(paths.run_dir)
+  const wish = serverWish(paths.run_dir, 'codex')
+  const process_ = ownProcess(here)
 
-  const output_file = workerLog(home, identity, 'codex')
-  const server = lastingProcess({
-    program: clientProgram('codex', { home, config, env: process.env }),
-    args: ['app-server', ...mcpServer(identity, home.root), '--listen', `unix://${paths.codex_socket}`],
-    env: { ...withoutOuterSession(process.env), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
-    note_file: path.join(paths.run_dir, 'codex.pid'),
-    output_file,
-  })
-  const surface = codexSurface({ identity, clock: systemClock, log })
+  const surface = codexSurface({ identity, clock: systemClock, log, reach })
+  const links: Record<Place, Link> = {
+    own: linkTo('own', paths.codex_socket),
+    shared: linkTo('shared', sharedSocket(process.env['CODEX_HOME'] ?? path.join(os.homedir(), '.codex'))),
+  }
+  function reach(to: Place): Promise<void> {
+    if (to === 'own') links.own.forever()
+    return links[to].once()
+  }
 
-  let dial_ms: number = LIMITS.codex_dial_ms
-  let leaving = false
-  let started = false
-  /** For ever: an app-server that ended is started again, ever more slowly while it keeps ending. */
-  async function attend(): Promise<void> {
-    try {
-      if (server.ensure() === 'started') {
-        if (started) log.warn({ output: output_file }, 'the app-server has ended and is started again')
-        started = true
-      }
-      const link = await connectAppServer(
-        paths.codex_socket,
-        { version: VERSION, clock: systemClock, log },
-        {
-          onNotification: (notification) => surface.notified(notification),
-          onClose() {
-            surface.disconnected()
-            again()
+  function linkTo(at: Place, socket: string): Link {
+    const how = { version: VERSION, clock: systemClock, log }
+    const handlers = {
+      onNotification: (notification) => surface.notified(notification, at),
+      ...(at === 'own' && directory !== null ? { answer: answersFor(here, place) } : {}),
+    } satisfies Partial<AppServerHandlers>
+    return lastingLink({
+      async dial(onClose) {
+        if (at === 'own') startOwn()
+        const server = await connectAppServer(socket, how, { ...handlers, onClose })
+        if (at === 'shared' || directory === null) return server
+        return ensureThread(server, { memory: place, directory, log }).then(
+          () => server,
+          (error: unknown) => {
+            server.close()
+            throw error
           },
-        },
-      )
-      dial_ms = LIMITS.codex_dial_ms
-      await surface.connected(link)
-      log.info({}, 'attached to the app-server')
-    } catch (error) {
-      log.debug({ err: error }, 'no app-server yet')
-      again()
-    }
+        )
+      },
+      onConnected(server) {
+        tellVersion(here, at, server)
+        void surface.connected(server, at)
+      },
+      onClosed: () => surface.disconnected(at),
+      clock: systemClock,
+      log,
+    })
   }
-  function again(): void {
-    if (leaving) return
-    systemClock.after(dial_ms, () => void attend())
-    dial_ms = Math.min(dial_ms * 2, LIMITS.shim_reconnect_max_ms)
+
+  let started = false
+  function startOwn(): void {
+    if (process_.ensure() !== 'started') return
+    if (started) log.warn({ output: outputOf(here) }, 'the app-server has ended and is started again')
+    started = true
   }
-  void attend()
+
+  if (directory !== null || process_.alive()) links.own.forever()
+  wish.onAsked(() => links.own.forever())
+  place.follow((news) => void surface.told(news))
 
   // Its app-server stays: a person works in it.
   const leaveIfOrphaned = leaveWithParent()
@@ -81,32 +101,60 @@ function main(): void {
 
   for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(os_signal, () => {
-      leaving = true
+      for (const link of Object.values(links)) link.close()
       surface.close()
       shim.close()
-      server.stop()
+      wish.forget()
+      process_.stop()
       process.exit(0)
     })
   }
 }
 
-/** turnbell's MCP server for every thread of this app-server; the person's own configuration is not touched. */
-function mcpServer(identity: string, home: string): string[] {
-  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
-  const args = [bin, 'mcp', '--client', 'codex', '--persona', identity, '--home', home]
-  // Codex gives its servers next to nothing of its environment, so what matters is said in words.
-  if (process.env['TURNBELL_NO_AUTOSTART'] === '1') args.push('--no-autostart')
+const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'codex')
+
+function ownProcess(here: ShimPlace): LastingProcess {
+  const { home, config, identity, paths } = here
   const settings = {
-    command: process.execPath,
-    args,
-    'tools.signals_pending.approval_mode': 'approve',
-    'tools.signals.approval_mode': 'approve',
+    identity,
+    home: home.root,
+    node: process.execPath,
+    bin: path.join(import.meta.dirname, '..', '..', 'turnbell.js'),
+    autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
   }
-  // JSON is TOML for strings and lists of them.
-  return Object.entries(settings).flatMap(([key, value]) => [
-    '-c',
-    `mcp_servers.turnbell.${key}=${JSON.stringify(value)}`,
-  ])
+  return lastingProcess({
+    program: clientProgram('codex', { home, config, env: process.env }),
+    args: appServerArguments(paths.codex_socket, settings),
+    env: { ...withoutOuterSession(process.env), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+    note_file: path.join(paths.run_dir, 'codex.pid'),
+    output_file: outputOf(here),
+  })
+}
+
+function projectOf({ home, identity, settings }: ShimPlace): string {
+  if (settings?.project !== undefined) return path.resolve(home.root, settings.project)
+  throw new TurnbellError('config_invalid', {
+    detail: `personas.${identity} is headless and names no project: its agent has no place to work in`,
+    hint: `Add \`project: DIR\` to personas.${identity} in ${home.config}.`,
+  })
+}
+
+/** Only where nobody else is there to answer: in the thread that the shim began, while no person has joined. */
+function answersFor({ settings, log }: ShimPlace, place: CodexPlace) {
+  const permissions = settings?.permissions ?? 'reject'
+  return (request: ServerRequest): object | null => {
+    if (request.params.threadId !== place.keptThread() || place.isJoined()) return null
+    const answer = answerTo(request, permissions)
+    if (answer !== null)
+      log.info({ method: request.method, permissions }, 'answered for a thread without a window')
+    return answer
+  }
+}
+
+function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer): void {
+  const { version, remark } = codexVersion(user_agent)
+  log.info({ place, version }, 'attached to an app-server')
+  if (remark !== null) log.warn({ place, version }, remark)
 }
 
 try {

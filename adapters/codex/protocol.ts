@@ -18,6 +18,8 @@ export const Thread = z.looseObject({
   threadSource: z.string().nullable(),
   /** Set for a subagent's. */
   parentThreadId: z.string().nullable(),
+  /** What began it: `exec` is a single command. */
+  source: z.unknown().optional(),
   status: ThreadStatus.optional(),
   /** Seconds since 1970. */
   updatedAt: z.number().optional(),
@@ -61,7 +63,24 @@ export const Notification = z.discriminatedUnion('method', [
 ])
 export type Notification = z.infer<typeof Notification>
 
+/** What the app-server asks of its clients. */
+export const ServerRequest = z.looseObject({
+  id: z.union([z.number(), z.string()]),
+  method: z.string(),
+  params: z.looseObject({
+    threadId: z.string(),
+    /** Of an approval that would widen what the thread may do. */
+    permissions: z.unknown().optional(),
+    _meta: z.looseObject({ codex_approval_kind: z.string().optional() }).nullish(),
+  }),
+})
+export type ServerRequest = z.infer<typeof ServerRequest>
+
 export const ThreadAnswer = z.looseObject({ thread: Thread })
+/** What was said in a thread, as far as it matters who said it. */
+export const ThreadStory = z.looseObject({
+  thread: z.looseObject({ turns: z.array(z.looseObject({ items: z.array(item) })) }),
+})
 export const LoadedThreads = z.looseObject({ data: z.array(z.string()) })
 export const QueuedSubmission = z.looseObject({ id: z.string(), clientUserMessageId: z.string().nullable() })
 export const QueueList = z.looseObject({ data: z.array(QueuedSubmission) })

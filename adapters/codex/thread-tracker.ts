@@ -1,11 +1,11 @@
 /**
- * Where one Codex thread's turn stands, from what its app-server tells. Pure: every function gives the
- * next state.
- *
- * The thread that is rung is the one a person works in: the newest that was begun by a user, is no helper
- * and no subagent. `/new` begins another; the binding follows.
+ * Where one Codex thread's turn stands, from what its app-server tells, or its hooks where no app-server
+ * that we reach holds it. Pure: every function gives the next state.
  */
 import type { Notification, Thread } from './protocol.ts'
+import type { ToldThread } from './thread-choice.ts'
+import type { ThreadNews } from '../../src/contracts/codex.ts'
+import { shortBellId } from '../../src/contracts/doorbell.ts'
 import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 
@@ -34,11 +34,6 @@ export function startTracking(now_ms: number): TrackedThread {
   return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null }
 }
 
-/** Whether a person works in this thread. */
-export function isPersons(thread: Thread): boolean {
-  return !thread.ephemeral && thread.parentThreadId === null && thread.threadSource === 'user'
-}
-
 export function bound(state: TrackedThread, thread: Thread): TrackedThread {
   return {
     ...state,
@@ -47,6 +42,33 @@ export function bound(state: TrackedThread, thread: Thread): TrackedThread {
     paused: false,
     queued: [],
     settles: false,
+  }
+}
+
+/** Held by a process that we do not reach: what its hooks told stands. */
+export function boundByHooks(state: TrackedThread, { thread_id, turn, paused }: ToldThread): TrackedThread {
+  const begun = turn === 'busy' ? turnBegun({ ...state, turn: 'idle' }) : { turn }
+  return { ...state, ...begun, thread_id, paused, queued: [], settles: false }
+}
+
+/** What the bound thread's own hooks tell. */
+export function hooked(state: TrackedThread, { event, bell }: ThreadNews): TrackedThread {
+  switch (event) {
+    case 'UserPromptSubmit': {
+      const begun = { ...state, ...turnBegun({ ...state, turn: 'idle' }) }
+      const seen = state.queued.find((doorbell_id) => shortBellId(doorbell_id) === bell)
+      return seen === undefined ? begun : bellSeen(begun, seen)
+    }
+    case 'SessionStart':
+    case 'Stop':
+      return { ...state, turn: 'idle', paused: false }
+    case 'Interrupt':
+      return { ...state, turn: 'idle', paused: true }
+    case 'SessionEnd':
+      return unbound(state)
+    case 'Drain':
+    case 'ToolCall':
+      return state
   }
 }
 
@@ -70,9 +92,7 @@ export function notified(
       return { ...state, turn: 'idle', paused: params.turn.status === 'interrupted', settles: false }
     case 'item/started': {
       const doorbell_id = params.item.type === 'userMessage' ? bellIn(params.item.clientId, identity) : null
-      if (doorbell_id === null) return state
-      const queued = state.queued.filter((id) => id !== doorbell_id)
-      return { ...state, seen_doorbell_id: doorbell_id, queued }
+      return doorbell_id === null ? state : bellSeen(state, doorbell_id)
     }
     case 'thread/closed':
       return unbound(state)
@@ -83,6 +103,15 @@ export function notified(
 
 export function bellQueued(state: TrackedThread, doorbell_id: DoorbellId): TrackedThread {
   return { ...state, queued: [...state.queued, doorbell_id] }
+}
+
+export function bellSeen(state: TrackedThread, doorbell_id: DoorbellId): TrackedThread {
+  return { ...state, seen_doorbell_id: doorbell_id, queued: state.queued.filter((id) => id !== doorbell_id) }
+}
+
+/** None of ours stands in the queue any more. */
+export function bellsTakenBack(state: TrackedThread): TrackedThread {
+  return { ...state, queued: [] }
 }
 
 /**

@@ -21,11 +21,15 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
   let items = 0
   const world = {
     loaded,
+    /** Held by another process: known, not loaded. */
+    stored: [] as Thread[],
     mode: 'takes' as PlaceMode | 'too old',
     /** What stands in the thread's queue. */
     queue: [] as Queued[],
     /** Taken from the queue by Codex, to be shown in the turn that begins next. */
     taken: [] as Queued[],
+    /** What the thread itself remembers. */
+    said: [] as { type: string; clientId: string }[],
     /** Texts that came through. */
     shown: [] as string[],
     calls: [] as string[],
@@ -35,6 +39,7 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
     resumable: true,
 
     server: {
+      user_agent: 'turnbell/0.169.0 (test)',
       async call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T> {
         world.calls.push(method)
         return answer.parse(await respond(method, params as Record<string, unknown>))
@@ -44,7 +49,11 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
 
     begins(threadId = 'thread-1'): Notification[] {
       turns += 1
-      const messages = world.taken.splice(0).map((queued) => ({
+      const taken = world.taken.splice(0)
+      world.said.push(
+        ...taken.map(({ clientUserMessageId: clientId }) => ({ type: 'userMessage', clientId })),
+      )
+      const messages = taken.map((queued) => ({
         method: 'item/started' as const,
         params: { threadId, item: { type: 'userMessage', clientId: queued.clientUserMessageId } },
       }))
@@ -73,12 +82,23 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
     },
   }
 
+  const textIn = (params: Record<string, unknown>) => (params['input'] as [{ text: string }])[0].text
+
+  function known(threadId: unknown): Thread {
+    const found = [...world.loaded, ...world.stored].find(({ id }) => id === threadId)
+    if (found === undefined) throw new AppServerError(-32_600, `thread not loaded: ${String(threadId)}`)
+    return found
+  }
+
   async function respond(method: string, params: Record<string, unknown>): Promise<unknown> {
     switch (method) {
       case 'thread/loaded/list':
         return { data: world.loaded.map(({ id }) => id) }
       case 'thread/read':
-        return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
+        return { thread: { ...known(params['threadId']), turns: [{ items: world.said }] } }
+      case 'turn/start':
+        world.shown.push(textIn(params))
+        return {}
       case 'thread/resume':
         if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')
         return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
@@ -98,13 +118,13 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
   async function add(params: Record<string, unknown>): Promise<unknown> {
     if (world.mode === 'breaks') throw new AppServerError(-32_600, 'the queue broke')
     if (world.mode === 'delays') await new Promise<void>((resolve) => clock.after(1_500, resolve))
-    const [{ text }] = params['input'] as [{ text: string }]
     items += 1
-    const queued = { id: `item-${items}`, clientUserMessageId: String(params['clientUserMessageId']), text }
+    const clientUserMessageId = String(params['clientUserMessageId'])
+    const queued = { id: `item-${items}`, clientUserMessageId, text: textIn(params) }
     if (world.mode === 'swallows') return {}
     if (world.paused) world.queue.push(queued)
     else {
-      world.shown.push(text)
+      world.shown.push(queued.text)
       world.taken.push(...(world.mode === 'duplicates' ? [queued, queued] : [queued]))
     }
     return { queuedSubmission: queued }

@@ -24,6 +24,7 @@ import {
   serverUrl,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
+import { codexPlace } from '../../system/codex-place.ts'
 import { serverWish } from '../../system/server-wish.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
@@ -54,13 +55,21 @@ export function registerRun(program: Command, cli: Cli): void {
     await ensureHub(invocation)
     await requireActive(invocation, persona, surface)
     await ensureDaemon(invocation, persona, surface)
-    if (surface === 'codex') await ensureAppServer(invocation, persona)
+    if (surface === 'codex') {
+      const words = await joinCodex(invocation, persona, args)
+      const place = codexPlace(invocation.paths(persona).run_dir)
+      // While a person is there, what an agent asks is theirs to answer.
+      place.join(process.pid)
+      return cli.exitWith(
+        await runClient(invocation, client, persona, words).finally(() => place.leave(process.pid)),
+      )
+    }
     if (surface === 'opencode') {
       const { words, env } = await joinOpencode(invocation, persona, args)
       return cli.exitWith(await runClient(invocation, client, persona, words, env))
     }
-    const words = clientWords(invocation, persona, surface, args)
-    cli.exitWith(await runClient(invocation, client, persona, words))
+    const plugin = path.join(path.dirname(cli.program), 'adapters', surface)
+    cli.exitWith(await runClient(invocation, client, persona, claudeArguments(plugin, persona, args)))
   })
 }
 
@@ -126,10 +135,17 @@ async function ensureDaemon(invocation: Invocation, persona: string, surface: St
   await becomes(cli, `the daemon of ${persona} is ready`, log, answers)
 }
 
-/** Codex is joined at the app-server that the persona's daemon keeps. */
-async function ensureAppServer(invocation: Invocation, persona: string): Promise<void> {
-  const { codex_socket, log } = invocation.paths(persona)
-  await becomes(invocation.cli, `the app-server of ${persona} listens`, log, () => listens(codex_socket))
+/** Codex is joined at an app-server of the persona's own, which its shim starts when it is asked for. */
+async function joinCodex(
+  invocation: Invocation,
+  persona: string,
+  args: readonly string[],
+): Promise<string[]> {
+  const { cli } = invocation
+  const { codex_socket, log, run_dir } = invocation.paths(persona)
+  serverWish(run_dir, 'codex').ask()
+  await becomes(cli, `the app-server of ${persona} listens`, log, () => listens(codex_socket))
+  return codexArguments(codex_socket, cli.cwd, args)
 }
 
 /**
@@ -224,17 +240,6 @@ function runClient(
 const NUMBERS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
 const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
   os_signal === null ? 0 : (NUMBERS[os_signal] ?? 0)
-
-function clientWords(
-  invocation: Invocation,
-  persona: string,
-  surface: StartedClient,
-  args: readonly string[],
-): string[] {
-  const { cli } = invocation
-  if (surface === 'codex') return codexArguments(invocation.paths(persona).codex_socket, cli.cwd, args)
-  return claudeArguments(path.join(path.dirname(cli.program), 'adapters', surface), persona, args)
-}
 
 /** Without a directory of its own the client would work in that of the app-server. */
 export function codexArguments(socket: string, directory: string, args: readonly string[]): string[] {

@@ -119,10 +119,61 @@ describe('a turn', () => {
 })
 
 describe('a bell', () => {
-  test('finds no queue in a Codex that is too old, and says so', async () => {
+  test('begins a turn in a Codex that has no queue, and only while its thread is idle', async () => {
     const place = await attached()
     place.mode = 'too old'
-    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: true, proof: 'sent' })
+    expect(place.calls.filter((method) => method === 'turn/start')).toHaveLength(1)
+    tell(...place.begins())
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    tell(...place.ends())
+    await surface.notify_surface(doorbell())
+    // Asked for once: the app-server does not change while it runs.
+    expect(place.calls.filter((method) => method === 'thread/queue/list')).toHaveLength(1)
+    expect(place.shown).toHaveLength(2)
+  })
+
+  test('that a person interrupted before its turn came is taken back, and rung again once', async () => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    expect(place.queue).toHaveLength(1)
+    tell(...place.begins(), ...place.ends('interrupted'))
+    await atRest()
+    expect(place.queue).toEqual([])
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    tell(...place.begins(), ...place.ends())
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    expect(place.shown).toHaveLength(1)
+  })
+
+  test('that reaches the queue after the interrupt is taken back at once', async () => {
+    const place = await attached()
+    place.paused = true
+    place.mode = 'delays'
+    const ringing = surface.notify_surface(doorbell())
+    await atRest()
+    tell(...place.begins(), ...place.ends('interrupted'))
+    await clock.advance(1_500)
+    expect(await ringing).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.queue).toEqual([])
+  })
+
+  test('has its receipt in the first turn of a thread, which could not be followed until then', async () => {
+    const place = fakeAppServer(clock)
+    place.resumable = false
+    await surface.connected(place.server)
+    await atRest()
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    // Of what is said nothing is heard; only the status is told to all.
+    const [active] = place.begins() as [Notification]
+    tell(active)
+    await atRest()
+    place.resumable = true
+    tell(place.ends()[0] as Notification)
+    await atRest()
+    expect((await status()).seen_doorbell_id).toBe(bell.doorbell_id)
   })
 
   test('of an earlier shim that still stands in the queue is replaced, what others queued is left', async () => {

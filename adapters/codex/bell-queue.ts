@@ -1,0 +1,75 @@
+/**
+ * The queue of a thread, as far as our bells stand in it. It outlives this process and the app-server, so
+ * before a bell is put there an older one of ours is looked for.
+ *
+ * A Codex without queues is rung by beginning a turn, which only an idle thread may be: where a person's
+ * prompt comes first in that same moment, Codex takes ours for a word into their turn. The queue knows no
+ * such race, so it is asked for first, once for each app-server.
+ */
+import { AppServerError, type AppServer } from './app-server.ts'
+import { QueueList, ThreadStory } from './protocol.ts'
+import { bellIn, bellName } from './thread-tracker.ts'
+import { z } from 'zod'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+/** JSON-RPC 2.0, section 5.1; a method that the app-server knows and does not offer is an invalid request. */
+const METHOD_NOT_FOUND = -32_601
+const INVALID_REQUEST = -32_600
+
+export interface BellQueue {
+  add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>
+  /** Bells of ours that still stand there: their signals have been drained, or another is rung. */
+  takeBack(server: AppServer, threadId: string): Promise<void>
+  /** Those among them that a turn has begun with. */
+  seen(server: AppServer, threadId: string, queued: readonly DoorbellId[]): Promise<DoorbellId[]>
+}
+
+export function bellQueue(identity: Identity, log: Log): BellQueue {
+  const without = new WeakSet<AppServer>()
+
+  /** Null where this Codex has no queues. */
+  async function queued(server: AppServer, threadId: string) {
+    if (without.has(server)) return null
+    try {
+      const { data } = await server.call('thread/queue/list', { threadId }, QueueList)
+      return data.filter(({ clientUserMessageId }) => bellIn(clientUserMessageId, identity) !== null)
+    } catch (error) {
+      if (!isUnknownMethod(error)) throw error
+      without.add(server)
+      log.warn({}, 'this Codex has no queue for its threads; a bell begins a turn while the thread is idle')
+      return null
+    }
+  }
+
+  return {
+    async add(server, threadId, doorbell) {
+      const message = {
+        threadId,
+        clientUserMessageId: bellName(identity, doorbell.doorbell_id),
+        input: [{ type: 'text', text: doorbell.text, text_elements: [] }],
+      }
+      const method = without.has(server) ? 'turn/start' : 'thread/queue/add'
+      await server.call(method, message, z.unknown())
+    },
+    async takeBack(server, threadId) {
+      for (const { id } of (await queued(server, threadId)) ?? []) {
+        await server.call('thread/queue/delete', { threadId, queuedSubmissionId: id }, z.unknown())
+      }
+    },
+    async seen(server, threadId, bells) {
+      const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)
+      const said = thread.turns.flatMap(({ items }) =>
+        items.map(({ clientId }) => bellIn(clientId, identity)),
+      )
+      return bells.filter((doorbell_id) => said.includes(doorbell_id))
+    },
+  }
+}
+
+function isUnknownMethod(error: unknown): boolean {
+  if (!(error instanceof AppServerError)) return false
+  if (error.code === METHOD_NOT_FOUND) return true
+  return error.code === INVALID_REQUEST && /experimentalApi|unknown variant/.test(error.message)
+}

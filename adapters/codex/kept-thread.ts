@@ -1,0 +1,55 @@
+/**
+ * The thread of a persona without a window: begun by the shim itself, and gone on with by every later one, so
+ * that the agent remembers what it was told.
+ */
+import { AppServerError, type AppServer } from './app-server.ts'
+import { ThreadAnswer } from './protocol.ts'
+import { z } from 'zod'
+import type { Log } from '../../src/ports/log.ts'
+
+export interface ThreadMemory {
+  keptThread(): string | null
+  keepThread(thread_id: string): void
+}
+
+/** Loads the kept thread into this app-server, or begins one there; subscribes to it either way. */
+export async function ensureThread(
+  server: AppServer,
+  { memory, directory, log }: { memory: ThreadMemory; directory: string; log: Log },
+): Promise<void> {
+  const kept = memory.keptThread()
+  if (kept !== null && (await resumes(server, kept, log))) return toolsReady(server, kept, log)
+  // As a person's own: that is what it is to whoever joins.
+  const begin = { cwd: directory, threadSource: 'user' }
+  const { thread } = await server.call('thread/start', begin, ThreadAnswer)
+  log.info({ thread_id: thread.id, directory }, 'began a thread')
+  memory.keepThread(thread.id)
+  await toolsReady(server, thread.id, log)
+}
+
+/** Its MCP servers start with the thread; a turn that begins before has no tool to drain with. */
+async function toolsReady(server: AppServer, threadId: string, log: Log): Promise<void> {
+  const ask = { threadId, serverName: 'turnbell', detail: 'toolsAndAuthOnly' }
+  try {
+    // Answered once it has started or failed to.
+    await server.call('mcpServerStatus/list', ask, z.unknown())
+  } catch (error) {
+    log.warn(
+      { err: error, thread_id: threadId },
+      "turnbell's tools are not ready; the thread is used all the same",
+    )
+  }
+}
+
+async function resumes(server: AppServer, threadId: string, log: Log): Promise<boolean> {
+  try {
+    await server.call('thread/resume', { threadId, excludeTurns: true }, ThreadAnswer)
+    return true
+  } catch (error) {
+    const refused = error instanceof AppServerError && error.code !== null
+    // Another process works in it: a second thread would be a second agent.
+    if (!refused || /active writer/.test(error.message)) throw error
+    log.info({ err: error, thread_id: threadId }, 'the kept thread is gone; another is begun')
+    return false
+  }
+}

@@ -1,0 +1,30 @@
+/** The app-server that the persona owns, with turnbell's MCP server in every thread. */
+import path from 'node:path'
+
+/** The person's own configuration is not touched. `bin` is turnbell's program. */
+export function appServerArguments(
+  socket: string,
+  settings: { identity: string; home: string; node: string; bin: string; autostart: boolean },
+): string[] {
+  const { identity, home, node, bin, autostart } = settings
+  const args = [bin, 'mcp', '--client', 'codex', '--persona', identity, '--home', home]
+  // Codex gives its servers next to nothing of its environment, so what matters is said in words.
+  if (!autostart) args.push('--no-autostart')
+  const server = {
+    command: node,
+    args,
+    'tools.signals_pending.approval_mode': 'approve',
+    'tools.signals.approval_mode': 'approve',
+  }
+  // JSON is TOML for strings and lists of them.
+  const words = Object.entries(server).flatMap(([key, value]) => [
+    '-c',
+    `mcp_servers.turnbell.${key}=${JSON.stringify(value)}`,
+  ])
+  return ['app-server', ...words, '--listen', `unix://${socket}`]
+}
+
+/** Where a plain `codex` listens for all its terminals. */
+export function sharedSocket(codex_home: string): string {
+  return path.join(codex_home, 'app-server-control', 'app-server-control.sock')
+}

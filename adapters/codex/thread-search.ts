@@ -1,0 +1,58 @@
+/** Looks for the thread that is to be rung, on every app-server there is. */
+import type { AppServer } from './app-server.ts'
+import { LoadedThreads, ThreadAnswer, type Thread } from './protocol.ts'
+import { candidates, isPersons, type ToldThread, type ToldThreads } from './thread-choice.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+/** The persona's own app-server, or the one that every plain `codex` of this user shares. */
+export type Place = 'own' | 'shared'
+
+export type Found =
+  { kind: 'live'; thread: Thread; place: Place } | { kind: 'queue'; thread: ToldThread; place: Place }
+
+export interface SearchPlaces {
+  servers: Record<Place, AppServer | null>
+  /** Connects where that was not tried yet, and resolves once `servers` has it or it failed. */
+  reach: (place: Place) => Promise<void>
+  log: Log
+}
+
+/** The newest that can be reached, by its app-server or at least by its queue. */
+export async function searchThread(places: SearchPlaces, threads: ToldThreads): Promise<Found | null> {
+  const held = await threadsOn(places.servers.own)
+  for (const thread_id of candidates(threads, held)) {
+    const own = held.find(({ id }) => id === thread_id)
+    if (own !== undefined) return { kind: 'live', thread: own, place: 'own' }
+    const known = threads.get(thread_id)
+    const found = known === undefined ? null : await elsewhere(places, known)
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** Null for one that nobody holds any more. */
+async function elsewhere({ servers, reach, log }: SearchPlaces, thread: ToldThread): Promise<Found | null> {
+  try {
+    if (servers.shared === null) await reach('shared')
+    const shared = (await threadsOn(servers.shared, thread.thread_id)).find(isPersons)
+    if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
+    // No hook has told where its turns stand: it may be long gone.
+    if (thread.turn === 'unknown') return null
+    if (servers.shared === null && servers.own === null) await reach('own')
+    const place = servers.shared === null ? 'own' : 'shared'
+    const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
+    return kept !== undefined && isPersons(kept.thread) ? { kind: 'queue', thread, place } : null
+  } catch (error) {
+    log.debug({ err: error, thread_id: thread.thread_id }, 'the thread could not be looked at')
+    return null
+  }
+}
+
+/** Those that an app-server holds in memory. */
+async function threadsOn(server: AppServer | null, only?: string): Promise<Thread[]> {
+  if (server === null) return []
+  const { data } = await server.call('thread/loaded/list', {}, LoadedThreads)
+  const wanted = data.filter((threadId) => only === undefined || threadId === only)
+  const read = (threadId: string) => server.call('thread/read', { threadId }, ThreadAnswer)
+  return Promise.all(wanted.map((threadId) => read(threadId).then(({ thread }) => thread)))
+}

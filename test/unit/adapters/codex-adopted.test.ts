@@ -1,0 +1,163 @@
+/** Threads that no app-server of the persona's own holds. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { codexSurface, type CodexSurface } from '../../../adapters/codex/codex-surface.ts'
+import type { Notification } from '../../../adapters/codex/protocol.ts'
+import type { Place } from '../../../adapters/codex/thread-search.ts'
+import type { ThreadEvent, ThreadNews } from '../../../src/contracts/codex.ts'
+import { shortBellId } from '../../../src/contracts/doorbell.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { recordingHost } from '../../suites/surface.suite.ts'
+
+type FakeServer = ReturnType<typeof fakeAppServer>
+
+let clock: FakeClock
+let surface: CodexSurface
+let reached: Place[]
+/** What answers where the surface reaches for it. */
+let there: Partial<Record<Place, FakeServer>>
+
+beforeEach(() => {
+  clock = fakeClock()
+  reached = []
+  there = {}
+  surface = codexSurface({
+    identity: 'ada',
+    clock,
+    log: silentLog,
+    async reach(place) {
+      reached.push(place)
+      const found = there[place]
+      if (found !== undefined) void surface.connected(found.server, place)
+    },
+  })
+  surface.open(recordingHost())
+})
+
+const status = () => surface.status()
+let told_at = 0
+const news = (thread_id: string, event: ThreadEvent, bell?: string): ThreadNews => ({
+  thread_id,
+  event,
+  at: new Date((told_at += 1_000)).toISOString(),
+  ...(bell === undefined ? {} : { bell }),
+})
+async function hear(...all: ThreadNews[]): Promise<void> {
+  await surface.told(all)
+  await atRest()
+}
+const tell = (place: Place, ...notifications: Notification[]) =>
+  notifications.forEach((notification) => surface.notified(notification, place))
+
+describe('a thread on the app-server that all terminals share', () => {
+  test('is bound once it is told to act for this persona, and no other is', async () => {
+    there.shared = fakeAppServer(clock, [thread('hers'), thread('somebody-elses', { updatedAt: 9 })])
+    expect((await status()).session_id).toBeNull()
+    await hear(news('hers', 'ToolCall'))
+    expect(await status()).toMatchObject({ session_id: 'hers', turn: 'idle' })
+    tell('shared', { method: 'thread/started', params: { thread: thread('a-new-one-of-somebody') } })
+    expect((await status()).session_id).toBe('hers')
+    expect(reached).toEqual(['shared'])
+  })
+
+  test('is rung there, by its own turns', async () => {
+    const shared = (there.shared = fakeAppServer(clock, [thread('hers')]))
+    await hear(news('hers', 'SessionStart'))
+    tell('shared', ...shared.begins('hers'))
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    tell('shared', ...shared.ends('completed', 'hers'))
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    expect(shared.shown).toHaveLength(1)
+  })
+
+  test('gives way to the thread in which the person works next, on whichever app-server', async () => {
+    there.shared = fakeAppServer(clock, [thread('plain')])
+    const own = fakeAppServer(clock, [])
+    await surface.connected(own.server)
+    await hear(news('plain', 'SessionStart'))
+    own.loaded.push(thread('joined'))
+    tell('own', { method: 'thread/started', params: { thread: thread('joined') } })
+    expect((await status()).session_id).toBe('joined')
+    await hear(news('plain', 'UserPromptSubmit'))
+    expect((await status()).session_id).toBe('plain')
+  })
+
+  test('is looked for again when its app-server comes back', async () => {
+    const shared = (there.shared = fakeAppServer(clock, [thread('hers')]))
+    await hear(news('hers', 'ToolCall'))
+    there = {}
+    surface.disconnected('shared')
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+    there.shared = shared
+    await hear(news('hers', 'ToolCall'))
+    expect((await status()).session_id).toBe('hers')
+  })
+
+  test('that has gone is not bound, and leaves no app-server behind', async () => {
+    there.shared = fakeAppServer(clock, [])
+    await hear(news('gone', 'ToolCall'))
+    expect((await status()).session_id).toBeNull()
+    expect(reached).toEqual(['shared'])
+  })
+})
+
+describe('a thread in a terminal that keeps it to itself', () => {
+  async function embedded(): Promise<FakeServer> {
+    const own = (there.own = fakeAppServer(clock, []))
+    own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
+    await hear(news('kept', 'SessionStart'))
+    expect(reached).toContain('own')
+    expect(await status()).toMatchObject({ session_id: 'kept', turn: 'idle' })
+    return own
+  }
+
+  test('stands where its hooks say', async () => {
+    await embedded()
+    const { turn_seq } = await status()
+    await hear(news('kept', 'UserPromptSubmit'))
+    expect(await status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    await hear(news('kept', 'Stop'))
+    expect((await status()).turn).toBe('idle')
+    await hear(news('kept', 'UserPromptSubmit'), news('kept', 'Interrupt'))
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+  })
+
+  test('is rung by its queue, and the hook of the prompt is the receipt', async () => {
+    const own = await embedded()
+    own.paused = true
+    const bell = doorbell()
+    expect(await surface.notify_surface(bell)).toEqual({ accepted: true, proof: 'sent' })
+    expect(own.queue).toHaveLength(1)
+    await hear(news('kept', 'UserPromptSubmit', shortBellId(bell.doorbell_id)))
+    expect((await status()).seen_doorbell_id).toBe(bell.doorbell_id)
+    expect(own.calls).not.toContain('thread/resume')
+  })
+
+  test('has its bell taken back when it drained without it', async () => {
+    const own = await embedded()
+    own.paused = true
+    await surface.notify_surface(doorbell())
+    await hear(news('kept', 'UserPromptSubmit'), news('kept', 'Drain'))
+    expect(own.queue).toEqual([])
+  })
+
+  test('is gone when its session ends, and its bell with it', async () => {
+    const own = await embedded()
+    own.paused = true
+    await surface.notify_surface(doorbell())
+    await hear(news('kept', 'SessionEnd'))
+    expect(own.queue).toEqual([])
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test('is none of a single command', async () => {
+    const own = (there.own = fakeAppServer(clock, []))
+    own.stored.push(thread('exec', { source: 'exec' }))
+    await hear(news('exec', 'SessionStart'))
+    expect((await status()).session_id).toBeNull()
+  })
+})

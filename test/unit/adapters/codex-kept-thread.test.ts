@@ -1,0 +1,66 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { AppServerError, type AppServer } from '../../../adapters/codex/app-server.ts'
+import { ensureThread } from '../../../adapters/codex/kept-thread.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { thread } from '../../support/fake-app-server.ts'
+
+let kept: string | null
+let calls: [string, object][]
+const memory = { keptThread: () => kept, keepThread: (thread_id: string) => void (kept = thread_id) }
+beforeEach(() => {
+  kept = null
+  calls = []
+})
+
+/** `refused` are the answers to methods that fail. */
+function server(refused: Record<string, AppServerError> = {}): AppServer {
+  return {
+    user_agent: '',
+    async call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T> {
+      calls.push([method, params])
+      if (refused[method] !== undefined) throw refused[method]
+      return answer.parse({ thread: thread('begun') })
+    },
+    close() {},
+  }
+}
+const ensure = (at: AppServer) => ensureThread(at, { memory, directory: '/project', log: silentLog })
+const methods = () => calls.map(([method]) => method)
+
+test('a thread is begun in the project, and remembered', async () => {
+  await ensure(server())
+  expect(calls[0]).toEqual(['thread/start', { cwd: '/project', threadSource: 'user' }])
+  expect(kept).toBe('begun')
+})
+
+test('the remembered one is gone on with', async () => {
+  kept = 'earlier'
+  await ensure(server())
+  expect(calls[0]).toMatchObject(['thread/resume', { threadId: 'earlier' }])
+  expect(methods()).not.toContain('thread/start')
+  expect(kept).toBe('earlier')
+})
+
+test('another is begun where the remembered one was never written down', async () => {
+  kept = 'never-used'
+  await ensure(server({ 'thread/resume': new AppServerError(-32_600, 'no rollout found') }))
+  expect(kept).toBe('begun')
+})
+
+test.each([
+  ['another process works in it', new AppServerError(-32_600, 'thread already has an active writer')],
+  ['the app-server did not answer', new AppServerError(null, 'thread/resume was not answered')],
+])('none is begun beside it where %s', async (_why, error) => {
+  kept = 'earlier'
+  await expect(ensure(server({ 'thread/resume': error }))).rejects.toThrow(error.message)
+  expect(methods()).toEqual(['thread/resume'])
+})
+
+test('it is ready once its tools are, or will not be', async () => {
+  await ensure(server())
+  expect(methods().at(-1)).toBe('mcpServerStatus/list')
+  await expect(
+    ensure(server({ 'mcpServerStatus/list': new AppServerError(null, 'late') })),
+  ).resolves.toBeUndefined()
+})
