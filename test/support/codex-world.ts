@@ -9,6 +9,7 @@ import {
   type ClientWorld,
   type PersonaInput,
 } from './client-world.ts'
+import { eventually } from './eventually.ts'
 import { openaiApi } from './openai-api.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
@@ -25,11 +26,15 @@ export interface CodexOptions {
   /** The client runs nothing outside its sandbox before a person has said yes. */
   asks?: boolean
   persona?: Partial<PersonaInput>
+  /** Personas besides the usual one. */
+  others?: ConfigInput['personas']
   model_port?: number
 }
 
 export async function openCodexWorld(options: CodexOptions = {}): Promise<ClientWorld> {
-  return openClientWorld(codexSpec(options))
+  const world = await openClientWorld(codexSpec(options))
+  world.onClose(() => endSharedServer(world))
+  return world
 }
 
 export function codexSpec(options: CodexOptions = {}): ClientSpec {
@@ -40,7 +45,7 @@ export function codexSpec(options: CodexOptions = {}): ClientSpec {
     config: {
       daemon: options.daemon ?? {},
       clients: { codex: codexProgram() },
-      personas: { [PERSONA]: { surface: 'codex', ...options.persona } },
+      personas: { [PERSONA]: { surface: 'codex', ...options.persona }, ...options.others },
     },
     seed({ user, project }) {
       const home = path.join(user, '.codex')
@@ -48,6 +53,36 @@ export function codexSpec(options: CodexOptions = {}): ClientSpec {
       fs.writeFileSync(path.join(home, 'config.toml'), settings(project, options.asks === true, model_port))
       return {}
     },
+  }
+}
+
+/** What a plain `codex` leaves running on purpose: it lies in the world's own home, and goes with it. */
+async function endSharedServer({ directory, user }: ClientWorld): Promise<void> {
+  const home = path.join(user, '.codex', 'packages')
+  const isServer = ({ words }: Running) => words[0]?.startsWith(home) === true
+  const isBridge = ({ words }: Running) => words.includes('mcp') && words.includes(path.join(directory, 'turnbell'))
+  await eventually('the shared app-server and its bridges have ended', () => {
+    const left = running().filter((one) => isServer(one) || isBridge(one))
+    for (const { pid } of left.filter(isServer)) process.kill(pid, 'SIGKILL')
+    return left.length === 0
+  })
+}
+
+interface Running {
+  pid: number
+  words: string[]
+}
+
+function running(): Running[] {
+  const pids = fs.readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name))
+  return pids.map((pid) => ({ pid: Number(pid), words: commandOf(pid).split('\0') }))
+}
+
+function commandOf(pid: string): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
   }
 }
 

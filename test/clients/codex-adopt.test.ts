@@ -1,0 +1,92 @@
+/**
+ * Codex as a person starts it, on the app-server that all its terminals share, in a project that is wired to
+ * a persona. Nothing there says for whom a thread acts but its own calls and hooks.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { PERSONA, type ClientWorld } from '../support/client-world.ts'
+import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { plainCodex, say, wire } from '../support/plain-codex.ts'
+import { scenesOf } from '../support/scene.ts'
+import type { Terminal } from '../support/terminal.ts'
+import { describeClient } from '../suites/client.suite.ts'
+
+beforeAll(() => void codexProgram())
+
+const open = scenesOf(
+  {
+    drain: 'mcp__turnbell.signals_pending',
+    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
+  },
+  openCodexWorld,
+)
+
+/** Codex says nothing of a thread before its first prompt. */
+async function introduced(world: ClientWorld, terminal: Terminal, persona = PERSONA): Promise<void> {
+  await say(terminal, `I am ${persona}`)
+  const known = async () => {
+    const { surface } = await world.status(persona)
+    return surface.session_id !== null && surface.turn === 'idle'
+  }
+  await eventually(`the daemon of ${persona} knows the thread`, known, 30_000)
+}
+
+describeClient('A plain Codex', {
+  open,
+  async begin(scene) {
+    await wire(scene, { persona: PERSONA, hooks: true })
+    const terminal = await plainCodex(scene)
+    await introduced(scene, terminal)
+    // What was said to be known is no part of the scene.
+    scene.model.shown.splice(0)
+    return { say: (text) => say(terminal, text) }
+  },
+})
+
+describe('A plain Codex', () => {
+  test('without trusted hooks is known by its first call of a turnbell tool', async () => {
+    const world = await open()
+    await wire(world, { persona: PERSONA })
+    const terminal = await plainCodex(world)
+    world.model.next(/look by yourself/, world.drain)
+    const missed = await world.send('before it was known')
+    await say(terminal, 'look by yourself')
+    await world.settled([missed])
+    await world.settled([await world.send('after')])
+    expect(world.bells()).toHaveLength(1)
+    // The persona's own app-server was never needed.
+    expect(fs.existsSync(path.join(world.directory, 'turnbell/run/local', PERSONA, 'codex.pid'))).toBe(false)
+  })
+
+  test('of two personas is rung each in its own thread, on one shared app-server', async () => {
+    const world = await open({ others: { bob: { surface: 'codex' } } })
+    await world.startDaemon('bob')
+    const project = path.join(world.directory, 'other')
+    fs.mkdirSync(project)
+    await wire(world, { persona: PERSONA, hooks: true })
+    await wire(world, { persona: 'bob', project, hooks: true })
+    const ada = await plainCodex(world)
+    await introduced(world, ada)
+    const bob = await plainCodex(world, { project })
+    await introduced(world, bob, 'bob')
+    const sessions = [
+      (await world.status()).surface.session_id,
+      (await world.status('bob')).surface.session_id,
+    ]
+    expect(new Set(sessions).size).toBe(2)
+
+    await world.settled([await world.send('for ada')])
+    await ada.shows(/\(bell /)
+    expect(bob.screen()).not.toMatch(/\(bell /)
+
+    const sent = await world.send('for bob', 'bob')
+    await eventually('bob has it', async () => (await world.read(sent)).stages.confirmed_at)
+    await eventually('bob rests', async () => (await world.status('bob')).surface.turn === 'idle')
+    await bob.shows(/\(bell /)
+    expect(ada.screen().match(/\(bell /g)).toHaveLength(1)
+    expectOneBellPerTurn(world.model, ['for ada', 'for bob'])
+  })
+})

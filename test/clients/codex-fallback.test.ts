@@ -1,0 +1,96 @@
+/**
+ * Codex in a terminal that keeps its thread to itself: no app-server tells of it. Its hooks tell where its
+ * turns stand, and its queue is looked at every few seconds.
+ */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { PERSONA } from '../support/client-world.ts'
+import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { plainCodex, say, wire } from '../support/plain-codex.ts'
+import { scenesOf } from '../support/scene.ts'
+import type { Terminal } from '../support/terminal.ts'
+
+beforeAll(() => void codexProgram())
+
+const open = scenesOf(
+  {
+    drain: 'mcp__turnbell.signals_pending',
+    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
+  },
+  openCodexWorld,
+)
+
+type World = Awaited<ReturnType<typeof open>>
+
+async function embedded(world: World): Promise<Terminal> {
+  await wire(world, { persona: PERSONA, hooks: true })
+  const terminal = await plainCodex(world, { args: ['--no-daemon'] })
+  await say(terminal, 'hello')
+  await eventually(
+    'the daemon knows the thread',
+    async () => (await world.status()).surface.session_id,
+    30_000,
+  )
+  await world.turnIs('idle')
+  // What was said to be known is no part of the scene.
+  world.model.shown.splice(0)
+  return terminal
+}
+
+describe('Codex in a terminal of its own', () => {
+  test('is rung once for three signals while idle', async () => {
+    const world = await open()
+    await embedded(world)
+    const payloads = ['1', '2', '3']
+    await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
+    const turns = expectOneBellPerTurn(world.model, payloads)
+    expect(turns).toHaveLength(1)
+  })
+
+  test('is not rung while a tool runs, and once after its turn', async () => {
+    const world = await open()
+    const terminal = await embedded(world)
+    const tool = world.longTool()
+    world.model.next(/use your tool/, tool.reply)
+    await say(terminal, 'use your tool')
+    await world.asked(/use your tool/)
+    await world.turnIs('busy')
+    const sent = await world.send('one')
+    await world.knows(1)
+    expect(world.bells()).toEqual([])
+    tool.end()
+    await world.settled([sent])
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
+  })
+
+  test('is left alone after an interrupt, and rung at the end of the next turn', async () => {
+    const world = await open({ daemon: { bell_receipt_ms: 15_000 } })
+    const terminal = await embedded(world)
+    const tool = world.longTool()
+    world.model.next(/use your tool/, tool.reply)
+    await say(terminal, 'use your tool')
+    await world.asked(/use your tool/)
+    await world.turnIs('busy')
+    const sent = await world.send('one')
+    await world.knows(1)
+    terminal.press('Escape')
+    await world.turnIs('idle')
+    await say(terminal, 'go on')
+    await world.settled([sent])
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 0, 1])
+  })
+
+  test('is gone for the daemon when the person leaves', async () => {
+    const world = await open()
+    const terminal = await embedded(world)
+    await say(terminal, '/quit')
+    await eventually('the client is gone', () => !terminal.alive())
+    await eventually(
+      'the daemon has no thread',
+      async () => (await world.status()).surface.session_id === null,
+    )
+  })
+})

@@ -1,0 +1,98 @@
+/**
+ * Codex without a window: the persona's daemon keeps a thread by itself, and what the agent asks leave for is
+ * answered by the configuration, as long as no person has joined.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { BELL, scenesOf } from '../support/scene.ts'
+import { describeClient } from '../suites/client.suite.ts'
+import type { PersonaSettings } from '../../src/contracts/config.ts'
+
+beforeAll(() => void codexProgram())
+
+type Options = { permissions?: PersonaSettings['permissions']; asks?: boolean }
+
+const open = scenesOf(
+  {
+    drain: 'mcp__turnbell.signals_pending',
+    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
+  },
+  ({ permissions, asks = false }: Options = {}) =>
+    openCodexWorld({
+      asks,
+      persona: { headless: true, project: '../project', permissions },
+    }),
+)
+
+describeClient('Codex without a window', {
+  open,
+  says_by_signal: true,
+  async begin(scene) {
+    await scene.turnIs('idle')
+    return { say: (text) => scene.send(text) }
+  },
+})
+
+/** A command that its sandbox does not let it run. */
+const ASK = {
+  tools: [
+    {
+      name: 'exec_command',
+      input: { cmd: 'touch asked-for', sandbox_permissions: 'require_escalated', justification: 'May I?' },
+    },
+  ],
+}
+
+describe('Codex without a window', () => {
+  test('goes on with its thread when its daemon was stopped and started', async () => {
+    const world = await open()
+    await world.turnIs('idle')
+    await world.settled([await world.send('before')])
+    const { session_id } = (await world.status()).surface
+    await world.daemon.kill('SIGTERM')
+    const missed = await world.send('meanwhile')
+    await world.startDaemon()
+    await world.turnIs('idle')
+    const pushed = await world.send('after')
+    await world.settled([missed, pushed])
+    expect((await world.status()).surface.session_id).toBe(session_id)
+    expectOneBellPerTurn(world.model, ['before', 'meanwhile', 'after'])
+  })
+
+  test.each([
+    [undefined, false],
+    ['allow', true],
+  ] as const)(
+    'with permissions %s: what it asks for is done: %s, and its turn goes on',
+    async (permissions, done) => {
+      const world = await open({ asks: true, ...(permissions === undefined ? {} : { permissions }) })
+      await world.turnIs('idle')
+      world.model.next(/make a file/, ASK)
+      await world.settled([await world.send('make a file')])
+      await world.settled([await world.send('and then')])
+      expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(done)
+      expectOneBellPerTurn(world.model, ['make a file', 'and then'])
+    },
+  )
+
+  test('leaves what it asks to a person who has joined', async () => {
+    const world = await open({ asks: true })
+    await world.turnIs('idle')
+    // A thread can be joined once something was said in it.
+    await world.settled([await world.send('hello')])
+    const terminal = world.terminal(['resume', (await world.status()).surface.session_id as string])
+    await terminal.shows(BELL)
+    world.model.next(/make a file/, ASK)
+    const sent = await world.send('make a file')
+    await terminal.shows(/May I\?/)
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+    terminal.press('y')
+    await world.settled([sent])
+    await eventually('the file is there', () => fs.existsSync(path.join(world.project, 'asked-for')))
+    expectOneBellPerTurn(world.model, ['hello', 'make a file'])
+  })
+})
