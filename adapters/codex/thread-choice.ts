@@ -32,11 +32,12 @@ export function told(threads: ToldThreads, news: ThreadNews): ToldThreads {
 
 function changeOf(event: ThreadEvent): Partial<ToldThread> {
   switch (event) {
+    // Codex begins a session with its first prompt.
     case 'SessionStart':
-    case 'Stop':
-      return { turn: 'idle', paused: false }
     case 'UserPromptSubmit':
       return { turn: 'busy' }
+    case 'Stop':
+      return { turn: 'idle', paused: false }
     case 'Interrupt':
       return { turn: 'idle', paused: true }
     default:

@@ -54,12 +54,13 @@ export function boundByHooks(state: TrackedThread, { thread_id, turn, paused }: 
 /** What the bound thread's own hooks tell. */
 export function hooked(state: TrackedThread, { event, bell }: ThreadNews): TrackedThread {
   switch (event) {
+    case 'SessionStart':
+      return { ...state, ...turnBegun(state) }
     case 'UserPromptSubmit': {
-      const begun = { ...state, ...turnBegun({ ...state, turn: 'idle' }) }
+      const begun = { ...state, ...turnBegun(state) }
       const seen = state.queued.find((doorbell_id) => shortBellId(doorbell_id) === bell)
       return seen === undefined ? begun : bellSeen(begun, seen)
     }
-    case 'SessionStart':
     case 'Stop':
       return { ...state, turn: 'idle', paused: false }
     case 'Interrupt':

@@ -27,6 +27,7 @@ const open = scenesOf(
 /** Codex says nothing of a thread before its first prompt. */
 async function introduced(world: ClientWorld, terminal: Terminal, persona = PERSONA): Promise<void> {
   await say(terminal, `I am ${persona}`)
+  await terminal.shows(/Done\./)
   const known = async () => {
     const { surface } = await world.status(persona)
     return surface.session_id !== null && surface.turn === 'idle'

@@ -108,7 +108,9 @@ describe('a thread in a terminal that keeps it to itself', () => {
   async function embedded(): Promise<FakeServer> {
     const own = (there.own = fakeAppServer(clock, []))
     own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
-    await hear(news('kept', 'SessionStart'))
+    await hear(news('kept', 'SessionStart'), news('kept', 'UserPromptSubmit'))
+    expect(await status()).toMatchObject({ session_id: 'kept', turn: 'busy' })
+    await hear(news('kept', 'Stop'))
     expect(reached).toContain('own')
     expect(await status()).toMatchObject({ session_id: 'kept', turn: 'idle' })
     return own

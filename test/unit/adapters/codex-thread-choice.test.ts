@@ -20,7 +20,7 @@ const after = (...all: ThreadNews[]): ToldThreads => all.reduce<ToldThreads>(tol
 describe('what hooks and tool calls tell of a thread', () => {
   test.each<[ThreadEvent[], object]>([
     [['ToolCall'], { turn: 'unknown' }],
-    [['SessionStart'], { turn: 'idle' }],
+    [['SessionStart'], { turn: 'busy' }],
     [['SessionStart', 'UserPromptSubmit', 'Drain'], { turn: 'busy' }],
     [['UserPromptSubmit', 'Stop'], { turn: 'idle', paused: false }],
     [['UserPromptSubmit', 'Interrupt'], { turn: 'idle', paused: true }],
