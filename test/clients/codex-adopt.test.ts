@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { plainCodex, say, wire } from '../support/plain-codex.ts'
@@ -16,13 +16,7 @@ import { describeClient } from '../suites/client.suite.ts'
 
 beforeAll(() => void codexProgram())
 
-const open = scenesOf(
-  {
-    drain: 'mcp__turnbell.signals_pending',
-    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
-  },
-  openCodexWorld,
-)
+const open = scenesOf(CODEX_TOOLS, openCodexWorld)
 
 /** Codex says nothing of a thread before its first prompt. */
 async function introduced(world: ClientWorld, terminal: Terminal, persona = PERSONA): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { PERSONA } from '../support/client-world.ts'
-import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { plainCodex, say, wire } from '../support/plain-codex.ts'
@@ -13,13 +13,7 @@ import type { Terminal } from '../support/terminal.ts'
 
 beforeAll(() => void codexProgram())
 
-const open = scenesOf(
-  {
-    drain: 'mcp__turnbell.signals_pending',
-    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
-  },
-  openCodexWorld,
-)
+const open = scenesOf(CODEX_TOOLS, openCodexWorld)
 
 type World = Awaited<ReturnType<typeof open>>
 

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { BELL, scenesOf } from '../support/scene.ts'
@@ -16,16 +16,11 @@ beforeAll(() => void codexProgram())
 
 type Options = { permissions?: PersonaSettings['permissions']; asks?: boolean }
 
-const open = scenesOf(
-  {
-    drain: 'mcp__turnbell.signals_pending',
-    shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
-  },
-  ({ permissions, asks = false }: Options = {}) =>
-    openCodexWorld({
-      asks,
-      persona: { headless: true, project: '../project', permissions },
-    }),
+const open = scenesOf(CODEX_TOOLS, ({ permissions, asks = false }: Options = {}) =>
+  openCodexWorld({
+    asks,
+    persona: { headless: true, project: '../project', permissions },
+  }),
 )
 
 describeClient('Codex without a window', {

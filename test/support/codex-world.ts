@@ -11,6 +11,7 @@ import {
 } from './client-world.ts'
 import { eventually } from './eventually.ts'
 import { openaiApi } from './openai-api.ts'
+import type { ClientTools } from './scene.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 
 /** npm's wrapper, as a person would have it on PATH. */
@@ -19,6 +20,11 @@ export function codexProgram(): string {
   if (!fs.existsSync(program))
     throw new Error(`Codex is missing at ${program}: run node scripts/fetch-clients.mjs`)
   return program
+}
+
+export const CODEX_TOOLS: ClientTools = {
+  drain: 'mcp__turnbell.signals_pending',
+  shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
 }
 
 export interface CodexOptions {
@@ -60,7 +66,8 @@ export function codexSpec(options: CodexOptions = {}): ClientSpec {
 async function endSharedServer({ directory, user }: ClientWorld): Promise<void> {
   const home = path.join(user, '.codex', 'packages')
   const isServer = ({ words }: Running) => words[0]?.startsWith(home) === true
-  const isBridge = ({ words }: Running) => words.includes('mcp') && words.includes(path.join(directory, 'turnbell'))
+  const isBridge = ({ words }: Running) =>
+    words.includes('mcp') && words.includes(path.join(directory, 'turnbell'))
   await eventually('the shared app-server and its bridges have ended', () => {
     const left = running().filter((one) => isServer(one) || isBridge(one))
     for (const { pid } of left.filter(isServer)) process.kill(pid, 'SIGKILL')

@@ -39,8 +39,9 @@ tools.signals.approval_mode = "approve"
   if (!hooks) return
   const command = (event: string) =>
     `${process.execPath} ${BIN} hook ${event} --client codex --persona ${persona} --home ${home}`
-  const entries = EVENTS.map((event) => [event, [{ hooks: [{ type: 'command', command: command(event) }] }]])
-  fs.writeFileSync(path.join(folder, 'hooks.json'), JSON.stringify({ hooks: Object.fromEntries(entries) }))
+  const hook = (event: string) => [{ hooks: [{ type: 'command', command: command(event) }] }]
+  const wired: Record<string, object> = Object.fromEntries(EVENTS.map((event) => [event, hook(event)]))
+  fs.writeFileSync(path.join(folder, 'hooks.json'), JSON.stringify({ hooks: wired }))
   await trustHooks(world, project)
 }
 
