@@ -16,10 +16,10 @@ import type { Place } from './thread-search.ts'
 import { attachShim } from '../shim.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import { cautionAbout } from '../../src/system/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace, type CodexPlace } from '../../src/system/codex-place.ts'
-import { codexVersion } from '../../src/system/codex-version.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
@@ -152,9 +152,10 @@ function answersFor({ settings, log }: ShimPlace, place: CodexPlace) {
 }
 
 function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer): void {
-  const { version, remark } = codexVersion(user_agent)
+  const version = /\d+\.\d+\.\d+/.exec(user_agent)?.[0] ?? null
   log.info({ place, version }, 'attached to an app-server')
-  if (remark !== null) log.warn({ place, version }, remark)
+  const caution = version === null ? null : cautionAbout('codex', version)
+  if (caution !== null) log.warn({ version }, `this Codex is ${caution}`)
 }
 
 try {

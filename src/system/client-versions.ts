@@ -21,6 +21,16 @@ const KNOWN: Partial<Record<StartedClient, Known>> = {
       { since: '2.1.224', without: 'it has no inbox, so a terminal is woken by a hook that waits' },
     ],
   },
+  // Its app-server's protocol is experimental, and moves with every version.
+  codex: {
+    measured: '0.169.0',
+    needs: [
+      {
+        since: '0.169.0',
+        without: 'its threads may have no queue, and then a doorbell begins a turn while they are idle',
+      },
+    ],
+  },
 }
 
 /** What should be known of this version, or null where it is one like those that were measured. */

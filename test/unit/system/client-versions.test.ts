@@ -34,3 +34,9 @@ test('opencode of another major version cannot be rung, of the same it can', () 
     'opencode 2.0.0 has another API than 1.x, which is what turnbell can ring',
   )
 })
+
+test('Codex is measured with one series, because its protocol is experimental', () => {
+  expect(cautionAbout('codex', '0.169.3')).toBeNull()
+  expect(cautionAbout('codex', '0.168.9')).toContain('queue')
+  expect(cautionAbout('codex', '0.170.0')).toContain('another series')
+})
