@@ -221,6 +221,8 @@ export function codexSurface({
     },
 
     notified(notification, place = 'own') {
+      // Not ours to ring yet: what it holds is looked for once it is `connected`.
+      if (servers[place] === null) return
       if (notification.method === 'thread/started') {
         const { thread } = notification.params
         if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place)

@@ -49,6 +49,14 @@ describe('the thread that is rung', () => {
     expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
   })
 
+  test('is none before its app-server can be rung, whatever is told meanwhile', async () => {
+    tell({ method: 'thread/started', params: { thread: thread('thread-1') } })
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+    expect(host.reports).toEqual([])
+    await attached()
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+
   test('changes with /new, and a turn of the former moves nothing', async () => {
     const place = await attached()
     tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
