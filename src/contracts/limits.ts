@@ -187,24 +187,6 @@ export const LIMITS = {
   tmux_typed_ms: 1_500,
   tmux_typed_look_ms: 50,
 
-  // A tmux pane
-  tmux_answer_ms: 2_000,
-  /** A look at the screen while something goes on there, and while nothing does. */
-  tmux_look_ms: 300,
-  tmux_quiet_look_ms: 1_500,
-  /** A prompt counts once it has stood for this long; a ring waits for that, but not for ever. */
-  tmux_settle_ms: 250,
-  tmux_prompt_ms: 1_000,
-  /** The same where the screen does not show that the turn before has ended. */
-  tmux_unproven_ms: 20_000,
-  /** Between a bell's Enter and the first sign of its turn. */
-  tmux_begin_ms: 5_000,
-  /** After this a ring presses Enter no more. With tmux_typed_ms not above shim_answer_ms. */
-  tmux_enter_by_ms: 3_500,
-  /** Until the composer shows what was pasted, and until it is gone after Enter. */
-  tmux_typed_ms: 1_500,
-  tmux_typed_look_ms: 50,
-
   reconnect_min_ms: 500,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */
