@@ -61,7 +61,8 @@ await Promise.all([
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
-  build({ ...shared, entryPoints: programs, outdir: aside }),
+  // jsonc-parser's other form loads its parts in a way that no bundler can follow.
+  build({ ...shared, entryPoints: programs, outdir: aside, mainFields: ['module', 'main'] }),
   // For surfaces that others write; their tests bring vitest along.
   build({ ...shared, entryPoints: kit, outdir: aside, external: ['vitest'] }),
   build({

@@ -5,6 +5,7 @@ import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
 import { registerCall } from './commands/call.ts'
+import { registerConnect } from './commands/connect.ts'
 import { registerControl } from './commands/control.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDoctor } from './commands/doctor.ts'
@@ -50,6 +51,7 @@ export function createProgram(cli: Cli): Command {
   registerPending(program, cli)
   registerCall(program, cli)
   registerRun(program, cli)
+  registerConnect(program, cli)
   registerHook(program, cli)
   registerService(program, cli)
   registerToken(program, cli)

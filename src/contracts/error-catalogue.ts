@@ -110,6 +110,10 @@ export const ERRORS = {
     title: 'Another process already runs here',
     hint: 'Stop the process that the detail names, or use another home.' },
 
+  connection_taken: { status: 409, error_class: 'conflict', retry: 'never',
+    title: 'Something else stands where turnbell would write',
+    hint: 'Move it away, or disconnect what the detail names; then connect again.' },
+
   // Bounds
   queue_full: { status: 429, error_class: 'capacity', retry: 'after_delay',
     title: 'The persona\'s queue is full',

@@ -60,6 +60,8 @@ export interface Facade {
   summary: string
   /** One line for the compact tier. */
   compact: string
+  /** What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents. */
+  agent_hint?: string
   /** The group it is exposed with; `core` by default, `admin` is never listed as a tool. */
   facet: string
   /** Part of the smallest tier. */

@@ -1,0 +1,178 @@
+/** `turnbell connect|disconnect`: a client that a person starts by its own name, wired to a persona. */
+import { Argument, type Command } from 'commander'
+import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
+import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
+import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
+import { connect, disconnect, projectDirectory, rememberTrust, type Outcome } from '../connect/connect.ts'
+import { placeOf } from '../connect/place.ts'
+import { ClientKind, type Connection } from '../connect/record.ts'
+import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
+import { write } from '../output.ts'
+import { examples, facts } from '../render.ts'
+
+interface Options {
+  persona: string
+  project?: string
+  print?: boolean
+  trustHooks?: boolean
+}
+
+export function registerConnect(program: Command, cli: Cli): void {
+  const client = () => new Argument('<client>', 'the client').choices(ClientKind.options)
+
+  const connecting = program
+    .command('connect')
+    .description("wire a client to a persona in one project, so that the client's own command starts it rung")
+    .addArgument(client())
+    .requiredOption('--persona <name>', 'who the client acts for there', parseIdentity)
+    .option('--project <dir>', 'the project (the current directory)')
+    .option('--print', 'only show what would be written, as a diff')
+    .option('--trust-hooks', "codex: also tell Codex to trust turnbell's hooks, in your own configuration")
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell connect claude-code --persona ada', 'a plain `claude` here is ada from now on'],
+        ['turnbell connect codex --persona bob --print', 'what it would write'],
+        ['turnbell disconnect claude-code', 'takes back exactly what was written'],
+      ]),
+    )
+  connecting.action((kind: ClientKind, options: Options) =>
+    runConnect(invocationOf(cli, connecting), kind, options),
+  )
+
+  const disconnecting = program
+    .command('disconnect')
+    .description('take back exactly what connect wrote')
+    .addArgument(client())
+    .option('--persona <name>', 'only if it acts for this one', parseIdentity)
+    .option('--project <dir>', 'the project (the current directory)')
+    .option('--print', 'only show what would be taken out, as a diff')
+    .addHelpText('after', examples([['turnbell disconnect codex --project ~/code/shop', '']]))
+  disconnecting.action((kind: ClientKind, options: Partial<Options>) =>
+    runDisconnect(invocationOf(cli, disconnecting), kind, options),
+  )
+}
+
+async function runConnect(invocation: Invocation, client: ClientKind, options: Options): Promise<void> {
+  const { cli, out } = invocation
+  const { persona, print = false } = options
+  const project = projectDirectory(cli.cwd, options.project)
+  const outcome = await connect(invocation, { client, persona, project, print })
+  if (print) return printPatch(invocation, outcome)
+  const connection = outcome.connection as Connection
+  const trusted =
+    options.trustHooks === true && client === 'codex' ? await trust(invocation, connection) : null
+  const daemon_running = await runs(invocation, persona)
+  const result = {
+    ...summaryOf(outcome),
+    daemon_running,
+    ...(trusted === null ? {} : { trusted_hooks: trusted }),
+  }
+  await out.result(result, () =>
+    [
+      outcome.plan.changed
+        ? `${client} in ${project} acts for ${persona}.`
+        : `${client} in ${project} acts for ${persona} already; nothing was changed.`,
+      ...fileLines(outcome),
+      ...adviceFor(client, connection, trusted),
+      ...(daemon_running ? [] : [daemonAdvice(invocation, client, connection)]),
+    ].join('\n'),
+  )
+}
+
+async function runDisconnect(
+  invocation: Invocation,
+  client: ClientKind,
+  { persona, print = false, ...options }: Partial<Options>,
+): Promise<void> {
+  const { cli, out } = invocation
+  const project = projectDirectory(cli.cwd, options.project)
+  const outcome = await disconnect(invocation, { client, persona, project, print })
+  if (print) return printPatch(invocation, outcome)
+  const keys = outcome.connection?.trusted_hooks ?? []
+  if (keys.length > 0) await distrustHooks(codexAt(invocation, project), keys)
+  await out.result({ ...summaryOf(outcome), client, project }, () =>
+    [
+      outcome.connection === null
+        ? `${client} in ${project} is not connected; nothing was changed.`
+        : `${client} in ${project} acts for ${outcome.connection.persona} no more. A session that runs still does.`,
+      ...fileLines(outcome),
+      ...outcome.plan.files
+        .filter(({ change, recorded }) => change === 'kept' && recorded === null)
+        .map(({ file }) => `${file} was edited since and stays; remove it by hand if you do not want it.`),
+    ].join('\n'),
+  )
+}
+
+async function printPatch({ json, cli, out }: Invocation, outcome: Outcome): Promise<void> {
+  if (json) await out.result({ ...summaryOf(outcome), diff: outcome.patch }, () => '')
+  else if (outcome.patch === '') out.note('Nothing would be changed.')
+  else await write(cli.stdout, outcome.patch)
+}
+
+function summaryOf({ plan, connection }: Outcome) {
+  return {
+    ...(connection === null
+      ? {}
+      : { client: connection.client, persona: connection.persona, project: connection.project }),
+    changed: plan.changed,
+    files: plan.files.map(({ file, change }) => ({ file, change })),
+  }
+}
+
+const fileLines = ({ plan }: Outcome) =>
+  plan.files.length === 0 ? [] : [facts(plan.files.map(({ change, file }) => [change, file] as const))]
+
+/** Trust is given on a person's behalf: only when the person says so, and told. */
+async function trust(invocation: Invocation, connection: Connection): Promise<string[]> {
+  const place = placeOf(invocation, connection.persona, connection.project)
+  const commands = HOOK_EVENTS.map((event) => hookCommand(place, event))
+  invocation.out.note(
+    `Telling Codex to trust these commands, which it then runs outside its sandbox:\n${commands.map((line) => `  ${line}`).join('\n')}`,
+  )
+  const keys = await trustHooks(codexAt(invocation, connection.project), commands)
+  await rememberTrust(invocation, connection, keys)
+  return keys
+}
+
+function codexAt({ home, config, cli }: Invocation, project: string) {
+  const codex = clientProgram('codex', { home, config: config(), env: cli.env })
+  return { codex, env: withoutOuterSession(cli.env), clock: cli.clock, project }
+}
+
+function adviceFor(
+  client: ClientKind,
+  { project, trusted_hooks }: Connection,
+  trusted: string[] | null,
+): string[] {
+  if (client !== 'codex') return ['Sessions that run already take it up when they are started anew.']
+  const none = (trusted ?? trusted_hooks).length === 0
+  return [
+    `Codex reads this once you trust ${project}; it asks at its first start there.`,
+    ...(none
+      ? [
+          'It also asks whether to trust three hooks, by which turnbell learns when a turn begins and ends; they send nothing but that to your own hub.',
+          '`turnbell connect codex … --trust-hooks` says yes for you. Untrusted, they just do not run.',
+        ]
+      : []),
+  ]
+}
+
+async function runs(invocation: Invocation, persona: string): Promise<boolean> {
+  const answered = invocation.control(persona).status()
+  return answered.then(
+    () => true,
+    () => false,
+  )
+}
+
+function daemonAdvice({ config }: Invocation, client: ClientKind, { persona, project }: Connection): string {
+  const known = config().personas[persona] !== undefined
+  const add = `turnbell persona add ${persona} --surface ${client} --project ${project}`
+  return [
+    `No daemon runs for ${persona}, so nobody rings yet. Run:`,
+    ...(known ? [] : [`  ${add}`]),
+    '  turnbell up                              # while you work',
+    `  turnbell service install --hub && turnbell service install --persona ${persona}   # or for good`,
+  ].join('\n')
+}

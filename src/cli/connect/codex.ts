@@ -1,0 +1,67 @@
+/**
+ * What a plain Codex needs to act for a persona in one project: the MCP server and the hooks, in the
+ * project's own `.codex` folder, which Codex reads once its person trusts the project.
+ */
+import path from 'node:path'
+import type { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { instructions, withTitle } from './instructions.ts'
+import { bridgeWords, type Place } from './place.ts'
+import type { Wanted } from './wanted.ts'
+
+/** Which thread acts for the persona, when its turns begin, when they end. Each costs a process an event. */
+export const HOOK_EVENTS = ['SessionStart', 'UserPromptSubmit', 'Stop'] as const
+
+export function wantedByCodex(place: Place): Wanted[] {
+  const at = (...names: string[]) => path.join(place.project, ...names)
+  return [
+    {
+      form: 'toml',
+      file: at('.codex', 'config.toml'),
+      at: ['mcp_servers', 'turnbell'],
+      body: mcpServer(place),
+    },
+    {
+      form: 'jsonc',
+      file: at('.codex', 'hooks.json'),
+      entries: HOOK_EVENTS.map((event) => ({
+        at: ['hooks', event],
+        value: hook(place, event),
+        in_list: true,
+      })),
+    },
+    { form: 'markdown', file: at('AGENTS.md'), body: withTitle(instructions()) },
+  ]
+}
+
+/** JSON is TOML for strings and lists of them. */
+function mcpServer(place: Place): string {
+  const [command, ...args] = bridgeWords(place, 'codex')
+  const tool = (name: string) => [
+    '',
+    `[mcp_servers.turnbell.tools.${name}]`,
+    // What a doorbell asks for must not wait for a person.
+    'approval_mode = "approve"',
+  ]
+  return [
+    '[mcp_servers.turnbell]',
+    `command = ${JSON.stringify(command)}`,
+    `args = ${JSON.stringify(args)}`,
+    ...tool('signals_pending'),
+    ...tool('signals'),
+  ].join('\n')
+}
+
+function hook(place: Place, event: string): Json {
+  return {
+    hooks: [{ type: 'command', command: hookCommand(place, event), timeout: LIMITS.hook_timeout_ms / 1000 }],
+  }
+}
+
+/** One line for a shell. */
+export function hookCommand({ node, program, persona, home }: Place, event: string): string {
+  const words = [node, program, 'hook', event, '--client', 'codex', '--persona', persona, '--home', home]
+  return words.map(quoted).join(' ')
+}
+
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -1,0 +1,136 @@
+/** `turnbell connect` and `turnbell disconnect`: plan, show or write, remember. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { timestamp } from '../../ports/clock.ts'
+import type { Invocation } from '../cli.ts'
+import { wantedByClaudeCode } from './claude-code.ts'
+import { wantedByCodex } from './codex.ts'
+import { removeEmpty, writeAll } from './files.ts'
+import { wantedByOpencode } from './opencode.ts'
+import { placeOf, type Place } from './place.ts'
+import { heirOf, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
+import { connectionsIn, type ClientKind, type Connection, type Connections } from './record.ts'
+import type { Wanted } from './wanted.ts'
+
+const WANTED: Record<ClientKind, (place: Place) => Wanted[]> = {
+  'claude-code': wantedByClaudeCode,
+  codex: wantedByCodex,
+  opencode: wantedByOpencode,
+}
+
+export interface Outcome {
+  plan: Plan
+  /** As `diff -u` would show it. */
+  patch: string
+  /** Null where there is or was none. */
+  connection: Connection | null
+}
+
+export interface ConnectRequest {
+  client: ClientKind
+  persona: string
+  project: string
+  /** Only look. */
+  print: boolean
+}
+
+/** @throws `connection_taken` where the project's client acts for another persona already. */
+export async function connect(invocation: Invocation, request: ConnectRequest): Promise<Outcome> {
+  const { client, persona, project, print } = request
+  const connections = connectionsIn(invocation.home)
+  const work = () => {
+    const old = connections.of(client, project)
+    if (old !== null && old.persona !== persona) throw isAnothers(old)
+    const plan = planConnect(WANTED[client](placeOf(invocation, persona, project)), old)
+    const connection: Connection = {
+      version: 1,
+      client,
+      persona,
+      project,
+      connected_at: old?.connected_at ?? timestamp(invocation.cli.clock),
+      files: plan.files.flatMap(({ recorded }) => recorded ?? []),
+      trusted_hooks: old?.trusted_hooks ?? [],
+    }
+    if (!print && (plan.changed || old === null)) {
+      // First the record: what is written after it can always be found again.
+      connections.keep(connection)
+      write(plan, () => (old === null ? connections.forget(connection) : connections.keep(old)))
+      removeEmpty(directoriesOf(old).filter((directory) => !directoriesOf(connection).includes(directory)))
+    }
+    return { plan, patch: patchOf(plan), connection }
+  }
+  return print ? work() : connections.locked(async () => work())
+}
+
+export async function disconnect(
+  invocation: Invocation,
+  { client, persona, project, print }: Omit<ConnectRequest, 'persona'> & { persona: string | undefined },
+): Promise<Outcome> {
+  const connections = connectionsIn(invocation.home)
+  const work = (): Outcome => {
+    const old = connections.of(client, project)
+    if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
+    if (persona !== undefined && old.persona !== persona) throw isAnothers(old)
+    const others = connections.all().filter((other) => other.client !== client || other.project !== project)
+    const plan = planDisconnect(old, others)
+    if (!print) {
+      write(plan)
+      handOver(connections, old, others)
+      removeEmpty(directoriesOf(old))
+      connections.forget(old)
+    }
+    return { plan, patch: patchOf(plan), connection: old }
+  }
+  return print ? work() : connections.locked(async () => work())
+}
+
+/** Remembers that Codex was told to trust these. */
+export async function rememberTrust(invocation: Invocation, { client, project }: Connection, keys: string[]) {
+  const connections = connectionsIn(invocation.home)
+  await connections.locked(async () => {
+    const connection = connections.of(client, project)
+    if (connection !== null) connections.keep({ ...connection, trusted_hooks: keys })
+  })
+}
+
+/** The directory as it really lies: two ways to the same one are one project. */
+export function projectDirectory(cwd: string, named: string | undefined): string {
+  const directory = path.resolve(cwd, named ?? '.')
+  if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true)
+    return fs.realpathSync(directory)
+  throw new TurnbellError('usage_invalid', {
+    detail: `--project is no directory: ${directory}`,
+    hint: 'Make it first, or correct the path.',
+  })
+}
+
+/** What another client still needs stays, and is that connection's to take out from now on. */
+function handOver(connections: Connections, { files }: Connection, others: readonly Connection[]): void {
+  for (const recorded of files) {
+    const heir = heirOf(recorded, others)
+    if (heir === undefined || recorded.written.splices.length === 0) continue
+    const now = connections.of(heir.client, heir.project) ?? heir
+    const theirs = now.files.map((shared) => (shared.file === recorded.file ? recorded : shared))
+    connections.keep({ ...now, files: theirs })
+  }
+}
+
+function write(plan: Plan, undo: () => void = () => {}): void {
+  try {
+    writeAll(plan.files)
+  } catch (error) {
+    undo()
+    throw error
+  }
+}
+
+const directoriesOf = (connection: Connection | null) =>
+  connection?.files.flatMap(({ directories }) => directories) ?? []
+
+function isAnothers({ client, persona, project }: Connection): TurnbellError {
+  return new TurnbellError('connection_taken', {
+    detail: `${client} in ${project} acts for ${persona}.`,
+    hint: `First \`turnbell disconnect ${client} --project ${project}\`, then connect again.`,
+  })
+}

@@ -1,0 +1,99 @@
+/** A person's files: read as they are, written where they really lie, all at once or not at all. */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+
+export const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** Where the file really lies: a link (dotfiles in a repository) is followed, also to nothing yet. */
+export function realFile(file: string): string {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+  if (stat?.isSymbolicLink() === true) {
+    return realFile(path.resolve(path.dirname(file), fs.readlinkSync(file)))
+  }
+  const directory = path.dirname(file)
+  return fs.existsSync(directory) ? path.join(fs.realpathSync(directory), path.basename(file)) : file
+}
+
+/** Null where there is none. @throws `config_invalid` for bytes that are no text: writing would change them. */
+export function readFile(file: string): string | null {
+  let bytes: Buffer
+  try {
+    bytes = fs.readFileSync(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw cannot('read', file, error)
+  }
+  const text = bytes.toString('utf8')
+  if (Buffer.from(text).equals(bytes)) return text
+  throw new TurnbellError('config_invalid', {
+    detail: `${file} is no UTF-8 text.`,
+    hint: 'Save it as UTF-8, then try again. Nothing was changed.',
+  })
+}
+
+/** One file as it is to be; null for gone. */
+export interface Change {
+  file: string
+  before: string | null
+  after: string | null
+}
+
+/**
+ * Writes them all. Where one cannot be written, those before it are put back.
+ *
+ * @throws `config_invalid`
+ */
+export function writeAll(changes: readonly Change[]): void {
+  const done: Change[] = []
+  try {
+    for (const change of changes) {
+      if (change.after === change.before) continue
+      write(change.file, change.after)
+      done.push(change)
+    }
+  } catch (error) {
+    for (const { file, before } of done.reverse()) write(file, before)
+    throw error
+  }
+}
+
+function write(file: string, text: string | null): void {
+  try {
+    if (text === null) {
+      fs.rmSync(file, { force: true })
+      return
+    }
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
+    const aside = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}`)
+    fs.writeFileSync(aside, text, { flush: true })
+    if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
+    fs.renameSync(aside, file)
+  } catch (error) {
+    throw cannot('written', file, error)
+  }
+}
+
+/** The directories that writing the file will make, the outermost first. */
+export function missingDirectories(file: string): string[] {
+  const missing: string[] = []
+  for (let at = path.dirname(file); !fs.existsSync(at); at = path.dirname(at)) missing.unshift(at)
+  return missing
+}
+
+/** Those of them that are empty now. */
+export function removeEmpty(directories: readonly string[]): void {
+  for (const directory of [...directories].reverse()) {
+    if (fs.existsSync(directory) && fs.readdirSync(directory).length === 0) fs.rmdirSync(directory)
+  }
+}
+
+function cannot(what: string, file: string, cause: unknown): TurnbellError {
+  return new TurnbellError('config_invalid', {
+    detail: `${file} cannot be ${what}: ${(cause as Error).message}`,
+    hint: 'Look at its owner and mode, then try again. Nothing was changed.',
+    cause,
+  })
+}

@@ -1,0 +1,64 @@
+/** A block of lines at the end of a person's file, between two lines that say whose it is. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import { Draft } from './splices.ts'
+import { endOfLine, isBlank, lineEnd, lineStart, placeOf } from './text.ts'
+
+export interface Marks {
+  open: string
+  close: string
+}
+
+export const MARKDOWN_MARKS: Marks = {
+  open: '<!-- turnbell: begin (written by `turnbell connect`, taken out by `turnbell disconnect`) -->',
+  close: '<!-- turnbell: end -->',
+}
+export const TOML_MARKS: Marks = {
+  open: '# turnbell: begin (written by `turnbell connect`, taken out by `turnbell disconnect`)',
+  close: '# turnbell: end',
+}
+
+/** Set off by an empty line. The file's own end of line is kept, also where it had none. */
+export function putBlock(text: string, marks: Marks, body: string): Draft {
+  const draft = new Draft(text)
+  const eol = endOfLine(text)
+  const gap = isBlank(text) ? '' : /(^|\n)\r?\n$/.test(text) ? '' : text.endsWith('\n') ? eol : eol + eol
+  const lines = [marks.open, ...body.trimEnd().split('\n'), marks.close]
+  draft.cut(text.length, 0, gap + lines.map((line) => line + eol).join(''))
+  return draft
+}
+
+/** The lines between the marks, joined by newlines; null where there is no block. */
+export function blockIn(file: string, text: string, marks: Marks): string | null {
+  const found = find(file, text, marks)
+  return found === null ? null : text.slice(found.body, found.close).replaceAll('\r\n', '\n').trimEnd()
+}
+
+/** The text without the block and without the empty line that set it off. */
+export function withoutBlock(file: string, text: string, marks: Marks): string {
+  const found = find(file, text, marks)
+  if (found === null) return text
+  const head = text.slice(0, found.open)
+  const tail = text.slice(lineEnd(text, found.close))
+  const gap = isBlank(tail) || /^\r?\n/.test(tail) ? (/\n(\r?\n)$/.exec(head)?.[1]?.length ?? 0) : 0
+  return head.slice(0, head.length - gap) + tail
+}
+
+function find(file: string, text: string, marks: Marks) {
+  const open = lineOf(text, marks.open, 0)
+  const close = lineOf(text, marks.close, open ?? 0)
+  if (open === null && close === null) return null
+  if (open !== null && close !== null) return { open, body: lineEnd(text, open), close }
+  throw new TurnbellError('config_invalid', {
+    detail: `${file}, ${placeOf(text, open ?? close ?? 0)}: one of the two lines that mark turnbell's block is missing`,
+    hint: `Remove the block by hand, or write the line \`${open === null ? marks.open : marks.close}\` again.`,
+  })
+}
+
+/** Where the line begins that says exactly this. */
+function lineOf(text: string, line: string, from: number): number | null {
+  for (let at = text.indexOf(line, from); at !== -1; at = text.indexOf(line, at + 1)) {
+    const whole = text.slice(lineStart(text, at), lineEnd(text, at)).trim()
+    if (whole === line || whole === `\uFEFF${line}`) return lineStart(text, at)
+  }
+  return null
+}

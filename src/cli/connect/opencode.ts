@@ -1,0 +1,45 @@
+/**
+ * What a plain opencode needs to act for a persona in one project: the MCP server, leave to use it, and the
+ * plugin that rings, all in the project's one configuration file. No `.opencode` folder is made: the client
+ * would fetch packages into it at its next start.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { instructions, withTitle } from './instructions.ts'
+import type { Entry } from './jsonc.ts'
+import { bridgeWords, type Place } from './place.ts'
+import type { Wanted } from './wanted.ts'
+
+const TOOLS = ['turnbell_signals_pending', 'turnbell_signals']
+/** The client's own subagents. Their calls cannot be told from their agent's. */
+const SUBAGENTS = ['general', 'explore']
+
+export function wantedByOpencode(place: Place): Wanted[] {
+  const at = (name: string) => path.join(place.project, name)
+  const file = [at('opencode.jsonc'), at('opencode.json')].find((name) => fs.existsSync(name))
+  const plugin = pathToFileURL(path.join(place.adapter('opencode'), 'plugin.js')).href
+  const command = bridgeWords(place, 'opencode')
+  return [
+    {
+      form: 'jsonc',
+      file: file ?? at('opencode.json'),
+      entries: [
+        { at: ['mcp', 'turnbell'], value: { type: 'local', command, enabled: true } },
+        // What a doorbell asks for must not wait for a person.
+        ...TOOLS.map((tool): Entry => ({ at: ['permission', tool], value: 'allow', short: '*' })),
+        ...SUBAGENTS.map((name): Entry => ({
+          at: ['agent', name, 'permission', TOOLS[0] as string],
+          value: 'deny',
+          short: '*',
+        })),
+        {
+          at: ['plugin'],
+          value: [plugin, { persona: place.persona, home: place.home }],
+          in_list: true,
+        },
+      ],
+    },
+    { form: 'markdown', file: at('AGENTS.md'), body: withTitle(instructions()) },
+  ]
+}

@@ -1,0 +1,96 @@
+/** What `connect` wrote, kept in the home so that `disconnect` takes back exactly that. */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import lockfile from 'proper-lockfile'
+import { z } from 'zod'
+import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
+import { Identity } from '../../contracts/ids.ts'
+import { ensurePrivateDirectory, prepareHome, type Home } from '../../system/home.ts'
+import { Written } from './wanted.ts'
+
+export const ClientKind = z.enum(['claude-code', 'codex', 'opencode'])
+export type ClientKind = z.infer<typeof ClientKind>
+
+const RecordedFile = z.strictObject({
+  file: z.string(),
+  /** It was not there before. */
+  created: z.boolean(),
+  /** Directories that were made for it, the outermost first. */
+  directories: z.array(z.string()),
+  /** Of the text that was left: still the same means that nobody has touched it since. */
+  sha256: z.string(),
+  written: Written,
+})
+export type RecordedFile = z.infer<typeof RecordedFile>
+
+export const Connection = z.strictObject({
+  version: z.literal(1),
+  client: ClientKind,
+  persona: Identity,
+  project: z.string(),
+  connected_at: z.iso.datetime(),
+  files: z.array(RecordedFile),
+  /** Hooks that Codex was told to trust. */
+  trusted_hooks: z.array(z.string()).default([]),
+})
+export type Connection = z.infer<typeof Connection>
+
+export interface Connections {
+  of(client: ClientKind, project: string): Connection | null
+  all(): Connection[]
+  keep(connection: Connection): void
+  forget(connection: Connection): void
+  /** Two commands at once follow one another. */
+  locked<T>(work: () => Promise<T>): Promise<T>
+}
+
+export function connectionsIn(home: Home): Connections {
+  const folder = path.join(home.root, 'connections')
+  const fileOf = ({ client, project }: Pick<Connection, 'client' | 'project'>) =>
+    path.join(folder, `${client}-${createHash('sha256').update(project).digest('hex').slice(0, 16)}.json`)
+  return {
+    of: (client, project) => read(fileOf({ client, project })),
+    all() {
+      if (!fs.existsSync(folder)) return []
+      const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
+      return names.sort().flatMap((name) => read(path.join(folder, name)) ?? [])
+    },
+    keep(connection) {
+      const file = fileOf(connection)
+      const aside = `${file}.${process.pid}`
+      fs.writeFileSync(aside, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600, flush: true })
+      fs.renameSync(aside, file)
+    },
+    forget: (connection) => fs.rmSync(fileOf(connection), { force: true }),
+    async locked(work) {
+      prepareHome(home)
+      ensurePrivateDirectory(folder)
+      const unlock = await lockfile.lock(folder, { retries: { retries: 40, minTimeout: 25 } })
+      try {
+        return await work()
+      } finally {
+        await unlock()
+      }
+    },
+  }
+}
+
+function read(file: string): Connection | null {
+  if (!fs.existsSync(file)) return null
+  const broken = (what: string, cause: unknown) =>
+    new TurnbellError('config_invalid', {
+      detail: `${file} is no record of a connection: ${what}`,
+      hint: 'Move it away; then take what turnbell wrote out of the client’s files by hand.',
+      cause,
+    })
+  let value: unknown
+  try {
+    value = JSON.parse(fs.readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw broken((cause as Error).message, cause)
+  }
+  const parsed = Connection.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw broken(describeIssues(parsed.error), parsed.error)
+}

@@ -1,0 +1,78 @@
+/** turnbell's table in a TOML file: a marked block at its end, so that a person's lines are never laid out anew. */
+import { isDeepStrictEqual } from 'node:util'
+import { parse, TomlError } from 'smol-toml'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { blockIn, putBlock, TOML_MARKS, withoutBlock } from './marked-block.ts'
+import type { Draft } from './splices.ts'
+import { withoutMark } from './text.ts'
+
+/** `body` defines the table `at` and nothing else. */
+export interface Table {
+  at: readonly [string, string]
+  body: string
+}
+
+/** @throws `config_invalid`, `connection_taken` where a table of this name stands there that is not ours. */
+export function putTable(file: string, text: string, { at, body }: Table): Draft {
+  const before = parsed(file, text)
+  const [outer, inner] = at
+  const group = before[outer]
+  if (group !== undefined && isMap(group) && Object.hasOwn(group, inner)) {
+    throw new TurnbellError('connection_taken', {
+      detail: `${file}: ${at.join('.')} is there already, and not by turnbell.`,
+      hint: 'Rename or remove that table, then connect again. Nothing was changed.',
+    })
+  }
+  const draft = putBlock(text, TOML_MARKS, body)
+  parsed(file, draft.text, `Write \`${outer}\` as tables of their own, such as [${outer}.name].`)
+  return draft
+}
+
+export function holdsTable(file: string, text: string, { body }: Table): boolean {
+  parsed(file, text)
+  return blockIn(file, text, TOML_MARKS) === body.trimEnd()
+}
+
+/** @throws `config_invalid` where lines that a person added behind the block would change their meaning. */
+export function takeTable(file: string, text: string, at: readonly string[]): string {
+  const rest = withoutBlock(file, text, TOML_MARKS)
+  if (rest === text) return text
+  const expected = without(parsed(file, text), at)
+  const found = parsed(file, rest)
+  if (expected.some((whole) => isDeepStrictEqual(found, whole))) return rest
+  throw new TurnbellError('config_invalid', {
+    detail: `${file}: what stands behind turnbell's block would mean something else without it`,
+    hint: 'Move those lines above the block, or give them a [table] line of their own; then try again.',
+  })
+}
+
+/** The group itself may go with its last table, or stand there by a line of its own. */
+function without(whole: Record<string, unknown>, [outer = '', inner = '']: readonly string[]): unknown[] {
+  const { [outer]: group, ...others } = whole
+  if (!isMap(group)) return [whole]
+  const rest = Object.fromEntries(Object.entries(group).filter(([key]) => key !== inner))
+  const kept = { ...others, [outer]: rest }
+  return Object.keys(rest).length === 0 ? [kept, others] : [kept]
+}
+
+function parsed(
+  file: string,
+  text: string,
+  hint = 'Mend the file, then try again.',
+): Record<string, unknown> {
+  try {
+    // Plain objects, so that two readings can be compared.
+    return structuredClone(parse(withoutMark(text), { integersAsBigInt: 'asNeeded' }))
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const what = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
+    throw new TurnbellError('config_invalid', {
+      detail: `${file}, line ${error.line}, column ${error.column}: ${what}`,
+      hint: `${hint} Nothing was changed.`,
+      cause: error,
+    })
+  }
+}
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)

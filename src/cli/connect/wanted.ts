@@ -1,0 +1,101 @@
+/** What a client needs in one file, in the four forms that such files have, and how each form is written. */
+import { z } from 'zod'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { Entry, holdsEntries, isHollowFile, putEntries, takeEntries } from './jsonc.ts'
+import { blockIn, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
+import { Draft, Splice, unspliced } from './splices.ts'
+import { isBlank } from './text.ts'
+import { holdsTable, putTable, takeTable } from './toml.ts'
+
+export type Wanted =
+  | { form: 'jsonc'; file: string; entries: Entry[] }
+  | { form: 'toml'; file: string; at: [string, string]; body: string }
+  | { form: 'markdown'; file: string; body: string }
+  /** A file that is turnbell's alone. */
+  | { form: 'whole'; file: string; body: string }
+
+const Path = z.array(z.string())
+
+/** What was written, as the record keeps it. `splices` undo it exactly; the rest finds it again after edits. */
+export const Written = z.strictObject({
+  form: z.enum(['jsonc', 'toml', 'markdown', 'whole']),
+  splices: z.array(Splice),
+  own: z.array(Entry).default([]),
+  made: z.array(Path).default([]),
+  at: Path.default([]),
+})
+export type Written = z.infer<typeof Written>
+
+/** @throws `config_invalid`, `connection_taken` */
+export function put(wanted: Wanted, text: string): { text: string; written: Written } {
+  const { form, file } = wanted
+  const kept = { form, own: [], made: [], at: [] }
+  switch (form) {
+    case 'jsonc': {
+      const { own, made, splices, text: after } = putEntries(file, text, wanted.entries)
+      return { text: after, written: { ...kept, own, made, splices } }
+    }
+    case 'toml': {
+      const draft = putTable(file, text, wanted)
+      return { text: draft.text, written: { ...kept, at: wanted.at, splices: draft.splices } }
+    }
+    case 'markdown': {
+      const other = blockIn(file, text, MARKDOWN_MARKS)
+      const whole = other === null ? text : withoutBlock(file, text, MARKDOWN_MARKS)
+      const draft = putBlock(whole, MARKDOWN_MARKS, wanted.body)
+      return { text: draft.text, written: { ...kept, splices: draft.splices } }
+    }
+    case 'whole': {
+      if (!isBlank(text)) throw isTaken(file)
+      const draft = new Draft(text)
+      draft.cut(0, text.length, wanted.body)
+      return { text: draft.text, written: { ...kept, splices: draft.splices } }
+    }
+  }
+}
+
+/** True where the file says already what is wanted, whoever wrote it. */
+export function holds(wanted: Wanted, text: string): boolean {
+  switch (wanted.form) {
+    case 'jsonc':
+      return holdsEntries(wanted.file, text, wanted.entries)
+    case 'toml':
+      return holdsTable(wanted.file, text, wanted)
+    case 'markdown':
+      return blockIn(wanted.file, text, MARKDOWN_MARKS) === wanted.body.trimEnd()
+    case 'whole':
+      return text === wanted.body
+  }
+}
+
+/**
+ * The text without what was written. `untouched`: nobody has changed it since. A file that is turnbell's
+ * alone and was edited since is left as it is: the edits are a person's.
+ */
+export function take(file: string, text: string, written: Written, untouched: boolean): string {
+  // Somebody else had written it already.
+  if (written.splices.length === 0) return text
+  if (untouched) return unspliced(text, written.splices)
+  switch (written.form) {
+    case 'jsonc':
+      return takeEntries(file, text, written)
+    case 'toml':
+      return takeTable(file, text, written.at)
+    case 'markdown':
+      return withoutBlock(file, text, MARKDOWN_MARKS)
+    case 'whole':
+      return text
+  }
+}
+
+/** Nothing of a person's is left in it. */
+export function isHollow(file: string, text: string, { form }: Written): boolean {
+  return isBlank(text) || (form === 'jsonc' && isHollowFile(file, text))
+}
+
+function isTaken(file: string): TurnbellError {
+  return new TurnbellError('connection_taken', {
+    detail: `${file} is there already, and not by turnbell.`,
+    hint: 'Rename or remove it, then connect again. Nothing was changed.',
+  })
+}
