@@ -51,13 +51,15 @@ try {
 }
 
 function place(): Place {
-  const home = resolveHome(env)
+  // Whoever starts the session for a persona wins over the persona that the project is connected to.
+  const started = env['TURNBELL_PERSONA']
+  const home = resolveHome(env, started === undefined ? env['TURNBELL_CONNECTED_HOME'] : undefined)
   const config = loadConfig(home.config, env)
-  const identity = Identity.safeParse(env['TURNBELL_PERSONA'])
+  const identity = Identity.safeParse(started ?? env['TURNBELL_CONNECTED_PERSONA'])
   if (!identity.success) {
     throw new TurnbellError('config_invalid', {
       detail: 'This session acts for no persona: TURNBELL_PERSONA names none.',
-      hint: 'Start the client with `turnbell run --persona NAME`.',
+      hint: 'Start the client with `turnbell run --persona NAME`, or `turnbell connect` the project.',
     })
   }
   prepareHome(home)

@@ -86,7 +86,7 @@ async function runDisconnect(
   { persona, print = false, ...options }: Partial<Options>,
 ): Promise<void> {
   const { cli, out } = invocation
-  const project = projectDirectory(cli.cwd, options.project)
+  const project = projectDirectory(cli.cwd, options.project, { gone: true })
   const outcome = await disconnect(invocation, { client, persona, project, print })
   if (print) return printPatch(invocation, outcome)
   const keys = outcome.connection?.trusted_hooks ?? []

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { type Cli, invocationOf } from '../cli.ts'
 import { checkClients } from '../doctor/clients.ts'
+import { checkConnections } from '../doctor/connections.ts'
 import { checkDaemons } from '../doctor/daemons.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { checkConfig, checkHome } from '../doctor/home.ts'
@@ -31,6 +32,7 @@ export function registerDoctor(program: Command, cli: Cli): void {
         ...(await checkHub(invocation)),
         ...(await checkDaemons(invocation)),
         ...(await checkClients(invocation)),
+        ...checkConnections(invocation),
       )
     }
     const ok = findings.every(({ state }) => state !== 'broken')

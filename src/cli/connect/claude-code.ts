@@ -18,8 +18,9 @@ export function wantedByClaudeCode(place: Place): Wanted[] {
       form: 'jsonc',
       file: at('.claude', 'settings.local.json'),
       entries: [
-        { at: ['env', 'TURNBELL_PERSONA'], value: place.persona },
-        { at: ['env', 'TURNBELL_HOME'], value: place.home },
+        // Names of their own: settings win over the environment, and `turnbell run` must win over them.
+        { at: ['env', 'TURNBELL_CONNECTED_PERSONA'], value: place.persona },
+        { at: ['env', 'TURNBELL_CONNECTED_HOME'], value: place.home },
         { at: ['env', 'TURNBELL_NODE'], value: place.node },
         { at: ['extraKnownMarketplaces', PLUGIN], value: { source } },
         { at: ['enabledPlugins', `${PLUGIN}@${PLUGIN}`], value: true },

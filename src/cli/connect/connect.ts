@@ -35,6 +35,15 @@ export interface ConnectRequest {
   print: boolean
 }
 
+/** What connecting would do now; `old` is what it did before. */
+export function planFor(
+  invocation: Invocation,
+  { client, persona, project }: Pick<Connection, 'client' | 'persona' | 'project'>,
+  old: Connection | null,
+): Plan {
+  return planConnect(WANTED[client](placeOf(invocation, persona, project)), old)
+}
+
 /** @throws `connection_taken` where the project's client acts for another persona already. */
 export async function connect(invocation: Invocation, request: ConnectRequest): Promise<Outcome> {
   const { client, persona, project, print } = request
@@ -42,7 +51,7 @@ export async function connect(invocation: Invocation, request: ConnectRequest): 
   const work = () => {
     const old = connections.of(client, project)
     if (old !== null && old.persona !== persona) throw isAnothers(old)
-    const plan = planConnect(WANTED[client](placeOf(invocation, persona, project)), old)
+    const plan = planFor(invocation, { client, persona, project }, old)
     const connection: Connection = {
       version: 1,
       client,
@@ -94,9 +103,17 @@ export async function rememberTrust(invocation: Invocation, { client, project }:
   })
 }
 
-/** The directory as it really lies: two ways to the same one are one project. */
-export function projectDirectory(cwd: string, named: string | undefined): string {
+/**
+ * The directory as it really lies: two ways to the same one are one project. One that is gone can still be
+ * disconnected.
+ */
+export function projectDirectory(
+  cwd: string,
+  named: string | undefined,
+  { gone = false }: { gone?: boolean } = {},
+): string {
   const directory = path.resolve(cwd, named ?? '.')
+  if (gone && !fs.existsSync(directory)) return directory
   if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true)
     return fs.realpathSync(directory)
   throw new TurnbellError('usage_invalid', {

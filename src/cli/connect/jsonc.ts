@@ -88,10 +88,13 @@ export function isHollowFile(file: string, text: string): boolean {
   return isBlank(text) || isHollow(text.trim(), rootOf(file, text.trim()))
 }
 
+/** By what the client will read: of two keys of one name the last one counts. */
 function isIn(file: string, text: string, { at, value, in_list }: Entry): boolean {
-  const node = nodeAt(file, text, at)
-  if (node === undefined) return false
-  const found = valueOf(node)
+  let found = valueOf(rootOf(file, text))
+  for (const key of at) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return false
+    found = (found as Record<string, unknown>)[key]
+  }
   if (in_list !== true) return isDeepStrictEqual(found, value)
   return Array.isArray(found) && found.some((element) => isDeepStrictEqual(element, value))
 }
@@ -187,22 +190,22 @@ function insert(draft: Draft, node: Node, key: string | undefined, value: Json):
 function takeNode(draft: Draft, value: Node): void {
   const { text } = draft
   const node = value.parent?.type === 'property' ? value.parent : value
+  const end = node.offset + node.length
   const siblings = node.parent?.children ?? []
   const before = siblings[siblings.indexOf(node) - 1]
-  const own_comma = commaAfter(text, node.offset + node.length)
-  const end = own_comma === null ? node.offset + node.length : own_comma + 1
-  const before_comma =
-    own_comma === null && before !== undefined ? commaAfter(text, before.offset + before.length) : null
-  const after = lineEnd(text, end)
-  if (beginsLine(text, node.offset) && isBlank(text.slice(end, after))) {
-    const start = lineStart(text, node.offset)
-    draft.cut(start, after - start, '')
-  } else {
-    const blanks = own_comma === null ? 0 : (/^[ \t]*/.exec(text.slice(end))?.[0].length ?? 0)
-    const start = node.offset - (own_comma === null ? blanksBefore(text, node.offset) : 0)
-    draft.cut(start, end + blanks - start, '')
-  }
-  if (before_comma !== null) draft.cut(before_comma, 1, '')
+  const behind = commaAfter(text, end)
+  const comma = behind ?? (before === undefined ? null : commaAfter(text, before.offset + before.length))
+  const [start, stop] =
+    beginsLine(text, node.offset) && isBlank(text.slice(end, lineEnd(text, end)).replace(',', ''))
+      ? [lineStart(text, node.offset), lineEnd(text, end)]
+      : behind === null
+        ? [node.offset - blanksBefore(text, node.offset), end]
+        : [node.offset, end]
+  // From the back to the front, so that no cut moves the next one.
+  if (comma !== null && comma >= stop) draft.cut(comma, 1, '')
+  const gap = behind === null || stop > end ? 0 : (/^[ \t]*/.exec(draft.text.slice(stop))?.[0].length ?? 0)
+  draft.cut(start, stop + gap - start, '')
+  if (comma !== null && comma < start) draft.cut(comma, 1, '')
 }
 
 const blanksBefore = (text: string, at: number) => /[ \t]*$/.exec(text.slice(0, at))?.[0].length ?? 0

@@ -24,6 +24,8 @@ export function wantedByOpencode(place: Place): Wanted[] {
     {
       form: 'jsonc',
       file: file ?? at('opencode.json'),
+      // The client writes this into a file that lacks it, which would then be a file somebody has edited.
+      head: [{ at: ['$schema'], value: 'https://opencode.ai/config.json' }],
       entries: [
         { at: ['mcp', 'turnbell'], value: { type: 'local', command, enabled: true } },
         // What a doorbell asks for must not wait for a person.

@@ -8,7 +8,8 @@ import { isBlank } from './text.ts'
 import { holdsTable, putTable, takeTable } from './toml.ts'
 
 export type Wanted =
-  | { form: 'jsonc'; file: string; entries: Entry[] }
+  /** `head` stands in front of the entries where there was no such file. */
+  | { form: 'jsonc'; file: string; entries: Entry[]; head?: Entry[] }
   | { form: 'toml'; file: string; at: [string, string]; body: string }
   | { form: 'markdown'; file: string; body: string }
   /** A file that is turnbell's alone. */
@@ -32,7 +33,12 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
   const kept = { form, own: [], made: [], at: [] }
   switch (form) {
     case 'jsonc': {
-      const { own, made, splices, text: after } = putEntries(file, text, wanted.entries)
+      const {
+        own,
+        made,
+        splices,
+        text: after,
+      } = putEntries(file, text, isBlank(text) ? [...(wanted.head ?? []), ...wanted.entries] : wanted.entries)
       return { text: after, written: { ...kept, own, made, splices } }
     }
     case 'toml': {

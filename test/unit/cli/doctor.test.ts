@@ -133,3 +133,63 @@ describe('turnbell doctor', () => {
     })
   })
 })
+
+describe('doctor, of the projects that are connected,', () => {
+  /** A project that Codex works in for ada, changed, and what doctor says of it then. */
+  async function afterwards(
+    change: (project: string, home: string) => void,
+    config = 'personas: {ada: {surface: codex}}',
+  ) {
+    const home = fs.realpathSync(temporaryDirectory())
+    const project = path.join(home, 'project')
+    fs.mkdirSync(project)
+    fs.writeFileSync(path.join(home, 'config.yaml'), config)
+    const turnbell = testCli({ home, overrides: { cwd: project } })
+    await turnbell.run('connect', 'codex', '--persona', 'ada')
+    change(project, home)
+    const code = await turnbell.run('doctor', '--json')
+    const { findings } = turnbell.json<Report>()
+    const of = (check: string) => findings.find((finding) => finding.check === check)
+    return { code, project, turnbell, found: of('connection codex') ?? of('connections') }
+  }
+
+  test('says which are in order', async () => {
+    const { found, project } = await afterwards(() => {})
+    expect(found).toMatchObject({ state: 'ok', detail: `${project} acts for ada` })
+  })
+  test('says which file somebody changed, and how to write it again', async () => {
+    const { found, project } = await afterwards((project) =>
+      fs.rmSync(path.join(project, '.codex/hooks.json')),
+    )
+    expect(found).toMatchObject({ state: 'warning' })
+    expect(found?.detail).toContain(path.join(project, '.codex/hooks.json'))
+    expect(found?.mend).toContain(`turnbell connect codex --persona ada --project ${project}`)
+  })
+  test('says which project is gone, and forgets it when it is disconnected', async () => {
+    const { found, project, turnbell } = await afterwards((project) =>
+      fs.rmSync(project, { recursive: true }),
+    )
+    expect(found?.mend).toContain(`turnbell disconnect codex --project ${project}`)
+    expect(await turnbell.run('disconnect', 'codex', '--project', project)).toBe(0)
+    await turnbell.run('doctor', '--json')
+    expect(turnbell.stdout()).not.toContain('connection codex')
+  })
+  test('says whom nobody knows here', async () => {
+    const { found } = await afterwards(() => {}, 'personas: {}')
+    expect(found?.mend).toContain('turnbell persona add ada --surface codex')
+  })
+  test('says which file was broken since, with its line', async () => {
+    const { found } = await afterwards((project) =>
+      fs.writeFileSync(path.join(project, '.codex/config.toml'), 'a = 1\n[b\n'),
+    )
+    expect(found).toMatchObject({ state: 'broken' })
+    expect(found?.detail).toContain('line 2, column 3')
+  })
+  test('says which record cannot be read', async () => {
+    const { found } = await afterwards((_, home) => {
+      const folder = path.join(home, 'connections')
+      for (const name of fs.readdirSync(folder)) fs.writeFileSync(path.join(folder, name), '{')
+    })
+    expect(found).toMatchObject({ state: 'broken' })
+  })
+})

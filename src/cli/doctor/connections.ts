@@ -1,0 +1,49 @@
+/** The clients that `turnbell connect` has wired: whether what was written still stands, and points to this turnbell. */
+import fs from 'node:fs'
+import { planFor } from '../connect/connect.ts'
+import { connectionsIn, type Connection } from '../connect/record.ts'
+import type { Invocation } from '../cli.ts'
+import { fine, refusedBy, warning, type Finding } from './finding.ts'
+
+export function checkConnections(invocation: Invocation): Finding[] {
+  try {
+    return connectionsIn(invocation.home)
+      .all()
+      .map((connection) => checkConnection(invocation, connection))
+  } catch (error) {
+    return [refusedBy('connections', error, invocation.cli.ids)]
+  }
+}
+
+function checkConnection(invocation: Invocation, connection: Connection): Finding {
+  const { client, persona, project } = connection
+  const check = `connection ${client}`
+  const again = `\`turnbell connect ${client} --persona ${persona} --project ${project}\``
+  const apart = `\`turnbell disconnect ${client} --project ${project}\``
+  if (!fs.existsSync(project)) {
+    return warning(check, `${project} is gone; ${persona} was connected there`, `Forget it: ${apart}.`)
+  }
+  try {
+    const stale = planFor(invocation, connection, connection).files.filter(
+      ({ before, after }) => before !== after,
+    )
+    if (stale.length > 0) {
+      const files = stale.map(({ file }) => file).join(', ')
+      return warning(
+        check,
+        `${persona} in ${project}: not as it was written: ${files}`,
+        `Once more: ${again}; or ${apart}.`,
+      )
+    }
+  } catch (error) {
+    return refusedBy(check, error, invocation.cli.ids)
+  }
+  if (invocation.config().personas[persona] === undefined) {
+    return warning(
+      check,
+      `${project} acts for ${persona}, whom this home does not know`,
+      `\`turnbell persona add ${persona} --surface ${client} --project ${project}\`; or ${apart}.`,
+    )
+  }
+  return fine(check, `${project} acts for ${persona}`)
+}

@@ -1,0 +1,135 @@
+/**
+ * The real clients as a person starts them, by their own names, in a project that `turnbell connect` has
+ * wired to a persona: no dialog, no network, the tools are there, and what rings today rings.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { claudeProgram, openClaudeWorld } from '../support/claude-world.ts'
+import { PERSONA, type ClientWorld } from '../support/client-world.ts'
+import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { opencodeProgram, openOpencodeWorld } from '../support/opencode-world.ts'
+import { BIN } from '../support/processes.ts'
+import { scenesOf } from '../support/scene.ts'
+
+beforeAll(() => {
+  for (const program of [claudeProgram, codexProgram, opencodeProgram]) program()
+})
+
+const nothing = { shell: () => ({ name: 'none', input: {} }) }
+const claude = scenesOf({ drain: 'mcp__plugin_turnbell_hub__signals_pending', ...nothing }, openClaudeWorld)
+const codex = scenesOf({ drain: 'mcp__turnbell.signals_pending', ...nothing }, openCodexWorld)
+const opencode = scenesOf({ drain: 'turnbell_signals_pending', ...nothing }, openOpencodeWorld)
+
+/** `turnbell connect` or `disconnect` in the project, as a person would. */
+async function turnbell(world: ClientWorld, ...words: string[]): Promise<void> {
+  const output = await toItsEnd(world, [process.execPath, BIN, ...words])
+  expect(output).not.toMatch(/^error/m)
+}
+
+/** The client to its end, without a terminal; answers all that it printed. */
+async function toItsEnd(world: ClientWorld, argv: readonly string[]): Promise<string> {
+  const child = world.spawn(argv, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  await new Promise((resolve) => child.once('close', resolve))
+  return output
+}
+
+const drained = (world: ClientWorld, signal_id: string) =>
+  eventually('the signal is drained', async () => (await world.read(signal_id)).stages.drained_at)
+
+describe('a plain Claude Code in a connected project', () => {
+  test('is rung once in a terminal, at its first start, without a dialog', async () => {
+    const world = await claude()
+    await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
+    world.terminalOf([claudeProgram()])
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
+    const [first] = world.model.shown
+    expect(JSON.stringify(first)).toContain('Signals (turnbell)')
+  })
+
+  test('is rung at the end of its one turn when it runs headless', async () => {
+    const world = await claude()
+    await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
+    const sent = await world.send('one')
+    await toItsEnd(world, [claudeProgram(), '-p', 'say hello'])
+    expect((await world.read(sent)).stages.drained_at).not.toBeNull()
+    expectOneBellPerTurn(world.model, ['one'])
+  })
+
+  test('is rung once where `turnbell run` starts it for the same persona', async () => {
+    const world = await claude()
+    await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
+    world.terminal()
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
+  })
+
+  test('acts for the persona that `turnbell run` names, whoever is connected there', async () => {
+    const world = await claude()
+    await turnbell(world, 'connect', 'claude-code', '--persona', 'somebody-else')
+    world.terminal()
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
+  })
+
+  test('knows nothing of turnbell once it is disconnected', async () => {
+    const world = await claude()
+    await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
+    await turnbell(world, 'disconnect', 'claude-code')
+    expect(fs.readdirSync(world.project)).toEqual([])
+    await toItsEnd(world, [claudeProgram(), '-p', 'say hello'])
+    expect(JSON.stringify(world.model.shown)).not.toContain('turnbell')
+    expect(world.model.shown.length).toBeGreaterThan(0)
+  })
+})
+
+describe('a plain Codex in a connected project', () => {
+  test('has the tools, may use them without asking, and reads the instructions', async () => {
+    const world = await codex()
+    await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
+    const sent = await world.send('one')
+    world.model.next(/look now/, world.drain)
+    await toItsEnd(world, [codexProgram(), 'exec', '--skip-git-repo-check', 'look now'])
+    await drained(world, sent)
+    expect(JSON.stringify(world.model.shown[0])).toContain('Signals (turnbell)')
+  })
+
+  test('asks about the hooks in a terminal, unless they were trusted with connect', async () => {
+    const world = await codex()
+    await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
+    const asking = world.terminalOf([codexProgram()])
+    await asking.shows(/3 hooks are new or changed/)
+    await asking.close()
+    const before = fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')
+    await turnbell(world, 'connect', 'codex', '--persona', PERSONA, '--trust-hooks')
+    const trusting = world.terminalOf([codexProgram()])
+    await trusting.shows(/Ask Codex to do anything/, 30_000)
+    await trusting.close()
+    await turnbell(world, 'disconnect', 'codex')
+    expect(fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')).not.toContain('trusted_hash')
+    expect(before).not.toContain('trusted_hash')
+  })
+})
+
+describe('a plain opencode in a connected project', () => {
+  test('has the tools, may use them without asking, and reads the instructions', async () => {
+    const world = await opencode({ asks: true })
+    await turnbell(world, 'connect', 'opencode', '--persona', PERSONA)
+    const sent = await world.send('one')
+    world.model.next(/look now/, world.drain)
+    // It works where PWD says, not where it was started.
+    await toItsEnd(world, ['env', `PWD=${world.project}`, opencodeProgram(), 'run', 'look now'])
+    await drained(world, sent)
+    await turnbell(world, 'disconnect', 'opencode')
+    expect(fs.readdirSync(world.project)).toEqual([])
+  })
+})

@@ -1,0 +1,94 @@
+import { parse } from 'smol-toml'
+import { describe, expect, test } from 'vitest'
+import {
+  blockIn,
+  MARKDOWN_MARKS,
+  putBlock,
+  TOML_MARKS,
+  withoutBlock,
+} from '../../../../src/cli/connect/marked-block.ts'
+import { unspliced } from '../../../../src/cli/connect/splices.ts'
+import { holdsTable, putTable, takeTable, type Table } from '../../../../src/cli/connect/toml.ts'
+
+const problem = (work: () => unknown): string => {
+  try {
+    work()
+  } catch (error) {
+    return (error as Error).message
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('a section in a Markdown file', () => {
+  const put = (text: string) => putBlock(text, MARKDOWN_MARKS, 'line one\n\nline two')
+
+  test.each([
+    ['nothing', ''],
+    ['text', '# Mine\n\nwords\n'],
+    ['an empty line at its end', '# Mine\n\n'],
+    ['no final newline', '# Mine'],
+    ['CRLF', '# Mine\r\n\r\nwords\r\n'],
+    ['a mark in front', '\uFEFF# Mine\n'],
+  ])('is set off by an empty line and comes out again from a file with %s', (_, text) => {
+    const draft = put(text)
+    expect(blockIn('f', draft.text, MARKDOWN_MARKS)).toBe('line one\n\nline two')
+    expect(draft.text.startsWith(text)).toBe(true)
+    expect(unspliced(draft.text, draft.splices)).toBe(text)
+    if (text.includes('\r\n')) expect(draft.text.replaceAll('\r\n', '')).not.toContain('\n')
+  })
+
+  test('leaves what a person wrote in front of it, behind it and between', () => {
+    const text = put('# Mine\n').text.replace('line one', 'my own words') + '\nbehind\n'
+    expect(withoutBlock('f', `before\n${text}`, MARKDOWN_MARKS)).toBe('before\n# Mine\n\nbehind\n')
+  })
+
+  test('is refused where a person removed one of its marks, with the line', () => {
+    const text = put('# Mine\n').text.replace(MARKDOWN_MARKS.close, '')
+    expect(problem(() => withoutBlock('/p/A.md', text, MARKDOWN_MARKS))).toMatch(
+      /^config_invalid: \/p\/A\.md, line 3, column 1: one of the two lines/,
+    )
+  })
+})
+
+describe('a table in a TOML file', () => {
+  const TABLE: Table = { at: ['servers', 'turnbell'], body: '[servers.turnbell]\ncommand = "node"' }
+  const put = (text: string) => putTable('/p/c.toml', text, TABLE)
+  const REALISTIC = `# mine\nmodel = "x" # the good one\r\n[servers.docs]\r\nargs = [\r\n  "a", # first\r\n]`
+
+  test.each([
+    ['nothing', ''],
+    ['comments, CRLF and no final newline', REALISTIC],
+    ['tabs', '[a]\n\tb = 1\n'],
+    ['a mark in front', '\uFEFFa = 1\n'],
+    ['dates and large numbers', 'a = 1979-05-27T07:32:00Z\nb = 9223372036854775807\n'],
+  ])('stands at the end and comes out again from a file with %s', (_, text) => {
+    const draft = put(text)
+    const value = parse(draft.text.replace('\uFEFF', ''), { integersAsBigInt: 'asNeeded' })
+    expect((value['servers'] as Record<string, unknown>)['turnbell']).toEqual({ command: 'node' })
+    expect(holdsTable('f', draft.text, TABLE)).toBe(true)
+    expect(unspliced(draft.text, draft.splices)).toBe(text)
+    expect(takeTable('f', `# edited\n${draft.text.replace('\uFEFF', '')}`, TABLE.at)).toMatch(/^# edited\n/)
+  })
+
+  test('leaves the tables that a person added around it', () => {
+    const text = `[new]\na = 1\n${put('b = 1\n').text.replace('b = 1', '[old]\nb = 1')}[later]\nc = 1\n`
+    const rest = takeTable('f', text, TABLE.at)
+    expect(parse(rest)).toEqual({ new: { a: 1 }, old: { b: 1 }, later: { c: 1 } })
+    expect(rest).not.toContain(TOML_MARKS.open)
+  })
+
+  test('is refused where keys behind it would fall into another table', () => {
+    const text = `${put('[old]\nb = 1\n').text}stray = true\n`
+    expect(problem(() => takeTable('f', text, TABLE.at))).toMatch(/^config_invalid: .*mean something else/)
+  })
+
+  test('is refused over a table of the same name', () => {
+    expect(problem(() => put('[servers.turnbell]\ncommand = "mine"\n'))).toMatch(/^connection_taken/)
+  })
+  test('is refused where the group is written on one line', () => {
+    expect(problem(() => put('servers = { a = { b = 1 } }\n'))).toMatch(/^config_invalid/)
+  })
+  test('is refused in a broken file, with line and column', () => {
+    expect(problem(() => put('a = 1\nb = = 2\n'))).toMatch(/^config_invalid: \/p\/c\.toml, line 2, column 5/)
+  })
+})

@@ -1,0 +1,336 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { parse } from 'jsonc-parser'
+import { describe, expect, test } from 'vitest'
+import type { Problem } from '../../../../src/contracts/errors.ts'
+import { writeAll } from '../../../../src/cli/connect/files.ts'
+import { testCli } from '../../../support/test-cli.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+interface Told {
+  changed: boolean
+  files: { file: string; change: string }[]
+  diff?: string
+}
+
+/** A home, a project in it, and the command line that works there. */
+function place(options: Parameters<typeof testCli>[0]['overrides'] = {}) {
+  const home = fs.realpathSync(temporaryDirectory())
+  const project = path.join(home, 'project')
+  fs.mkdirSync(project)
+  const cli = testCli({ home, overrides: { cwd: project, ...options } })
+  const at = (...names: string[]) => path.join(project, ...names)
+  const turnbell = async (...words: string[]) => {
+    const code = await cli.run(...words, '--json')
+    return { exit: code, ...cli.json<Told & Problem>() }
+  }
+  return {
+    home,
+    project,
+    cli,
+    turnbell,
+    at,
+    write: (name: string, text: string, mode = 0o644) => {
+      fs.mkdirSync(path.dirname(at(name)), { recursive: true })
+      fs.writeFileSync(at(name), text, { mode })
+    },
+    read: (name: string) => fs.readFileSync(at(name), 'utf8'),
+    records: () => fs.readdirSync(path.join(home, 'connections')).filter((name) => name.endsWith('.json')),
+  }
+}
+
+/** Every file below, with its text and mode. */
+function everything(directory: string): Record<string, unknown> {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
+  return Object.fromEntries(
+    names.map((name) => {
+      const stat = fs.lstatSync(path.join(directory, name))
+      if (stat.isDirectory()) return [name, 'directory']
+      if (stat.isSymbolicLink()) return [name, fs.readlinkSync(path.join(directory, name))]
+      return [name, [fs.readFileSync(path.join(directory, name), 'utf8'), stat.mode & 0o777]]
+    }),
+  )
+}
+
+const THEIRS: Record<string, string> = {
+  '.claude/settings.local.json': '{\n  // mine\n  "permissions": { "allow": ["Bash(ls:*)"] }\n}',
+  'CLAUDE.md': '# House rules\r\n\r\nBe kind.',
+  '.codex/config.toml': '# mine\nmodel = "x"\n[mcp_servers.docs]\ncommand = "docs" # stays\n',
+  '.codex/hooks.json': '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}\n',
+  'AGENTS.md': '\uFEFF# Agents\n',
+  'opencode.jsonc': '{\n\t"permission": "ask", // careful\n\t"plugin": ["mine"],\n}\n',
+}
+const CLIENTS = ['claude-code', 'codex', 'opencode']
+
+describe.each(CLIENTS)('connect %s', (client) => {
+  test.each([
+    ['an empty project', {}],
+    ['a project with settings of its own', THEIRS],
+  ])('and disconnect leave %s as it was, to the byte', async (_, files) => {
+    const { write, turnbell, project, records } = place()
+    for (const [name, text] of Object.entries(files)) write(name, text, 0o640)
+    const before = everything(project)
+    expect(await turnbell('connect', client, '--persona', 'ada')).toMatchObject({ exit: 0, changed: true })
+    expect(everything(project)).not.toEqual(before)
+    expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0, changed: true })
+    expect(everything(project)).toEqual(before)
+    expect(records()).toEqual([])
+  })
+
+  test('a second time changes nothing and says so', async () => {
+    const { write, turnbell, project, cli } = place()
+    for (const [name, text] of Object.entries(THEIRS)) write(name, text)
+    await turnbell('connect', client, '--persona', 'ada')
+    const once = everything(project)
+    expect(await turnbell('connect', client, '--persona', 'ada')).toMatchObject({ exit: 0, changed: false })
+    await cli.run('connect', client, '--persona', 'ada')
+    expect(cli.stdout()).toContain('already; nothing was changed')
+    expect(everything(project)).toEqual(once)
+  })
+
+  test('with --print shows a diff and writes nothing at all', async () => {
+    const { turnbell, home, cli } = place()
+    const before = everything(home)
+    await cli.run('connect', client, '--persona', 'ada', '--print')
+    expect(cli.stdout()).toMatch(/^--- \/dev\/null\n\+\+\+ .*project/m)
+    const told = await turnbell('connect', client, '--persona', 'ada', '--print')
+    expect(told.diff).toContain('+')
+    expect(everything(home)).toEqual(before)
+  })
+
+  test('keeps its record from others', async () => {
+    const { turnbell, home, records } = place()
+    await turnbell('connect', client, '--persona', 'ada')
+    const [name = ''] = records()
+    expect(name).toMatch(new RegExp(`^${client}-[0-9a-f]{16}\\.json$`))
+    expect(fs.statSync(path.join(home, 'connections', name)).mode & 0o777).toBe(0o600)
+  })
+
+  test('for another persona is refused, and says how to go on', async () => {
+    const { turnbell, project } = place()
+    await turnbell('connect', client, '--persona', 'ada')
+    const before = everything(project)
+    const refused = await turnbell('connect', client, '--persona', 'bob')
+    expect(refused).toMatchObject({ exit: 2 })
+    expect(refused.detail).toContain('acts for ada')
+    expect(refused.hint).toContain(`turnbell disconnect ${client} --project ${project}`)
+    expect(everything(project)).toEqual(before)
+  })
+
+  test('in two projects serves two personas, each taken back alone', async () => {
+    const { turnbell, at, records } = place()
+    for (const [name, persona] of [
+      ['one', 'ada'],
+      ['two', 'bob'],
+    ] as const) {
+      fs.mkdirSync(at(name))
+      await turnbell('connect', client, '--persona', persona, '--project', at(name))
+    }
+    const two = everything(at('two'))
+    expect(JSON.stringify(two)).toContain('bob')
+    await turnbell('disconnect', client, '--project', at('one'))
+    expect(everything(at('one'))).toEqual({})
+    expect(everything(at('two'))).toEqual(two)
+    expect(records()).toHaveLength(1)
+  })
+
+  test('follows turnbell to where it has moved', async () => {
+    const { turnbell, home, project } = place()
+    await turnbell('connect', client, '--persona', 'ada')
+    const moved = testCli({ home, overrides: { cwd: project, program: '/new/dist/turnbell.js' } })
+    await moved.run('connect', client, '--persona', 'ada', '--json')
+    expect(moved.json<Told>().changed).toBe(true)
+    const written = JSON.stringify(everything(project))
+    expect(written).toContain('/new/dist')
+    expect(written).not.toContain('/opt/turnbell')
+    await turnbell('disconnect', client)
+    expect(everything(project)).toEqual({})
+  })
+})
+
+describe('connect', () => {
+  test('follows links and keeps them', async () => {
+    const { turnbell, at, home, write } = place()
+    const dotfiles = path.join(home, 'dotfiles')
+    fs.mkdirSync(dotfiles)
+    fs.writeFileSync(path.join(dotfiles, 'settings.json'), '{ "a": 1 }\n', { mode: 0o600 })
+    write('.claude/x', '')
+    fs.symlinkSync(path.join(dotfiles, 'settings.json'), at('.claude/settings.local.json'))
+    fs.symlinkSync('AGENTS.md', at('CLAUDE.md'))
+    await turnbell('connect', 'claude-code', '--persona', 'ada')
+    const settings = fs.readFileSync(path.join(dotfiles, 'settings.json'), 'utf8')
+    expect(parse(settings)).toMatchObject({ a: 1, enabledPlugins: { 'turnbell@turnbell': true } })
+    expect(fs.statSync(path.join(dotfiles, 'settings.json')).mode & 0o777).toBe(0o600)
+    expect(fs.lstatSync(at('.claude/settings.local.json')).isSymbolicLink()).toBe(true)
+    expect(fs.readFileSync(at('AGENTS.md'), 'utf8')).toContain('Signals (turnbell)')
+    await turnbell('disconnect', 'claude-code')
+    expect(fs.readFileSync(path.join(dotfiles, 'settings.json'), 'utf8')).toBe('{ "a": 1 }\n')
+    expect(fs.existsSync(at('AGENTS.md'))).toBe(false)
+  })
+
+  test.each([
+    ['.claude/settings.local.json', '{\n  "env": {\n}', 'claude-code', 'line 3, column 2'],
+    ['.codex/config.toml', 'a = 1\n[b\n', 'codex', 'line 2, column 3'],
+    ['opencode.json', '{"a" 1}', 'opencode', 'line 1, column 6'],
+  ])('refuses a broken %s with its line, and touches nothing', async (name, text, client, where) => {
+    const { turnbell, write, home } = place()
+    write(name, text)
+    const before = everything(path.join(home, 'project'))
+    const refused = await turnbell('connect', client, '--persona', 'ada')
+    expect(refused.exit).toBe(78)
+    expect(refused.detail).toContain(`${name}, ${where}`)
+    expect(everything(path.join(home, 'project'))).toEqual(before)
+  })
+
+  test.each([
+    ['.claude/settings.local.json', '{"enabledPlugins":{"turnbell@turnbell":false}}', 'claude-code'],
+    ['.claude/agents/turnbell-aware.md', 'my own agent\n', 'claude-code'],
+    ['.codex/config.toml', '[mcp_servers.turnbell]\nurl = "http://mine"\n', 'codex'],
+    ['opencode.json', '{"mcp":{"turnbell":{"type":"remote","url":"http://mine"}}}', 'opencode'],
+  ])('refuses to write over an entry in %s that is not ours', async (name, text, client) => {
+    const { turnbell, write, project, read } = place()
+    write(name, text)
+    const before = everything(project)
+    const refused = await turnbell('connect', client, '--persona', 'ada')
+    expect(refused).toMatchObject({ type: 'urn:turnbell:error:connection_taken' })
+    expect(refused.detail).toContain(name)
+    expect(read(name)).toBe(text)
+    expect(everything(project)).toEqual(before)
+  })
+
+  test('refuses a file that is no text', async () => {
+    const { turnbell, at } = place()
+    fs.writeFileSync(at('CLAUDE.md'), Buffer.from([0x23, 0xff, 0xfe]))
+    const refused = await turnbell('connect', 'claude-code', '--persona', 'ada')
+    expect(refused.detail).toContain('no UTF-8')
+    expect(fs.existsSync(at('.claude'))).toBe(false)
+  })
+
+  test('refuses a project that is no directory', async () => {
+    const { turnbell } = place()
+    expect(await turnbell('connect', 'codex', '--persona', 'ada', '--project', 'nowhere')).toMatchObject({
+      type: 'urn:turnbell:error:usage_invalid',
+    })
+  })
+
+  test('says what is missing before anybody rings', async () => {
+    const { cli } = place()
+    await cli.run('connect', 'claude-code', '--persona', 'ada')
+    expect(cli.stdout()).toContain('turnbell persona add ada --surface claude-code')
+    expect(cli.stdout()).toContain('turnbell up')
+  })
+
+  test('two at once follow one another', async () => {
+    const { home, project, records } = place()
+    const both = CLIENTS.slice(1).map((client) => {
+      const cli = testCli({ home, overrides: { cwd: project } })
+      return cli.run('connect', client, '--persona', 'ada')
+    })
+    expect(await Promise.all(both)).toEqual([0, 0])
+    expect(records()).toHaveLength(2)
+  })
+})
+
+describe('disconnect', () => {
+  test('leaves what a person wrote around our entries since', async () => {
+    const { turnbell, write, read, at } = place()
+    for (const [name, text] of Object.entries(THEIRS)) write(name, text)
+    for (const client of CLIENTS) await turnbell('connect', client, '--persona', 'ada')
+    const edit = (name: string, change: (text: string) => string) =>
+      fs.writeFileSync(at(name), change(read(name)))
+    edit('.claude/settings.local.json', (text) => text.replace('"env": {', '"env": {\n    "EDITOR": "vi",'))
+    edit('CLAUDE.md', (text) => `${text}\r\nAnd brief.\r\n`)
+    edit('.codex/config.toml', (text) => text.replace('"x"', '"y"'))
+    edit('.codex/hooks.json', (text) => text.replace('say done', 'say so'))
+    edit('opencode.jsonc', (text) => text.replace('"mine"', '"mine", "new"'))
+    for (const client of CLIENTS) await turnbell('disconnect', client)
+    expect(parse(read('.claude/settings.local.json'))).toEqual({
+      permissions: { allow: ['Bash(ls:*)'] },
+      env: { EDITOR: 'vi' },
+    })
+    expect(read('.claude/settings.local.json')).toContain('// mine')
+    expect(read('CLAUDE.md')).toBe(`${THEIRS['CLAUDE.md']}\r\n\r\nAnd brief.\r\n`)
+    expect(read('.codex/config.toml')).toBe(THEIRS['.codex/config.toml']?.replace('"x"', '"y"'))
+    expect(read('.codex/hooks.json')).toBe(THEIRS['.codex/hooks.json']?.replace('done', 'so'))
+    expect(parse(read('opencode.jsonc'))).toEqual({ permission: { '*': 'ask' }, plugin: ['mine', 'new'] })
+    expect(read('opencode.jsonc')).toContain('// careful')
+    expect(read('AGENTS.md')).toBe(THEIRS['AGENTS.md'])
+    expect(fs.readdirSync(at('.claude'))).toEqual(['settings.local.json'])
+  })
+
+  test('leaves a file of ours that a person made their own, and says so', async () => {
+    const { cli, at } = place()
+    await cli.run('connect', 'claude-code', '--persona', 'ada')
+    const agent = at('.claude/agents/turnbell-aware.md')
+    fs.appendFileSync(agent, 'And mine.\n')
+    await cli.run('disconnect', 'claude-code')
+    expect(fs.readFileSync(agent, 'utf8')).toContain('And mine.')
+    expect(cli.stdout()).toContain(`${agent} was edited since and stays`)
+    expect(everything(at())).toMatchObject({
+      '.claude/agents/turnbell-aware.md': expect.anything() as unknown,
+    })
+    expect(fs.existsSync(at('CLAUDE.md'))).toBe(false)
+  })
+
+  test('leaves the lines that another client still reads, until that one goes too', async () => {
+    const { turnbell, read, write, at } = place()
+    write('AGENTS.md', '# Agents\n')
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    expect((await turnbell('connect', 'opencode', '--persona', 'bob')).files).toContainEqual({
+      file: at('AGENTS.md'),
+      change: 'unchanged',
+    })
+    await turnbell('disconnect', 'codex')
+    expect(read('AGENTS.md')).toContain('Signals (turnbell)')
+    await turnbell('disconnect', 'opencode')
+    expect(read('AGENTS.md')).toBe('# Agents\n')
+  })
+
+  test('is not misled by files that were taken away meanwhile', async () => {
+    const { turnbell, project } = place()
+    await turnbell('connect', 'claude-code', '--persona', 'ada')
+    fs.rmSync(path.join(project, '.claude'), { recursive: true })
+    expect(await turnbell('disconnect', 'claude-code')).toMatchObject({ exit: 0 })
+    expect(everything(project)).toEqual({})
+  })
+
+  test('without a connection changes nothing and says so', async () => {
+    const { turnbell, project } = place()
+    expect(await turnbell('disconnect', 'codex')).toMatchObject({ exit: 0, changed: false, files: [] })
+    expect(everything(project)).toEqual({})
+  })
+
+  test('for another persona than the connected one is refused', async () => {
+    const { turnbell } = place()
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    expect(await turnbell('disconnect', 'codex', '--persona', 'bob')).toMatchObject({ exit: 2 })
+  })
+
+  test('with a record that cannot be read says which, and touches nothing', async () => {
+    const { turnbell, home, records, project } = place()
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    const before = everything(project)
+    const [name = ''] = records()
+    fs.writeFileSync(path.join(home, 'connections', name), '{"version":1}')
+    const refused = await turnbell('disconnect', 'codex')
+    expect(refused.exit).toBe(78)
+    expect(refused.detail).toContain(name)
+    expect(everything(project)).toEqual(before)
+  })
+})
+
+test('where one file cannot be written, those before it are as they were', () => {
+  const directory = temporaryDirectory()
+  const at = (name: string) => path.join(directory, name)
+  fs.writeFileSync(at('one'), 'before')
+  fs.writeFileSync(at('blocker'), 'a file, not a directory')
+  expect(() =>
+    writeAll([
+      { file: at('one'), before: 'before', after: 'after' },
+      { file: at('new'), before: null, after: 'made' },
+      { file: at('blocker/two'), before: null, after: 'after' },
+    ]),
+  ).toThrow(/config_invalid: .*blocker\/two cannot be written/)
+  expect(fs.readFileSync(at('one'), 'utf8')).toBe('before')
+  expect(fs.readdirSync(directory).sort()).toEqual(['blocker', 'one'])
+})

@@ -1,0 +1,171 @@
+import { parse } from 'jsonc-parser'
+import { describe, expect, test } from 'vitest'
+import { putEntries, takeEntries, type Entry } from '../../../../src/cli/connect/jsonc.ts'
+import { unspliced } from '../../../../src/cli/connect/splices.ts'
+
+const FILE = '/p/settings.json'
+const ENTRIES: Entry[] = [
+  { at: ['env', 'WHO'], value: 'ada' },
+  { at: ['permissions', 'allow'], value: 'mcp__turnbell', in_list: true },
+  { at: ['plugins', 'turnbell@turnbell'], value: true },
+]
+const put = (text: string, entries = ENTRIES) => putEntries(FILE, text, entries)
+const problem = (work: () => unknown): string => {
+  try {
+    work()
+  } catch (error) {
+    return (error as Error).message
+  }
+  throw new Error('nothing was refused')
+}
+
+const REALISTIC = `{
+  // Who may do what. Keep sorted!
+  "permissions": {
+    "allow": [
+      "Bash(git status)", // harmless
+      "Read(~/notes/**)"
+    ],
+    "deny": ["Read(.env)"] /* secrets */
+  },
+  "hooks": {
+    "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] // a foreign hook
+  },
+  "env": { "EDITOR": "vi" } // the one and only
+  // the end
+}
+`
+
+describe('entries put into a JSON file', () => {
+  test('stand beside what was there, and every comment stays with its line', () => {
+    const { text } = put(REALISTIC)
+    expect(parse(text)).toEqual({
+      permissions: {
+        allow: ['Bash(git status)', 'Read(~/notes/**)', 'mcp__turnbell'],
+        deny: ['Read(.env)'],
+      },
+      hooks: { Stop: [{ hooks: [{ type: 'command', command: 'say done' }] }] },
+      env: { EDITOR: 'vi', WHO: 'ada' },
+      plugins: { 'turnbell@turnbell': true },
+    })
+    for (const kept of [
+      '      "Bash(git status)", // harmless\n',
+      '    "deny": ["Read(.env)"] /* secrets */\n',
+      'say done" }] }] // a foreign hook\n',
+      '// the one and only\n',
+      '  // the end\n',
+    ])
+      expect(text).toContain(kept)
+  })
+
+  test.each([
+    ['no final newline', '{"a":1}'],
+    ['CRLF and tabs', '{\r\n\t"a": [],\r\n\t"env": {\r\n\t}\r\n}\r\n'],
+    ['a mark in front', '\uFEFF{\n  "a": 1\n}\n'],
+    ['trailing commas', '{\n  "env": {"A": "1",},\n  "permissions": {"allow": ["x",],},\n}\n'],
+    ['an empty map', '{}'],
+    ['an empty map of comments', '{\n  // nothing yet\n}\n'],
+    ['a map on one line with a comment', '{ "a": 1 /* one */ }\n'],
+    ['brackets at the end of a line', '{\n  "a": 1 }'],
+    ['nothing', ''],
+    ['blanks', '\n\n'],
+    ['deep nesting', `${'{"a":'.repeat(60)}1${'}'.repeat(60)}`],
+    ['a realistic file', REALISTIC],
+  ])('come out again byte for byte from a file with %s', (_, text) => {
+    const done = put(text)
+    expect(done.own).toEqual(ENTRIES)
+    const value = parse(done.text.replace('\uFEFF', '')) as { env: object }
+    expect(value.env).toMatchObject({ WHO: 'ada' })
+    expect(unspliced(done.text, done.splices)).toBe(text)
+  })
+
+  test('keep the file’s own indentation and ends of lines', () => {
+    const { text } = put('{\r\n\t"a": 1\r\n}\r\n', [{ at: ['env', 'WHO'], value: 'ada' }])
+    expect(text).toBe('{\r\n\t"a": 1,\r\n\t"env": {\r\n\t\t"WHO": "ada"\r\n\t}\r\n}\r\n')
+  })
+
+  test('are no entries of ours where they stand there already', () => {
+    const text = '{ "env": { "WHO": "ada" } }'
+    const done = put(text, ENTRIES.slice(0, 1))
+    expect(done).toMatchObject({ text, own: [], made: [], splices: [] })
+  })
+
+  test('turn a plain word into the map that it is short for', () => {
+    const entry: Entry = { at: ['permission', 'signals'], value: 'allow', short: '*' }
+    const done = put('{ "permission": "ask" }', [entry])
+    expect(parse(done.text)).toEqual({ permission: { '*': 'ask', signals: 'allow' } })
+    expect(unspliced(done.text, done.splices)).toBe('{ "permission": "ask" }')
+  })
+})
+
+describe('entries are refused', () => {
+  test('over another value of the same name, with its place', () => {
+    const message = problem(() => put('{\n  "env": {\n    "WHO": "bob"\n  }\n}\n'))
+    expect(message).toMatch(/^connection_taken: \/p\/settings\.json, line 3, column 12: env\.WHO is there/)
+  })
+  test('where a plain value stands in place of the map', () => {
+    expect(problem(() => put('{ "env": 3 }'))).toMatch(/^connection_taken: .*env is there already/)
+  })
+  test.each([
+    ['a missing comma', '{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3'],
+    ['an end that comes too soon', '{\n  "a": {', 'line 2, column 9'],
+    ['words that are no JSON', '{\n  a: 1\n}', 'line 2, column 3'],
+    ['a list', '[]', 'line 1, column 1: a map was expected, found array'],
+    ['only a comment', '// later\n', 'line 2, column 1'],
+  ])('in a file with %s, with line and column', (_, text, place) => {
+    expect(problem(() => put(text))).toMatch(new RegExp(`^config_invalid: /p/settings.json, ${place}`))
+  })
+  test('where a key on the way stands twice, so that another value would win', () => {
+    const message = problem(() => put('{ "env": {}, "env": { "A": "1" } }', ENTRIES.slice(0, 1)))
+    expect(message).toMatch(/^config_invalid: .*env\.WHO cannot be set/)
+  })
+})
+
+describe('entries taken out after a person edited the file', () => {
+  const takeAfter = (text: string, edit: (text: string) => string) => {
+    const done = put(text)
+    return takeEntries(FILE, edit(done.text), done)
+  }
+
+  test('leave the edits, the comments and nothing of ours', () => {
+    const rest = takeAfter(REALISTIC, (text) =>
+      text
+        .replace('"EDITOR": "vi"', '"EDITOR": "emacs"')
+        .replace('"plugins": {', '"plugins": {\n    // mine too\n    "mine@home": true,'),
+    )
+    expect(rest).toBe(
+      REALISTIC.replace('"vi"', '"emacs"')
+        .replace('// the one and only\n  // the end', '// the one and only\n  // the end')
+        .replace('} // the one and only', '}, // the one and only')
+        .replace(
+          '  // the end\n',
+          '  // the end\n  "plugins": {\n    // mine too\n    "mine@home": true\n  }\n',
+        ),
+    )
+  })
+
+  test('go whatever a person made of them', () => {
+    const rest = takeAfter('{\n  "a": 1\n}\n', (text) => text.replace('"ada"', '"eve"'))
+    expect(rest).toBe('{\n  "a": 1\n}\n')
+  })
+
+  test('are not missed where a person took them out already', () => {
+    const done = put('{\n  "a": 1\n}\n')
+    expect(takeEntries(FILE, '{\n  "b": [2]\n}\n', done)).toBe('{\n  "b": [2]\n}\n')
+  })
+
+  test('are taken from one line too', () => {
+    const rest = takeAfter('{"permissions":{"allow":["x"]}}', (text) => text.replace('"x"', '"x", "y"'))
+    expect(rest).toBe('{"permissions":{"allow":["x", "y"]}}')
+  })
+
+  test('are taken from the front of a line', () => {
+    const done = put('{"a":1}', [{ at: ['b'], value: 2 }])
+    expect(takeEntries(FILE, '{"b": 2, "a":1}', done)).toBe('{"a":1}')
+  })
+
+  test('stay where the file was broken since, with line and column', () => {
+    const done = put('{\n  "a": 1\n}\n')
+    expect(problem(() => takeEntries(FILE, done.text.replace('1,', '1'), done))).toMatch(/line 3, column 3/)
+  })
+})
