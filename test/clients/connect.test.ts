@@ -99,8 +99,9 @@ describe('a plain Codex in a connected project', () => {
     const sent = await world.send('one')
     world.model.next(/look now/, world.drain)
     await toItsEnd(world, [codexProgram(), 'exec', '--skip-git-repo-check', 'look now'])
-    await drained(world, sent)
+    expect(world.model.shown[0]?.tools).toContain('mcp__turnbell.signals_pending')
     expect(JSON.stringify(world.model.shown[0])).toContain('Signals (turnbell)')
+    await drained(world, sent)
   })
 
   test('asks about the hooks in a terminal, unless they were trusted with connect', async () => {

@@ -47,6 +47,8 @@ function mcpServer(place: Place): string {
     '[mcp_servers.turnbell]',
     `command = ${JSON.stringify(command)}`,
     `args = ${JSON.stringify(args)}`,
+    // It may have to start a hub first; Codex goes on without the tools once this is over.
+    `startup_timeout_sec = ${LIMITS.process_start_ms / 1000}`,
     ...tool('signals_pending'),
     ...tool('signals'),
   ].join('\n')

@@ -43,7 +43,7 @@ function place(options: Parameters<typeof testCli>[0]['overrides'] = {}) {
 function everything(directory: string): Record<string, unknown> {
   const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
   return Object.fromEntries(
-    names.map((name) => {
+    names.map((name): [string, unknown] => {
       const stat = fs.lstatSync(path.join(directory, name))
       if (stat.isDirectory()) return [name, 'directory']
       if (stat.isSymbolicLink()) return [name, fs.readlinkSync(path.join(directory, name))]
