@@ -79,7 +79,7 @@ test('the hooks that are written end with 0 in a shell, whatever the names of th
   await run('connect', 'codex', '--persona', 'ada')
   const { hooks } = read('.codex/hooks.json') as { hooks: Record<string, { hooks: { command: string }[] }[]> }
   const commands = Object.values(hooks).flatMap((entries) => entries.flatMap((entry) => entry.hooks))
-  expect(commands).toHaveLength(3)
+  expect(commands).toHaveLength(5)
   for (const { command } of commands) {
     const ran = spawnSync('/bin/sh', ['-c', command], {
       input: '{"session_id":"t1"}',
@@ -89,7 +89,7 @@ test('the hooks that are written end with 0 in a shell, whatever the names of th
     expect(ran).toMatchObject({ status: 0, stdout: '{}\n' })
   }
   const spooled = fs.readFileSync(path.join(home, 'spool', 'hooks.jsonl'), 'utf8')
-  expect(spooled.match(/"identity":"ada"/g)).toHaveLength(3)
+  expect(spooled.match(/"identity":"ada"/g)).toHaveLength(5)
 })
 
 test('the plugin that Claude Code is told of is a marketplace with a plugin in it', async () => {

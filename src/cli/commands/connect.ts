@@ -151,7 +151,7 @@ function adviceFor(
     `Codex reads this once you trust ${project}; it asks at its first start there.`,
     ...(none
       ? [
-          'It also asks whether to trust three hooks, by which turnbell learns when a turn begins and ends; they send nothing but that to your own hub.',
+          `It also asks whether to trust ${HOOK_EVENTS.length} hooks, by which turnbell learns when a turn begins and ends; they send nothing but that to your own hub.`,
           '`turnbell connect codex … --trust-hooks` says yes for you. Untrusted, they just do not run.',
         ]
       : []),

@@ -10,7 +10,7 @@ import { bridgeWords, type Place } from './place.ts'
 import type { Wanted } from './wanted.ts'
 
 /** Which thread acts for the persona, when its turns begin, when they end. Each costs a process an event. */
-export const HOOK_EVENTS = ['SessionStart', 'UserPromptSubmit', 'Stop'] as const
+export const HOOK_EVENTS = ['SessionStart', 'UserPromptSubmit', 'Stop', 'Interrupt', 'SessionEnd'] as const
 
 export function wantedByCodex(place: Place): Wanted[] {
   const at = (...names: string[]) => path.join(place.project, ...names)
@@ -47,7 +47,8 @@ function mcpServer(place: Place): string {
     '[mcp_servers.turnbell]',
     `command = ${JSON.stringify(command)}`,
     `args = ${JSON.stringify(args)}`,
-    // It may have to start a hub first; Codex goes on without the tools once this is over.
+    // It may have to start a hub first. A turn that begins before goes without the tools, and the next has them:
+    // `required` would make Codex wait, and refuse to start at all where turnbell is out of order.
     `startup_timeout_sec = ${LIMITS.process_start_ms / 1000}`,
     ...tool('signals_pending'),
     ...tool('signals'),

@@ -6,6 +6,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { LIMITS } from '../../contracts/limits.ts'
 import { instructions, withTitle } from './instructions.ts'
 import type { Entry } from './jsonc.ts'
 import { bridgeWords, type Place } from './place.ts'
@@ -27,7 +28,11 @@ export function wantedByOpencode(place: Place): Wanted[] {
       // The client writes this into a file that lacks it, which would then be a file somebody has edited.
       head: [{ at: ['$schema'], value: 'https://opencode.ai/config.json' }],
       entries: [
-        { at: ['mcp', 'turnbell'], value: { type: 'local', command, enabled: true } },
+        // It may have to start a hub first; the client's own patience is 5 s.
+        {
+          at: ['mcp', 'turnbell'],
+          value: { type: 'local', command, enabled: true, timeout: LIMITS.process_start_ms },
+        },
         // What a doorbell asks for must not wait for a person.
         ...TOOLS.map((tool): Entry => ({ at: ['permission', tool], value: 'allow', short: '*' })),
         ...SUBAGENTS.map((name): Entry => ({
