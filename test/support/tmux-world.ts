@@ -104,7 +104,7 @@ const opencode: ClientInPane = {
   open: (options = {}) => told(openOpencodeWorld({ ...options, persona })),
   argv: (world) => [
     'env',
-    `OPENCODE_CONFIG_CONTENT=${withTurnbell(undefined, [process.execPath, ...bridge(world)])}`,
+    `OPENCODE_CONFIG_CONTENT=${withTurnbell(undefined, [process.execPath, ...bridge(world)], null)}`,
     opencodeProgram(),
   ],
   ready: /ctrl\+p commands/,
