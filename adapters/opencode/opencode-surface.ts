@@ -30,7 +30,7 @@ const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
 export interface OpencodeSurface extends Surface {
   open(host: SurfaceHost): void
-  /** A server answers: goes on with the session that was bound, or with this one of an earlier shim. */
+  /** A server answers: goes on with this session, else with the one that was bound. */
   connected(server: OpencodeServer, earlier: Place | null): Promise<void>
   disconnected(): void
   told(event: Event): void
@@ -128,7 +128,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async connected(to, earlier) {
       server = to
-      const place = state.session ?? earlier
+      // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
+      const place = earlier ?? state.session
       if (place !== null) await goOn(to, place)
       void host?.report(status())
     },
@@ -147,10 +148,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   }
 
   async function goOn(to: OpencodeServer, place: Place): Promise<void> {
+    const before = state.session?.id
     const session: Session | null = await to.session(place)
     const busy = session !== null && (await to.isBusy(place))
     // What began meanwhile is newer.
-    if (server !== to || (state.session !== null && state.session.id !== place.id)) return
+    if (server !== to || state.session?.id !== before) return
     move(session === null ? unbound(state) : statusAnswered(bound(state, session), busy))
   }
 }

@@ -168,6 +168,8 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   // An agent without a window is joined where it works.
   const kept = invocation.config().personas[persona]?.headless === true ? place.windowless() : null
   const session = continuesSession(args) ? null : (kept?.session_id ?? (await newSession(server, directory)))
+  // The shim hears of it too, unless its link to the server breaks at this very moment.
+  if (session !== null) place.keepBound({ session_id: session, directory })
   return {
     words: opencodeArguments(serverUrl(server), { cwd: cli.cwd, args, session }),
     // Read by the client; among the arguments everybody on this machine could read it.

@@ -87,6 +87,15 @@ describe('the session that is rung', () => {
   })
 })
 
+describe('a session that began while nothing was heard of the server', () => {
+  test('is gone on with, because it was kept', async () => {
+    const place = await attached(EARLIER, [session('ses_1'), session('ses_2')])
+    surface.disconnected()
+    await surface.connected(place.server, { id: 'ses_2', directory: '/project' })
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle' })
+  })
+})
+
 describe('a turn', () => {
   test('begins with the message, before the server says busy', async () => {
     const place = await attached()
