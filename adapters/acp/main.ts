@@ -8,9 +8,11 @@ import { acpSurface } from './acp-surface.ts'
 import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
 import { keptSession } from './kept-session.ts'
 import { MCP_SERVER } from './permission.ts'
+import { withCarefulSubagents } from '../opencode/server-config.ts'
 import { attachShim } from '../shim.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import type { SurfaceKind } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -63,7 +65,7 @@ function main(): void {
       startTalking({
         argv,
         cwd,
-        env: { ...withoutOuterSession(process.env), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+        env: { ...agentEnvironment(settings.surface), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
         note_file: path.join(paths.run_dir, 'acp.pid'),
         line_bytes_max: LIMITS.acp_message_bytes_max,
         log,
@@ -106,6 +108,13 @@ function main(): void {
       void keeper.stop().then(() => process.exit(0))
     })
   }
+}
+
+/** What the agent inherits, and where it can be told so, that its subagents leave the queue alone. */
+function agentEnvironment(surface: SurfaceKind): NodeJS.ProcessEnv {
+  const env = withoutOuterSession(process.env)
+  if (surface !== 'opencode') return env
+  return { ...env, OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT']) }
 }
 
 try {

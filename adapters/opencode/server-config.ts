@@ -25,12 +25,6 @@ export function withTurnbell(
   plugin: PluginEntry | null,
 ): string {
   const theirs = section(parsed(content))
-  const agents = section(theirs['agent'])
-  const withoutDrain = SUBAGENTS.map((name) => {
-    const agent = section(agents[name])
-    const permission = { ...permissions(agent['permission']), turnbell_signals_pending: 'deny' }
-    return [name, { ...agent, permission }] as const
-  })
   return JSON.stringify({
     ...theirs,
     mcp: { ...section(theirs['mcp']), turnbell: { ...LOCAL, command: bridge } },
@@ -41,8 +35,24 @@ export function withTurnbell(
       turnbell_signals_pending: 'allow',
       turnbell_signals: 'allow',
     },
-    agent: { ...agents, ...Object.fromEntries<unknown>(withoutDrain) },
+    agent: withoutDrain(theirs['agent']),
   })
+}
+
+/** The same for an opencode that is handed turnbell's server by other means. */
+export function withCarefulSubagents(content: string | undefined): string {
+  const theirs = section(parsed(content))
+  return JSON.stringify({ ...theirs, agent: withoutDrain(theirs['agent']) })
+}
+
+function withoutDrain(theirs: unknown): Record<string, unknown> {
+  const agents = section(theirs)
+  const careful = SUBAGENTS.map((name) => {
+    const agent = section(agents[name])
+    const permission = { ...permissions(agent['permission']), turnbell_signals_pending: 'deny' }
+    return [name, { ...agent, permission }] as const
+  })
+  return { ...agents, ...Object.fromEntries<unknown>(careful) }
 }
 
 /** A single word is opencode's short form for all of them. */

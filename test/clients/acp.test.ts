@@ -58,6 +58,18 @@ async function handedOutAgain(scene: Scene, sent: string): Promise<void> {
 }
 
 describe('opencode acp', () => {
+  test('has subagents that cannot take its signals', async () => {
+    const scene = await open()
+    await begun(scene)
+    const input = { description: 'a look', prompt: 'look around', subagent_type: 'general' }
+    scene.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
+    await scene.settled([await scene.send('ask a helper')])
+    const helper = scene.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh))
+    expect(helper?.tools).toContain('turnbell_signals')
+    expect(helper?.tools).not.toContain('turnbell_signals_pending')
+    expectOneBellPerTurn(scene.model, ['ask a helper'])
+  })
+
   test('that asks leave is refused, except for taking its signals', async () => {
     const scene = await open({ asks: true })
     await begun(scene)
