@@ -1,4 +1,65 @@
-/** Which versions of an agent client turnbell can reach. */
+/**
+ * What turnbell needs of a client and since when the client has it. Where the client is older, the next
+ * way is taken by itself; this is for saying so.
+ */
+import type { ClientKind } from './ids.ts'
+
+interface Known {
+  /** The version everything was last measured with. */
+  measured: string
+  needs: readonly { since: string; without: string }[]
+}
+
+/** From the client's own list of changes. */
+const KNOWN: Partial<Record<ClientKind, Known>> = {
+  'claude-code': {
+    measured: '2.1.329',
+    needs: [
+      { since: '2.1.118', without: 'its hooks cannot call turnbell, so turns are read from its registry' },
+      { since: '2.1.163', without: 'a doorbell cannot be handed over at the end of a turn' },
+      { since: '2.1.224', without: 'it has no inbox, so a terminal is woken by a hook that waits' },
+    ],
+  },
+  // Its app-server's protocol is experimental, and moves with every version.
+  codex: {
+    measured: '0.169.0',
+    needs: [
+      {
+        since: '0.169.0',
+        without: 'its threads may have no queue, and then a doorbell begins a turn while they are idle',
+      },
+    ],
+  },
+}
+
+/** What should be known of this version, or null where it is one like those that were measured. */
+export function cautionAbout(client: ClientKind, version: string): string | null {
+  const known = KNOWN[client]
+  const parts = partsOf(version)
+  if (client === 'opencode' && parts !== null) return opencodeVersionFault(version)
+  if (known === undefined || parts === null) return null
+  const lacks = known.needs.filter(({ since }) => isBefore(parts, partsOf(since)))
+  if (lacks.length > 0) return lacks.map(({ since, without }) => `older than ${since}: ${without}`).join('; ')
+  const [major, minor] = partsOf(known.measured) as Parts
+  // A client that renews itself every day is mostly a little newer.
+  if (parts[0] === major && parts[1] === minor) return null
+  return `of another series than ${known.measured}, with which turnbell was measured`
+}
+
+type Parts = readonly [major: number, minor: number, patch: number]
+
+function partsOf(version: string): Parts | null {
+  const found = /^(\d+)\.(\d+)\.(\d+)/.exec(version)
+  return found === null ? null : [Number(found[1]), Number(found[2]), Number(found[3])]
+}
+
+function isBefore(one: Parts, other: Parts | null): boolean {
+  if (other === null) return false
+  const index = one.findIndex((part, at) => part !== other[at])
+  return index !== -1 && (one[index] as number) < (other[index] as number)
+}
+
+// --- opencode
 
 /** The API of another major version is another one. */
 const OPENCODE_MAJOR = 1

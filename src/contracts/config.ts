@@ -3,7 +3,7 @@
  * An unknown key is an error. A secret is only ever given by reference.
  */
 import { z } from 'zod'
-import { PersonaName, SurfaceKind, TenantId } from './ids.ts'
+import { ClientKind, PersonaName, SurfaceKind, TenantId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 /** Where a hub is called. */
@@ -31,20 +31,18 @@ export const TmuxSettings = z.strictObject({
   /** As tmux names it: `work:0.1` or `%3`. */
   pane: z.string().min(1),
   /** What runs there; found out by its program when absent. */
-  client: z.enum(['claude-code', 'codex', 'opencode']).optional(),
+  client: ClientKind.optional(),
   /** The socket of the tmux server, where it is not the usual one. */
   socket: z.string().min(1).optional(),
 })
 export type TmuxSettings = z.infer<typeof TmuxSettings>
 
-/** Clients that turnbell can keep without a window. */
-const WINDOWLESS: readonly SurfaceKind[] = ['claude-code', 'codex', 'opencode']
 /** The keys that a surface needs or that only some surfaces know. */
 const KEYS_OF: Record<'command' | 'tmux' | 'acp' | 'headless', readonly SurfaceKind[]> = {
   command: ['command'],
   tmux: ['tmux'],
-  acp: [...WINDOWLESS, 'command'],
-  headless: WINDOWLESS,
+  acp: [...ClientKind.options, 'command'],
+  headless: ClientKind.options,
 }
 
 export const PersonaSettings = z

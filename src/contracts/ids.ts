@@ -38,6 +38,10 @@ export const PersonaName = Identity.refine(
 export const SurfaceKind = z.enum(['claude-code', 'codex', 'opencode', 'tmux', 'command', 'mcp'])
 export type SurfaceKind = z.infer<typeof SurfaceKind>
 
+/** The agent clients that turnbell knows by themselves: their screens, their ways in, their settings. */
+export const ClientKind = SurfaceKind.extract(['claude-code', 'codex', 'opencode'])
+export type ClientKind = z.infer<typeof ClientKind>
+
 /** Who holds a registration. */
 export const RegistrationKind = z.enum(['agent', 'daemon', 'observer'])
 export type RegistrationKind = z.infer<typeof RegistrationKind>

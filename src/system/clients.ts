@@ -4,25 +4,20 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
+import type { ClientKind } from '../contracts/ids.ts'
 import type { Home } from './home.ts'
 import { readText } from './watch-text.ts'
 
-/** Surfaces whose client turnbell starts. */
+/** How each is called, by people, on PATH and in the configuration. */
 const CLIENTS = {
   'claude-code': { name: 'Claude Code', program: 'claude', key: 'claude_code' },
   codex: { name: 'Codex', program: 'codex', key: 'codex' },
   opencode: { name: 'opencode', program: 'opencode', key: 'opencode' },
-} as const
-export type StartedClient = keyof typeof CLIENTS
-export const STARTED_CLIENTS = Object.keys(CLIENTS) as StartedClient[]
-
-export function isStartedClient(surface: string): surface is StartedClient {
-  return Object.hasOwn(CLIENTS, surface)
-}
+} as const satisfies Record<ClientKind, object>
 
 /** The configured program, else the one on PATH. Throws `client_missing`. */
 export function clientProgram(
-  client: StartedClient,
+  client: ClientKind,
   where: { home: Home; config: Config; env: NodeJS.ProcessEnv },
 ): string {
   const { name, program, key } = CLIENTS[client]

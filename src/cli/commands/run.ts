@@ -7,15 +7,12 @@ import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { ClientKind } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import { outputBeside, startInBackground } from '../../system/background.ts'
-import {
-  clientProgram,
-  isStartedClient,
-  withoutOuterSession,
-  type StartedClient,
-} from '../../system/clients.ts'
+import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
+import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome } from '../../system/home.ts'
 import { listens } from '../../system/local-socket.ts'
 import {
@@ -24,12 +21,11 @@ import {
   serverUrl,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
-import { codexPlace } from '../../system/codex-place.ts'
 import { serverWish } from '../../system/server-wish.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
-const USUAL: StartedClient = 'claude-code'
+const USUAL: ClientKind = 'claude-code'
 
 export function registerRun(program: Command, cli: Cli): void {
   const command = program
@@ -73,7 +69,7 @@ export function registerRun(program: Command, cli: Cli): void {
   })
 }
 
-function startedSurface(invocation: Invocation, persona: string): StartedClient {
+function startedSurface(invocation: Invocation, persona: string): ClientKind {
   const { surface = USUAL, acp } = invocation.config().personas[persona] ?? {}
   if (acp !== undefined) {
     throw new TurnbellError('usage_invalid', {
@@ -81,7 +77,8 @@ function startedSurface(invocation: Invocation, persona: string): StartedClient 
       hint: `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${persona}\`.`,
     })
   }
-  if (isStartedClient(surface)) return surface
+  const client = ClientKind.safeParse(surface)
+  if (client.success) return client.data
   throw new TurnbellError('usage_invalid', {
     detail: `${persona} is reached at ${surface}, which \`turnbell run\` does not start.`,
     hint: `Start it as usual, or \`turnbell persona add ${persona} --surface ${USUAL}\`.`,
@@ -96,7 +93,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
   await becomes(cli, 'the hub is ready', home.hub_log, () => invocation.hub().ready())
 }
 
-async function requireActive(invocation: Invocation, persona: string, surface: StartedClient): Promise<void> {
+async function requireActive(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
   const known = await invocation
     .hub()
     .ask(
@@ -120,7 +117,7 @@ async function requireActive(invocation: Invocation, persona: string, surface: S
   }
 }
 
-async function ensureDaemon(invocation: Invocation, persona: string, surface: StartedClient): Promise<void> {
+async function ensureDaemon(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
   const { cli, home, out } = invocation
   const answers = () =>
     invocation

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
+import type { ClientKind } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
 import type { Invocation } from '../cli.ts'
 import { wantedByClaudeCode } from './claude-code.ts'
@@ -10,7 +11,7 @@ import { removeEmpty, writeAll } from './files.ts'
 import { wantedByOpencode } from './opencode.ts'
 import { placeOf, type Place } from './place.ts'
 import { heirOf, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
-import { connectionsIn, type ClientKind, type Connection, type Connections } from './record.ts'
+import { connectionsIn, type Connection, type Connections } from './record.ts'
 import type { Wanted } from './wanted.ts'
 
 const WANTED: Record<ClientKind, (place: Place) => Wanted[]> = {

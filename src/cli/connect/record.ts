@@ -5,12 +5,9 @@ import path from 'node:path'
 import lockfile from 'proper-lockfile'
 import { z } from 'zod'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
-import { Identity } from '../../contracts/ids.ts'
+import { ClientKind, Identity } from '../../contracts/ids.ts'
 import { ensurePrivateDirectory, prepareHome, type Home } from '../../system/home.ts'
 import { Written } from './wanted.ts'
-
-export const ClientKind = z.enum(['claude-code', 'codex', 'opencode'])
-export type ClientKind = z.infer<typeof ClientKind>
 
 const RecordedFile = z.strictObject({
   file: z.string(),

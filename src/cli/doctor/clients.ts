@@ -1,15 +1,16 @@
 /** The agent clients on this machine: which are there, and in which version. */
 import { TurnbellError } from '../../contracts/errors.ts'
-import { clientProgram, STARTED_CLIENTS, type StartedClient } from '../../system/clients.ts'
-import { cautionAbout } from '../../system/client-versions.ts'
+import { cautionAbout } from '../../contracts/client-versions.ts'
+import { ClientKind } from '../../contracts/ids.ts'
+import { clientProgram } from '../../system/clients.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
 
 export async function checkClients(invocation: Invocation): Promise<Finding[]> {
-  return Promise.all(STARTED_CLIENTS.map((client) => checkClient(invocation, client)))
+  return Promise.all(ClientKind.options.map((client) => checkClient(invocation, client)))
 }
 
-async function checkClient(invocation: Invocation, client: StartedClient): Promise<Finding> {
+async function checkClient(invocation: Invocation, client: ClientKind): Promise<Finding> {
   const { cli, home } = invocation
   const check = `client ${client}`
   const config = invocation.config()

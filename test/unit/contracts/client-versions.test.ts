@@ -1,6 +1,6 @@
 /** Clients that are older than what turnbell needs, or of another series. */
 import { expect, test } from 'vitest'
-import { cautionAbout } from '../../../src/system/client-versions.ts'
+import { cautionAbout } from '../../../src/contracts/client-versions.ts'
 
 test.each(['2.1.224', '2.1.329', '2.1.1000', '2.1.330-beta.1'])(
   'Claude Code %s is as it should be',
