@@ -9,24 +9,20 @@ import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
 import { keptSession } from './kept-session.ts'
 import { MCP_SERVER } from './permission.ts'
 import { withCarefulSubagents } from '../opencode/server-config.ts'
-import { attachShim } from '../shim.ts'
+import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
 import type { SurfaceKind } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { leaveWithParent } from '../../src/system/parent.ts'
-import { printProblem } from '../../src/system/problem-output.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { shimPlace } from '../../src/system/shim-place.ts'
+import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { startTalking } from '../../src/system/talking-process.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { readText } from '../../src/system/watch-text.ts'
 
-function main(): void {
-  const { home, identity, settings, paths, log } = shimPlace('acp-shim')
+function begin(place: ShimPlace): ShimParts {
+  const { home, identity, settings, paths, log } = place
   if (settings?.acp === undefined) {
     throw new TurnbellError('config_invalid', {
       detail: `${home.config} has no personas.${identity}.acp`,
@@ -34,13 +30,7 @@ function main(): void {
     })
   }
   const { argv } = settings.acp
-  const cwd = settings.project === undefined ? null : path.resolve(home.root, settings.project)
-  if (cwd === null || !fs.existsSync(cwd)) {
-    throw new TurnbellError('config_invalid', {
-      detail: `personas.${identity}.project, where its agent works, ${cwd === null ? 'is missing' : `is not there: ${cwd}`}`,
-      hint: `Say where: \`turnbell persona add ${identity} --surface ${settings.surface} --project DIR\`.`,
-    })
-  }
+  const cwd = workingDirectory(place)
 
   let keeper: AgentKeeper | null = null
   const surface = acpSurface({
@@ -90,24 +80,7 @@ function main(): void {
   keeper.start()
 
   // The agent goes with the shim: it is nobody's who could use it without.
-  const leaveIfOrphaned = leaveWithParent()
-
-  const shim = attachShim({
-    surface,
-    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-    clock: systemClock,
-    log,
-    onDetached: leaveIfOrphaned,
-  })
-  surface.open(shim)
-
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(os_signal, () => {
-      surface.close()
-      shim.close()
-      void keeper.stop().then(() => process.exit(0))
-    })
-  }
+  return { surface, stop: () => keeper.stop() }
 }
 
 /** What the agent inherits, and where it can be told so, that its subagents leave the queue alone. */
@@ -117,9 +90,4 @@ function agentEnvironment(surface: SurfaceKind): NodeJS.ProcessEnv {
   return { ...env, OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT']) }
 }
 
-try {
-  main()
-} catch (error) {
-  printProblem(error, false)
-  process.exit(exitCodeOf(error))
-}
+shimProcess('acp-shim', begin)

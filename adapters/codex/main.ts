@@ -13,26 +13,20 @@ import { lastingLink, type Link } from './link.ts'
 import { appServerArguments, sharedSocket } from './own-server.ts'
 import type { ServerRequest } from './protocol.ts'
 import type { Place } from './thread-search.ts'
-import { attachShim } from '../shim.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace, type CodexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { leaveWithParent } from '../../src/system/parent.ts'
-import { printProblem } from '../../src/system/problem-output.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
-import { shimPlace, type ShimPlace } from '../../src/system/shim-place.ts'
+import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
 
-function main(): void {
-  const here = shimPlace('codex-shim')
+function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
-  const directory = settings?.headless === true ? projectOf(here) : null
+  const directory = settings?.headless === true ? workingDirectory(here) : null
   const place = codexPlace(paths.run_dir)
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
@@ -87,27 +81,14 @@ function main(): void {
   wish.onAsked(() => links.own.forever())
   place.follow((news) => void surface.told(news))
 
-  // Its app-server stays: a person works in it.
-  const leaveIfOrphaned = leaveWithParent()
-
-  const shim = attachShim({
+  return {
     surface,
-    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-    clock: systemClock,
-    log,
-    onDetached: leaveIfOrphaned,
-  })
-  surface.open(shim)
-
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(os_signal, () => {
+    // A daemon that was killed leaves the app-server: a person works in it.
+    stop() {
       for (const link of Object.values(links)) link.close()
-      surface.close()
-      shim.close()
       wish.forget()
       process_.stop()
-      process.exit(0)
-    })
+    },
   }
 }
 
@@ -131,14 +112,6 @@ function ownProcess(here: ShimPlace): LastingProcess {
   })
 }
 
-function projectOf({ home, identity, settings }: ShimPlace): string {
-  if (settings?.project !== undefined) return path.resolve(home.root, settings.project)
-  throw new TurnbellError('config_invalid', {
-    detail: `personas.${identity} is headless and names no project: its agent has no place to work in`,
-    hint: `Add \`project: DIR\` to personas.${identity} in ${home.config}.`,
-  })
-}
-
 /** Only where nobody else is there to answer: in the thread that the shim began, while no person has joined. */
 function answersFor({ settings, log }: ShimPlace, place: CodexPlace) {
   const permissions = settings?.permissions ?? 'reject'
@@ -158,9 +131,4 @@ function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer
   if (caution !== null) log.warn({ version }, `this Codex is ${caution}`)
 }
 
-try {
-  main()
-} catch (error) {
-  printProblem(error, false)
-  process.exit(exitCodeOf(error))
-}
+shimProcess('codex-shim', begin)

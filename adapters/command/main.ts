@@ -7,21 +7,16 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { commandSurface } from './command-surface.ts'
-import { attachShim } from '../shim.ts'
+import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { leaveWithParent } from '../../src/system/parent.ts'
-import { printProblem } from '../../src/system/problem-output.ts'
-import { shimPlace } from '../../src/system/shim-place.ts'
 import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
+import type { ShimPlace } from '../../src/system/shim-place.ts'
 import { readText, watchText } from '../../src/system/watch-text.ts'
 
-function main(): void {
-  const { home, identity, settings: persona, paths, log } = shimPlace('command-shim')
+function begin({ home, identity, settings: persona, paths, log }: ShimPlace): ShimParts {
   const settings = persona?.command
   if (settings === undefined) {
     throw new TurnbellError('config_invalid', {
@@ -53,33 +48,12 @@ function main(): void {
     log,
   })
 
-  const leaveIfOrphaned = leaveWithParent()
-
-  const shim = attachShim({
-    surface,
-    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-    clock: systemClock,
-    log,
-    onDetached: leaveIfOrphaned,
-  })
-  surface.open(shim)
   if (settings.status_file !== undefined) {
     watchText(path.resolve(home.root, settings.status_file), (text) => surface.statusFileRead(text))
   }
 
   // A running program is left to finish its turn; the next shim takes it over.
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(os_signal, () => {
-      surface.close()
-      shim.close()
-      process.exit(0)
-    })
-  }
+  return { surface }
 }
 
-try {
-  main()
-} catch (error) {
-  printProblem(error, false)
-  process.exit(exitCodeOf(error))
-}
+shimProcess('command-shim', begin)

@@ -11,15 +11,12 @@ import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
 import { connectOpencode, type Place } from './server.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
-import { attachShim } from '../shim.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
+import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
 import {
   opencodePlace,
   serverAuthorization,
@@ -28,13 +25,10 @@ import {
   type OpencodePlace,
   type ServerAddress,
 } from '../../src/system/opencode-place.ts'
-import { leaveWithParent } from '../../src/system/parent.ts'
-import { printProblem } from '../../src/system/problem-output.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
-import { shimPlace, type ShimPlace } from '../../src/system/shim-place.ts'
+import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 
-function main(): void {
-  const here = shimPlace('opencode-shim')
+function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
   const place = opencodePlace(paths.run_dir)
   const wish = serverWish(paths.run_dir, 'opencode')
@@ -71,31 +65,18 @@ function main(): void {
   if (alone !== null || runs) link.begin()
   const wished = wish.onAsked(() => link.begin())
 
-  // Its server stays: a person works in it.
-  const leaveIfOrphaned = leaveWithParent()
-
-  const shim = attachShim({
+  return {
     surface,
-    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-    clock: systemClock,
-    log,
-    onDetached: leaveIfOrphaned,
-  })
-  surface.open(shim)
-
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(os_signal, () => {
+    // A daemon that was killed leaves the server: a person works in it.
+    stop() {
       wished.close()
       link.close()
-      surface.close()
-      shim.close()
       const last = place.server()
       if (last !== null) serverProcess(here, last).stop()
       // With the server nobody works in it any more; the next one begins without.
       place.keepBound(null)
       wish.forget()
-      process.exit(0)
-    })
+    },
   }
 }
 
@@ -138,16 +119,10 @@ function serverProcess({ home, config, identity, paths }: ShimPlace, address: Se
 }
 
 /** @throws `config_invalid` */
-function windowless({ home, identity, settings }: ShimPlace, place: OpencodePlace): Headless {
-  if (settings?.project === undefined) {
-    throw new TurnbellError('config_invalid', {
-      detail: `personas.${identity} has headless: true and no project: it is not known where it works`,
-      hint: `Add \`project: DIR\` to personas.${identity} in ${home.config}.`,
-    })
-  }
+function windowless(here: ShimPlace, place: OpencodePlace): Headless {
   return headless({
-    directory: path.resolve(home.root, settings.project),
-    permissions: settings.permissions ?? 'reject',
+    directory: workingDirectory(here),
+    permissions: here.settings?.permissions ?? 'reject',
     kept() {
       const kept = place.windowless()
       return kept && placeOf(kept)
@@ -159,9 +134,4 @@ function windowless({ home, identity, settings }: ShimPlace, place: OpencodePlac
 const boundAt = ({ id, directory }: Place): BoundSession => ({ session_id: id, directory })
 const placeOf = ({ session_id, directory }: BoundSession): Place => ({ id: session_id, directory })
 
-try {
-  main()
-} catch (error) {
-  printProblem(error, false)
-  process.exit(exitCodeOf(error))
-}
+shimProcess('opencode-shim', begin)

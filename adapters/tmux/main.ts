@@ -5,19 +5,14 @@
 import path from 'node:path'
 import { tmuxPane } from './pane.ts'
 import { tmuxSurface } from './tmux-surface.ts'
-import { attachShim } from '../shim.ts'
+import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import { exitCodeOf } from '../../src/contracts/exit-codes.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { askProgram } from '../../src/system/ask-program.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { leaveWithParent } from '../../src/system/parent.ts'
-import { printProblem } from '../../src/system/problem-output.ts'
-import { shimPlace } from '../../src/system/shim-place.ts'
+import type { ShimPlace } from '../../src/system/shim-place.ts'
 
-function main(): void {
-  const { home, identity, settings, paths, log } = shimPlace('tmux-shim')
+function begin({ home, identity, settings, log }: ShimPlace): ShimParts {
   if (settings?.tmux === undefined) {
     throw new TurnbellError('config_invalid', {
       detail: `${home.config} has no personas.${identity}.tmux`,
@@ -30,28 +25,8 @@ function main(): void {
     (program, args) => askProgram(program, args, LIMITS.tmux_answer_ms),
   )
   const surface = tmuxSurface({ pane, clock: systemClock, log })
-  const leaveIfOrphaned = leaveWithParent()
-  const shim = attachShim({
-    surface,
-    dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-    clock: systemClock,
-    log,
-    onDetached: leaveIfOrphaned,
-  })
-  surface.open(shim)
 
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(os_signal, () => {
-      surface.close()
-      shim.close()
-      process.exit(0)
-    })
-  }
+  return { surface }
 }
 
-try {
-  main()
-} catch (error) {
-  printProblem(error, false)
-  process.exit(exitCodeOf(error))
-}
+shimProcess('tmux-shim', begin)

@@ -1,4 +1,6 @@
 /** Where a supervised shim stands: whose it is, what the configuration says of that persona, where its files are. */
+import fs from 'node:fs'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Config, PersonaSettings } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
@@ -39,4 +41,21 @@ export function shimPlace(name: string): ShimPlace {
   ensurePrivateDirectory(paths.run_dir)
   const log = stderrLog(config.log.level, { name, identity })
   return { home, config, identity, settings: config.personas[identity], paths, log }
+}
+
+/**
+ * Where an agent works that its daemon starts by itself: the persona's `project`.
+ * @throws `config_invalid` where it is not said, or is no directory.
+ */
+export function workingDirectory({ home, identity, settings }: ShimPlace): string {
+  const project = settings?.project
+  const directory = project === undefined ? null : path.resolve(home.root, project)
+  if (directory !== null && fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) return directory
+  throw new TurnbellError('config_invalid', {
+    detail:
+      directory === null
+        ? `personas.${identity} has no \`project\`, so its agent has nowhere to work`
+        : `personas.${identity}.project: ${directory} is no directory`,
+    hint: `Name the directory in ${home.config}: \`personas: {${identity}: {project: /path/to/it}}\`.`,
+  })
 }

@@ -14,7 +14,6 @@ import {
   type ClientProcess,
   type NoteStore,
 } from './kept-session.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { exitCodeOf } from '../../../src/contracts/exit-codes.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { bellPipeFile, hearBells } from '../../../src/system/bell-pipe.ts'
@@ -24,12 +23,12 @@ import { leaveWithParent } from '../../../src/system/parent.ts'
 import { printProblem } from '../../../src/system/problem-output.ts'
 import { processStartTime } from '../../../src/system/processes.ts'
 import { killGroup, programAlive } from '../../../src/system/program.ts'
-import { shimPlace, type ShimPlace } from '../../../src/system/shim-place.ts'
+import { shimPlace, workingDirectory, type ShimPlace } from '../../../src/system/shim-place.ts'
 import { readText } from '../../../src/system/watch-text.ts'
 
 async function main(): Promise<void> {
   const place = shimPlace('claude-headless')
-  const project = projectOf(place)
+  const project = workingDirectory(place)
   const program = clientProgram('claude-code', { ...place, env: process.env })
   // The client is left to end its turn by itself once nobody holds its stdin any more.
   leaveWithParent()
@@ -46,19 +45,6 @@ async function main(): Promise<void> {
   })
   lendStdin(place, notes.read()?.pid ?? null, (text) => session.ring(text))
   for (const os_signal of ['SIGTERM', 'SIGINT'] as const) process.once(os_signal, end)
-}
-
-function projectOf({ settings, home, identity }: ShimPlace): string {
-  const project = settings?.project
-  const directory = project === undefined ? null : path.resolve(home.root, project)
-  if (directory !== null && fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) return directory
-  throw new TurnbellError('config_invalid', {
-    detail:
-      directory === null
-        ? `personas.${identity} has no \`project\`, so its session has nowhere to work`
-        : `personas.${identity}.project: ${directory} is no directory`,
-    hint: `Name the directory in ${home.config}: \`personas: {${identity}: {project: /path/to/it}}\`.`,
-  })
 }
 
 /** Two clients in one session would each write its conversation. */
