@@ -6,6 +6,7 @@ import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust, type Outcome } from '../connect/connect.ts'
 import { placeOf } from '../connect/place.ts'
 import type { Connection } from '../connect/record.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { write } from '../output.ts'
@@ -88,10 +89,10 @@ async function runDisconnect(
 ): Promise<void> {
   const { cli, out } = invocation
   const project = projectDirectory(cli.cwd, options.project, { gone: true })
-  const outcome = await disconnect(invocation, { client, persona, project, print })
+  const outcome = await disconnect(invocation, { client, persona, project, print }, (connection) =>
+    takeTrustBack(invocation, connection),
+  )
   if (print) return printPatch(invocation, outcome)
-  const keys = outcome.connection?.trusted_hooks ?? []
-  if (keys.length > 0) await distrustHooks(codexAt(invocation, project), keys)
   await out.result({ ...summaryOf(outcome), client, project }, () =>
     [
       outcome.connection === null
@@ -131,9 +132,24 @@ async function trust(invocation: Invocation, connection: Connection): Promise<st
   invocation.out.note(
     `Telling Codex to trust these commands, which it then runs outside its sandbox:\n${commands.map((line) => `  ${line}`).join('\n')}`,
   )
-  const keys = await trustHooks(codexAt(invocation, connection.project), commands)
-  await rememberTrust(invocation, connection, keys)
-  return keys
+  const { trusted, given } = await trustHooks(codexAt(invocation, connection.project), commands)
+  await rememberTrust(invocation, connection, given)
+  return trusted
+}
+
+/** A Codex that is gone, or does not answer, must not keep a person connected: what stays is told by name. */
+async function takeTrustBack(invocation: Invocation, { trusted_hooks }: Connection): Promise<void> {
+  if (trusted_hooks.length === 0) return
+  try {
+    // The project may be gone; any directory will do.
+    await distrustHooks(codexAt(invocation, invocation.home.root), trusted_hooks)
+  } catch (error) {
+    if (!(error instanceof TurnbellError)) throw error
+    const keys = trusted_hooks.map((key) => `  hooks.state.${JSON.stringify(key)}`).join('\n')
+    invocation.out.note(
+      `Codex could not be told to forget its trust (${error.message}). Take these out of its config.toml by hand:\n${keys}`,
+    )
+  }
 }
 
 function codexAt({ home, config, cli }: Invocation, project: string) {

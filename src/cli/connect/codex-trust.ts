@@ -25,6 +25,21 @@ const Hooks = z.object({
   ),
 })
 
+const Answer = z.looseObject({
+  id: z.number(),
+  result: z.unknown().optional(),
+  error: z.looseObject({ message: z.string() }).optional(),
+})
+
+/** Null for whatever else Codex may print. */
+function answerIn(line: string) {
+  try {
+    return Answer.safeParse(JSON.parse(line)).data ?? null
+  } catch {
+    return null
+  }
+}
+
 interface Asked {
   codex: string
   env: NodeJS.ProcessEnv
@@ -32,8 +47,13 @@ interface Asked {
   project: string
 }
 
-/** Answers the keys of the hooks that run exactly one of these commands; they are trusted now. */
-export async function trustHooks(asked: Asked, commands: readonly string[]): Promise<string[]> {
+/** The keys of the hooks that run exactly one of these commands. They are trusted; `given` were not before. */
+export interface Trust {
+  trusted: string[]
+  given: string[]
+}
+
+export async function trustHooks(asked: Asked, commands: readonly string[]): Promise<Trust> {
   return withAppServer(asked, async (call) => {
     const ours = Hooks.parse(await call('hooks/list', { cwds: [asked.project] }))
       .data.flatMap(({ hooks }) => hooks)
@@ -45,7 +65,8 @@ export async function trustHooks(asked: Asked, commands: readonly string[]): Pro
         edits(untrusted.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }])),
       )
     }
-    return ours.map(({ key }) => key)
+    const keys = (hooks: typeof ours) => hooks.map(({ key }) => key)
+    return { trusted: keys(ours), given: keys(untrusted) }
   })
 }
 
@@ -84,15 +105,11 @@ async function withAppServer<T>(
   child.once('exit', () => fail('it has ended'))
   child.stdin.on('error', () => {})
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const { id, result, error } = JSON.parse(line) as {
-      id?: number
-      result?: unknown
-      error?: { message: string }
-    }
-    const waiter = waiting.get(id ?? -1)
-    if (waiter === undefined) return
-    if (error === undefined) waiter.resolve(result)
-    else fail(error.message)
+    const answer = answerIn(line)
+    const waiter = waiting.get(answer?.id ?? -1)
+    if (answer === null || waiter === undefined) return
+    if (answer.error === undefined) waiter.resolve(answer.result)
+    else fail(answer.error.message)
   })
   let asked = 0
   const say = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)

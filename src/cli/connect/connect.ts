@@ -73,18 +73,21 @@ export async function connect(invocation: Invocation, request: ConnectRequest): 
   return print ? work() : connections.locked(async () => work())
 }
 
+/** `beforehand` undoes what no file of the project holds, while it is still known what that is. */
 export async function disconnect(
   invocation: Invocation,
   { client, persona, project, print }: Omit<ConnectRequest, 'persona'> & { persona: string | undefined },
+  beforehand: (connection: Connection) => Promise<void>,
 ): Promise<Outcome> {
   const connections = connectionsIn(invocation.home)
-  const work = (): Outcome => {
+  const work = async (): Promise<Outcome> => {
     const old = connections.of(client, project)
     if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
     if (persona !== undefined && old.persona !== persona) throw isAnothers(old)
     const others = connections.all().filter((other) => other.client !== client || other.project !== project)
     const plan = planDisconnect(old, others)
     if (!print) {
+      await beforehand(old)
       write(plan)
       handOver(connections, old, others)
       removeEmpty(directoriesOf(old))
@@ -92,15 +95,21 @@ export async function disconnect(
     }
     return { plan, patch: patchOf(plan), connection: old }
   }
-  return print ? work() : connections.locked(async () => work())
+  return print ? work() : connections.locked(work)
 }
 
 /** Remembers that Codex was told to trust these. */
-export async function rememberTrust(invocation: Invocation, { client, project }: Connection, keys: string[]) {
+export async function rememberTrust(
+  invocation: Invocation,
+  { client, project }: Connection,
+  given: string[],
+) {
   const connections = connectionsIn(invocation.home)
   await connections.locked(async () => {
     const connection = connections.of(client, project)
-    if (connection !== null) connections.keep({ ...connection, trusted_hooks: keys })
+    if (connection === null) return
+    const trusted_hooks = [...new Set([...connection.trusted_hooks, ...given])]
+    connections.keep({ ...connection, trusted_hooks })
   })
 }
 

@@ -68,9 +68,14 @@ function write(file: string, text: string | null): void {
     fs.mkdirSync(path.dirname(file), { recursive: true })
     const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
     const aside = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}`)
-    fs.writeFileSync(aside, text, { flush: true })
-    if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
-    fs.renameSync(aside, file)
+    try {
+      // A private file stays private while it is written: its copy is made with its mode, not given it later.
+      fs.writeFileSync(aside, text, { flush: true, mode: mode === undefined ? 0o666 : mode & 0o777 })
+      if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
+      fs.renameSync(aside, file)
+    } finally {
+      fs.rmSync(aside, { force: true })
+    }
   } catch (error) {
     throw cannot('written', file, error)
   }

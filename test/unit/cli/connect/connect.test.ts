@@ -148,6 +148,16 @@ describe.each(CLIENTS)('connect %s', (client) => {
   })
 })
 
+test('a file that could not be written leaves no copy of itself behind', () => {
+  const directory = temporaryDirectory()
+  const file = path.join(directory, 'settings.json')
+  fs.mkdirSync(file)
+  expect(() => writeAll([{ file, before: null, after: 'a secret' }])).toThrow(
+    expect.objectContaining({ code: 'config_invalid' }),
+  )
+  expect(fs.readdirSync(directory)).toEqual(['settings.json'])
+})
+
 describe('connect', () => {
   test('follows links and keeps them', async () => {
     const { turnbell, at, home, write } = place()

@@ -1,0 +1,78 @@
+/** Trust for hooks is given by Codex's own way, and taken back: what was ours, and no more. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { testCli } from '../../../support/test-cli.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+/** Lists the project's hooks, of which it trusts the first already, and writes down what it is told. */
+const CODEX = `#!${process.execPath}
+const fs = require('node:fs')
+const project = PROJECT
+console.log('Welcome to Codex')
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  if (id === undefined) return
+  if (method === 'config/batchWrite') fs.appendFileSync(WRITTEN, JSON.stringify(params.edits) + '\\n')
+  const events = method === 'hooks/list' ? Object.entries(JSON.parse(fs.readFileSync(project + '/.codex/hooks.json')).hooks) : []
+  const hooks = events.map(([event, [{ hooks: [{ command }] }]], n) => ({
+    key: event, command, currentHash: 'hash of ' + event, trustStatus: n === 0 ? 'trusted' : 'untrusted',
+  }))
+  console.log(JSON.stringify({ id, result: { data: [{ hooks }] } }))
+})
+`
+
+function place() {
+  const home = fs.realpathSync(temporaryDirectory())
+  const project = path.join(home, 'project')
+  fs.mkdirSync(project)
+  const [codex, written] = [path.join(home, 'codex'), path.join(home, 'written')]
+  const script = CODEX.replace('PROJECT', JSON.stringify(project)).replace('WRITTEN', JSON.stringify(written))
+  fs.writeFileSync(codex, script, { mode: 0o755 })
+  fs.writeFileSync(path.join(home, 'config.yaml'), `clients: {codex: ${codex}}\n`, { mode: 0o600 })
+  const cli = testCli({ home, overrides: { cwd: project } })
+  const edits = () =>
+    fs
+      .readFileSync(written, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) =>
+        (JSON.parse(line) as { keyPath: string; value: unknown }[]).map(({ keyPath, value }) => [
+          keyPath,
+          value,
+        ]),
+      )
+  return { project, codex, cli, edits }
+}
+
+test('what a person trusted before connect is not distrusted by disconnect', async () => {
+  const { cli, edits } = place()
+  expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
+  const [given = []] = edits()
+  expect(given).toHaveLength(4)
+  expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
+  expect(await cli.run('disconnect', 'codex')).toBe(0)
+  expect(edits().at(-1)).toEqual(given.map(([key]) => [key, null]))
+})
+
+test('a project that is gone is disconnected, and the trust taken back', async () => {
+  const { cli, project, edits } = place()
+  await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
+  fs.rmSync(project, { recursive: true })
+  expect(await cli.run('disconnect', 'codex', '--project', project)).toBe(0)
+  expect(
+    edits()
+      .at(-1)
+      ?.every(([, value]) => value === null),
+  ).toBe(true)
+})
+
+test('without Codex the rest is undone, and the keys that stay are told by name', async () => {
+  const { cli, codex, project, edits } = place()
+  await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
+  const [[key] = []] = edits()[0] ?? []
+  fs.rmSync(codex)
+  expect(await cli.run('disconnect', 'codex')).toBe(0)
+  expect(cli.stderr()).toContain(key)
+  expect(fs.readdirSync(project)).toEqual([])
+})
