@@ -140,6 +140,8 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
 
     ready(opened) {
       agent = opened
+      // What it told so far is its memory of earlier turns, not a call of this one.
+      calls.clear()
       move(agentReady(state))
     },
 
@@ -152,9 +154,10 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
     },
 
     updated(update) {
-      const call = update.sessionUpdate === 'tool_call' ? ToolCall.safeParse(update) : null
-      if (call?.success === true && calls.size < LIMITS.acp_calls_max)
-        calls.set(call.data.toolCallId, call.data)
+      const call = update.sessionUpdate === 'tool_call' ? ToolCall.safeParse(update).data : undefined
+      // The first word is the agent's own; a later one under the same id may be the model's.
+      if (call !== undefined && !calls.has(call.toolCallId) && calls.size < LIMITS.acp_calls_max)
+        calls.set(call.toolCallId, call)
       move(updated(state, update.sessionUpdate))
     },
 
