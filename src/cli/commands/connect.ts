@@ -59,6 +59,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const { cli, out } = invocation
   const { persona, print = false } = options
   const project = projectDirectory(cli.cwd, options.project)
+  requireSurface(invocation, persona, client)
   const outcome = await connect(invocation, { client, persona, project, print })
   if (print) return printPatch(invocation, outcome)
   const connection = outcome.connection as Connection
@@ -80,6 +81,17 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
       ...(daemon_running ? [] : [daemonAdvice(invocation, client, connection)]),
     ].join('\n'),
   )
+}
+
+/** Its daemon looks for the agent where its surface says. */
+function requireSurface({ config }: Invocation, persona: string, client: ClientKind): void {
+  const settings = config().personas[persona]
+  const { surface = client } = settings ?? {}
+  if (surface === client && settings?.acp === undefined) return
+  throw new TurnbellError('usage_invalid', {
+    detail: `${persona} is reached ${settings?.acp === undefined ? `at ${surface}` : 'by the Agent Client Protocol'}, so its daemon would not ring a plain ${client}.`,
+    hint: `Connect another persona, or first \`turnbell persona add ${persona} --surface ${client}\`.`,
+  })
 }
 
 async function runDisconnect(

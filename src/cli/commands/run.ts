@@ -106,6 +106,12 @@ async function requireActive(invocation: Invocation, persona: string, surface: C
       if (error instanceof TurnbellError && error.code === 'target_unknown') return null
       throw error
     })
+  if (known === null && invocation.config().personas[persona] === undefined) {
+    throw new TurnbellError('target_unknown', {
+      detail: `There is no persona ${persona}.`,
+      hint: `\`turnbell persona list\` names those there are; \`turnbell persona add ${persona} --surface ${surface}\` makes it.`,
+    })
+  }
   if (known === null) {
     await invocation.hub().call('personas', 'add', { identity: persona, surface })
     invocation.out.note(`${persona} is new; the hub knows it now.`)

@@ -8,12 +8,20 @@ export const sha256 = (text: string) => createHash('sha256').update(text).digest
 
 /** Where the file really lies: a link (dotfiles in a repository) is followed, also to nothing yet. */
 export function realFile(file: string): string {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+  const stat = lookAt(file)
   if (stat?.isSymbolicLink() === true) {
     return realFile(path.resolve(path.dirname(file), fs.readlinkSync(file)))
   }
   const directory = path.dirname(file)
   return fs.existsSync(directory) ? path.join(fs.realpathSync(directory), path.basename(file)) : file
+}
+
+function lookAt(file: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    throw cannot('reached', file, error)
+  }
 }
 
 /** Null where there is none. @throws `config_invalid` for bytes that are no text: writing would change them. */

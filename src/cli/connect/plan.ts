@@ -71,8 +71,7 @@ function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
   const { file } = wanted
   const before = readFile(file)
   if (before !== null && holds(wanted, before)) {
-    const recorded = old ?? recordOf(file, before, false, [], { ...put(wanted, '').written, splices: [] })
-    return { file, before, after: before, change: 'unchanged', recorded }
+    return { file, before, after: before, change: 'unchanged', recorded: old ?? adopted(wanted, before) }
   }
   const base = old === null || before === null ? (before ?? '') : taken(old, before)
   const { text: after, written } = put(wanted, base)
@@ -81,6 +80,19 @@ function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
   const change = before === null ? 'created' : 'changed'
   return { file, before, after, change, recorded: recordOf(file, after, created, directories, written) }
 }
+
+/**
+ * Entries that name this turnbell, this home and this persona are ours, also where the record of them is lost
+ * or says another place: the project was moved. They can be taken out by their names, not to the byte.
+ */
+function adopted(wanted: Wanted, text: string): RecordedFile {
+  const { written } = put(wanted, '')
+  if (wanted.form === 'whole') return recordOf(wanted.file, text, true, [], written)
+  return { ...recordOf(wanted.file, text, false, [], written), sha256: UNKNOWN }
+}
+
+/** The hash of no text: it counts as edited. */
+const UNKNOWN = ''
 
 function disconnectedFile(recorded: RecordedFile): PlannedFile {
   const { file, created, written } = recorded

@@ -21,7 +21,11 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
   const again = `\`turnbell connect ${client} --persona ${persona} --project ${project}\``
   const apart = `\`turnbell disconnect ${client} --project ${project}\``
   if (!fs.existsSync(project)) {
-    return warning(check, `${project} is gone; ${persona} was connected there`, `Forget it: ${apart}.`)
+    return warning(
+      check,
+      `${project} is gone; ${persona} was connected there`,
+      `If it was moved, connect it in its new place. Then, or if it is gone for good: ${apart}.`,
+    )
   }
   try {
     const stale = planFor(invocation, connection, connection).files.filter(

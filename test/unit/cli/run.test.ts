@@ -1,5 +1,8 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { claudeArguments, codexArguments } from '../../../src/cli/commands/run.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli } from '../../support/test-cli.ts'
 
@@ -27,6 +30,25 @@ test('Claude Code gets the plugin, a session and a name, unless the arguments ch
   ])
   expect(claudeArguments('/plugin', 'ada', ['--continue'])).not.toContain('--session-id')
   expect(claudeArguments('/plugin', 'ada', ['-n', 'other'])).not.toContain('--name')
+})
+
+test('a persona that nobody knows is not made by a slip of the pen', async () => {
+  const home = temporaryDirectory()
+  const claude = path.join(home, 'claude')
+  fs.writeFileSync(claude, '#!/bin/sh\n', { mode: 0o755 })
+  const turnbell = testCli({
+    home,
+    env: { PATH: home },
+    hub: {
+      '/ready': () => ({ ready: true }),
+      'personas.get': () => {
+        throw new TurnbellError('target_unknown', { detail: 'nobody' })
+      },
+    },
+  })
+  expect(await turnbell.run('run', '--persona', 'adaa')).toBe(2)
+  expect(turnbell.stderr()).toContain('turnbell persona add adaa')
+  expect(turnbell.hubCalls.map(({ what }) => what)).not.toContain('personas.add')
 })
 
 test('an agent that its daemon keeps is nothing to run', async () => {

@@ -134,6 +134,44 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(records()).toHaveLength(1)
   })
 
+  test.each([
+    ['was moved', (home: string, project: string) => fs.renameSync(project, path.join(home, 'moved'))],
+    [
+      'lost its record',
+      (home: string, project: string) => {
+        fs.rmSync(path.join(home, 'connections'), { recursive: true })
+        fs.renameSync(project, path.join(home, 'moved'))
+      },
+    ],
+  ])('takes its entries out of a project that %s', async (_, happen) => {
+    const { write, turnbell, home, project } = place()
+    for (const [name, text] of Object.entries(THEIRS)) write(name, text)
+    await turnbell('connect', client, '--persona', 'ada')
+    happen(home, project)
+    fs.mkdirSync(project, { recursive: true })
+    const moved = path.join(home, 'moved')
+    expect(await turnbell('connect', client, '--persona', 'ada', '--project', moved)).toMatchObject({
+      exit: 0,
+    })
+    expect(await turnbell('disconnect', client, '--project', moved)).toMatchObject({ exit: 0, changed: true })
+    expect(JSON.stringify(everything(moved))).not.toContain('turnbell')
+    expect(JSON.stringify(everything(moved))).toContain('mine')
+  })
+
+  test('for a persona that is reached elsewhere is refused, and nothing is written', async () => {
+    const { turnbell, home, project } = place()
+    const config = 'personas: {tam: {surface: tmux}, eve: {surface: ' + client + ', acp: {argv: [agent]}}}\n'
+    fs.writeFileSync(path.join(home, 'config.yaml'), config, { mode: 0o600 })
+    for (const [persona, where] of [
+      ['tam', 'at tmux'],
+      ['eve', 'by the Agent Client Protocol'],
+    ] as const) {
+      const refused = await turnbell('connect', client, '--persona', persona)
+      expect(refused).toMatchObject({ exit: 64, detail: expect.stringContaining(where) as string })
+    }
+    expect(everything(project)).toEqual({})
+  })
+
   test('follows turnbell to where it has moved', async () => {
     const { turnbell, home, project } = place()
     await turnbell('connect', client, '--persona', 'ada')
@@ -159,6 +197,14 @@ test('a file that could not be written leaves no copy of itself behind', () => {
 })
 
 describe('connect', () => {
+  test('refuses a place that is no directory, by name', async () => {
+    const { turnbell, write } = place()
+    write('.claude', 'a file')
+    const refused = await turnbell('connect', 'claude-code', '--persona', 'ada')
+    expect(refused).toMatchObject({ exit: 78, code: 'config_invalid' })
+    expect(refused.detail).toContain('.claude')
+  })
+
   test('follows links and keeps them', async () => {
     const { turnbell, at, home, write } = place()
     const dotfiles = path.join(home, 'dotfiles')
