@@ -24,6 +24,7 @@ import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
+import { sessionPlace } from '../../src/system/session-place.ts'
 import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { watchText } from '../../src/system/watch-text.ts'
@@ -51,11 +52,10 @@ try {
 }
 
 function place(): Place {
-  // Whoever starts the session for a persona wins over the persona that the project is connected to.
-  const started = env['TURNBELL_PERSONA']
-  const home = resolveHome(env, started === undefined ? env['TURNBELL_CONNECTED_HOME'] : undefined)
+  const session = sessionPlace(env)
+  const home = resolveHome(env, session.home)
   const config = loadConfig(home.config, env)
-  const identity = Identity.safeParse(started ?? env['TURNBELL_CONNECTED_PERSONA'])
+  const identity = Identity.safeParse(session.persona)
   if (!identity.success) {
     throw new TurnbellError('config_invalid', {
       detail: 'This session acts for no persona: TURNBELL_PERSONA names none.',

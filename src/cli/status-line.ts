@@ -2,6 +2,17 @@
 import { LIMITS } from '../contracts/limits.ts'
 import { Identity } from '../contracts/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import { sessionPlace } from '../system/session-place.ts'
+import { type Cli, invocationIn } from './cli.ts'
+
+/** The line of the session that this runs in; what the command was told outright wins over its environment. */
+export function sessionStatusLine(cli: Cli, said: { persona?: string; home?: string }): Promise<string> {
+  const { persona, home } = sessionPlace(cli.env, said)
+  return statusLine(persona, {
+    clock: cli.clock,
+    pending: async (identity) => (await invocationIn(cli, home).control(identity).status()).pending_count,
+  })
+}
 
 /** `ada: 3 waiting`; empty where nothing waits, nobody is named or no daemon answers in time. Never throws. */
 export async function statusLine(

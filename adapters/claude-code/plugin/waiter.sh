@@ -5,8 +5,12 @@
 # on stderr. It costs one sleeping shell. It is for a session in a terminal only: a client that was given
 # one prompt waits for such a hook, and one without a window is woken by the process that keeps it.
 [ "$CLAUDE_CODE_ENTRYPOINT" = cli ] || exit 0
-[ -n "$TURNBELL_PERSONA" ] && [ -n "$CLAUDE_PID" ] || exit 0
-pipe=${TURNBELL_HOME:-$HOME/.turnbell}/run/claude-$CLAUDE_PID.bell
+[ -n "${TURNBELL_PERSONA:-$TURNBELL_CONNECTED_PERSONA}" ] && [ -n "$CLAUDE_PID" ] || exit 0
+# The home in which the session's worker looks for the pipe: the connected one only where nobody started the
+# session for a persona.
+home=$TURNBELL_HOME
+[ -n "$TURNBELL_PERSONA" ] || home=${TURNBELL_CONNECTED_HOME:-$home}
+pipe=${home:-$HOME/.turnbell}/run/claude-$CLAUDE_PID.bell
 [ -p "$pipe" ] || mkfifo -m 600 "$pipe" 2>/dev/null || exit 0
 # One at a time, the newest: an older one may belong to a session that was cleared since.
 older=$(cat "$pipe.waiter" 2>/dev/null)

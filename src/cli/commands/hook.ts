@@ -13,7 +13,7 @@ import { ensurePrivateDirectory, prepareHome } from '../../system/home.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { readAll } from '../output.ts'
 import { examples } from '../render.ts'
-import { statusLine } from '../status-line.ts'
+import { sessionStatusLine } from '../status-line.ts'
 
 interface Options {
   persona?: string
@@ -39,11 +39,10 @@ export function registerHook(program: Command, cli: Cli): void {
     )
   command.action(async (event: string, options: Options) => {
     if (event === STATUS_LINE) {
-      const line = await statusLine(options.persona ?? cli.env['TURNBELL_PERSONA'], {
-        clock: cli.clock,
-        pending: async (identity) =>
-          (await invocationOf(cli, command).control(identity).status()).pending_count,
-      })
+      const line = await sessionStatusLine(
+        cli,
+        command.optsWithGlobals<{ persona?: string; home?: string }>(),
+      )
       cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
       return
     }

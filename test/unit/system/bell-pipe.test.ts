@@ -45,6 +45,24 @@ function wait(env: Record<string, string | undefined> = {}) {
   return { pid: child.pid, ended }
 }
 
+/** What a session can have in its environment; the pipe of each is in the test's home. */
+const CONNECTED: Record<string, () => Record<string, string | undefined>> = {
+  'that acts for the persona its project is connected to': () => ({
+    TURNBELL_PERSONA: undefined,
+    TURNBELL_HOME: '/no/such/home',
+    TURNBELL_CONNECTED_PERSONA: 'ada',
+    TURNBELL_CONNECTED_HOME: home,
+  }),
+  'that is connected, in the home that is usual here': () => ({
+    TURNBELL_PERSONA: undefined,
+    TURNBELL_CONNECTED_PERSONA: 'ada',
+  }),
+  'that was started for another than the connected persona': () => ({
+    TURNBELL_CONNECTED_PERSONA: 'bob',
+    TURNBELL_CONNECTED_HOME: '/no/such/home',
+  }),
+}
+
 const noted = () => Number(fs.existsSync(`${file}.waiter`) && fs.readFileSync(`${file}.waiter`, 'utf8'))
 const waits = ({ pid }: { pid: number | undefined }) =>
   eventually('it waits', () => noted() === pid && fs.lstatSync(file).isFIFO())
@@ -68,6 +86,12 @@ describe('a pipe', () => {
     const waiter = wait()
     await posted('[turnbell] one\nline (bell 0123abcd)')
     expect(await waiter.ended).toEqual({ code: 2, stderr: '[turnbell] one line (bell 0123abcd)\n' })
+  })
+
+  test.each(Object.entries(CONNECTED))('carries a bell to the waiter of a session %s', async (_, env) => {
+    const waiter = wait(env())
+    await posted('ring')
+    expect(await waiter.ended).toEqual({ code: 2, stderr: 'ring\n' })
   })
 
   test('carries every bell to whoever hears them, also one after the other has left', async () => {
