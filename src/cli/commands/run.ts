@@ -70,10 +70,12 @@ export function registerRun(program: Command, cli: Cli): void {
 }
 
 function startedSurface(invocation: Invocation, persona: string): ClientKind {
-  const { surface = USUAL, acp } = invocation.config().personas[persona] ?? {}
-  if (acp !== undefined) {
+  const { surface = USUAL, acp, headless } = invocation.config().personas[persona] ?? {}
+  // The session of a Claude Code without a window cannot be joined: this would be a second agent of the persona.
+  if (acp !== undefined || (surface === 'claude-code' && headless === true)) {
+    const how = acp === undefined ? '' : ', by the Agent Client Protocol'
     throw new TurnbellError('usage_invalid', {
-      detail: `The agent of ${persona} has no window: its daemon keeps it, by the Agent Client Protocol.`,
+      detail: `The agent of ${persona} has no window: its daemon keeps it${how}.`,
       hint: `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${persona}\`.`,
     })
   }

@@ -1,7 +1,9 @@
 /** Every persona's daemon: whether it runs, reaches the hub, and reaches its agent. */
 import fs from 'node:fs'
 import type { DaemonStatus } from '../../contracts/control.ts'
+import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import { workerLog } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { statusOfAll } from '../commands/status.ts'
 import { broken, fine, warning, type Finding } from './finding.ts'
@@ -40,7 +42,7 @@ function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
     return warning(
       check,
       `no agent is there (${surface.kind}); ${pending_count} waiting`,
-      waysIn(surface.kind, identity, log),
+      waysIn(invocation, surface.kind, identity),
     )
   }
   if (status.delivery === 'degraded') {
@@ -54,7 +56,15 @@ function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
   return fine(check, `${status.state}, ${surface.kind} is ${surface.turn}, ${pending_count} waiting`)
 }
 
-function waysIn(kind: string, identity: string, log: string): string {
+function waysIn(invocation: Invocation, kind: SurfaceKind, identity: Identity): string {
+  const log = invocation.paths(identity).log
+  const settings = invocation.config().personas[identity]
+  // Nobody has to start what the daemon keeps; why it is not there stands in what it wrote.
+  if (settings?.surface === kind && (settings.acp !== undefined || settings.headless === true)) {
+    const kept = `The daemon keeps its agent; see ${log}, also for what the agent's shim says`
+    if (kind !== 'claude-code' || settings.acp !== undefined) return `${kept}.`
+    return `${kept}, and ${workerLog(invocation.home, identity, kind)} for its session.`
+  }
   switch (kind) {
     case 'claude-code':
     case 'codex':

@@ -2,7 +2,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../../../src/cli/doctor/finding.ts'
+import type { SurfaceKind } from '../../../src/contracts/ids.ts'
+import { personaPaths, resolveHome } from '../../../src/system/home.ts'
 import { VERSION } from '../../../src/system/version.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
 
@@ -131,6 +134,45 @@ describe('turnbell doctor', () => {
       state: 'broken',
       detail: expect.stringContaining('no') as string,
     })
+  })
+})
+
+describe('doctor, of a daemon whose agent is not there,', () => {
+  /** What it advises for a persona with these settings. */
+  async function advice(kind: SurfaceKind, settings: string) {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), `personas: {ada: {surface: ${kind}${settings}}}\n`)
+    const surface = { kind, attached: false, session_id: null, turn: 'unknown', last_proof: null } as const
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    await fakeDaemon(paths, () => daemonStatus('ada', { surface }))
+    const turnbell = testCli({ home })
+    await turnbell.run('doctor', '--json')
+    const found = turnbell.json<Report>().findings.find(({ check }) => check === 'daemon ada')
+    expect(found).toMatchObject({ state: 'warning' })
+    return found?.mend?.replaceAll(home, 'HOME')
+  }
+
+  test.each(['claude-code', 'codex', 'opencode'] as const)('has %s started in a window', async (kind) => {
+    expect(await advice(kind, '')).toBe('Start the client: `turnbell run --persona ada`.')
+    expect(await advice(kind, ', headless: false')).toContain('turnbell run')
+  })
+
+  test.each([
+    ['codex', 'headless: true'],
+    ['opencode', 'headless: true'],
+    ['claude-code', 'acp: {argv: [agent]}'],
+    ['command', 'acp: {argv: [agent]}'],
+  ] as const)('sends nobody to start a %s (%s) that the daemon keeps', async (kind, settings) => {
+    const mend = await advice(kind, `, ${settings}, project: /work`)
+    expect(mend).not.toContain('turnbell run')
+    expect(mend).toContain('HOME/logs/ada.log')
+  })
+
+  test('names the log of the session that a headless Claude Code is', async () => {
+    const mend = await advice('claude-code', ', headless: true, project: /work')
+    expect(mend).not.toContain('turnbell run')
+    expect(mend).toContain('HOME/logs/ada.log')
+    expect(mend).toContain('HOME/logs/ada~claude-code.log')
   })
 })
 

@@ -59,3 +59,15 @@ test('an agent that its daemon keeps is nothing to run', async () => {
   expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
   expect(turnbell.stderr()).toMatch(/turnbell daemon --persona eve/)
 })
+
+test('a Claude Code without a window is nothing to run: a second agent would act for its persona', async () => {
+  const home = temporaryDirectory()
+  fs.writeFileSync(
+    path.join(home, 'config.yaml'),
+    `personas: {hal: {surface: claude-code, headless: true, project: ${home}}}\n`,
+  )
+  const turnbell = testCli({ home })
+  expect(await turnbell.run('run', '--persona', 'hal')).toBe(64)
+  expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
+  expect(turnbell.stderr()).toMatch(/turnbell daemon --persona hal/)
+})
