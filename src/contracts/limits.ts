@@ -244,6 +244,10 @@ export const LIMITS = {
   claude_leave_ms: 1_500,
   /** How often a keeper looks whether a session that an earlier one kept has come to its end. */
   claude_left_check_ms: 500,
+  /** How often it is told of in the log meanwhile. */
+  claude_left_warn_ms: 10 * 60_000,
+  /** A session that has not come to its end by then hangs, and is ended. */
+  claude_left_max_ms: 3_600_000,
   /** How long the report of an interrupted turn waits until the hub has back what was not shown. */
   give_back_wait_ms: 1_000,
 

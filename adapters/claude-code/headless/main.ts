@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { formerClientIsGone } from './former-client.ts'
 import {
   forgetsSession,
   keepSession,
@@ -33,7 +34,12 @@ async function main(): Promise<void> {
   // The client is left to end its turn by itself once nobody holds its stdin any more.
   leaveWithParent()
   const notes = noteFile(path.join(place.paths.run_dir, 'claude-headless.json'))
-  await formerClientIsGone(place, notes)
+  const former = notes.read()
+  if (former !== null && former.pid !== null) {
+    const { pid, started } = former
+    const programs = { alive: programAlive, killGroup }
+    await formerClientIsGone({ pid, started }, { ...programs, clock: systemClock, log: place.log })
+  }
 
   const { client, end } = startClient(place, { project, program, notes })
   const session = keepSession({
@@ -45,17 +51,6 @@ async function main(): Promise<void> {
   })
   lendStdin(place, notes.read()?.pid ?? null, (text) => session.ring(text))
   for (const os_signal of ['SIGTERM', 'SIGINT'] as const) process.once(os_signal, end)
-}
-
-/** Two clients in one session would each write its conversation. */
-async function formerClientIsGone({ log }: ShimPlace, notes: NoteStore): Promise<void> {
-  const former = notes.read()
-  if (former?.pid == null) return
-  const { pid, started } = former
-  if (programAlive(pid, started)) log.info({ client_pid: pid }, 'an earlier client still ends its turn')
-  while (programAlive(pid, started)) {
-    await new Promise<void>((resolve) => systemClock.after(LIMITS.claude_left_check_ms, resolve))
-  }
 }
 
 function startClient(
