@@ -22,6 +22,13 @@ const open = scenesOf(
   openClaudeWorld,
 )
 const MANUAL = ['--permission-mode', 'default', '--allowedTools', 'Bash']
+/** The client by its own name, with the plugin as its settings would name it. */
+const plain = () => [
+  claudeProgram(),
+  '--plugin-dir',
+  path.join(path.dirname(BIN), 'adapters/claude-code'),
+  ...MANUAL,
+]
 const BYPASS = ['--permission-mode', 'bypassPermissions']
 
 const said = (world: ClaudeWorld) => world.workerLog().map(({ msg }) => msg)
@@ -45,6 +52,16 @@ describe('Claude Code in a terminal, without an inbox,', () => {
     await eventually('another waits', () => waiters(world).length === 1)
     await world.settled(await Promise.all(['2', '3'].map((payload) => world.send(payload))))
     expectOneBellPerTurn(world.model, ['one', '2', '3'])
+    expect(shownTo(world)).not.toContain('Another Claude session')
+  })
+
+  test('is woken by its waiter where its project is connected, too', async () => {
+    const world = await open({ env: { ...inboxIs(null), TURNBELL_CONNECTED_PERSONA: PERSONA } })
+    world.terminalOf(plain())
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    await world.settled([await world.send('two')])
+    expectOneBellPerTurn(world.model, ['one', 'two'])
     expect(shownTo(world)).not.toContain('Another Claude session')
   })
 
@@ -143,12 +160,7 @@ test('Claude Code started without turnbell, before its daemon runs, is rung once
   // What its settings would give it; neither a program for the worker nor anybody who starts a daemon.
   const world = await open({ env: { TURNBELL_PERSONA: PERSONA } })
   await world.daemon.kill('SIGTERM')
-  world.terminalOf([
-    claudeProgram(),
-    '--plugin-dir',
-    path.join(path.dirname(BIN), 'adapters/claude-code'),
-    ...MANUAL,
-  ])
+  world.terminalOf(plain())
   await eventually('its worker runs', () => said(world).includes('worker started'))
   await world.startDaemon()
   await world.turnIs('idle')
