@@ -102,7 +102,13 @@ export async function connectOpencode(
 
   await requireVersion()
   const stream = new AbortController()
+  // Only until its headers: the stream itself goes on for ever.
+  const patience = clock.after(LIMITS.opencode_answer_ms, () => stream.abort())
   const response = await fetch(`${at.url}/global/event`, { headers, signal: stream.signal })
+    .catch((cause: unknown) => {
+      throw new OpencodeError(null, '/global/event was not answered', cause)
+    })
+    .finally(() => patience.cancel())
   if (!response.ok || response.body === null)
     throw new OpencodeError(response.status, `/global/event: ${response.status}`)
   void follow(response.body)

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Asked, Event } from '../../../adapters/opencode/protocol.ts'
 import { connectOpencode, OpencodeVersionError } from '../../../adapters/opencode/server.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -24,7 +25,8 @@ const ANSWERS: Record<string, unknown> = {
 }
 
 /** What opencode's server answers by route, with what it was asked. */
-async function served(version: string | null = '1.18.33') {
+async function served(version: string | null = '1.18.33', streams = true) {
+  const clock = fakeClock()
   const asked: { route: string; authorization: string | undefined; body: string }[] = []
   let stream: http.ServerResponse | null = null
   const server = http.createServer((request, response) => {
@@ -36,6 +38,7 @@ async function served(version: string | null = '1.18.33') {
       if (route === 'GET /global/health' && version !== null)
         return void response.end(JSON.stringify({ version }))
       if (route === 'GET /global/event') {
+        if (!streams) return
         stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
         return void response.write('data: {"payload":{"type":"server.connected","properties":{}}}\n\n')
       }
@@ -57,7 +60,7 @@ async function served(version: string | null = '1.18.33') {
   const connect = () =>
     connectOpencode(
       { url: `http://127.0.0.1:${port}`, authorization: 'Basic x' },
-      { clock: fakeClock(), log: silentLog },
+      { clock, log: silentLog },
       {
         onEvent: (event) => void events.push(event),
         onAsked: (one) => void asks.push(one),
@@ -65,6 +68,7 @@ async function served(version: string | null = '1.18.33') {
       },
     )
   return {
+    clock,
     asked,
     events,
     asks,
@@ -140,6 +144,15 @@ test.each(['2.0.0', '0.9.1', 'local'])('refuses a server of version %s, and says
   await expect(refused).rejects.toThrow(OpencodeVersionError)
   await expect(refused).rejects.toThrow(`opencode ${version} has another API than 1.x`)
   expect(place.asked.map(({ route }) => route)).toEqual(['GET /global/health'])
+})
+
+test('gives up a server that answers and never begins its stream of events', async () => {
+  const place = await served('1.18.33', false)
+  const refused = expect(place.connect()).rejects.toMatchObject({ status: null })
+  await eventually('it is asked for', () => place.asked.at(-1)?.route === 'GET /global/event')
+  await place.clock.advance(LIMITS.opencode_answer_ms)
+  await refused
+  expect(place.closed()).toBe(0)
 })
 
 test('finds no server where none listens', async () => {
