@@ -2,6 +2,7 @@
  * What the shim, the plugin, `turnbell run` and the bridge tell each other about a persona's opencode: small
  * files in the persona's run directory, which only its owner can enter.
  */
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
@@ -32,10 +33,16 @@ export interface OpencodePlace {
   keepWindowless(session: BoundSession): void
 }
 
-/** With `pid`, the bound session is that of this one process, a person's own opencode. */
-export function opencodePlace(run_dir: string, pid?: number): OpencodePlace {
+/** One process of a person's own opencode, in one of the directories that it works in. */
+export interface Instance {
+  pid: number
+  directory: string
+}
+
+/** With `own`, the bound session is that of this one instance. */
+export function opencodePlace(run_dir: string, own?: Instance): OpencodePlace {
   const server_file = path.join(run_dir, 'opencode-server.json')
-  const bound_file = path.join(run_dir, `opencode-session${pid === undefined ? '' : `-${pid}`}.json`)
+  const bound_file = path.join(run_dir, `opencode-session${own === undefined ? '' : nameOf(own)}.json`)
   const windowless_file = path.join(run_dir, 'opencode-headless.json')
   return {
     server: () => kept(server_file, ServerAddress),
@@ -48,20 +55,34 @@ export function opencodePlace(run_dir: string, pid?: number): OpencodePlace {
   }
 }
 
+/** The directory as the system knows it: opencode may have come there by a link, its bridge does not see that. */
+function nameOf({ pid, directory }: Instance): string {
+  let real = directory
+  try {
+    real = fs.realpathSync(directory)
+  } catch {
+    // Gone meanwhile; the name that it had still tells it from others.
+  }
+  return `-${pid}-${createHash('sha256').update(real).digest('hex').slice(0, 16)}`
+}
+
 /**
- * The session of the opencode that started this process, by the number that it gives to what it starts;
- * else the one on the server that the daemon keeps.
+ * The session of the opencode that started this process, by the number that it gives to what it starts and the
+ * directory that it starts it in; else the one on the server that the daemon keeps.
  */
-export function callingSession(run_dir: string, env: NodeJS.ProcessEnv): BoundSession | null {
+export function callingSession(
+  run_dir: string,
+  { env, directory }: { env: NodeJS.ProcessEnv; directory: string },
+): BoundSession | null {
   const pid = /^\d{1,10}$/.test(env['OPENCODE_PID'] ?? '') ? Number(env['OPENCODE_PID']) : undefined
-  const own = pid === undefined ? null : opencodePlace(run_dir, pid).bound()
+  const own = pid === undefined ? null : opencodePlace(run_dir, { pid, directory }).bound()
   return own ?? opencodePlace(run_dir).bound()
 }
 
 /** Removes what a person's opencode left behind that was killed. */
 export function forgetEnded(run_dir: string, alive: (pid: number) => boolean): void {
   for (const name of fs.readdirSync(run_dir)) {
-    const pid = /^opencode-session-(\d+)\.json$/.exec(name)?.[1]
+    const pid = /^opencode-session-(\d+)-\w+\.json$/.exec(name)?.[1]
     if (pid !== undefined && !alive(Number(pid))) fs.rmSync(path.join(run_dir, name), { force: true })
   }
 }

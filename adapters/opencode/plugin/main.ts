@@ -101,7 +101,7 @@ function guards({ opencode, directory, log }: Instance): Hooks {
 function rings({ opencode, directory, log }: Instance, identity: Identity, paths: PersonaPaths): Hooks {
   ensurePrivateDirectory(paths.run_dir)
   forgetEnded(paths.run_dir, processAlive)
-  const place = opencodePlace(paths.run_dir, process.pid)
+  const place = opencodePlace(paths.run_dir, { pid: process.pid, directory })
   const surface = opencodeSurface({
     identity,
     clock: systemClock,

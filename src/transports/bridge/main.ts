@@ -79,7 +79,10 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
     async answer(call) {
       if (client === 'codex') session_id = actsInThread(call) ?? session_id
       // opencode says in no call which session it comes from.
-      if (client === 'opencode') session_id = callingSession(run_dir, process.env)?.session_id ?? session_id
+      if (client === 'opencode') {
+        const here = { env: process.env, directory: process.cwd() }
+        session_id = callingSession(run_dir, here)?.session_id ?? session_id
+      }
       return null
     },
     ...(session === undefined ? {} : { drainWritten: heldUntilNext }),

@@ -10,6 +10,9 @@ import {
 } from '../../../src/system/opencode-place.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
+const PROJECT = '/project'
+const at = (pid?: number) => (pid === undefined ? undefined : { pid, directory: PROJECT })
+
 const ADDRESS = { port: 4096, password: 'secret', attached: false }
 
 test('what one process keeps another finds, and only its owner can read the password', () => {
@@ -40,9 +43,11 @@ test('nothing is kept at first, nor after it was forgotten, nor where a file was
 test('a call is of the session in the very opencode that it comes from', () => {
   const run_dir = temporaryDirectory()
   const bind = (session_id: string, pid?: number) =>
-    opencodePlace(run_dir, pid).keepBound({ session_id, directory: '/project' })
-  const calling = (OPENCODE_PID?: string) =>
-    callingSession(run_dir, OPENCODE_PID === undefined ? {} : { OPENCODE_PID })?.session_id
+    opencodePlace(run_dir, at(pid)).keepBound({ session_id, directory: PROJECT })
+  const calling = (OPENCODE_PID?: string) => {
+    const env = OPENCODE_PID === undefined ? {} : { OPENCODE_PID }
+    return callingSession(run_dir, { env, directory: PROJECT })?.session_id
+  }
   expect(calling('7')).toBeUndefined()
   bind('ses_server')
   bind('ses_7', 7)
@@ -53,14 +58,35 @@ test('a call is of the session in the very opencode that it comes from', () => {
   ])
 })
 
+test('two directories in one opencode have a session each, and one that ends takes only its own along', () => {
+  const run_dir = temporaryDirectory()
+  const [one, other] = ['/one', '/other'].map((directory) => ({ pid: 7, directory }))
+  const calling = (directory: string) =>
+    callingSession(run_dir, { env: { OPENCODE_PID: '7' }, directory })?.session_id
+  for (const own of [one, other])
+    opencodePlace(run_dir, own).keepBound({ session_id: `ses_${own?.directory}`, directory: PROJECT })
+  expect(['/one', '/other'].map(calling)).toEqual(['ses_/one', 'ses_/other'])
+  opencodePlace(run_dir, other).keepBound(null)
+  expect(['/one', '/other'].map(calling)).toEqual(['ses_/one', undefined])
+})
+
+test('a directory that opencode came to by a link is the one that its bridge is started in', () => {
+  const run_dir = temporaryDirectory()
+  const link = path.join(run_dir, 'link')
+  const directory = temporaryDirectory()
+  fs.symlinkSync(directory, link)
+  opencodePlace(run_dir, { pid: 7, directory: link }).keepBound({ session_id: 'ses_1', directory: link })
+  expect(callingSession(run_dir, { env: { OPENCODE_PID: '7' }, directory })?.session_id).toBe('ses_1')
+})
+
 test('what an opencode left behind that was killed is forgotten, and nothing else', () => {
   const run_dir = temporaryDirectory()
   for (const pid of [undefined, 7, 8])
-    opencodePlace(run_dir, pid).keepBound({ session_id: 'ses', directory: '/project' })
+    opencodePlace(run_dir, at(pid)).keepBound({ session_id: 'ses', directory: PROJECT })
   opencodePlace(run_dir).keepWindowless({ session_id: 'ses_1', directory: '/project' })
   forgetEnded(run_dir, (pid) => pid === 8)
-  expect(opencodePlace(run_dir, 7).bound()).toBeNull()
-  expect(opencodePlace(run_dir, 8).bound()).not.toBeNull()
+  expect(opencodePlace(run_dir, at(7)).bound()).toBeNull()
+  expect(opencodePlace(run_dir, at(8)).bound()).not.toBeNull()
   expect(opencodePlace(run_dir).bound()).not.toBeNull()
   expect(opencodePlace(run_dir).windowless()).toMatchObject({ session_id: 'ses_1' })
 })
