@@ -43,9 +43,14 @@ function begin(here: ShimPlace): ShimParts {
   let address: ServerAddress | null = null
   const link = serverLink({
     surface,
-    async connect(handlers) {
-      address = await ensureServer(here, place)
-      const at = { url: serverUrl(address), authorization: serverAuthorization(address) }
+    async ensure() {
+      const [server, found] = await ensureServer(here, place)
+      address = server
+      return found
+    },
+    connect(handlers) {
+      const server = address as ServerAddress
+      const at = { url: serverUrl(server), authorization: serverAuthorization(server) }
       return connectOpencode(at, { clock: systemClock, log }, handlers)
     },
     async sessionOn(server) {
@@ -57,6 +62,7 @@ function begin(here: ShimPlace): ShimParts {
     asked(asked, server) {
       alone?.asked(asked, server).catch((error: unknown) => log.warn({ err: error }, 'it was not answered'))
     },
+    output: outputOf(here),
     clock: systemClock,
     log,
   })
@@ -81,19 +87,24 @@ function begin(here: ShimPlace): ShimParts {
 }
 
 /** The server that runs, or a new one: at the same address, if nobody took it meanwhile. */
-async function ensureServer(here: ShimPlace, place: OpencodePlace): Promise<ServerAddress> {
+async function ensureServer(
+  here: ShimPlace,
+  place: OpencodePlace,
+): Promise<[ServerAddress, 'started' | 'lives']> {
   const kept = place.server()
-  if (kept !== null && serverProcess(here, kept).alive()) return kept
+  if (kept !== null && serverProcess(here, kept).alive()) return [kept, 'lives']
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }
   place.keepServer(next)
-  serverProcess(here, next).ensure()
-  return next
+  return [next, serverProcess(here, next).ensure()]
 }
 
+const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')
+
 /** @throws `client_missing` */
-function serverProcess({ home, config, identity, paths }: ShimPlace, address: ServerAddress): LastingProcess {
+function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess {
+  const { home, config, identity, paths } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
   const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
@@ -114,7 +125,7 @@ function serverProcess({ home, config, identity, paths }: ShimPlace, address: Se
       OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, opencodeLoadsPlugins(env) ? guard : null),
     },
     note_file: path.join(paths.run_dir, 'opencode.pid'),
-    output_file: workerLog(home, identity, 'opencode'),
+    output_file: outputOf(here),
   })
 }
 

@@ -8,7 +8,7 @@ import {
   type OwnedServer,
 } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
-import { silentLog } from '../../../src/ports/log.ts'
+import { silentLog, type Log } from '../../../src/ports/log.ts'
 import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 import { fakeOpencode } from '../../support/fake-opencode.ts'
 
@@ -18,6 +18,8 @@ let handlers: OpencodeHandlers[]
 let attached: number
 let refusal: Error | null
 let asked: string[]
+let found: 'started' | 'lives'
+let warned: string[]
 
 beforeEach(() => {
   clock = fakeClock()
@@ -25,9 +27,16 @@ beforeEach(() => {
   attached = 0
   refusal = null
   asked = []
+  found = 'started'
+  warned = []
+  const warn: Log['warn'] = (fields, message) => {
+    const { err } = fields as { err?: Error }
+    warned.push(err === undefined ? message : err.message)
+  }
   const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })
   link = serverLink({
     surface,
+    ensure: async () => found,
     async connect(given) {
       handlers.push(given)
       if (refusal !== null) throw refusal
@@ -36,8 +45,9 @@ beforeEach(() => {
     sessionOn: async () => null,
     attached: () => void (attached += 1),
     asked: ({ properties }) => void asked.push(properties.id),
+    output: 'opencode.log',
     clock,
-    log: silentLog,
+    log: { ...silentLog, warn },
   })
 })
 
@@ -79,6 +89,79 @@ test('one that does not answer yet is asked ever more slowly, one of another ver
   expect(handlers).toHaveLength(5)
 })
 
+/** It answers, and is gone at once. */
+async function diesAfter(delay_ms: number): Promise<void> {
+  handlers.at(-1)?.onClose()
+  await clock.advance(delay_ms)
+}
+
+test('one that dies as soon as it is there is started ever more slowly, until it has stayed', async () => {
+  link.begin()
+  await atRest()
+  for (const times of [1, 2, 4]) {
+    const before = handlers.length
+    await diesAfter(LIMITS.opencode_dial_ms * times - 1)
+    expect(handlers).toHaveLength(before)
+    await clock.advance(1)
+    expect(handlers).toHaveLength(before + 1)
+  }
+  await clock.advance(LIMITS.shim_stable_ms)
+  await diesAfter(LIMITS.opencode_dial_ms)
+  expect(handlers).toHaveLength(5)
+})
+
+test('one that was of another version and is not any more is started again as soon as any', async () => {
+  refusal = new OpencodeVersionError('2.0')
+  link.begin()
+  await atRest()
+  refusal = null
+  await clock.advance(LIMITS.shim_restart_max_ms)
+  expect(attached).toBe(1)
+  await diesAfter(LIMITS.shim_reconnect_max_ms)
+  expect(attached).toBe(2)
+})
+
+test('that the server has ended is said, and not of one that is only heard anew', async () => {
+  link.begin()
+  await atRest()
+  found = 'lives'
+  await diesAfter(LIMITS.opencode_dial_ms)
+  expect(warned).toEqual([])
+  found = 'started'
+  await diesAfter(LIMITS.opencode_dial_ms * 2)
+  expect(warned).toEqual(['the opencode server has ended and is started again'])
+})
+
+test('every reason why it cannot be used is said once, and again after it has been stable', async () => {
+  found = 'lives'
+  refusal = new OpencodeError(500, 'it broke')
+  link.begin()
+  await atRest()
+  await clock.advance(10_000)
+  expect(warned).toEqual(['it broke'])
+  refusal = new Error('could not be started')
+  await clock.advance(10_000)
+  refusal = new OpencodeError(500, 'it broke')
+  await clock.advance(10_000)
+  expect(warned).toEqual(['it broke', 'could not be started'])
+  refusal = null
+  await clock.advance(10_000 + LIMITS.shim_stable_ms)
+  refusal = new OpencodeError(500, 'it broke')
+  await diesAfter(LIMITS.opencode_dial_ms)
+  expect(warned).toEqual(['it broke', 'could not be started', 'it broke'])
+})
+
+test('that it does not answer is said only once it had the time to begin', async () => {
+  refusal = new OpencodeError(null, 'not there')
+  found = 'lives'
+  link.begin()
+  await atRest()
+  await clock.advance(LIMITS.process_start_ms - LIMITS.shim_reconnect_max_ms)
+  expect(warned).toEqual([])
+  await clock.advance(LIMITS.shim_reconnect_max_ms * 10)
+  expect(warned).toEqual(['not there'])
+})
+
 test('after the end nothing is sought', async () => {
   link.begin()
   await atRest()
@@ -88,4 +171,5 @@ test('after the end nothing is sought', async () => {
   link.begin()
   await atRest()
   expect(handlers).toHaveLength(1)
+  expect(clock.armed()).toBe(0)
 })
