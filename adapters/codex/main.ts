@@ -19,6 +19,7 @@ import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace, type CodexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
+import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
@@ -113,10 +114,11 @@ function ownProcess(here: ShimPlace): LastingProcess {
 }
 
 /** Only where nobody else is there to answer: in the thread that the shim began, while no person has joined. */
-function answersFor({ settings, log }: ShimPlace, place: CodexPlace) {
+function answersFor({ settings, paths, log }: ShimPlace, place: CodexPlace) {
   const permissions = settings?.permissions ?? 'reject'
+  const persons = joined(paths.run_dir, 'codex')
   return (request: ServerRequest): object | null => {
-    if (request.params.threadId !== place.keptThread() || place.isJoined()) return null
+    if (request.params.threadId !== place.keptThread() || persons.isJoined()) return null
     const answer = answerTo(request, permissions)
     if (answer !== null)
       log.info({ method: request.method, permissions }, 'answered for a thread without a window')

@@ -16,6 +16,7 @@ import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../
 import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
+import { joined, type Joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import {
   opencodePlace,
@@ -32,7 +33,8 @@ function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
   const place = opencodePlace(paths.run_dir)
   const wish = serverWish(paths.run_dir, 'opencode')
-  const alone = settings?.headless === true ? windowless(here, place) : null
+  const persons = joined(paths.run_dir, 'opencode')
+  const alone = settings?.headless === true ? windowless(here, place, persons) : null
 
   const surface = opencodeSurface({
     identity,
@@ -59,9 +61,7 @@ function begin(here: ShimPlace): ShimParts {
       return kept && placeOf(kept)
     },
     attached: () => address !== null && place.keepServer({ ...address, attached: true }),
-    asked(asked, server) {
-      alone?.asked(asked, server).catch((error: unknown) => log.warn({ err: error }, 'it was not answered'))
-    },
+    asked: (asked, server) => void alone?.asked(asked, server),
     output: outputOf(here),
     clock: systemClock,
     log,
@@ -70,12 +70,14 @@ function begin(here: ShimPlace): ShimParts {
   const runs = place.server() !== null && serverProcess(here, place.server() as ServerAddress).alive()
   if (alone !== null || runs) link.begin()
   const wished = wish.onAsked(() => link.begin())
+  const left = persons.onAllLeft(() => void alone?.allLeft())
 
   return {
     surface,
     // A daemon that was killed leaves the server: a person works in it.
     stop() {
       wished.close()
+      left.close()
       link.close()
       const last = place.server()
       if (last !== null) serverProcess(here, last).stop()
@@ -130,7 +132,7 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
 }
 
 /** @throws `config_invalid` */
-function windowless(here: ShimPlace, place: OpencodePlace): Headless {
+function windowless(here: ShimPlace, place: OpencodePlace, persons: Joined): Headless {
   return headless({
     directory: workingDirectory(here),
     permissions: here.settings?.permissions ?? 'reject',
@@ -139,6 +141,8 @@ function windowless(here: ShimPlace, place: OpencodePlace): Headless {
       return kept && placeOf(kept)
     },
     keep: (session) => place.keepWindowless(boundAt(session)),
+    isJoined: () => persons.isJoined(),
+    log: here.log,
   })
 }
 

@@ -8,8 +8,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
-import { processStartTime } from './processes.ts'
-import { programAlive } from './program.ts'
 import { readText, watchText } from './watch-text.ts'
 import { ThreadEvent, ThreadNews } from '../contracts/codex.ts'
 import { bellInText } from '../contracts/doorbell.ts'
@@ -41,18 +39,11 @@ export interface CodexPlace {
   /** The thread that the daemon keeps for a persona without a window. */
   keptThread(): SessionId | null
   keepThread(thread_id: SessionId): void
-  /** A person's client joins the persona's own app-server, for as long as the process lives. */
-  join(pid: number): void
-  leave(pid: number): void
-  /** Whether any that joined still lives. */
-  isJoined(): boolean
 }
 
 export function codexPlace(run_dir: string): CodexPlace {
   const news_file = path.join(run_dir, 'codex-threads.jsonl')
   const kept_file = path.join(run_dir, 'codex-thread.json')
-  const joined_dir = path.join(run_dir, 'codex-joined')
-  const joinedFile = (pid: number | string) => path.join(joined_dir, String(pid))
   return {
     tell(news) {
       shorten(news_file)
@@ -72,13 +63,6 @@ export function codexPlace(run_dir: string): CodexPlace {
     },
     keptThread: () => Kept.safeParse(parsed(readText(kept_file))).data?.thread_id ?? null,
     keepThread: (thread_id) => replace(kept_file, JSON.stringify({ thread_id })),
-    join(pid) {
-      fs.mkdirSync(joined_dir, { recursive: true, mode: 0o700 })
-      fs.writeFileSync(joinedFile(pid), processStartTime(pid) ?? '', { mode: 0o600 })
-    },
-    leave: (pid) => fs.rmSync(joinedFile(pid), { force: true }),
-    isJoined: () =>
-      joined(joined_dir).some((pid) => programAlive(Number(pid), readText(joinedFile(pid)) || null)),
   }
 }
 
@@ -93,14 +77,6 @@ function shorten(file: string): void {
 function newsIn(line: string): ThreadNews[] {
   const news = ThreadNews.safeParse(parsed(line))
   return news.success ? [news.data] : []
-}
-
-function joined(directory: string): string[] {
-  try {
-    return fs.readdirSync(directory)
-  } catch {
-    return []
-  }
 }
 
 function parsed(text: string | null): unknown {

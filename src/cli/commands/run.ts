@@ -12,8 +12,8 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import { outputBeside, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
-import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome } from '../../system/home.ts'
+import { joined } from '../../system/joined.ts'
 import { listens } from '../../system/local-socket.ts'
 import {
   opencodePlace,
@@ -53,16 +53,17 @@ export function registerRun(program: Command, cli: Cli): void {
     await ensureDaemon(invocation, persona, surface)
     if (surface === 'codex') {
       const words = await joinCodex(invocation, persona, args)
-      const place = codexPlace(invocation.paths(persona).run_dir)
-      // While a person is there, what an agent asks is theirs to answer.
-      place.join(process.pid)
       return cli.exitWith(
-        await runClient(invocation, client, persona, words).finally(() => place.leave(process.pid)),
+        await whileJoined(invocation, persona, surface, () => runClient(invocation, client, persona, words)),
       )
     }
     if (surface === 'opencode') {
       const { words, env } = await joinOpencode(invocation, persona, args)
-      return cli.exitWith(await runClient(invocation, client, persona, words, env))
+      return cli.exitWith(
+        await whileJoined(invocation, persona, surface, () =>
+          runClient(invocation, client, persona, words, env),
+        ),
+      )
     }
     const plugin = path.join(path.dirname(cli.program), 'adapters', surface)
     cli.exitWith(await runClient(invocation, client, persona, claudeArguments(plugin, persona, args)))
@@ -180,6 +181,18 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
     // Read by the client; among the arguments everybody on this machine could read it.
     env: { OPENCODE_SERVER_PASSWORD: server.password },
   }
+}
+
+/** While a person is there, what the agent asks is theirs to answer. */
+async function whileJoined<T>(
+  invocation: Invocation,
+  persona: string,
+  surface: ClientKind,
+  stay: () => Promise<T>,
+): Promise<T> {
+  const persons = joined(invocation.paths(persona).run_dir, surface)
+  persons.join(process.pid)
+  return stay().finally(() => persons.leave(process.pid))
 }
 
 function isUnreachable(error: unknown): false {

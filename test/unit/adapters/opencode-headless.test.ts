@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { headless } from '../../../adapters/opencode/headless.ts'
 import type { Asked, PermissionReply, Session } from '../../../adapters/opencode/protocol.ts'
-import type { OwnedServer, Place } from '../../../adapters/opencode/server.ts'
+import { OpencodeError, type OwnedServer, type Place } from '../../../adapters/opencode/server.ts'
+import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { fakeOpencode, session } from '../../support/fake-opencode.ts'
 
@@ -30,9 +31,16 @@ function owned(sessions: Session[]) {
 }
 
 function agent(kept: Place | null, permissions: 'reject' | 'allow' = 'reject') {
-  const memory = { kept }
-  const keep = (place: Place) => void (memory.kept = place)
-  return { ...headless({ directory: PROJECT, permissions, kept: () => memory.kept, keep }), memory }
+  const memory = { kept, joined: false }
+  const deps = {
+    directory: PROJECT,
+    permissions,
+    kept: () => memory.kept,
+    keep: (place: Place) => void (memory.kept = place),
+    isJoined: () => memory.joined,
+    log: silentLog,
+  }
+  return { ...headless(deps), memory }
 }
 
 const asks = (id: string, sessionID: string): Asked => ({
@@ -57,6 +65,47 @@ test('the session of an earlier shim is gone on with, and what it asked meanwhil
   at.waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_2'))
   expect(await agent(OURS).sessionOn(at.server)).toEqual(OURS)
   expect(at.answered.map(([id]) => id)).toEqual(['per_1'])
+})
+
+test('what was answered by somebody else meanwhile costs neither the session nor the answers that follow', async () => {
+  const at = owned([session('ses_1')])
+  at.waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_1'))
+  const { permit } = at.server
+  at.server.permit = async (place, reply) => {
+    if (place.id === 'per_1') throw new OpencodeError(404, 'no such request')
+    await permit(place, reply)
+  }
+  expect(await agent(OURS).sessionOn(at.server)).toEqual(OURS)
+  expect(at.answered.map(([id]) => id)).toEqual(['per_2'])
+})
+
+test('while a person sits there it is theirs to answer, and what they leave open is answered after', async () => {
+  const at = owned([session('ses_1')])
+  const alone = agent(OURS, 'allow')
+  alone.memory.joined = true
+  const properties = { id: 'que_1', sessionID: 'ses_1' }
+  at.waiting.push(asks('per_1', 'ses_1'))
+  await alone.sessionOn(at.server)
+  at.waiting.push({ type: 'question.asked', properties })
+  await alone.asked({ type: 'question.asked', properties }, at.server)
+  await alone.asked(asks('per_1', 'ses_1'), at.server)
+  expect(at.answered).toEqual([])
+  alone.memory.joined = false
+  await alone.allLeft()
+  expect(at.answered).toEqual([
+    ['per_1', { reply: 'once' }],
+    ['que_1', 'rejected'],
+  ])
+})
+
+test('a person who leaves where no server answers breaks nothing', async () => {
+  const at = owned([session('ses_1')])
+  const alone = agent(OURS)
+  await alone.allLeft()
+  await alone.sessionOn(at.server)
+  at.server.open = () => Promise.reject(new OpencodeError(null, 'not there'))
+  await alone.allLeft()
+  expect(at.answered).toEqual([])
 })
 
 test('leave is given or not as it was configured, with a word to go on by', async () => {

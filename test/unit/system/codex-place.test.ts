@@ -86,19 +86,6 @@ test('the kept thread is remembered, and nothing where the file was damaged', ()
   expect(codexPlace(run_dir).keptThread()).toBeNull()
 })
 
-test('a person has joined while their process lives', () => {
-  const run_dir = temporaryDirectory()
-  const place = codexPlace(run_dir)
-  expect(place.isJoined()).toBe(false)
-  place.join(process.pid)
-  expect(place.isJoined()).toBe(true)
-  place.leave(process.pid)
-  expect(place.isJoined()).toBe(false)
-  // As one that was killed leaves it.
-  fs.writeFileSync(path.join(run_dir, 'codex-joined', String(process.pid)), 'another start')
-  expect(place.isJoined()).toBe(false)
-})
-
 test('a server that somebody asked for is wanted until it is forgotten', async () => {
   const run_dir = temporaryDirectory()
   let asked = 0

@@ -1,0 +1,62 @@
+/**
+ * Which persons sit at the agent that a persona's daemon keeps: one file for each, named after the process of
+ * `turnbell run`, in the persona's run directory. While one is there, what the agent asks is theirs to answer.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { processStartTime } from './processes.ts'
+import { programAlive } from './program.ts'
+import { readText } from './watch-text.ts'
+import type { ClientKind } from '../contracts/ids.ts'
+
+/** One that was killed leaves its file, so the files alone do not tell that it is gone. */
+const POLL_MS = 1_000
+
+export interface Joined {
+  /** A person's client joins, for as long as the process lives. */
+  join(pid: number): void
+  leave(pid: number): void
+  /** Whether any that joined still lives. */
+  isJoined(): boolean
+  /** Calls whenever the last of those that were seen here is gone. The handle ends it. */
+  onAllLeft(call: () => void): { close(): void }
+}
+
+export function joined(run_dir: string, client: ClientKind): Joined {
+  const directory = path.join(run_dir, `${client}-joined`)
+  const fileOf = (pid: number | string) => path.join(directory, String(pid))
+  /** Also of one who came and left between two looks: something may have been left open for them. */
+  let sightings = 0
+  function isJoined(): boolean {
+    const is = namesIn(directory).some((pid) => programAlive(Number(pid), readText(fileOf(pid)) || null))
+    if (is) sightings += 1
+    return is
+  }
+  return {
+    join(pid) {
+      fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      fs.writeFileSync(fileOf(pid), processStartTime(pid) ?? '', { mode: 0o600 })
+    },
+    leave: (pid) => fs.rmSync(fileOf(pid), { force: true }),
+    isJoined,
+    onAllLeft(call) {
+      let told_of = sightings
+      isJoined()
+      const timer = setInterval(() => {
+        if (isJoined() || sightings === told_of) return
+        told_of = sightings
+        call()
+      }, POLL_MS)
+      timer.unref()
+      return { close: () => clearInterval(timer) }
+    },
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,49 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { joined } from '../../../src/system/joined.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+test('a person has joined while their process lives, and at one client only', () => {
+  const run_dir = temporaryDirectory()
+  const persons = joined(run_dir, 'codex')
+  expect(persons.isJoined()).toBe(false)
+  persons.join(process.pid)
+  expect([persons.isJoined(), joined(run_dir, 'opencode').isJoined()]).toEqual([true, false])
+  persons.leave(process.pid)
+  expect(persons.isJoined()).toBe(false)
+  asKilled(run_dir)
+  expect(persons.isJoined()).toBe(false)
+})
+
+test.each<[string, (run_dir: string) => void]>([
+  ['leaves', (run_dir) => joined(run_dir, 'codex').leave(process.pid)],
+  ['is killed', asKilled],
+])('it is told when the last person %s', async (_, ends) => {
+  const run_dir = temporaryDirectory()
+  joined(run_dir, 'codex').join(process.pid)
+  let left = 0
+  const watch = joined(run_dir, 'codex').onAllLeft(() => (left += 1))
+  onTestFinished(() => watch.close())
+  expect(left).toBe(0)
+  ends(run_dir)
+  await eventually('it is told', () => left === 1)
+})
+
+test('it is told of one who was seen and left before anybody looked again', async () => {
+  const run_dir = temporaryDirectory()
+  const persons = joined(run_dir, 'codex')
+  let left = 0
+  const watch = persons.onAllLeft(() => (left += 1))
+  onTestFinished(() => watch.close())
+  persons.join(process.pid)
+  expect(persons.isJoined()).toBe(true)
+  persons.leave(process.pid)
+  await eventually('it is told', () => left === 1)
+})
+
+/** What one that was killed leaves behind: a later process may have its number. */
+function asKilled(run_dir: string): void {
+  fs.writeFileSync(path.join(run_dir, 'codex-joined', String(process.pid)), 'another start')
+}
