@@ -25,7 +25,7 @@ export interface AppServer {
   /** What the server says it is: its name, version and system. */
   user_agent: string
   /** @throws AppServerError */
-  call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T>
+  call<T>(method: string, params: object, answer: z.ZodType<T>, patience_ms?: number): Promise<T>
   close(): void
 }
 
@@ -33,7 +33,7 @@ export interface AppServerHandlers {
   onNotification: (notification: Notification) => void
   onClose: () => void
   /** Null leaves the question to others. */
-  answer?: (request: ServerRequest) => object | null
+  answer?: (request: ServerRequest, server: Pick<AppServer, 'call'>) => Promise<object | null>
 }
 
 const Introduced = z.looseObject({ userAgent: z.string().default('') })
@@ -56,10 +56,10 @@ export async function connectAppServer(
   let next_id = 1
   const socket = await open(socket_path, clock)
 
-  function request(method: string, params: object): Promise<unknown> {
+  function request(method: string, params: object, patience_ms: number): Promise<unknown> {
     const id = next_id++
     return new Promise((resolve, reject) => {
-      const timeout = clock.after(LIMITS.codex_answer_ms, () => {
+      const timeout = clock.after(patience_ms, () => {
         waiting.delete(id)
         reject(new AppServerError(null, `${method} was not answered`))
       })
@@ -79,7 +79,7 @@ export async function connectAppServer(
     const message = Message.safeParse(parsed(text))
     if (!message.success) return log.warn({}, 'the app-server sent what is no message')
     const { id, method, result, error } = message.data
-    if (method !== undefined && id !== undefined) return asked(message.data)
+    if (method !== undefined && id !== undefined) return void asked(message.data)
     if (method !== undefined) {
       const notification = Notification.safeParse(message.data)
       if (notification.success) handlers.onNotification(notification.data)
@@ -90,10 +90,41 @@ export async function connectAppServer(
     else call?.reject(new AppServerError(error.code, error.message))
   }
 
-  function asked(message: object): void {
+  async function asked(message: object): Promise<void> {
     const request = ServerRequest.safeParse(message)
-    const result = request.success ? (handlers.answer?.(request.data) ?? null) : null
-    if (request.success && result !== null) socket.send(JSON.stringify({ id: request.data.id, result }))
+    if (!request.success || handlers.answer === undefined) return
+    const { id, method } = request.data
+    try {
+      const result = await handlers.answer(request.data, { call })
+      if (result !== null) socket.send(JSON.stringify({ id, result }))
+    } catch (error) {
+      log.warn(
+        { err: error, method },
+        'what the app-server asked could not be answered; it waits for a person',
+      )
+    }
+  }
+
+  async function call<T>(
+    method: string,
+    params: object,
+    answer: z.ZodType<T>,
+    patience_ms: number = LIMITS.codex_answer_ms,
+  ): Promise<T> {
+    const parsed_answer = answer.safeParse(await request(method, params, patience_ms))
+    if (parsed_answer.success) return parsed_answer.data
+    throw new AppServerError(null, `${method} was answered in another form: ${parsed_answer.error.message}`)
+  }
+
+  async function introduce(): Promise<string> {
+    const introduction = {
+      clientInfo: { name: 'turnbell', title: 'turnbell', version: options.version },
+      // The queue of a thread is behind it.
+      capabilities: { experimentalApi: true },
+    }
+    const { userAgent } = await call('initialize', introduction, Introduced)
+    socket.send(JSON.stringify({ method: 'initialized' }))
+    return userAgent
   }
 
   socket.on('message', (data: Buffer) => received(data.toString()))
@@ -103,21 +134,12 @@ export async function connectAppServer(
     handlers.onClose()
   })
 
-  const introduced = await request('initialize', {
-    clientInfo: { name: 'turnbell', title: 'turnbell', version: options.version },
-    // The queue of a thread is behind it.
-    capabilities: { experimentalApi: true },
-  })
-  socket.send(JSON.stringify({ method: 'initialized' }))
-
-  return {
-    user_agent: Introduced.parse(introduced).userAgent,
-    async call(method, params, answer) {
-      const parsed_answer = answer.safeParse(await request(method, params))
-      if (parsed_answer.success) return parsed_answer.data
-      throw new AppServerError(null, `${method} was answered in another form: ${parsed_answer.error.message}`)
-    },
-    close: () => socket.close(),
+  try {
+    return { user_agent: await introduce(), call, close: () => socket.close() }
+  } catch (error) {
+    // Nobody else knows of it. One that does not answer would not close it with us either.
+    socket.terminate()
+    throw error
   }
 }
 

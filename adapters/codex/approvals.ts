@@ -2,9 +2,48 @@
  * What an agent without a window is answered when it asks leave to do something. Somebody has to: a turn that
  * waits for an approval waits for ever, and no doorbell rings into it.
  */
-import type { ServerRequest } from './protocol.ts'
+import type { AppServer } from './app-server.ts'
+import { ThreadAnswer, type ServerRequest } from './protocol.ts'
+import type { Log } from '../../src/ports/log.ts'
 
 export type Permissions = 'reject' | 'allow'
+
+export interface WindowlessThread {
+  keptThread(): string | null
+  /** Whether a person's client is there. */
+  isJoined(): boolean
+}
+
+/**
+ * Only where nobody else is there to answer: in the thread that the shim began and in those that work for it,
+ * while no person has joined. Rejects where a thread cannot be read.
+ */
+export function answersFor(
+  windowless: WindowlessThread,
+  { permissions, log }: { permissions: Permissions; log: Log },
+) {
+  return async (request: ServerRequest, server: Pick<AppServer, 'call'>): Promise<object | null> => {
+    const kept = windowless.keptThread()
+    if (kept === null || !(await worksFor(server, request.params.threadId, kept))) return null
+    if (windowless.isJoined()) return null
+    const answer = answerTo(request, permissions)
+    if (answer !== null)
+      log.info({ method: request.method, permissions }, 'answered for a thread without a window')
+    return answer
+  }
+}
+
+/** Whether the thread is that root or its subagent's, or one of a subagent of those. */
+async function worksFor(server: Pick<AppServer, 'call'>, threadId: string, root: string): Promise<boolean> {
+  const read = new Set<string>()
+  let at: string | null = threadId
+  while (at !== null && at !== root && !read.has(at)) {
+    read.add(at)
+    const { thread }: ThreadAnswer = await server.call('thread/read', { threadId: at }, ThreadAnswer)
+    at = thread.parentThreadId
+  }
+  return at === root
+}
 
 /** Null for what is nobody's to decide here; it stays unanswered. */
 export function answerTo({ method, params }: ServerRequest, permissions: Permissions): object | null {

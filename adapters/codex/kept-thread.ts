@@ -5,6 +5,7 @@
 import { AppServerError, type AppServer } from './app-server.ts'
 import { ThreadAnswer } from './protocol.ts'
 import { z } from 'zod'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 export interface ThreadMemory {
@@ -21,7 +22,7 @@ export async function ensureThread(
   if (kept !== null && (await resumes(server, kept, log))) return toolsReady(server, kept, log)
   // As a person's own: that is what it is to whoever joins.
   const begin = { cwd: directory, threadSource: 'user' }
-  const { thread } = await server.call('thread/start', begin, ThreadAnswer)
+  const { thread } = await server.call('thread/start', begin, ThreadAnswer, LIMITS.codex_start_ms)
   log.info({ thread_id: thread.id, directory }, 'began a thread')
   memory.keepThread(thread.id)
   await toolsReady(server, thread.id, log)

@@ -6,18 +6,17 @@
 import os from 'node:os'
 import path from 'node:path'
 import { connectAppServer, type AppServer, type AppServerHandlers } from './app-server.ts'
-import { answerTo } from './approvals.ts'
+import { answersFor } from './approvals.ts'
 import { codexSurface } from './codex-surface.ts'
 import { ensureThread } from './kept-thread.ts'
 import { lastingLink, type Link } from './link.ts'
 import { appServerArguments, sharedSocket } from './own-server.ts'
-import type { ServerRequest } from './protocol.ts'
 import type { Place } from './thread-search.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { codexPlace, type CodexPlace } from '../../src/system/codex-place.ts'
+import { codexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
@@ -29,6 +28,9 @@ function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
   const directory = settings?.headless === true ? workingDirectory(here) : null
   const place = codexPlace(paths.run_dir)
+  const persons = joined(paths.run_dir, 'codex')
+  const windowless = { keptThread: () => place.keptThread(), isJoined: () => persons.isJoined() }
+  const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
 
@@ -46,7 +48,7 @@ function begin(here: ShimPlace): ShimParts {
     const how = { version: VERSION, clock: systemClock, log }
     const handlers = {
       onNotification: (notification) => surface.notified(notification, at),
-      ...(at === 'own' && directory !== null ? { answer: answersFor(here, place) } : {}),
+      ...(at === 'own' && directory !== null ? { answer } : {}),
     } satisfies Partial<AppServerHandlers>
     return lastingLink({
       async dial(onClose) {
@@ -111,19 +113,6 @@ function ownProcess(here: ShimPlace): LastingProcess {
     note_file: path.join(paths.run_dir, 'codex.pid'),
     output_file: outputOf(here),
   })
-}
-
-/** Only where nobody else is there to answer: in the thread that the shim began, while no person has joined. */
-function answersFor({ settings, paths, log }: ShimPlace, place: CodexPlace) {
-  const permissions = settings?.permissions ?? 'reject'
-  const persons = joined(paths.run_dir, 'codex')
-  return (request: ServerRequest): object | null => {
-    if (request.params.threadId !== place.keptThread() || persons.isJoined()) return null
-    const answer = answerTo(request, permissions)
-    if (answer !== null)
-      log.info({ method: request.method, permissions }, 'answered for a thread without a window')
-    return answer
-  }
 }
 
 function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer): void {

@@ -77,6 +77,7 @@ export const ServerRequest = z.looseObject({
 export type ServerRequest = z.infer<typeof ServerRequest>
 
 export const ThreadAnswer = z.looseObject({ thread: Thread })
+export type ThreadAnswer = z.infer<typeof ThreadAnswer>
 /** What was said in a thread, as far as it matters who said it. */
 export const ThreadStory = z.looseObject({
   thread: z.looseObject({ turns: z.array(z.looseObject({ items: z.array(item) })) }),

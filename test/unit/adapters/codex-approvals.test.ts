@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
-import { answerTo, type Permissions } from '../../../adapters/codex/approvals.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { answersFor, answerTo, type Permissions } from '../../../adapters/codex/approvals.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
 
 const ask = (method: string, params: object = {}) => ({
   id: 1,
@@ -43,4 +46,54 @@ test('a question to a person gets no answer, but does not hold the turn', () => 
 
 test('what is nobody here to decide stays unanswered', () => {
   expect(answers('account/chatgptAuthTokens/refresh')).toEqual([null, null])
+})
+
+describe('a thread without a window', () => {
+  const place = fakeAppServer(fakeClock(), [
+    thread('kept'),
+    thread('helper', { parentThreadId: 'kept', threadSource: 'subagent' }),
+    thread("helper's helper", { parentThreadId: 'helper', threadSource: 'subagent' }),
+    thread("a person's"),
+    thread("a person's helper", { parentThreadId: "a person's", threadSource: 'subagent' }),
+  ])
+  let kept: string | null
+  let joined: boolean
+  beforeEach(() => {
+    kept = 'kept'
+    joined = false
+    place.calls = []
+  })
+  const answer = answersFor(
+    { keptThread: () => kept, isJoined: () => joined },
+    { permissions: 'allow', log: silentLog },
+  )
+  const asked = (threadId: string) =>
+    answer(ask('item/commandExecution/requestApproval', { threadId }), place.server)
+
+  test.each(['kept', 'helper', "helper's helper"])(
+    'is answered what it or its subagents ask: %s',
+    async (id) => expect(await asked(id)).toEqual({ decision: 'accept' }),
+  )
+
+  test.each(["a person's", "a person's helper"])('is none of the others: %s', async (id) =>
+    expect(await asked(id)).toBeNull(),
+  )
+
+  test('is left to the person who has joined it, also while it was looked whose it is', async () => {
+    joined = true
+    expect(await asked('kept')).toBeNull()
+    joined = false
+    const answered = asked('helper')
+    joined = true
+    expect(await answered).toBeNull()
+  })
+
+  test('is none before it is begun', async () => {
+    kept = null
+    expect(await asked('kept')).toBeNull()
+  })
+
+  test('is not decided for where nobody knows whose the question is', async () => {
+    await expect(asked('unknown')).rejects.toThrow('not loaded')
+  })
 })

@@ -2,23 +2,27 @@ import { beforeEach, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { AppServerError, type AppServer } from '../../../adapters/codex/app-server.ts'
 import { ensureThread } from '../../../adapters/codex/kept-thread.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { thread } from '../../support/fake-app-server.ts'
 
 let kept: string | null
 let calls: [string, object][]
+let patience: Record<string, number | undefined>
 const memory = { keptThread: () => kept, keepThread: (thread_id: string) => void (kept = thread_id) }
 beforeEach(() => {
   kept = null
   calls = []
+  patience = {}
 })
 
 /** `refused` are the answers to methods that fail. */
 function server(refused: Record<string, AppServerError> = {}): AppServer {
   return {
     user_agent: '',
-    async call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T> {
+    async call<T>(method: string, params: object, answer: z.ZodType<T>, patience_ms?: number): Promise<T> {
       calls.push([method, params])
+      patience[method] = patience_ms
       if (refused[method] !== undefined) throw refused[method]
       return answer.parse({ thread: thread('begun') })
     },
@@ -32,6 +36,12 @@ test('a thread is begun in the project, and remembered', async () => {
   await ensure(server())
   expect(calls[0]).toEqual(['thread/start', { cwd: '/project', threadSource: 'user' }])
   expect(kept).toBe('begun')
+})
+
+test('a beginning gets its time: one that is given up leaves a thread behind', async () => {
+  await ensure(server())
+  expect(patience['thread/start']).toBe(LIMITS.codex_start_ms)
+  expect(LIMITS.codex_start_ms).toBeGreaterThan(LIMITS.codex_answer_ms)
 })
 
 test('the remembered one is gone on with', async () => {

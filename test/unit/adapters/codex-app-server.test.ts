@@ -1,0 +1,136 @@
+/** The client of the app-server, over a real socket: the test plays the server. */
+import http from 'node:http'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { z } from 'zod'
+import { connectAppServer, type AppServerHandlers } from '../../../adapters/codex/app-server.ts'
+import { lastingLink } from '../../../adapters/codex/link.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+interface Asked {
+  id: number | string
+  method?: string
+  result?: unknown
+}
+
+let clock: FakeClock
+let listener: http.Server
+let sockets: WebSocketServer
+let socket_path: string
+let received: Asked[]
+/** What the server does with what it is asked. */
+let respond: (asked: Asked, socket: WebSocket) => void
+const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
+let warned: string[]
+
+beforeEach(async () => {
+  clock = fakeClock()
+  received = []
+  warned = []
+  respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { userAgent: 'test' } }))
+  socket_path = path.join(temporaryDirectory(), 'codex.sock')
+  listener = http.createServer()
+  sockets = new WebSocketServer({ server: listener })
+  sockets.on('connection', (socket) => {
+    socket.on('message', (data: Buffer) => {
+      const asked = JSON.parse(data.toString()) as Asked
+      received.push(asked)
+      if (asked.method !== undefined && asked.id !== undefined) respond(asked, socket)
+    })
+  })
+  await new Promise<void>((resolve) => listener.listen(socket_path, resolve))
+})
+afterEach(() => {
+  for (const socket of sockets.clients) socket.terminate()
+  listener.close()
+})
+
+const connect = (handlers: Partial<AppServerHandlers> = {}) =>
+  connectAppServer(
+    socket_path,
+    { version: '0', clock, log },
+    { onNotification() {}, onClose() {}, ...handlers },
+  )
+const noneIsLeft = () => eventually('the socket is closed', () => sockets.clients.size === 0)
+
+test('one that never answers who it is is let go', async () => {
+  respond = () => {}
+  const refused = expect(connect()).rejects.toThrow('initialize was not answered')
+  await eventually('it was asked', () => received.length === 1)
+  await clock.advance(LIMITS.codex_answer_ms)
+  await refused
+  await noneIsLeft()
+})
+
+test('one that answers what is no introduction is let go', async () => {
+  respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: 'hello' }))
+  await expect(connect()).rejects.toThrow('initialize was answered in another form')
+  await noneIsLeft()
+})
+
+test('one that goes away before it has answered is dialled again', async () => {
+  respond = (_asked, socket) => socket.terminate()
+  let connected = 0
+  let ended = 0
+  const link = lastingLink({
+    dial(onClose) {
+      const ends = () => {
+        onClose()
+        ended += 1
+      }
+      return connect({ onClose: ends })
+    },
+    onConnected: () => (connected += 1),
+    onClosed: () => {},
+    clock,
+    log,
+  })
+  link.forever()
+  await eventually('another try is due', () => ended === 1 && clock.armed() === 1)
+  respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: {} }))
+  await clock.advance(LIMITS.codex_dial_ms)
+  await eventually('it is connected', () => connected === 1)
+  link.close()
+  await noneIsLeft()
+})
+
+test('a call may be given more time than others', async () => {
+  const server = await connect()
+  respond = () => {}
+  const given_up: string[] = []
+  const call = (method: string, patience_ms?: number) =>
+    server.call(method, {}, z.unknown(), patience_ms).catch(() => given_up.push(method))
+  const calls = [call('usual'), call('slow', LIMITS.codex_start_ms)]
+  await clock.advance(LIMITS.codex_answer_ms)
+  expect(given_up).toEqual(['usual'])
+  await clock.advance(LIMITS.codex_start_ms)
+  await Promise.all(calls)
+  expect(given_up).toEqual(['usual', 'slow'])
+})
+
+test('what it asks is answered once the answer is known, which may take a question to it', async () => {
+  const ask = { id: 'q-1', method: 'item/tool/requestUserInput', params: { threadId: 't-1' } }
+  await connect({
+    answer: async ({ params }, server) => ({
+      of: params.threadId,
+      ...(await server.call('thread/read', {}, z.looseObject({}))),
+    }),
+  })
+  respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { read: true } }))
+  for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
+  await eventually('it is answered', () => received.some(({ id }) => id === 'q-1'))
+  expect(received.at(-1)).toEqual({ id: 'q-1', result: { of: 't-1', read: true } })
+})
+
+test('what cannot be answered stays open, and is told', async () => {
+  await connect({ answer: () => Promise.reject(new Error('unknown thread')) })
+  const ask = { id: 'q-1', method: 'item/tool/requestUserInput', params: { threadId: 't-1' } }
+  for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
+  await eventually('it is told', () => warned.length === 1)
+  expect(received.map(({ method }) => method)).toEqual(['initialize', 'initialized'])
+})
