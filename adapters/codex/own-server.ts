@@ -1,5 +1,6 @@
 /** The app-server that the persona owns, with turnbell's MCP server in every thread. */
 import path from 'node:path'
+import { OWN_SERVER_PERSONA, withoutOuterSession } from '../../src/system/clients.ts'
 
 /** The person's own configuration is not touched. `bin` is turnbell's program. */
 export function appServerArguments(
@@ -21,7 +22,22 @@ export function appServerArguments(
     '-c',
     `mcp_servers.turnbell.${key}=${JSON.stringify(value)}`,
   ])
+  // A plain `codex` that an agent starts would hand it on to the app-server that all terminals share.
+  words.push('-c', `shell_environment_policy.set.${OWN_SERVER_PERSONA}=""`)
   return ['app-server', ...words, '--listen', `unix://${socket}`]
+}
+
+/** Its hooks inherit this, and so know whose threads they are called for. */
+export function appServerEnvironment(
+  outer: NodeJS.ProcessEnv,
+  { identity, home }: { identity: string; home: string },
+): NodeJS.ProcessEnv {
+  return {
+    ...withoutOuterSession(outer),
+    TURNBELL_HOME: home,
+    TURNBELL_PERSONA: identity,
+    [OWN_SERVER_PERSONA]: identity,
+  }
 }
 
 /** Where a plain `codex` listens for all its terminals. */

@@ -134,6 +134,12 @@ const CODEX_SESSION = /^CODEX_(THREAD_ID|SESSION_ID|SANDBOX.*|INTERNAL_.*|CI)$/
 const OPENCODE_SESSION = /^OPENCODE(_(PID|SERVER_PASSWORD|SERVER_USERNAME|CLIENT|RUN_ID))?$/
 
 /**
+ * Whose own app-server a Codex runs in. Not TURNBELL_PERSONA: the app-server that every plain `codex` shares has
+ * that of whoever happened to start it.
+ */
+export const OWN_SERVER_PERSONA = 'TURNBELL_CODEX_PERSONA'
+
+/**
  * A session that is started from within another must not take itself for its child. Where there is no
  * outer session the same prefix only carries a person's own settings, which stay.
  */
@@ -143,6 +149,7 @@ export function withoutOuterSession(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     (outer && OUTER.test(name)) ||
     CODEX_SESSION.test(name) ||
     OPENCODE_SESSION.test(name) ||
+    name === OWN_SERVER_PERSONA ||
     /^TURNBELL_(HOST_PID|RESPAWN|SESSION_ID)$/.test(name)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !dropped(name)))
 }

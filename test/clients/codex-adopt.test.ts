@@ -5,6 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { OWN_SERVER_PERSONA } from '../../src/system/clients.ts'
 import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
@@ -83,5 +84,29 @@ describe('A plain Codex', () => {
     await bob.shows(/\(bell /)
     expect(ada.screen().match(/\(bell /g)).toHaveLength(1)
     expectOneBellPerTurn(world.model, ['for ada', 'for bob'])
+  })
+
+  test("in one persona's project acts for another where `turnbell run` says so", async () => {
+    const world = await open({ others: { bob: { surface: 'codex' } } })
+    await world.startDaemon('bob')
+    await wire(world, { persona: 'bob', hooks: true })
+    const ada = world.terminal()
+    await ada.shows(/Ask Codex to do anything/)
+    world.model.next(/whose is it/, {
+      tools: [CODEX_TOOLS.shell(`echo "<$${OWN_SERVER_PERSONA}>" > whose`)],
+    })
+    await say(ada, 'whose is it')
+    await ada.shows(/Done\./)
+    await world.settled([await world.send('for ada')])
+    // Its hooks have run, and would have told it here.
+    const told = path.join(world.directory, 'turnbell/run/local/bob/codex-threads.jsonl')
+    expect(fs.existsSync(told)).toBe(false)
+    // What the agent starts is not taken for a part of it.
+    expect(fs.readFileSync(path.join(world.project, 'whose'), 'utf8')).toBe('<>\n')
+
+    const bob = await plainCodex(world)
+    await introduced(world, bob, 'bob')
+    expect(fs.existsSync(told)).toBe(true)
+    expectOneBellPerTurn(world.model, ['for ada'])
   })
 })

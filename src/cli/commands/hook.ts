@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Identity, type Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
+import { OWN_SERVER_PERSONA } from '../../system/clients.ts'
 import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
 import { ensurePrivateDirectory, prepareHome } from '../../system/home.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
@@ -63,18 +64,29 @@ const ANSWER_MARGIN_MS = 600
 async function tell(cli: Cli, command: Command, event: string, options: Options): Promise<Json | null> {
   const invocation = invocationOf(cli, command)
   const payload = parsed(await readAll(cli.stdin, LIMITS.body_bytes_max))
-  const identity = Identity.safeParse(options.persona ?? cli.env['TURNBELL_PERSONA'])
-  // A client that acts for nobody has nothing to tell.
-  if (!identity.success) return null
+  const identity = hookPersona(options.persona, cli.env)
+  if (identity === null) return null
   const body = { ...payload, hook_event_name: event }
-  if (options.client === 'codex') tellShim(invocation, identity.data, body)
+  if (options.client === 'codex') tellShim(invocation, identity, body)
   try {
-    const hub = await invocation.hub().as(identity.data, 'agent')
+    const hub = await invocation.hub().as(identity, 'agent')
     return await hub.hook(options.client, body)
   } catch {
-    spool(invocation, { client: options.client, identity: identity.data, body })
+    spool(invocation, { client: options.client, identity, body })
     return null
   }
+}
+
+/**
+ * For whom a hook tells. Null for a client that acts for nobody, and for one that `turnbell run` started for
+ * another persona than the project is connected to: its thread is none of the project's persona's.
+ */
+export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): Identity | null {
+  const identity = Identity.safeParse(named ?? env['TURNBELL_PERSONA'])
+  if (!identity.success) return null
+  // A variable that names nobody says nothing.
+  const owner = Identity.safeParse(env[OWN_SERVER_PERSONA])
+  return owner.success && owner.data !== identity.data ? null : identity.data
 }
 
 /** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */

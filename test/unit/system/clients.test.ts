@@ -2,7 +2,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
-import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../../src/system/clients.ts'
+import {
+  clientProgram,
+  opencodeLoadsPlugins,
+  OWN_SERVER_PERSONA,
+  withoutOuterSession,
+} from '../../../src/system/clients.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -96,5 +101,6 @@ test('opencode loads plugins at once only where it has fetched what they need', 
 test('what marks another session is not handed on; a setting of the person is', () => {
   const env = { CODEX_HOME: '/h', CODEX_THREAD_ID: 't', CLAUDECODE: '1', CLAUDE_CODE_X: 'x', PATH: '/bin' }
   expect(withoutOuterSession(env)).toEqual({ CODEX_HOME: '/h', PATH: '/bin' })
+  expect(withoutOuterSession({ [OWN_SERVER_PERSONA]: 'ada', PATH: '/bin' })).toEqual({ PATH: '/bin' })
   expect(withoutOuterSession({ CLAUDE_CODE_X: 'x' })).toEqual({ CLAUDE_CODE_X: 'x' })
 })
