@@ -20,9 +20,10 @@ export interface ShimParts {
 /** `name` is the shim's in the log. What `begin` throws is printed, and the process ends with its code. */
 export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts): void {
   try {
+    // First of all: what is begun below hands this process's environment on.
+    const leaveIfOrphaned = leaveWithParent()
     const place = shimPlace(name)
     const { surface, stop } = begin(place)
-    const leaveIfOrphaned = leaveWithParent()
     const shim = attachShim({
       surface,
       dial: (handlers) => connectLocally(place.paths.surface_socket, handlers),

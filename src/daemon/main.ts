@@ -21,6 +21,7 @@ import {
 } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
+import { PARENT_PID } from '../system/parent.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
@@ -151,7 +152,12 @@ function shimStarter(shim: string, home: Home, identity: string, log: Logger): S
     startChild({
       program: process.execPath,
       args: [file, '--home', home.root, '--persona', identity],
-      env: { ...process.env, TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+      env: {
+        ...process.env,
+        TURNBELL_HOME: home.root,
+        TURNBELL_PERSONA: identity,
+        [PARENT_PID]: String(process.pid),
+      },
       onLine: (stream, line) => log.info({ shim: stream, line }, 'the shim says'),
       onExit,
     })

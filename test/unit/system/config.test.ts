@@ -85,7 +85,17 @@ describe('the configuration', () => {
     )
   })
   test('leaves alone what is empty, and variables that have nothing to do with it', () => {
-    const others = ['HOME', 'PERSONA', 'SESSION_ID', 'HOST_PID', 'RESPAWN', 'NODE', 'NO_AUTOSTART', 'TOKEN']
+    const others = [
+      'HOME',
+      'PERSONA',
+      'SESSION_ID',
+      'HOST_PID',
+      'PARENT_PID',
+      'RESPAWN',
+      'NODE',
+      'NO_AUTOSTART',
+      'TOKEN',
+    ]
     const env = Object.fromEntries(others.map((name) => [`TURNBELL_${name}`, '5']))
     expect(load('', { ...env, TURNBELL_HUB_PROT: '', HUB_PROT: '5' }).run).not.toThrow()
   })
