@@ -50,13 +50,26 @@ const LOOK = [
   '#{cursor_y}',
   '#{?cursor_flag,1,0}',
   HELD,
+  '#{start_time}:#{pid}',
   '#{pane_tty}',
   '#{pane_current_command}',
 ].join(' ')
-const LOOKED = /^(%\d+) (\d+) ([01]) (\d+) (\d+) ([01]) ([01]{3}) (\S+) (.*)$/
-const BUFFER = 'turnbell'
+const LOOKED = /^(%\d+) (\d+) ([01]) (\d+) (\d+) ([01]) ([01]{3}) (\d+:\d+) (\S+) (.*)$/
+
+/** Commands of tmux around a condition. */
+interface Step {
+  /** What must stand on the screen. */
+  marks?: readonly string[]
+  /** Its words, with the `;` that ends it. */
+  before?: readonly string[]
+  type: string
+  otherwise?: readonly string[]
+}
 
 export function tmuxPane({ pane, socket, client }: TmuxSettings, ask: Ask): Pane {
+  /** The server that was seen first, for a pane that is known by its number. */
+  let numberedBy: string | null = null
+
   async function tmux(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await ask('tmux', socket === undefined ? args : ['-S', socket, ...args])
     if (code === 0) return stdout
@@ -65,14 +78,30 @@ export function tmuxPane({ pane, socket, client }: TmuxSettings, ask: Ask): Pane
     throw new Error(complaint || 'tmux gave no answer')
   }
 
-  /** Does it if the pane is as it was seen, in one step of the server. */
-  async function ifAsSeen(seen: Look, marks: readonly string[], command: string): Promise<boolean> {
-    const held = 'display-message -p held'
+  /** Types it if the pane is as it was seen. All of it is one step of the server, in which nobody else has a turn. */
+  async function ifAsSeen(
+    seen: Look,
+    { marks = [], before = [], type, otherwise = [] }: Step,
+  ): Promise<boolean> {
     const answer = await tmux(
+      ...before,
       ...['if-shell', '-F', '-t', seen.pane_id, asSeen(seen, marks)],
-      ...[`${command} ; display-message -p typed`, held],
+      `${type} ; display-message -p typed`,
+      [...otherwise, 'display-message -p held'].join(' ; '),
     )
     return answer.trim() === 'typed'
+  }
+
+  /** A server counts its panes from nought, so a number from before may be the pane of another agent. */
+  function refuseOtherServer(server: string): void {
+    if (!pane.startsWith('%')) return
+    numberedBy ??= server
+    if (server === numberedBy) return
+    throw new PaneGone(
+      `the tmux server was started anew, and ${pane} may be another pane now; ` +
+        'name the right one under personas.NAME.tmux in config.yaml, best as SESSION:WINDOW.PANE, ' +
+        'and restart the daemon',
+    )
   }
 
   return {
@@ -82,8 +111,9 @@ export function tmuxPane({ pane, socket, client }: TmuxSettings, ask: Ask): Pane
         ...['capture-pane', '-p', '-e', '-t', pane],
       )
       const [head = '', ...lines] = output.split('\n')
-      const [, pane_id, pid, dead, x, y, cursor, held, tty, command] = LOOKED.exec(head) ?? []
+      const [, pane_id, pid, dead, x, y, cursor, held, server, tty, command] = LOOKED.exec(head) ?? []
       if (pane_id === undefined) throw new Error(`tmux said of the pane ${pane}: ${JSON.stringify(head)}`)
+      refuseOtherServer(server ?? '')
       if (dead === '1') throw new PaneGone(`the program in the pane ${pane} has ended`)
       return {
         ...{ pane_id, pane_pid: Number(pid), tty: tty ?? '', command: command ?? '' },
@@ -100,11 +130,16 @@ export function tmuxPane({ pane, socket, client }: TmuxSettings, ask: Ask): Pane
     },
 
     async paste(text, seen) {
-      await tmux('set-buffer', '-b', BUFFER, '--', text)
-      return ifAsSeen(seen, [], `paste-buffer -p -d -b ${BUFFER} -t ${seen.pane_id}`)
+      // Buffers belong to the whole server: nobody else's text may get into this one, nor may ours stay in it.
+      const buffer = `turnbell-${seen.pane_id.slice(1)}`
+      return ifAsSeen(seen, {
+        before: ['set-buffer', '-b', buffer, '--', text, ';'],
+        type: `paste-buffer -p -d -b ${buffer} -t ${seen.pane_id}`,
+        otherwise: [`delete-buffer -b ${buffer}`],
+      })
     },
 
-    enter: (seen, mark) => ifAsSeen(seen, [mark], `send-keys -t ${seen.pane_id} Enter`),
+    enter: (seen, mark) => ifAsSeen(seen, { marks: [mark], type: `send-keys -t ${seen.pane_id} Enter` }),
   }
 }
 

@@ -161,11 +161,16 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     const prompt = await standingPrompt()
     if (prompt === null) return absent === null ? DEFERRED : UNAVAILABLE
     // What an earlier ring left says that signals wait, which is still true, and is better than two bells.
-    const text = isOurs(prompt.reading) ? (left as string) : asked
+    const stands = isOurs(prompt.reading)
+    const text = stands ? (left as string) : asked
     if (clock.monotonic() > latest - LIMITS.tmux_typed_ms) return DEFERRED
-    if (text === asked) {
-      if (!(await pane.paste(text, prompt.look))) return DEFERRED
+    if (!stands) {
+      // Known as ours before tmux has answered: it may type, and its answer come too late.
       left = text
+      if (!(await pane.paste(text, prompt.look))) {
+        left = null
+        return DEFERRED
+      }
     }
     const typed = await until(({ state, draft }) => state === 'draft' && draft === squeezed(text))
     if (!typed.held || typed.seen === null) {

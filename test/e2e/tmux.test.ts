@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { PaneGone, tmuxPane, type Pane } from '../../adapters/tmux/pane.ts'
+import { PaneGone, tmuxPane, type Ask, type Pane } from '../../adapters/tmux/pane.ts'
 import { tmuxSurface } from '../../adapters/tmux/tmux-surface.ts'
 import type { TmuxSettings } from '../../src/contracts/config.ts'
 import { silentLog } from '../../src/ports/log.ts'
@@ -19,6 +19,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { drawnScreen } from '../support/tmux-screens.ts'
 
 const BELL = '[turnbell] 1 signal waits (from bob: x). Call signals_pending once. (bell 0a1b2c3d)'
+const OTHER_BELL = '[turnbell] 1 signal waits (from eve: y). Call signals_pending once. (bell 4e5f6071)'
 const closers: (() => unknown)[] = []
 
 beforeAll(() => {
@@ -30,6 +31,8 @@ beforeAll(() => {
 })
 afterEach(() => closers.splice(0).forEach((close) => close()))
 
+const ask: Ask = (program, args) => askProgram(program, args, 10_000)
+
 /** A server of its own with one pane, 160 columns wide. */
 function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {}) {
   const directory = temporaryDirectory()
@@ -37,11 +40,9 @@ function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {})
   const tmux = (...args: string[]) => execFileSync('tmux', ['-S', socket, ...args], { encoding: 'utf8' })
   const env = cleanEnvironment({ LANG: 'C.UTF-8', TERM: 'xterm-256color', HISTFILE: '' })
   const size = ['-x', '160', '-y', '50']
-  execFileSync(
-    'tmux',
-    ['-S', socket, '-f', '/dev/null', 'new-session', '-d', '-s', 'work', '-c', directory, ...size, ...argv],
-    { env },
-  )
+  const begin = ['-f', '/dev/null', 'new-session', '-d', '-s', 'work', '-c', directory, ...size, ...argv]
+  const start = () => execFileSync('tmux', ['-S', socket, ...begin], { env })
+  start()
   closers.push(() => {
     try {
       tmux('kill-server')
@@ -49,12 +50,10 @@ function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {})
       // It went with its last program.
     }
   })
-  const pane = tmuxPane({ pane: 'work:0.0', socket, ...settings }, (program, args) =>
-    askProgram(program, args, 10_000),
-  )
+  const pane = tmuxPane({ pane: 'work:0.0', socket, ...settings }, ask)
   const shows = (what: RegExp) =>
     eventually(`the pane shows ${what}`, () => what.test(tmux('capture-pane', '-p', '-t', 'work:0.0')))
-  return { directory, tmux, pane, shows }
+  return { directory, tmux, pane, shows, socket, start }
 }
 
 /** Draws a screen, and writes down every byte that it is given. */
@@ -138,6 +137,36 @@ describe('a pane that is gone', () => {
   })
 })
 
+// tmux counts its panes from nought again, and what has the number now may be another agent's.
+describe('a tmux server that was started anew', () => {
+  const again = async (pane: string) => {
+    const world = openPane(['sleep', '100'], { pane })
+    expect((await world.pane.look()).pane_id).toBe('%0')
+    world.tmux('kill-server')
+    await eventually('it is gone', () =>
+      world.pane.look().then(
+        () => false,
+        (error: unknown) => error instanceof PaneGone,
+      ),
+    )
+    world.start()
+    return world
+  }
+
+  test('has no pane of a number from before, and it is said what to do', async () => {
+    const { pane } = await again('%0')
+    const look = pane.look()
+    await expect(look).rejects.toThrow(PaneGone)
+    await expect(look).rejects.toThrow(/%0 may be another pane now.*personas\.NAME\.tmux.*restart/)
+    expect((await ring(pane)).answer.proof).toBe('unavailable')
+  })
+
+  test('has the pane of a name, which stays what it was', async () => {
+    const { pane } = await again('work:0.0')
+    expect((await pane.look()).pane_id).toBe('%0')
+  })
+})
+
 describe('a pane is typed into only as it was seen', () => {
   async function open() {
     const program = drawingProgram(temporaryDirectory(), 'codex', 'idle')
@@ -151,6 +180,29 @@ describe('a pane is typed into only as it was seen', () => {
     const { pane, seen, got, tmux } = await open()
     expect(await pane.paste(BELL, seen)).toBe(true)
     await eventually('it arrived', () => got() === `\u001b[200~${BELL}\u001b[201~`)
+    expect(tmux('list-buffers')).toBe('')
+  })
+
+  // Two personas, each with a shim of its own: whatever one does, the other rings right after it.
+  test('pastes its own text while another pane of the same server is rung', async () => {
+    const { seen, got, tmux, socket } = await open()
+    const other = drawingProgram(temporaryDirectory(), 'codex', 'idle')
+    tmux('new-window', '-d', '-t', 'work:1', ...other.argv)
+    const there = tmuxPane({ pane: 'work:1.0', socket }, ask)
+    const seenThere = await eventually('the other one is drawn', async () => {
+      const look = await there.look()
+      return look.lines.join('').includes('Ask Codex') && look
+    })
+    let rungThere = ''
+    const here = tmuxPane({ pane: 'work:0.0', socket }, async (program, args) => {
+      const answer = await ask(program, args)
+      expect(await there.paste(OTHER_BELL, seenThere)).toBe(true)
+      rungThere += `\u001b[200~${OTHER_BELL}\u001b[201~`
+      return answer
+    })
+    expect(await here.paste(BELL, seen)).toBe(true)
+    await eventually('it arrived', () => got() === `\u001b[200~${BELL}\u001b[201~`)
+    await eventually('the other arrived', () => rungThere !== '' && other.got() === rungThere)
     expect(tmux('list-buffers')).toBe('')
   })
 
@@ -176,6 +228,7 @@ describe('a pane is typed into only as it was seen', () => {
     expect(await pane.enter(seen, 'Codex')).toBe(false)
     expect(got()).toBe('')
     expect(tmux('capture-pane', '-p', '-t', 'work:0.0')).not.toContain('turnbell')
+    expect(tmux('list-buffers')).toBe('')
   })
 
   test('types nothing once the cursor stands elsewhere', async () => {

@@ -156,6 +156,23 @@ describe('a bell in a tmux pane', () => {
     expect(place.entered).toEqual([first.text])
   })
 
+  // tmux had typed it, and its answer came too late.
+  test.each([
+    ['the same bell', (bell: ReturnType<typeof doorbell>) => bell],
+    ['the next one', () => doorbell()],
+  ])('that arrived though tmux gave no answer is entered by %s, and not pasted again', async (_, next) => {
+    const { place, ring, passes } = await world()
+    place.pasted = () => {
+      throw new Error('tmux gave no answer')
+    }
+    const bell = doorbell()
+    expect(await ring(bell)).toEqual(FAILED)
+    place.pasted = () => expect.unreachable('a second one may not be pasted')
+    await passes()
+    expect(await ring(next(bell))).toMatchObject({ accepted: true })
+    expect(place.entered).toEqual([bell.text])
+  })
+
   // A slow client: pressing Enter again at once would send it twice.
   test('that was entered and leaves late is sent, and gets its receipt with its turn', async () => {
     const { place, ring, passes, surface } = await world()
