@@ -5,7 +5,7 @@
  * types, when that hint is left out. What the agent said is indented, so it cannot draw a composer.
  */
 import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
-import type { Reading, Screen } from './screen.ts'
+import type { Reader, Reading, Screen } from './screen.ts'
 
 /** Column of the first character that a person types. */
 const TEXT = 2
@@ -20,10 +20,12 @@ const UPPER_RULE = /^─{4,}.*$/
 const WORKING = /^[·✢✳✶✻✽*] .*…/
 const ASKS = /\b(?:esc|enter) to (?:cancel|close|confirm|continue|save|select|exit)\b/i
 
-export function readClaude(screen: Screen): Reading {
+export const claudeScreen: Reader = { read, asks: ASKS }
+
+function read(screen: Screen): Reading | null {
   const { rows, cursor_x, cursor_y } = screen
   const composer = composerIn(rows)
-  if (composer === null) return withoutComposer(rows)
+  if (composer === null) return null
   const { top, bottom, hints } = composer
   const typed = rows.slice(top, bottom).map((row) => row.slice(TEXT))
   const reading = {
@@ -80,9 +82,4 @@ function isUntouched(typed: readonly Row[], cursor: number): boolean {
   const others = typed.flatMap((row) => inked(row === first ? row.filter((_, at) => at !== cursor) : row))
   if (others.length > 0) return others.every(({ dim }) => dim)
   return isBlank(first)
-}
-
-function withoutComposer(rows: readonly Row[]): Reading {
-  const state = rows.some((row) => ASKS.test(textOf(row))) ? 'dialog' : 'unknown'
-  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
 }

@@ -4,7 +4,7 @@
  * the screen looks like one at rest, but for the line `Worked for 3s • 15:05` that ends every turn.
  */
 import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
-import type { Reading, Screen } from './screen.ts'
+import type { Reader, Reading, Screen } from './screen.ts'
 
 /** Column of the first character that a person types. */
 const TEXT = 2
@@ -14,13 +14,15 @@ const WORKING = /^[•◦] .*\besc\b.*\binterrupt/
 const ASKS =
   /\benter\b.*\b(?:confirm|select|resume|insert|continue)\b|\besc\b.*\b(?:close|cancel|back|exit)\b/i
 
-export function readCodex({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading {
+export const codexScreen: Reader = { read, asks: ASKS }
+
+function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | null {
   const top = rows.findLastIndex(isPrompt)
   const around = rows.slice(Math.max(0, top - SIGN_ROWS), top)
   // A dialog hides the cursor or puts it away; a list to choose from takes the place of the composer.
-  if (top === -1 || !cursor_visible || cursor_y < top) return withoutComposer(rows)
+  if (top === -1 || !cursor_visible || cursor_y < top) return null
   const typed = typedFrom(rows, top, cursor_y)
-  if (typed === null) return withoutComposer(rows)
+  if (typed === null) return null
   const reading = {
     draft: squeezed(typed.map(textOf).join('')),
     transcript: squeezed(rows.slice(0, top).map(textOf).join('')),
@@ -63,9 +65,4 @@ function typedFrom(rows: readonly Row[], top: number, cursor_y: number): Row[] |
   const further = rows.slice(top + 1, end)
   if (further.some((row) => !/^( {2}|\s*$)/.test(textOf(row)))) return null
   return rows.slice(top, end).map((row) => row.slice(TEXT))
-}
-
-function withoutComposer(rows: readonly Row[]): Reading {
-  const state = rows.some((row) => ASKS.test(textOf(row))) ? 'dialog' : 'unknown'
-  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
 }

@@ -5,7 +5,7 @@
  * Beside the conversation there may be a column of other things, so only the columns of the box count.
  */
 import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
-import type { Reading, Screen } from './screen.ts'
+import type { Reader, Reading, Screen } from './screen.ts'
 
 /** From the edge of the box to the first character that a person types. */
 const INDENT = 3
@@ -14,9 +14,11 @@ const WORKING = /[⬝■]{2}|\besc\s+(?:again to )?interrupt/
 const HINT_ROWS = 4
 const ASKS = /\b(?:enter|⇆|↑↓)\b.*\b(?:confirm|select)\b|\bPermission required\b|\besc\b\s*$/
 
-export function readOpencode({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading {
+export const opencodeScreen: Reader = { read, asks: ASKS }
+
+function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | null {
   const box = boxIn(rows)
-  if (box === null) return withoutComposer(rows)
+  if (box === null) return null
   const { top, bottom, left, right } = box
   const inside = rows.slice(top, bottom).map((row) => row.slice(left + INDENT, right))
   const typed = inside.slice(0, -1)
@@ -64,9 +66,4 @@ function boxIn(rows: readonly Row[]): Box | null {
   while (top > 0 && rows[top - 1]?.[left]?.char === '┃') top--
   // An empty row, the text, an empty row, the agent.
   return bottom - top >= 4 ? { top, bottom, left, right } : null
-}
-
-function withoutComposer(rows: readonly Row[]): Reading {
-  const state = rows.some((row) => ASKS.test(textOf(row))) ? 'dialog' : 'unknown'
-  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
 }

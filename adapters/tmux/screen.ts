@@ -5,10 +5,10 @@
  * A reader says `empty` only where it recognises everything that it needs: the client's own composer, the
  * cursor in it, nothing typed, no sign of a turn. A screen that is new to it is `unknown`, never `empty`.
  */
-import { cellsOf, squeezed, type Row } from './cells.ts'
-import { readClaude } from './claude-screen.ts'
-import { readCodex } from './codex-screen.ts'
-import { readOpencode } from './opencode-screen.ts'
+import { cellsOf, squeezed, textOf, type Row } from './cells.ts'
+import { claudeScreen } from './claude-screen.ts'
+import { codexScreen } from './codex-screen.ts'
+import { opencodeScreen } from './opencode-screen.ts'
 import type { TmuxSettings } from '../../src/contracts/config.ts'
 
 export type TmuxClient = NonNullable<TmuxSettings['client']>
@@ -55,16 +55,32 @@ export interface Screen {
   cursor_visible: boolean
 }
 
-const READERS: Record<TmuxClient, (screen: Screen) => Reading> = {
-  'claude-code': readClaude,
-  codex: readCodex,
-  opencode: readOpencode,
+/** What is known of one client's screen. */
+export interface Reader {
+  /** Null where no composer is to be seen. */
+  read(screen: Screen): Reading | null
+  /** Stands on the screen then where the client asks something. */
+  asks: RegExp
+}
+
+const READERS: Record<TmuxClient, Reader> = {
+  'claude-code': claudeScreen,
+  codex: codexScreen,
+  opencode: opencodeScreen,
 }
 
 export function readScreen(client: TmuxClient, capture: Capture): Reading {
   if (capture.in_mode) return { state: 'unknown', draft: null, transcript: '', ended: false }
   const { lines, cursor_x, cursor_y, cursor_visible } = capture
-  return READERS[client]({ rows: cellsOf(lines), cursor_x, cursor_y, cursor_visible })
+  const rows = cellsOf(lines)
+  const reader = READERS[client]
+  const reading = reader.read({ rows, cursor_x, cursor_y, cursor_visible })
+  return reading ?? withoutComposer(rows, reader.asks)
+}
+
+function withoutComposer(rows: readonly Row[], asks: RegExp): Reading {
+  const state = rows.some((row) => asks.test(textOf(row))) ? 'dialog' : 'unknown'
+  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
 }
 
 /** The bell stands in the conversation: the agent was told. */
