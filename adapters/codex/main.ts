@@ -14,7 +14,7 @@ import { appServerArguments, appServerEnvironment, sharedSocket } from './own-se
 import type { Place } from './thread-search.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
-import { clientProgram } from '../../src/system/clients.ts'
+import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
@@ -109,7 +109,7 @@ function ownProcess(here: ShimPlace): LastingProcess {
   return lastingProcess({
     program: clientProgram('codex', { home, config, env: process.env }),
     args: appServerArguments(paths.codex_socket, settings),
-    env: appServerEnvironment(process.env, settings),
+    env: appServerEnvironment(withoutOuterSession(process.env), settings),
     note_file: path.join(paths.run_dir, 'codex.pid'),
     output_file: outputOf(here),
   })

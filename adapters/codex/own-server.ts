@@ -1,6 +1,6 @@
 /** The app-server that the persona owns, with turnbell's MCP server in every thread. */
 import path from 'node:path'
-import { OWN_SERVER_PERSONA, withoutOuterSession } from '../../src/system/clients.ts'
+import { OWN_SERVER_PERSONA } from '../../src/contracts/codex.ts'
 
 /** The person's own configuration is not touched. `bin` is turnbell's program. */
 export function appServerArguments(
@@ -33,7 +33,7 @@ export function appServerEnvironment(
   { identity, home }: { identity: string; home: string },
 ): NodeJS.ProcessEnv {
   return {
-    ...withoutOuterSession(outer),
+    ...outer,
     TURNBELL_HOME: home,
     TURNBELL_PERSONA: identity,
     [OWN_SERVER_PERSONA]: identity,

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { OWN_SERVER_PERSONA } from '../contracts/codex.ts'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ClientKind } from '../contracts/ids.ts'
@@ -132,12 +133,6 @@ const CODEX_SESSION = /^CODEX_(THREAD_ID|SESSION_ID|SANDBOX.*|INTERNAL_.*|CI)$/
 
 /** The same of opencode; its other variables are a person's settings. */
 const OPENCODE_SESSION = /^OPENCODE(_(PID|SERVER_PASSWORD|SERVER_USERNAME|CLIENT|RUN_ID))?$/
-
-/**
- * Whose own app-server a Codex runs in. Not TURNBELL_PERSONA: the app-server that every plain `codex` shares has
- * that of whoever happened to start it.
- */
-export const OWN_SERVER_PERSONA = 'TURNBELL_CODEX_PERSONA'
 
 /**
  * A session that is started from within another must not take itself for its child. Where there is no

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { appServerArguments, appServerEnvironment } from '../../../adapters/codex/own-server.ts'
-import { OWN_SERVER_PERSONA } from '../../../src/system/clients.ts'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
 
 const settings = { identity: 'ada', home: '/h', node: '/node', bin: '/turnbell.js', autostart: true }
 
 test('its hooks hear whose it is, whoever started the daemon', () => {
-  const outer = { PATH: '/bin', TURNBELL_PERSONA: 'bob', [OWN_SERVER_PERSONA]: 'bob', CODEX_THREAD_ID: 't-1' }
+  const outer = { PATH: '/bin', TURNBELL_PERSONA: 'bob', [OWN_SERVER_PERSONA]: 'bob' }
   expect(appServerEnvironment(outer, settings)).toEqual({
     PATH: '/bin',
     TURNBELL_HOME: '/h',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hookPersona } from '../../../src/cli/commands/hook.ts'
-import { OWN_SERVER_PERSONA } from '../../../src/system/clients.ts'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
 
 test('a hook tells for the persona it names, else for the one its client was started for', () => {
   expect(hookPersona('ada', { TURNBELL_PERSONA: 'bob' })).toBe('ada')

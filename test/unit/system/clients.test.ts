@@ -1,13 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
 import { Config } from '../../../src/contracts/config.ts'
-import {
-  clientProgram,
-  opencodeLoadsPlugins,
-  OWN_SERVER_PERSONA,
-  withoutOuterSession,
-} from '../../../src/system/clients.ts'
+import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../../src/system/clients.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
