@@ -53,6 +53,25 @@ describe('opencode without a window', () => {
     expectOneBellPerTurn(scene.model, ['make a file', 'another'])
   })
 
+  test('leaves to a person what is asked while they sit there, and answers what they left open', async () => {
+    const scene = await open(true, 'allow')
+    await isThere(scene)
+    const terminal = scene.terminal()
+    await terminal.shows(AT_PROMPT, 60_000)
+    const file = path.join(scene.project, 'asked-for')
+    scene.model.next(/make a file/, { tools: [opencodeTools.shell(`touch ${file} && echo made it`)] })
+    await say(terminal, 'make a file')
+    await terminal.shows(/Permission required/, 60_000)
+    const sent = await scene.send('meanwhile')
+    await scene.knows(1)
+    expect((await scene.status()).surface.turn).toBe('busy')
+    expect(fs.existsSync(file)).toBe(false)
+    await terminal.close()
+    await scene.asked(/made it/)
+    await scene.settled([sent])
+    expectOneBellPerTurn(scene.model, ['meanwhile'])
+  })
+
   test('goes on with its session in the next daemon, and a person may look at it', async () => {
     const scene = await open()
     await isThere(scene)
