@@ -5,7 +5,7 @@ import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
 import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust, type Outcome } from '../connect/connect.ts'
 import { placeOf } from '../connect/place.ts'
-import type { Connection } from '../connect/record.ts'
+import { connectionsIn, type Connection } from '../connect/record.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
@@ -60,8 +60,18 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const { persona, print = false } = options
   const project = projectDirectory(cli.cwd, options.project)
   requireSurface(invocation, persona, client)
+  if (options.trustHooks === true && client !== 'codex') {
+    throw new TurnbellError('usage_invalid', {
+      detail: `--trust-hooks is for codex; ${client} runs what connect writes without it.`,
+      hint: 'Leave it out.',
+    })
+  }
   const outcome = await connect(invocation, { client, persona, project, print })
-  if (print) return printPatch(invocation, outcome)
+  if (print) {
+    if (options.trustHooks === true)
+      out.note('Besides, Codex would be told to trust these hooks, in its own config.toml.')
+    return printPatch(invocation, outcome)
+  }
   const connection = outcome.connection as Connection
   const trusted =
     options.trustHooks === true && client === 'codex' ? await trust(invocation, connection) : null
@@ -81,6 +91,13 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
       ...(daemon_running ? [] : [daemonAdvice(invocation, client, connection)]),
     ].join('\n'),
   )
+}
+
+function elsewhere({ home }: Invocation, client: ClientKind): string[] {
+  const others = connectionsIn(home)
+    .all()
+    .filter((connection) => connection.client === client)
+  return others.map(({ project, persona }) => `It acts for ${persona} in ${project}.`)
 }
 
 /** Its daemon looks for the agent where its surface says. */
@@ -108,7 +125,10 @@ async function runDisconnect(
   await out.result({ ...summaryOf(outcome), client, project }, () =>
     [
       outcome.connection === null
-        ? `${client} in ${project} is not connected; nothing was changed.`
+        ? [
+            `${client} in ${project} is not connected; nothing was changed.`,
+            ...elsewhere(invocation, client),
+          ].join('\n')
         : `${client} in ${project} acts for ${outcome.connection.persona} no more. A session that runs still does.`,
       ...fileLines(outcome),
       ...outcome.plan.files

@@ -196,7 +196,24 @@ test('a file that could not be written leaves no copy of itself behind', () => {
   expect(fs.readdirSync(directory)).toEqual(['settings.json'])
 })
 
+test('disconnect in the wrong place says where the right one is', async () => {
+  const { cli, at, project, turnbell } = place()
+  fs.mkdirSync(at('sub'))
+  await turnbell('connect', 'codex', '--persona', 'ada')
+  expect(await cli.run('disconnect', 'codex', '--project', at('sub'))).toBe(0)
+  expect(cli.stdout()).toContain(`It acts for ada in ${project}.`)
+})
+
 describe('connect', () => {
+  test('knows of trust for hooks only with Codex, and shows it beforehand', async () => {
+    const { turnbell, cli } = place()
+    expect(await turnbell('connect', 'opencode', '--persona', 'ada', '--trust-hooks')).toMatchObject({
+      exit: 64,
+    })
+    await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks', '--print')
+    expect(cli.stderr()).toContain('trust these hooks')
+  })
+
   test('refuses a place that is no directory, by name', async () => {
     const { turnbell, write } = place()
     write('.claude', 'a file')
