@@ -36,7 +36,11 @@ ${then}
   )
   fs.writeFileSync(
     path.join(home, 'config.yaml'),
-    JSON.stringify({ hub: { port: 0 }, clients: { claude_code: client } }),
+    JSON.stringify({
+      hub: { port: 0 },
+      clients: { claude_code: client },
+      personas: { ada: { surface: 'claude-code' } },
+    }),
   )
   closers.push(() => stopEverything(home))
   return { home, started: () => JSON.parse(fs.readFileSync(note, 'utf8')) as Started, note }

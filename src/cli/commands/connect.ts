@@ -100,11 +100,11 @@ function elsewhere({ home }: Invocation, client: ClientKind): string[] {
   return others.map(({ project, persona }) => `It acts for ${persona} in ${project}.`)
 }
 
-/** Its daemon looks for the agent where its surface says. */
+/** Its daemon looks for the agent where its surface says; with `mcp` it waits for whoever attaches. */
 function requireSurface({ config }: Invocation, persona: string, client: ClientKind): void {
   const settings = config().personas[persona]
   const { surface = client } = settings ?? {}
-  if (surface === client && settings?.acp === undefined) return
+  if ((surface === client || surface === 'mcp') && settings?.acp === undefined) return
   throw new TurnbellError('usage_invalid', {
     detail: `${persona} is reached ${settings?.acp === undefined ? `at ${surface}` : 'by the Agent Client Protocol'}, so its daemon would not ring a plain ${client}.`,
     hint: `Connect another persona, or first \`turnbell persona add ${persona} --surface ${client}\`.`,
