@@ -172,12 +172,6 @@ export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
 
 function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
   const before = context.history
-  // A shim that waits for somebody to work at its surface is no surface yet, or no longer.
-  if (report.session_id === null && report.turn === 'unknown') {
-    const { change = {}, effects = [] } = surfaceLost(context, { type: 'SURFACE_LOST', now })
-    const { history: after = before, absence_counted = context.absence_counted } = change
-    return { change: { history: after, active: false, absence_counted }, effects }
-  }
   const { history: after, active, seen } = history.reported(before, report, now)
   const effects = [
     ...letGoOf(context.take),

@@ -47,23 +47,6 @@ describe('a push shim', () => {
     ])
   })
 
-  test('that waits for somebody to work is no surface yet, and none once they have gone', async () => {
-    const world = await daemonWorld()
-    await world.daemon.start()
-    await world.connected()
-    const shim = await world.shim({ session_id: null, turn: 'unknown' })
-    await shim.report()
-    expect(world.status()).toMatchObject({ delivery: 'degraded', surface: { attached: false } })
-    await shim.report({ session_id: 'session-1', turn: 'idle' })
-    expect(world.status()).toMatchObject({ delivery: 'ok', surface: { attached: true } })
-    await shim.report({ session_id: null, turn: 'unknown' })
-    expect(world.status()).toMatchObject({
-      delivery: 'degraded',
-      last_error_class: 'surface_unavailable',
-      surface: { attached: false, session_id: null },
-    })
-  })
-
   test('says how sure it is of its bell, and the status tells the last word', async () => {
     const world = await readyDaemon()
     const proof = () => world.status().surface.last_proof
