@@ -17,17 +17,14 @@ import {
   updated,
   type TrackedTurn,
 } from './turn-tracker.ts'
-import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
+import type { RingResult } from '../../src/contracts/control.ts'
 import type { SessionId, SurfaceKind } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Ids } from '../../src/ports/random.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-
-const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
-const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
-const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
 export interface AcpSurface extends Surface {
   open(host: SurfaceHost): void
@@ -67,20 +64,14 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
   /** Waits for a sign that the prompt is read. */
   let onSeen: (() => void) | null = null
 
-  const status = (): SurfaceStatus => ({
-    surface: kind,
-    session_id: state.session_id,
-    delivery: 'push',
-    turn: state.turn,
-    turn_seq: state.turn_seq,
-    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
-  })
+  const status = () => pushStatus(kind, state.session_id, state)
 
   function move(next: TrackedTurn): void {
+    const told = status()
     const before = state
     state = next
     if (next.seen_doorbell_id !== before.seen_doorbell_id) onSeen?.()
-    if (tellsMore(before, next)) void host?.report(status())
+    if (saysMore(told, status())) void host?.report(status())
   }
 
   /** Resolves when the turn is over. One that broke leaves it open what the agent has read, so its run ends. */
@@ -176,13 +167,4 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
       host = null
     },
   }
-}
-
-function tellsMore(before: TrackedTurn, after: TrackedTurn): boolean {
-  return (
-    before.turn !== after.turn ||
-    before.turn_seq !== after.turn_seq ||
-    before.session_id !== after.session_id ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
-  )
 }

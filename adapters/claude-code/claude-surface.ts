@@ -17,7 +17,8 @@ import {
   type TrackedTurn,
 } from './turn-tracker.ts'
 import type { RegistryRecord, TurnEvent } from './turn-events.ts'
-import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import { DEFERRED, pushStatus, saysMore } from '../surface-words.ts'
+import type { RingResult } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -70,17 +71,11 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
 
-  const status = (): SurfaceStatus => ({
-    surface: 'claude-code',
-    session_id: state.session_id,
-    delivery: 'push',
-    turn: state.turn,
-    turn_seq: state.turn_seq,
-    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
-  })
+  const status = () => pushStatus('claude-code', state.session_id, state)
 
   /** Takes the next state over and tells whoever waits for a change. */
   function move(next: TrackedTurn, how: { report: boolean } = { report: true }): void {
+    const told = status()
     const before = state
     state = next
     if (next.turn !== before.turn || next.turn_seq !== before.turn_seq) {
@@ -89,7 +84,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     timer?.cancel()
     const at = settlesAt(next)
     timer = at === null ? null : clock.after(Math.max(0, at - clock.now()), () => void settle())
-    if (how.report && tellsMore(before, next)) void host?.report(status())
+    if (how.report && saysMore(told, status())) void host?.report(status())
     for (const check of watchers) check()
   }
 
@@ -129,14 +124,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     status: async () => status(),
 
     async notify_surface(doorbell): Promise<RingResult> {
-      const deferred: RingResult = { accepted: false, proof: 'deferred' }
-      if (state.turn !== 'idle') return deferred
+      if (state.turn !== 'idle') return DEFERRED
       const agrees = await registryAgrees()
-      if (state.turn !== 'idle') return deferred
+      if (state.turn !== 'idle') return DEFERRED
       if (!agrees) {
         // A turn or a dialog that no hook told of. Saying busy makes the daemon wait for its end.
         move(foundBusy(state, clock.now()))
-        return deferred
+        return DEFERRED
       }
       if (posted_last !== null && isUnanswered(state, posted_last)) ways.lost()
       // Noted before it leaves: its receipt may be here before the post is done.
@@ -195,13 +189,4 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
       host = null
     },
   }
-}
-
-function tellsMore(before: TrackedTurn, after: TrackedTurn): boolean {
-  return (
-    before.turn !== after.turn ||
-    before.turn_seq !== after.turn_seq ||
-    before.session_id !== after.session_id ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
-  )
 }

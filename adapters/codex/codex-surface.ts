@@ -25,8 +25,9 @@ import {
   type TrackedThread,
 } from './thread-tracker.ts'
 import { z } from 'zod'
+import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
 import type { ThreadNews } from '../../src/contracts/codex.ts'
-import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import type { RingResult } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
@@ -34,8 +35,6 @@ import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
 const DRAIN_TOOL = 'signals_pending'
-const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
-const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
 
 export interface CodexSurface extends Surface {
   open(host: SurfaceHost): void
@@ -75,18 +74,12 @@ export function codexSurface({
   let binds = 0
   let seeking: Promise<void> = Promise.resolve()
 
-  const status = (): SurfaceStatus => ({
-    surface: 'codex',
-    session_id: state.thread_id,
-    delivery: 'push',
-    turn: state.turn,
-    turn_seq: state.turn_seq,
-    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
-  })
+  const status = () => pushStatus('codex', state.thread_id, state)
 
   const reached = () => (way === null ? null : servers[way.place])
 
   function move(next: TrackedThread): void {
+    const told = status()
     const before = state
     state = next
     settling?.cancel()
@@ -95,7 +88,7 @@ export function codexSurface({
     // An interrupt came between the bell and its turn. It would run after the person's next turn, when the
     // daemon rings again: one of the two has to go.
     if (next.paused && !before.paused && next.queued.length > 0) takeBackAnswered()
-    if (tellsMore(before, next)) void host?.report(status())
+    if (saysMore(told, status())) void host?.report(status())
   }
 
   // --- which thread
@@ -261,13 +254,4 @@ export function codexSurface({
 
 function drained({ method, params }: Notification): boolean {
   return method === 'item/completed' && params.item.type === 'mcpToolCall' && params.item.tool === DRAIN_TOOL
-}
-
-function tellsMore(before: TrackedThread, after: TrackedThread): boolean {
-  return (
-    before.turn !== after.turn ||
-    before.turn_seq !== after.turn_seq ||
-    before.thread_id !== after.thread_id ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
-  )
 }

@@ -17,16 +17,13 @@ import {
   unbound,
   type TrackedSession,
 } from './session-tracker.ts'
-import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
+import type { RingResult } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-
-const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
-const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
-const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
 export interface OpencodeSurface extends Surface {
   open(host: SurfaceHost): void
@@ -52,17 +49,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
 
-  const status = (): SurfaceStatus => ({
-    surface: 'opencode',
-    session_id: state.session?.id ?? null,
-    delivery: 'push',
-    turn: state.turn,
-    turn_seq: state.turn_seq,
-    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
-  })
+  const status = () => pushStatus('opencode', state.session?.id ?? null, state)
 
   function move(next: TrackedSession): void {
     if (next === state) return
+    const told = status()
     const before = state
     state = next
     if (before.session?.id !== next.session?.id) {
@@ -71,7 +62,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     }
     doubting?.cancel()
     doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], () => void ask())
-    if (tellsMore(before, next)) void host?.report(status())
+    if (saysMore(told, status())) void host?.report(status())
   }
 
   /** Ends a doubt, or a lack of news, by the server's own word. */
@@ -158,12 +149,3 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 }
 
 const PATIENCE_MS = { begins: LIMITS.opencode_begin_ms, aborted: LIMITS.opencode_settle_ms }
-
-function tellsMore(before: TrackedSession, after: TrackedSession): boolean {
-  return (
-    before.turn !== after.turn ||
-    before.turn_seq !== after.turn_seq ||
-    before.session?.id !== after.session?.id ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
-  )
-}

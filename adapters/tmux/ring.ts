@@ -6,15 +6,12 @@ import { squeezed } from './cells.ts'
 import { bellEntered, bellPressed, looked, type TrackedPane } from './pane-tracker.ts'
 import type { Look, Pane } from './pane.ts'
 import { showsBell, type Reading } from './screen.ts'
+import { DEFERRED, FAILED, UNAVAILABLE } from '../surface-words.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
-
-export const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
-export const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
-export const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
 /** One look, and what it says. */
 export interface Seen {

@@ -5,9 +5,10 @@
  */
 import { PaneGone, type Pane } from './pane.ts'
 import { adrift, looked, startTracking, type TrackedPane } from './pane-tracker.ts'
-import { DEFERRED, FAILED, paneRinger, UNAVAILABLE, type Seen, type Tracked } from './ring.ts'
+import { paneRinger, type Seen, type Tracked } from './ring.ts'
 import { readScreen, type TmuxClient } from './screen.ts'
-import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
+import { DEFERRED, FAILED, pushStatus, saysMore, UNAVAILABLE } from '../surface-words.ts'
+import type { RingResult } from '../../src/contracts/control.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -43,20 +44,13 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   }
   const ringer = paneRinger({ pane, tracked, clock, log })
 
-  const status = (): SurfaceStatus => ({
-    surface: 'tmux',
-    // The screen does not name the client's session. Without a name every drain counts as the rung agent's.
-    session_id: null,
-    delivery: 'push',
-    turn: state.turn,
-    turn_seq: state.turn_seq,
-    ...(state.seen_doorbell_id === null ? {} : { seen_doorbell_id: state.seen_doorbell_id }),
-  })
+  // The screen does not name the client's session. Without a name every drain counts as the rung agent's.
+  const status = () => pushStatus('tmux', null, state)
 
   function move(next: TrackedPane): void {
-    const before = state
+    const told = status()
     state = next
-    if (tellsMore(before, next)) void host?.report(status())
+    if (saysMore(told, status())) void host?.report(status())
   }
 
   /** Null where no known client holds the pane. Asks again whose it is where the program is another one. */
@@ -153,12 +147,4 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
       host = null
     },
   }
-}
-
-function tellsMore(before: TrackedPane, after: TrackedPane): boolean {
-  return (
-    before.turn !== after.turn ||
-    before.turn_seq !== after.turn_seq ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
-  )
 }

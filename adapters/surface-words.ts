@@ -1,0 +1,28 @@
+/** What the surfaces of this folder say to the daemon in the same words. */
+import type { RingResult, SurfaceStatus } from '../src/contracts/control.ts'
+import type { DoorbellId, SessionId, SurfaceKind } from '../src/contracts/ids.ts'
+import type { Turn } from '../src/contracts/registry.ts'
+
+export const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
+export const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
+export const FAILED: RingResult = { accepted: false, proof: 'failed' }
+
+/** The status of a surface that can be rung at any time. */
+export function pushStatus(
+  surface: SurfaceKind,
+  session_id: SessionId | null,
+  { turn, turn_seq, seen_doorbell_id }: { turn: Turn; turn_seq: number; seen_doorbell_id: DoorbellId | null },
+): SurfaceStatus {
+  const receipt = seen_doorbell_id === null ? {} : { seen_doorbell_id }
+  return { surface, session_id, delivery: 'push', turn, turn_seq, ...receipt }
+}
+
+/** Whether the daemon has to hear of it. */
+export function saysMore(before: SurfaceStatus, after: SurfaceStatus): boolean {
+  return (
+    before.turn !== after.turn ||
+    before.turn_seq !== after.turn_seq ||
+    before.session_id !== after.session_id ||
+    before.seen_doorbell_id !== after.seen_doorbell_id
+  )
+}
