@@ -14,6 +14,7 @@ export default defineConfig({
             'test/property/**/*.test.ts',
             'test/tidy.test.ts',
           ],
+          globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
           isolate: false,
@@ -24,6 +25,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
