@@ -10,13 +10,14 @@ export type Permissions = 'reject' | 'allow'
 
 export interface WindowlessThread {
   keptThread(): string | null
-  /** Whether a person's client is there. */
-  isJoined(): boolean
+  /** Resolves once no person's client is there. */
+  isAlone(): Promise<void>
 }
 
 /**
  * Only where nobody else is there to answer: in the thread that the shim began and in those that work for it,
- * while no person has joined. Rejects where a thread cannot be read.
+ * and while a person has joined not before they left. What they answered themselves is answered a second time
+ * then, and the app-server goes by the first. Rejects where a thread cannot be read.
  */
 export function answersFor(
   windowless: WindowlessThread,
@@ -25,7 +26,7 @@ export function answersFor(
   return async (request: ServerRequest, server: Pick<AppServer, 'call'>): Promise<object | null> => {
     const kept = windowless.keptThread()
     if (kept === null || !(await worksFor(server, request.params.threadId, kept))) return null
-    if (windowless.isJoined()) return null
+    await windowless.isAlone()
     const answer = answerTo(request, permissions)
     if (answer !== null)
       log.info({ method: request.method, permissions }, 'answered for a thread without a window')

@@ -19,6 +19,7 @@ import {
   boundByHooks,
   hooked,
   notified,
+  pauseEnded,
   startTracking,
   statusSettled,
   unbound,
@@ -44,6 +45,8 @@ export interface CodexSurface extends Surface {
   notified(notification: Notification, place?: Place): void
   /** What hooks and tool calls tell of threads that act for this persona. */
   told(news: readonly ThreadNews[]): Promise<void>
+  /** The persons who sat at the thread are gone: nobody's next turn will end a pause that they left behind. */
+  left(): void
   close(): void
 }
 
@@ -237,6 +240,18 @@ export function codexSurface({
         } else over ||= goesOver(state, one)
       }
       if (over || state.thread_id === null) await seek()
+    },
+
+    left() {
+      const [to, threadId] = [reached(), state.thread_id]
+      if (!state.paused || to === null || threadId === null) return
+      to.call('thread/queue/start', { threadId }, z.unknown()).then(
+        () => {
+          if (state.thread_id === threadId) move(pauseEnded(state))
+        },
+        (error: unknown) =>
+          log.warn({ err: error }, 'the queue of an interrupted thread is not started again'),
+      )
     },
 
     close() {

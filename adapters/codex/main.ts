@@ -12,6 +12,7 @@ import { ensureThread } from './kept-thread.ts'
 import { lastingLink, type Link } from './link.ts'
 import { appServerArguments, appServerEnvironment, sharedSocket } from './own-server.ts'
 import type { Place } from './thread-search.ts'
+import { serverRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
@@ -29,7 +30,7 @@ function begin(here: ShimPlace): ShimParts {
   const directory = settings?.headless === true ? workingDirectory(here) : null
   const place = codexPlace(paths.run_dir)
   const persons = joined(paths.run_dir, 'codex')
-  const windowless = { keptThread: () => place.keptThread(), isJoined: () => persons.isJoined() }
+  const windowless = { keptThread: () => place.keptThread(), isAlone: () => persons.alone() }
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
@@ -73,9 +74,12 @@ function begin(here: ShimPlace): ShimParts {
     })
   }
 
+  const rest = serverRest(systemClock)
   let started = false
   function startOwn(): void {
+    if (!process_.alive() && !rest.isOver()) return
     if (process_.ensure() !== 'started') return
+    rest.started()
     if (started) log.warn({ output: outputOf(here) }, 'the app-server has ended and is started again')
     started = true
   }
@@ -83,11 +87,13 @@ function begin(here: ShimPlace): ShimParts {
   if (directory !== null || process_.alive()) links.own.forever()
   wish.onAsked(() => links.own.forever())
   place.follow((news) => void surface.told(news))
+  const left = directory === null ? null : persons.onAllLeft(() => surface.left())
 
   return {
     surface,
     // A daemon that was killed leaves the app-server: a person works in it.
     stop() {
+      left?.close()
       for (const link of Object.values(links)) link.close()
       wish.forget()
       process_.stop()

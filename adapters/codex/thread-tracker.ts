@@ -110,6 +110,11 @@ export function bellSeen(state: TrackedThread, doorbell_id: DoorbellId): Tracked
   return { ...state, seen_doorbell_id: doorbell_id, queued: state.queued.filter((id) => id !== doorbell_id) }
 }
 
+/** The queue runs again without a turn in between. */
+export function pauseEnded(state: TrackedThread): TrackedThread {
+  return { ...state, paused: false }
+}
+
 /** None of ours stands in the queue any more. */
 export function bellsTakenBack(state: TrackedThread): TrackedThread {
   return { ...state, queued: [] }

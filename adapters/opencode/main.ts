@@ -9,8 +9,9 @@ import { pathToFileURL } from 'node:url'
 import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
-import { connectOpencode, type Place } from './server.ts'
+import { connectOpencode, OpencodeError, type Place } from './server.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
+import { serverRest, type ServerRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -42,11 +43,12 @@ function begin(here: ShimPlace): ShimParts {
     log,
     keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
   })
+  const rest = serverRest(systemClock)
   let address: ServerAddress | null = null
   const link = serverLink({
     surface,
     async ensure() {
-      const [server, found] = await ensureServer(here, place)
+      const [server, found] = await ensureServer(here, place, rest)
       address = server
       return found
     },
@@ -88,18 +90,25 @@ function begin(here: ShimPlace): ShimParts {
   }
 }
 
-/** The server that runs, or a new one: at the same address, if nobody took it meanwhile. */
+/**
+ * The server that runs, or a new one: at the same address, if nobody took it meanwhile. Rejects while one that
+ * keeps ending is left alone.
+ */
 async function ensureServer(
   here: ShimPlace,
   place: OpencodePlace,
+  rest: ServerRest,
 ): Promise<[ServerAddress, 'started' | 'lives']> {
   const kept = place.server()
   if (kept !== null && serverProcess(here, kept).alive()) return [kept, 'lives']
+  if (!rest.isOver()) throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }
   place.keepServer(next)
-  return [next, serverProcess(here, next).ensure()]
+  const found = serverProcess(here, next).ensure()
+  rest.started()
+  return [next, found]
 }
 
 const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')

@@ -232,6 +232,8 @@ export const LIMITS = {
   /** A command that failed is left alone for this long, growing while it keeps failing. */
   command_pause_min_ms: 500,
   command_pause_max_ms: 60_000,
+  /** How often it is looked who sits at a kept agent: a person who was killed leaves the sign that they are there. */
+  joined_look_ms: 1_000,
   /** A shim whose daemon went away tries again after this long, growing to the maximum. */
   shim_reconnect_min_ms: 100,
   shim_reconnect_max_ms: 2_000,

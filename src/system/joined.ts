@@ -4,13 +4,12 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { processStartTime } from './processes.ts'
 import { programAlive } from './program.ts'
 import { readText } from './watch-text.ts'
 import type { ClientKind } from '../contracts/ids.ts'
-
-/** One that was killed leaves its file, so the files alone do not tell that it is gone. */
-const POLL_MS = 1_000
+import { LIMITS } from '../contracts/limits.ts'
 
 export interface Joined {
   /** A person's client joins, for as long as the process lives. */
@@ -18,11 +17,14 @@ export interface Joined {
   leave(pid: number): void
   /** Whether any that joined still lives. */
   isJoined(): boolean
+  /** Resolves once none does. */
+  alone(): Promise<void>
   /** Calls whenever the last of those that were seen here is gone. The handle ends it. */
   onAllLeft(call: () => void): { close(): void }
 }
 
-export function joined(run_dir: string, client: ClientKind): Joined {
+/** `look_ms` is how often it is looked who is there. */
+export function joined(run_dir: string, client: ClientKind, look_ms: number = LIMITS.joined_look_ms): Joined {
   const directory = path.join(run_dir, `${client}-joined`)
   const fileOf = (pid: number | string) => path.join(directory, String(pid))
   /** Also of one who came and left between two looks: something may have been left open for them. */
@@ -39,6 +41,9 @@ export function joined(run_dir: string, client: ClientKind): Joined {
     },
     leave: (pid) => fs.rmSync(fileOf(pid), { force: true }),
     isJoined,
+    async alone() {
+      while (isJoined()) await setTimeout(look_ms, undefined, { ref: false })
+    },
     onAllLeft(call) {
       let told_of = sightings
       isJoined()
@@ -46,7 +51,7 @@ export function joined(run_dir: string, client: ClientKind): Joined {
         if (isJoined() || sightings === told_of) return
         told_of = sightings
         call()
-      }, POLL_MS)
+      }, look_ms)
       timer.unref()
       return { close: () => clearInterval(timer) }
     },

@@ -6,7 +6,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
+import { claudeProgram, openClaudeWorld, type ClaudeWorld, type Headless } from '../support/claude-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
@@ -31,13 +31,16 @@ const workerOf = (world: ClaudeWorld) => world.workerLog().at(-1)!.pid
 interface Session {
   say(text: string): void
   interrupt(): void
+  kill(): Promise<unknown>
 }
 
 const MANUAL = ['--permission-mode', 'default', '--allowedTools', 'Bash']
 
-const SURFACES: Record<string, (world: ClaudeWorld) => Promise<Session>> = {
-  'in a terminal': async (world) => {
-    const terminal = world.terminal(MANUAL)
+type Begin = (world: ClaudeWorld, args?: readonly string[]) => Promise<Session>
+
+const SURFACES: Record<string, Begin> = {
+  'in a terminal': async (world, args = []) => {
+    const terminal = world.terminal([...MANUAL, ...args])
     await world.turnIs('idle')
     return {
       say: (text) => {
@@ -45,34 +48,35 @@ const SURFACES: Record<string, (world: ClaudeWorld) => Promise<Session>> = {
         terminal.press('Enter')
       },
       interrupt: () => terminal.press('Escape'),
+      kill: () => terminal.kill(),
     }
   },
-  headless: async (world) => {
-    const headless = world.headless(MANUAL)
+  headless: async (world, args = []) => {
+    const headless = world.headless([...MANUAL, ...args])
     await world.turnIs('idle')
-    return headless
+    return { ...headless, kill: () => killed(world, headless) }
   },
 }
 
-for (const [where, begin] of Object.entries(SURFACES)) describeClient(`Claude Code ${where}`, { open, begin })
+function killed(world: ClaudeWorld, { exited }: Headless): Promise<unknown> {
+  process.kill(world.registry()!.pid, 'SIGKILL')
+  return exited
+}
 
-describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
-  test('is rung after an interrupt that no hook tells of', async () => {
-    const world = await open()
-    const session = await begin(world)
-    const tool = world.longTool()
-    world.model.next(/use your tool/, tool.reply)
-    session.say('use your tool')
-    await world.asked(/use your tool/)
-    await world.turnIs('busy')
-    const sent = await world.send('one')
-    await world.knows(1)
-    expect(world.bells()).toEqual([])
-    session.interrupt()
-    await world.settled([sent])
-    expectOneBellPerTurn(world.model, ['one'])
+for (const [where, begin] of Object.entries(SURFACES))
+  describeClient(`Claude Code ${where}`, {
+    open,
+    begin,
+    interrupt: (_, session) => session.interrupt(),
+    reset: (_, session) => session.say('/clear'),
+    async kill(world, session) {
+      await session.kill()
+      await eventually('the surface is gone', async () => !(await world.status()).surface.attached)
+    },
+    resume: (world, session_id) => begin(world, ['--resume', session_id]),
   })
 
+describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
   test('does not notice that its worker was killed', async () => {
     const world = await open()
     await begin(world)
@@ -187,22 +191,6 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
 })
 
 describe('Claude Code in a terminal', () => {
-  test('is rung in the session that /clear began', async () => {
-    const world = await open()
-    const terminal = world.terminal(MANUAL)
-    await world.turnIs('idle')
-    const before = (await world.status()).surface.session_id
-    await world.settled([await world.send('before')])
-    terminal.type('/clear')
-    terminal.press('Enter')
-    await eventually('the daemon knows the new session', async () => {
-      const { session_id } = (await world.status()).surface
-      return session_id !== before
-    })
-    await world.settled([await world.send('after')])
-    expectOneBellPerTurn(world.model, ['before', 'after'])
-  })
-
   test('keeps a half-typed draft', async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)

@@ -38,7 +38,18 @@ describeClient('A plain Codex', {
     await introduced(scene, terminal)
     // What was said to be known is no part of the scene.
     scene.model.shown.splice(0)
-    return { say: (text) => say(terminal, text) }
+    return { terminal, say: (text) => say(terminal, text) }
+  },
+  interrupt: (_, { terminal }) => terminal.press('Escape'),
+  rests_after_interrupt: true,
+  async reset(scene, { terminal }) {
+    await say(terminal, '/new')
+    await eventually('the old thread is off the screen', () => !/Done\./.test(terminal.screen()))
+    await introduced(scene, terminal)
+  },
+  kill: (_, { terminal }) => terminal.kill(),
+  async resume(scene, session_id) {
+    await scene.terminalOf([codexProgram(), 'resume', session_id]).shows(/before/)
   },
 })
 

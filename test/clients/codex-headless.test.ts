@@ -5,10 +5,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
+import { say } from '../support/plain-codex.ts'
 import { BELL, scenesOf } from '../support/scene.ts'
+import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import type { PersonaSettings } from '../../src/contracts/config.ts'
 
@@ -30,7 +33,30 @@ describeClient('Codex without a window', {
     await scene.turnIs('idle')
     return { say: (text) => scene.send(text) }
   },
+  async interrupt(scene) {
+    const terminal = await joined(scene)
+    terminal.press('Escape')
+    await terminal.shows(/interrupted/i)
+    await terminal.kill()
+  },
+  async reset(scene) {
+    const terminal = await joined(scene)
+    await say(terminal, '/new')
+  },
+  kill: (scene) => void process.kill(appServerPid(scene), 'SIGKILL'),
 })
+
+/** A person looks at what the daemon keeps. */
+async function joined(world: ClientWorld): Promise<Terminal> {
+  const terminal = world.terminal(['resume', (await world.status()).surface.session_id as string])
+  await terminal.shows(BELL)
+  return terminal
+}
+
+function appServerPid(world: ClientWorld): number {
+  const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'codex.pid')
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
+}
 
 /** A command that its sandbox does not let it run. */
 const ASK = {
@@ -79,8 +105,7 @@ describe('Codex without a window', () => {
     await world.turnIs('idle')
     // A thread can be joined once something was said in it.
     await world.settled([await world.send('hello')])
-    const terminal = world.terminal(['resume', (await world.status()).surface.session_id as string])
-    await terminal.shows(BELL)
+    const terminal = await joined(world)
     world.model.next(/make a file/, ASK)
     const sent = await world.send('make a file')
     await terminal.shows(/May I\?/)

@@ -42,43 +42,18 @@ describeClient('Codex in a terminal', {
   open,
   async begin(scene) {
     const terminal = await atPrompt(scene)
-    return { say: (text) => say(terminal, text) }
+    return { terminal, say: (text) => say(terminal, text) }
+  },
+  interrupt: (_, { terminal }) => terminal.press('Escape'),
+  rests_after_interrupt: true,
+  reset: (_, { say }) => say('/new'),
+  kill: (_, { terminal }) => terminal.kill(),
+  async resume(scene, session_id) {
+    await scene.terminal(['resume', session_id]).shows(/before/)
   },
 })
 
 describe('Codex in a terminal', () => {
-  test('is left alone after an interrupt, and rung at the end of the next turn', async () => {
-    const world = await open({ daemon: { bell_receipt_ms: 1_000 } })
-    const terminal = await atPrompt(world)
-    const tool = world.longTool()
-    world.model.next(/use your tool/, tool.reply)
-    await say(terminal, 'use your tool')
-    await world.turnIs('busy')
-    const sent = await world.send('one')
-    await world.knows(1)
-    terminal.press('Escape')
-    await world.turnIs('idle')
-    expect(world.bells()).toEqual([])
-    await say(terminal, 'go on')
-    await world.settled([sent])
-    const turns = expectOneBellPerTurn(world.model, ['one'])
-    expect(turns.at(-1)?.bells).toHaveLength(1)
-  })
-
-  test('is rung in the thread that /new began', async () => {
-    const world = await open()
-    const terminal = await atPrompt(world)
-    await world.settled([await world.send('before')])
-    const before = (await world.status()).surface.session_id
-    await say(terminal, '/new')
-    await eventually(
-      'the daemon knows the new thread',
-      async () => (await world.status()).surface.session_id !== before,
-    )
-    await world.settled([await world.send('after')])
-    expectOneBellPerTurn(world.model, ['before', 'after'])
-  })
-
   test('keeps a half-typed draft', async () => {
     const world = await open()
     const terminal = await atPrompt(world)

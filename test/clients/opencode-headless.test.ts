@@ -7,10 +7,13 @@ import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
+  interrupt,
+  newSession,
   opencodeProgram,
   opencodeTools,
   openOpencodeWorld,
   say,
+  serverPid,
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
@@ -35,6 +38,18 @@ describeClient('opencode without a window', {
     await isThere(scene)
     return { say: (text) => scene.send(text) }
   },
+  async interrupt(scene) {
+    const terminal = scene.terminal()
+    await terminal.shows(/go \]/, 60_000)
+    await interrupt(terminal)
+  },
+  async reset(scene) {
+    const terminal = scene.terminal()
+    await terminal.shows(/bell/, 60_000)
+    await newSession(terminal)
+    await say(terminal, 'a fresh start')
+  },
+  kill: (scene) => void process.kill(serverPid(scene), 'SIGKILL'),
 })
 
 describe('opencode without a window', () => {

@@ -10,6 +10,8 @@ import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
+  interrupt,
+  newSession,
   opencodeProgram,
   opencodeTools,
   openOpencodeWorld,
@@ -75,7 +77,21 @@ describeClient('a plain opencode with the plugin', {
   begins_by_turn: true,
   async begin(scene) {
     const terminal = await atPrompt(scene)
-    return { say: (text) => say(terminal, text) }
+    return { terminal, say: (text) => say(terminal, text) }
+  },
+  interrupt: (_, { terminal }) => interrupt(terminal),
+  async reset(scene, { terminal }) {
+    await newSession(terminal)
+    await greet(scene, terminal, 'a fresh start')
+  },
+  async kill(scene, { terminal }) {
+    await terminal.kill()
+    await eventually('nobody is there', async () => (await scene.status()).surface.turn === 'unknown')
+  },
+  async resume(scene, session_id) {
+    const terminal = scene.terminalOf([opencodeProgram(), '--session', session_id])
+    await terminal.shows(/bell/, 60_000)
+    await greet(scene, terminal, 'here again')
   },
 })
 

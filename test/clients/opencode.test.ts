@@ -6,15 +6,18 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
+import type { ClientWorld } from '../support/client-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
+  interrupt,
+  newSession,
   opencodeProgram,
   opencodeTools,
   openOpencodeWorld,
   say,
+  serverPid,
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
@@ -31,56 +34,22 @@ async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promi
   return terminal
 }
 
-function serverPid(world: ClientWorld): number {
-  const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'opencode.pid')
-  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
-}
-
 describeClient('opencode in a terminal', {
   open,
   async begin(scene) {
     const terminal = await atPrompt(scene)
-    return { say: (text) => say(terminal, text) }
+    return { terminal, say: (text) => say(terminal, text) }
   },
+  interrupt: (_, { terminal }) => interrupt(terminal),
+  async reset(_, { terminal }) {
+    await newSession(terminal)
+    await say(terminal, 'a fresh start')
+  },
+  kill: (_, { terminal }) => terminal.kill(),
+  resume: (scene, session_id) => atPrompt(scene, ['--session', session_id]),
 })
 
 describe('opencode in a terminal', () => {
-  test('is rung once after an interrupt, which says twice that the turn ended', async () => {
-    const world = await open()
-    const terminal = await atPrompt(world)
-    const tool = world.longTool()
-    world.model.next(/use your tool/, tool.reply)
-    await say(terminal, 'use your tool')
-    await terminal.shows(/go \]/)
-    await world.turnIs('busy')
-    const sent = await world.send('one')
-    await world.knows(1)
-    terminal.press('Escape')
-    await terminal.shows(/again to interrupt/)
-    terminal.press('Escape')
-    await world.settled([sent])
-    const turns = expectOneBellPerTurn(world.model, ['one'])
-    expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
-  })
-
-  test('is rung in the session that was begun after /new', async () => {
-    const world = await open()
-    const terminal = await atPrompt(world)
-    await world.settled([await world.send('before')])
-    const before = (await world.status()).surface.session_id
-    terminal.type('/new')
-    await terminal.shows(/\/new/)
-    terminal.press('Enter')
-    await eventually('the old session is off the screen', () => !/before/.test(terminal.screen()))
-    await say(terminal, 'a fresh start')
-    await eventually(
-      'the daemon knows the new session',
-      async () => (await world.status()).surface.session_id !== before,
-    )
-    await world.settled([await world.send('after')])
-    expectOneBellPerTurn(world.model, ['before', 'after'])
-  })
-
   test('keeps a half-typed draft', async () => {
     const world = await open()
     const terminal = await atPrompt(world)

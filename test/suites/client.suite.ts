@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Scene } from '../support/scene.ts'
+import type { SessionId } from '../../src/contracts/ids.ts'
 
 /** Somebody who works with the client. */
 export interface Session {
@@ -13,18 +14,32 @@ export interface Session {
   say(text: string): Promise<unknown> | void
 }
 
-export interface ClientUnderTest<S extends Scene> {
+export interface ClientUnderTest<S extends Scene, Person extends Session> {
   open: () => Promise<S>
   /** The client stands at its prompt, and the daemon knows it. */
-  begin: (scene: S) => Promise<Session>
+  begin: (scene: S) => Promise<Person>
+  /** Breaks the running turn off. */
+  interrupt?: (scene: S, session: Person) => Promise<unknown> | void
+  /** After an interrupt the person has the word: nothing rings before their next turn is over. */
+  rests_after_interrupt?: boolean
+  /** Leaves the session for a new one. */
+  reset?: (scene: S, session: Person) => Promise<unknown> | void
+  /** Ends the client's process by SIGKILL. */
+  kill?: (scene: S, session: Person) => Promise<unknown> | void
+  /** The person comes back to the session of a killed client. Its daemon does where this is missing. */
+  resume?: (scene: S, session_id: SessionId) => Promise<unknown>
   /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
   says_by_signal?: boolean
   /** There is no session before somebody spoke, so `begin` costs a turn. */
   begins_by_turn?: boolean
 }
 
-export function describeClient<S extends Scene>(name: string, client: ClientUnderTest<S>): void {
+export function describeClient<S extends Scene, Person extends Session>(
+  name: string,
+  client: ClientUnderTest<S, Person>,
+): void {
   const { open, begin, says_by_signal = false, begins_by_turn = false } = client
+  const { interrupt, rests_after_interrupt = false, reset, kill, resume } = client
   const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
@@ -63,6 +78,57 @@ export function describeClient<S extends Scene>(name: string, client: ClientUnde
       expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, before.length, 1])
     })
 
+    test.runIf(interrupt)('is not rung in a turn that is interrupted, and once after it', async () => {
+      const scene = await open()
+      const session = await begin(scene)
+      const tool = scene.longTool()
+      scene.model.next(/use your tool/, tool.reply)
+      await session.say('use your tool')
+      await scene.asked(/use your tool/)
+      await scene.turnIs('busy')
+      const before = scene.bells()
+      const sent = await scene.send('one')
+      await scene.knows(1)
+      await interrupt?.(scene, session)
+      if (rests_after_interrupt) {
+        await scene.turnIs('idle')
+        expect(scene.bells()).toEqual(before)
+        await session.say('go on')
+      }
+      await scene.settled([sent])
+      const turns = expectOneBellPerTurn(scene.model, ['one', ...spoken('use your tool')])
+      expect(turns.at(-1)?.bells).toHaveLength(1)
+    })
+
+    test.runIf(reset)('is rung in the session that its user began anew', async () => {
+      const scene = await open()
+      const session = await begin(scene)
+      await scene.settled([await scene.send('before')])
+      const before = await sessionOf(scene)
+      await reset?.(scene, session)
+      await eventually('the daemon knows the new session', async () => {
+        const now = await sessionOf(scene)
+        return now !== null && now !== before
+      })
+      await scene.turnIs('idle')
+      await scene.settled([await scene.send('after')])
+      expectOneBellPerTurn(scene.model, ['before', 'after'])
+    })
+
+    test.runIf(kill)('goes on with its session after it was killed, and takes what it missed', async () => {
+      const scene = await open()
+      const session = await begin(scene)
+      await scene.settled([await scene.send('before')])
+      const before = await sessionOf(scene)
+      await kill?.(scene, session)
+      const missed = await scene.send('missed')
+      await resume?.(scene, before!)
+      await scene.settled([missed])
+      await scene.settled([await scene.send('after')])
+      expect(await sessionOf(scene)).toBe(before)
+      expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
+    })
+
     test('keeps its doorbells when its daemon is killed and comes back', async () => {
       const scene = await open()
       await begin(scene)
@@ -95,6 +161,8 @@ export function describeClient<S extends Scene>(name: string, client: ClientUnde
     })
   })
 }
+
+const sessionOf = async (scene: Scene) => (await scene.status()).surface.session_id
 
 const callAnswered = (scene: Scene) =>
   eventually('the call was answered', () => turnsOf(scene.model).at(-1)?.requests.at(-1)?.tool_results[0])

@@ -22,7 +22,7 @@ export interface ClaudeWorld extends ClientWorld {
   /** `claude -p` with JSON lines in both directions. */
   headless(args?: readonly string[]): Headless
   /** The client's own record of the session that is open, null where there is none. */
-  registry(): { status?: string } | null
+  registry(): { pid: number; status?: string } | null
   /** Lines the worker wrote into its log. */
   workerLog(): { msg: string; pid: number; [field: string]: unknown }[]
 }
@@ -101,7 +101,7 @@ export async function openClaudeWorld(options: ClaudeOptions = {}): Promise<Clau
         ? fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
         : []
       if (file === undefined) return null
-      return JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')) as { status?: string }
+      return JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')) as { pid: number; status?: string }
     },
     story: () => [...workerLog().map((line) => JSON.stringify(line)), world.story()].join('\n'),
   }

@@ -110,6 +110,9 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
         return { deleted: true }
       case 'thread/queue/add':
         return await add(params)
+      case 'thread/queue/start':
+        world.paused = false
+        return {}
       default:
         throw new AppServerError(-32_601, `unknown method ${method}`)
     }

@@ -10,6 +10,7 @@ import {
   type ClientWorld,
   type PersonaInput,
 } from './client-world.ts'
+import { eventually } from './eventually.ts'
 import type { ClientTools } from './scene.ts'
 import type { Terminal } from './terminal.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
@@ -28,6 +29,29 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
   terminal.type(text)
   await terminal.shows(new RegExp(text))
   terminal.press('Enter')
+}
+
+/** It wants the key twice, and then says twice that the turn ended. */
+export async function interrupt(terminal: Terminal): Promise<void> {
+  terminal.press('Escape')
+  await terminal.shows(/again to interrupt/)
+  terminal.press('Escape')
+}
+
+/** Leaves the session; the new one begins with what is said next. */
+export async function newSession(terminal: Terminal): Promise<void> {
+  const before = terminal.screen()
+  await say(terminal, '/new')
+  await eventually('the old session is off the screen', () => {
+    const now = terminal.screen()
+    return !now.includes('/new') && !/bell/.test(now) && now !== before
+  })
+}
+
+/** The server that the persona's daemon keeps. */
+export function serverPid({ directory }: ClientWorld): number {
+  const file = path.join(directory, 'turnbell/run/local', PERSONA, 'opencode.pid')
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
 }
 
 export function opencodeProgram(): string {

@@ -17,6 +17,8 @@ export interface Terminal {
   shows(what: RegExp, within_ms?: number): Promise<string>
   /** Whether the program still runs. */
   alive(): boolean
+  /** Kills the client, and resolves once the terminal is gone with it. What had started it may tidy up. */
+  kill(): Promise<void>
   /** Resolves once the program is gone. */
   close(): Promise<void>
 }
@@ -80,6 +82,10 @@ export function openTerminal(options: TerminalOptions): Terminal {
       }
     },
     alive: () => processAlive(pid),
+    async kill() {
+      process.kill(clientIn(pid), 'SIGKILL')
+      await eventually('the terminal of a killed client is gone', () => !processAlive(pid))
+    },
     async close() {
       try {
         tmux('kill-server')
@@ -89,6 +95,14 @@ export function openTerminal(options: TerminalOptions): Terminal {
       await eventually('the program in the terminal has ended', () => !processAlive(pid))
     },
   }
+}
+
+/** Below `turnbell run` and a package's own starter, which run in Node, is the client's own program. */
+function clientIn(pid: number): number {
+  if (fs.readlinkSync(`/proc/${pid}/exe`) !== fs.realpathSync(process.execPath)) return pid
+  const [child] = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+  if (!child) throw new Error(`process ${pid} has started no client`)
+  return clientIn(Number(child))
 }
 
 /** Each terminal has a server of its own; the socket of one that ended is taken again. */

@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { answersFor, answerTo, type Permissions } from '../../../adapters/codex/approvals.ts'
 import { silentLog } from '../../../src/ports/log.ts'
+import { eventually } from '../../support/eventually.ts'
 import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 
@@ -57,14 +58,16 @@ describe('a thread without a window', () => {
     thread("a person's helper", { parentThreadId: "a person's", threadSource: 'subagent' }),
   ])
   let kept: string | null
-  let joined: boolean
+  let leaves: (() => void)[]
+  let isAlone: () => Promise<void>
   beforeEach(() => {
     kept = 'kept'
-    joined = false
+    leaves = []
+    isAlone = () => Promise.resolve()
     place.calls = []
   })
   const answer = answersFor(
-    { keptThread: () => kept, isJoined: () => joined },
+    { keptThread: () => kept, isAlone: () => isAlone() },
     { permissions: 'allow', log: silentLog },
   )
   const asked = (threadId: string) =>
@@ -79,13 +82,15 @@ describe('a thread without a window', () => {
     expect(await asked(id)).toBeNull(),
   )
 
-  test('is left to the person who has joined it, also while it was looked whose it is', async () => {
-    joined = true
-    expect(await asked('kept')).toBeNull()
-    joined = false
-    const answered = asked('helper')
-    joined = true
-    expect(await answered).toBeNull()
+  test('is left to the person who has joined it, and answered once they left', async () => {
+    isAlone = () => new Promise((resolve) => leaves.push(resolve))
+    const answered = vi.fn()
+    const answering = asked('kept').then(answered)
+    await eventually('it waits', () => leaves.length === 1)
+    expect(answered).not.toHaveBeenCalled()
+    leaves[0]?.()
+    await answering
+    expect(answered).toHaveBeenCalledWith({ decision: 'accept' })
   })
 
   test('is none before it is begun', async () => {

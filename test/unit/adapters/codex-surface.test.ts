@@ -155,6 +155,21 @@ describe('a bell', () => {
     expect(place.shown).toHaveLength(1)
   })
 
+  test('that a person interrupted is taken again once nobody is there who could have a next turn', async () => {
+    const place = await attached()
+    tell(...place.begins(), ...place.ends('interrupted'))
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    surface.left()
+    await atRest()
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    expect(place.shown).toHaveLength(1)
+    // Where nothing is paused, who comes and goes changes nothing.
+    place.calls = []
+    surface.left()
+    await atRest()
+    expect(place.calls).toEqual([])
+  })
+
   test('that reaches the queue after the interrupt is taken back at once', async () => {
     const place = await attached()
     place.paused = true

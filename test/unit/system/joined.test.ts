@@ -5,9 +5,12 @@ import { joined } from '../../../src/system/joined.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
+/** Soon enough for a test. */
+const LOOK_MS = 10
+
 test('a person has joined while their process lives, and at one client only', () => {
   const run_dir = temporaryDirectory()
-  const persons = joined(run_dir, 'codex')
+  const persons = joined(run_dir, 'codex', LOOK_MS)
   expect(persons.isJoined()).toBe(false)
   persons.join(process.pid)
   expect([persons.isJoined(), joined(run_dir, 'opencode').isJoined()]).toEqual([true, false])
@@ -18,22 +21,35 @@ test('a person has joined while their process lives, and at one client only', ()
 })
 
 test.each<[string, (run_dir: string) => void]>([
-  ['leaves', (run_dir) => joined(run_dir, 'codex').leave(process.pid)],
+  ['leaves', (run_dir) => joined(run_dir, 'codex', LOOK_MS).leave(process.pid)],
   ['is killed', asKilled],
 ])('it is told when the last person %s', async (_, ends) => {
   const run_dir = temporaryDirectory()
-  joined(run_dir, 'codex').join(process.pid)
+  joined(run_dir, 'codex', LOOK_MS).join(process.pid)
   let left = 0
-  const watch = joined(run_dir, 'codex').onAllLeft(() => (left += 1))
+  const watch = joined(run_dir, 'codex', LOOK_MS).onAllLeft(() => (left += 1))
   onTestFinished(() => watch.close())
   expect(left).toBe(0)
   ends(run_dir)
   await eventually('it is told', () => left === 1)
 })
 
+test('whoever waits until nobody is there goes on once the last has left, or at once', async () => {
+  const run_dir = temporaryDirectory()
+  const persons = joined(run_dir, 'codex', LOOK_MS)
+  await persons.alone()
+  persons.join(process.pid)
+  let alone = false
+  const waiting = persons.alone().then(() => (alone = true))
+  await Promise.resolve()
+  expect(alone).toBe(false)
+  persons.leave(process.pid)
+  await waiting
+})
+
 test('it is told of one who was seen and left before anybody looked again', async () => {
   const run_dir = temporaryDirectory()
-  const persons = joined(run_dir, 'codex')
+  const persons = joined(run_dir, 'codex', LOOK_MS)
   let left = 0
   const watch = persons.onAllLeft(() => (left += 1))
   onTestFinished(() => watch.close())
