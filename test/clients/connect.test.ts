@@ -10,7 +10,8 @@ import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { opencodeProgram, openOpencodeWorld } from '../support/opencode-world.ts'
+import { AT_PROMPT, opencodeProgram, openOpencodeWorld, say } from '../support/opencode-world.ts'
+import { plainCodex, say as sayToCodex } from '../support/plain-codex.ts'
 import { BIN } from '../support/processes.ts'
 import { scenesOf } from '../support/scene.ts'
 
@@ -38,6 +39,17 @@ async function toItsEnd(world: ClientWorld, argv: readonly string[]): Promise<st
   await new Promise((resolve) => child.once('close', resolve))
   return output
 }
+
+/** The session that was just spoken in is the persona's, and its turn is over. */
+const known = (world: ClientWorld) =>
+  eventually(
+    'the daemon knows the session',
+    async () => {
+      const { session_id, turn } = (await world.status()).surface
+      return session_id !== null && turn === 'idle'
+    },
+    60_000,
+  )
 
 const drained = (world: ClientWorld, signal_id: string) =>
   eventually('the signal is drained', async () => (await world.read(signal_id)).stages.drained_at)
@@ -105,6 +117,17 @@ describe('a plain Codex in a connected project', () => {
     await drained(world, sent)
   })
 
+  test('is rung once in a terminal, where its hooks were trusted with connect', async () => {
+    const world = await codex()
+    await turnbell(world, 'connect', 'codex', '--persona', PERSONA, '--trust-hooks')
+    const terminal = await plainCodex(world)
+    await sayToCodex(terminal, 'hello there')
+    await known(world)
+    await world.settled([await world.send('one')])
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
+  })
+
   test('asks about the hooks in a terminal, unless they were trusted with connect', async () => {
     const world = await codex()
     await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
@@ -123,6 +146,18 @@ describe('a plain Codex in a connected project', () => {
 })
 
 describe('a plain opencode in a connected project', () => {
+  test('is rung once in a terminal', async () => {
+    const world = await opencode()
+    await turnbell(world, 'connect', 'opencode', '--persona', PERSONA)
+    const terminal = world.terminalOf([opencodeProgram()])
+    await terminal.shows(AT_PROMPT, 60_000)
+    await say(terminal, 'hello there')
+    await known(world)
+    await world.settled([await world.send('one')])
+    const turns = expectOneBellPerTurn(world.model, ['one'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
+  })
+
   test('has the tools, may use them without asking, and reads the instructions', async () => {
     const world = await opencode({ asks: true })
     await turnbell(world, 'connect', 'opencode', '--persona', PERSONA)
