@@ -20,6 +20,8 @@ const INVALID_REQUEST = -32_600
 
 export interface BellQueue {
   add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>
+  /** What stands there runs, though a person had paused it. It refuses where nothing stands there. */
+  start(server: AppServer, threadId: string): Promise<void>
   /** Bells of ours that still stand there: their signals have been drained, or another is rung. */
   takeBack(server: AppServer, threadId: string): Promise<void>
   /** Those among them that a turn has begun with. */
@@ -52,6 +54,9 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
       }
       const method = without.has(server) ? 'turn/start' : 'thread/queue/add'
       await server.call(method, message, z.unknown())
+    },
+    async start(server, threadId) {
+      if (!without.has(server)) await server.call('thread/queue/start', { threadId }, z.unknown())
     },
     async takeBack(server, threadId) {
       for (const { id } of (await queued(server, threadId)) ?? []) {

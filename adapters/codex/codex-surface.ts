@@ -19,7 +19,8 @@ import {
   boundByHooks,
   hooked,
   notified,
-  pauseEnded,
+  pauseLeft,
+  queueStarted,
   startTracking,
   statusSettled,
   unbound,
@@ -45,8 +46,6 @@ export interface CodexSurface extends Surface {
   notified(notification: Notification, place?: Place): void
   /** What hooks and tool calls tell of threads that act for this persona. */
   told(news: readonly ThreadNews[]): Promise<void>
-  /** The persons who sat at the thread are gone: nobody's next turn will end a pause that they left behind. */
-  left(): void
   close(): void
 }
 
@@ -56,6 +55,8 @@ export interface CodexSurfaceDeps {
   log: Log
   /** Connects where that was not tried yet, and resolves once `connected` was called or it failed. */
   reach?: (place: Place) => Promise<void>
+  /** Resolves once no person is there whose next turn could end a pause. */
+  alone?: () => Promise<void>
 }
 
 export function codexSurface({
@@ -63,6 +64,7 @@ export function codexSurface({
   clock,
   log,
   reach = () => Promise.resolve(),
+  alone = () => new Promise(() => {}),
 }: CodexSurfaceDeps): CodexSurface {
   const queue = bellQueue(identity, log)
   const servers: Record<Place, AppServer | null> = { own: null, shared: null }
@@ -91,6 +93,7 @@ export function codexSurface({
     // An interrupt came between the bell and its turn. It would run after the person's next turn, when the
     // daemon rings again: one of the two has to go.
     if (next.paused && !before.paused && next.queued.length > 0) takeBackAnswered()
+    if (next.paused && !before.paused) void alone().then(() => move(pauseLeft(state)))
     if (saysMore(told, status())) void host?.report(status())
   }
 
@@ -183,6 +186,10 @@ export function codexSurface({
         if (!rests()) return DEFERRED
         move(bellQueued(state, doorbell.doorbell_id))
         await queue.add(to, threadId, doorbell)
+        if (state.stopped) {
+          await queue.start(to, threadId)
+          move(queueStarted(state))
+        }
         if (state.seen_doorbell_id === doorbell.doorbell_id) return { accepted: true, proof: 'confirmed' }
         if (!state.paused) return { accepted: true, proof: 'sent' }
         // The interrupt looked for it before it stood there.
@@ -240,18 +247,6 @@ export function codexSurface({
         } else over ||= goesOver(state, one)
       }
       if (over || state.thread_id === null) await seek()
-    },
-
-    left() {
-      const [to, threadId] = [reached(), state.thread_id]
-      if (!state.paused || to === null || threadId === null) return
-      to.call('thread/queue/start', { threadId }, z.unknown()).then(
-        () => {
-          if (state.thread_id === threadId) move(pauseEnded(state))
-        },
-        (error: unknown) =>
-          log.warn({ err: error }, 'the queue of an interrupted thread is not started again'),
-      )
     },
 
     close() {

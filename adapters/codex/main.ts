@@ -35,7 +35,10 @@ function begin(here: ShimPlace): ShimParts {
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
 
-  const surface = codexSurface({ identity, clock: systemClock, log, reach })
+  const surface = codexSurface({
+    ...{ identity, clock: systemClock, log, reach },
+    ...(directory === null ? {} : { alone: () => persons.alone() }),
+  })
   const links: Record<Place, Link> = {
     own: linkTo('own', paths.codex_socket),
     shared: linkTo('shared', sharedSocket(process.env['CODEX_HOME'] ?? path.join(os.homedir(), '.codex'))),
@@ -87,13 +90,11 @@ function begin(here: ShimPlace): ShimParts {
   if (directory !== null || process_.alive()) links.own.forever()
   wish.onAsked(() => links.own.forever())
   place.follow((news) => void surface.told(news))
-  const left = directory === null ? null : persons.onAllLeft(() => surface.left())
 
   return {
     surface,
     // A daemon that was killed leaves the app-server: a person works in it.
     stop() {
-      left?.close()
       for (const link of Object.values(links)) link.close()
       wish.forget()
       process_.stop()

@@ -20,6 +20,8 @@ export interface TrackedThread {
    * nothing may be put there meanwhile.
    */
   paused: boolean
+  /** What is queued runs only when the queue is started: it is paused, and nobody is there whose turn could end. */
+  stopped: boolean
   seen_doorbell_id: DoorbellId | null
   /** Bells that were queued and not yet taken into a turn. */
   queued: readonly DoorbellId[]
@@ -27,7 +29,14 @@ export interface TrackedThread {
   settles: boolean
 }
 
-const UNBOUND = { thread_id: null, turn: 'unknown', paused: false, queued: [], settles: false } as const
+const UNBOUND = {
+  thread_id: null,
+  turn: 'unknown',
+  paused: false,
+  stopped: false,
+  queued: [],
+  settles: false,
+} as const
 
 /** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
 export function startTracking(now_ms: number): TrackedThread {
@@ -40,6 +49,7 @@ export function bound(state: TrackedThread, thread: Thread): TrackedThread {
     thread_id: thread.id,
     ...(thread.status?.type === 'active' ? turnBegun({ ...state, turn: 'idle' }) : { turn: 'idle' as const }),
     paused: false,
+    stopped: false,
     queued: [],
     settles: false,
   }
@@ -48,7 +58,7 @@ export function bound(state: TrackedThread, thread: Thread): TrackedThread {
 /** Held by a process that we do not reach: what its hooks told stands. */
 export function boundByHooks(state: TrackedThread, { thread_id, turn, paused }: ToldThread): TrackedThread {
   const begun = turn === 'busy' ? turnBegun({ ...state, turn: 'idle' }) : { turn }
-  return { ...state, ...begun, thread_id, paused, queued: [], settles: false }
+  return { ...state, ...begun, thread_id, paused, stopped: false, queued: [], settles: false }
 }
 
 /** What the bound thread's own hooks tell. */
@@ -90,7 +100,11 @@ export function notified(
     case 'turn/started':
       return { ...state, ...turnBegun(state), settles: false }
     case 'turn/completed':
-      return { ...state, turn: 'idle', paused: params.turn.status === 'interrupted', settles: false }
+      return {
+        ...state,
+        ...{ turn: 'idle', settles: false },
+        ...{ paused: params.turn.status === 'interrupted', stopped: false },
+      }
     case 'item/started': {
       const doorbell_id = params.item.type === 'userMessage' ? bellIn(params.item.clientId, identity) : null
       return doorbell_id === null ? state : bellSeen(state, doorbell_id)
@@ -110,9 +124,13 @@ export function bellSeen(state: TrackedThread, doorbell_id: DoorbellId): Tracked
   return { ...state, seen_doorbell_id: doorbell_id, queued: state.queued.filter((id) => id !== doorbell_id) }
 }
 
-/** The queue runs again without a turn in between. */
-export function pauseEnded(state: TrackedThread): TrackedThread {
-  return { ...state, paused: false }
+/** Whoever interrupted is gone. */
+export function pauseLeft(state: TrackedThread): TrackedThread {
+  return state.paused ? { ...state, paused: false, stopped: true } : state
+}
+
+export function queueStarted(state: TrackedThread): TrackedThread {
+  return { ...state, stopped: false }
 }
 
 /** None of ours stands in the queue any more. */

@@ -65,7 +65,7 @@ export interface ClientWorld {
   spawn(argv: readonly string[], options: SpawnOptions): ChildProcess
   /** A line of JSON each, of a file in the home's `logs/`. */
   log<T>(name: string): T[]
-  /** What the model was shown, for a scene that failed. */
+  /** What the model was shown and the daemon saw, for a scene that failed. */
   story(): string
   /** Called before what was there earlier is closed. */
   onClose(close: () => Promise<unknown> | void): void
@@ -229,7 +229,10 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       return lines.map((line) => JSON.parse(line) as T)
     },
     story: () =>
-      model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })).join('\n'),
+      [
+        ...model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })),
+        ...world.log(`${PERSONA}.log`).map((line) => JSON.stringify(line)),
+      ].join('\n'),
     onClose: (close) => void closers.push(close),
     async close() {
       for (const close of closers.reverse()) await close()

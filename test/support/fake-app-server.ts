@@ -111,11 +111,19 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
       case 'thread/queue/add':
         return await add(params)
       case 'thread/queue/start':
-        world.paused = false
-        return {}
+        return start()
       default:
         throw new AppServerError(-32_601, `unknown method ${method}`)
     }
+  }
+
+  function start(): object {
+    const [next] = world.queue.splice(0, 1)
+    if (next === undefined) throw new AppServerError(-32_600, 'queue is empty')
+    world.paused = false
+    world.shown.push(next.text)
+    world.taken.push(next)
+    return {}
   }
 
   async function add(params: Record<string, unknown>): Promise<unknown> {

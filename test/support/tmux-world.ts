@@ -49,7 +49,7 @@ const claude: ClientInPane = {
     drain: 'mcp__turnbell__signals_pending',
     shell: (command) => ({ name: 'Bash', input: { command, description: 'wait' } }),
   },
-  open: ({ daemon = {} } = {}) => told(openClaudeWorld({ daemon, persona })),
+  open: ({ daemon = {} } = {}) => openClaudeWorld({ daemon, persona }),
   argv(world, asks) {
     const server = { command: process.execPath, args: bridge(world) }
     const mode = asks ? 'default' : 'bypassPermissions'
@@ -70,7 +70,7 @@ const codex: ClientInPane = {
     drain: 'mcp__turnbell.signals_pending',
     shell: (cmd) => ({ name: 'exec_command', input: { cmd, yield_time_ms: 30_000 } }),
   },
-  open: (options = {}) => told(openCodexWorld({ ...options, persona })),
+  open: (options = {}) => openCodexWorld({ ...options, persona }),
   argv(world) {
     const settings = {
       command: process.execPath,
@@ -101,7 +101,7 @@ const opencode: ClientInPane = {
     drain: 'turnbell_signals_pending',
     shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }),
   },
-  open: (options = {}) => told(openOpencodeWorld({ ...options, persona })),
+  open: (options = {}) => openOpencodeWorld({ ...options, persona }),
   argv: (world) => [
     'env',
     `OPENCODE_CONFIG_CONTENT=${withTurnbell(undefined, [process.execPath, ...bridge(world)], null)}`,
@@ -114,13 +114,6 @@ const opencode: ClientInPane = {
 }
 
 export const CLIENTS_IN_PANES = [claude, codex, opencode]
-
-/** A scene that failed tells as well what the shim saw. */
-async function told(opening: Promise<ClientWorld>): Promise<ClientWorld> {
-  const world = await opening
-  const lines = () => world.log(`${PERSONA}.log`).map((line) => JSON.stringify(line))
-  return { ...world, story: () => [world.story(), ...lines()].join('\n') }
-}
 
 /** Starts the client, and waits until the daemon has found it at its prompt. */
 export async function atPrompt(

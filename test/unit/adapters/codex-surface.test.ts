@@ -155,19 +155,22 @@ describe('a bell', () => {
     expect(place.shown).toHaveLength(1)
   })
 
-  test('that a person interrupted is taken again once nobody is there who could have a next turn', async () => {
+  test('is taken in an interrupted thread once nobody is there who could have a next turn', async () => {
+    let leave!: () => void
+    const alone = () => new Promise<void>((resolve) => (leave = resolve))
+    surface = codexSurface({ identity: 'ada', clock, log: silentLog, alone })
     const place = await attached()
     tell(...place.begins(), ...place.ends('interrupted'))
     expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
-    surface.left()
+    leave()
     await atRest()
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
     expect(place.shown).toHaveLength(1)
-    // Where nothing is paused, who comes and goes changes nothing.
-    place.calls = []
-    surface.left()
-    await atRest()
-    expect(place.calls).toEqual([])
+    tell(...place.begins(), ...place.ends())
+    await surface.notify_surface(doorbell())
+    // Started once: the queue goes on by itself from there.
+    expect(place.calls.filter((method) => method === 'thread/queue/start')).toHaveLength(1)
+    expect(place.shown).toHaveLength(2)
   })
 
   test('that reaches the queue after the interrupt is taken back at once', async () => {
