@@ -74,7 +74,8 @@ test.each(['terminal', 'headless'] as const)(
       await pass(50 + upTo(900))
     }
 
-    // A boundary after everything lifts what a restart holds back.
+    // What a daemon finds when it comes back waits for the agent's next turn: that one has to be after it.
+    await eventually('the daemon is connected', async () => (await world.status()).connected, 30_000)
     await send()
     session.say('work on it')
     const missing = () => {
