@@ -38,7 +38,8 @@ export default defineConfig({
           globalSetup: ['test/clients/setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
+          // Each scene has a network of its own, and mostly waits for its client.
+          maxWorkers: 2,
         },
       },
     ],

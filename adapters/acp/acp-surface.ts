@@ -6,7 +6,7 @@
  * decision.
  */
 import type { Agent } from './agent.ts'
-import { answerTo, type Policy } from './permission.ts'
+import { answerTo } from './permission.ts'
 import { ToolCall, type PermissionAnswer, type PermissionRequest, type SessionUpdate } from './protocol.ts'
 import {
   agentGone,
@@ -18,6 +18,7 @@ import {
   type TrackedTurn,
 } from './turn-tracker.ts'
 import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
+import type { Permissions } from '../../src/contracts/config.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { SessionId, SurfaceKind } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -41,7 +42,7 @@ export interface AcpSurface extends Surface {
 
 export interface AcpSurfaceDeps {
   kind: SurfaceKind
-  policy: Policy
+  policy: Permissions
   clock: Clock
   ids: Ids
   log: Log

@@ -2,7 +2,6 @@
  * The shim of a persona whose agent speaks the Agent Client Protocol, started and supervised by its daemon: keeps
  * the agent without a window, and prompts it where the daemon rings.
  */
-import fs from 'node:fs'
 import path from 'node:path'
 import { acpSurface } from './acp-surface.ts'
 import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
@@ -20,6 +19,7 @@ import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts
 import { startTalking } from '../../src/system/talking-process.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { readText } from '../../src/system/watch-text.ts'
+import { replaceFile } from '../../src/system/replace-file.ts'
 
 function begin(place: ShimPlace): ShimParts {
   const { home, identity, settings, paths, log } = place
@@ -72,7 +72,7 @@ function begin(place: ShimPlace): ShimParts {
     kept: keptSession(
       {
         read: () => readText(session_file),
-        write: (text) => fs.writeFileSync(session_file, text, { mode: 0o600 }),
+        write: (text) => replaceFile(session_file, text),
       },
       { argv, cwd },
     ),

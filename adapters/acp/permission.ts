@@ -5,8 +5,7 @@
  * the persona's settings say. Nothing is ever allowed for longer than this once.
  */
 import type { PermissionAnswer, PermissionRequest, ToolCall } from './protocol.ts'
-
-export type Policy = 'reject' | 'allow'
+import type { Permissions } from '../../src/contracts/config.ts'
 
 /** Its name as an MCP server: the agents make the names of its tools from it. */
 export const MCP_SERVER = 'turnbell'
@@ -18,7 +17,7 @@ const REFUSALS = ['reject_once', 'reject_always']
 export function answerTo(
   request: PermissionRequest,
   told: ToolCall | null,
-  policy: Policy,
+  policy: Permissions,
 ): { answer: PermissionAnswer; decided: 'allowed' | 'rejected'; own: boolean } {
   const option = (kind: string) => request.options.find((offered) => offered.kind === kind)
   const own = isOwnTool(request.toolCall, told)

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { jsonIn } from '../../src/contracts/json.ts'
 
 /** The agent refused, or did not answer; towards the agent: a refusal of ours. */
 export class AgentError extends Error {
@@ -104,7 +105,7 @@ export function openWire(
 
   pipe.read({
     onLine(line) {
-      const message = Message.safeParse(parsed(line))
+      const message = Message.safeParse(jsonIn(line))
       if (message.success && ('id' in message.data || 'method' in message.data)) return received(message.data)
       // Some print a word of welcome; a program that is no agent prints for ever.
       strange += 1
@@ -128,12 +129,4 @@ export function openWire(
 
 function beginningOf(text: string): string {
   return text.slice(0, LIMITS.acp_error_length_max)
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
 }

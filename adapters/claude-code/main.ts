@@ -32,6 +32,7 @@ import { createBridge } from '../../src/transports/bridge/bridge.ts'
 import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
+import { jsonAs } from '../../src/contracts/json.ts'
 
 const env = process.env
 const ids = createIds(systemClock, systemRandom)
@@ -215,12 +216,5 @@ function startHub(home: Home): void {
   startInBackground(bin, ['hub', '--home', home.root], home.hub_log, env)
 }
 
-function recordIn(text: string | null): RegistryRecord | null {
-  try {
-    const record = RegistryRecord.safeParse(JSON.parse(text ?? 'null'))
-    return record.success ? record.data : null
-  } catch {
-    // Caught half-written; the next change is read again.
-    return null
-  }
-}
+/** One that is caught half-written is none; its next change is read again. */
+const recordIn = (text: string | null) => jsonAs(RegistryRecord, text)

@@ -10,6 +10,7 @@ import { Notification, ServerRequest } from './protocol.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { jsonIn } from '../../src/contracts/json.ts'
 
 export class AppServerError extends Error {
   readonly code: number | null
@@ -76,7 +77,7 @@ export async function connectAppServer(
   }
 
   function received(text: string): void {
-    const message = Message.safeParse(parsed(text))
+    const message = Message.safeParse(jsonIn(text))
     if (!message.success) return log.warn({}, 'the app-server sent what is no message')
     const { id, method, result, error } = message.data
     if (method !== undefined && id !== undefined) return void asked(message.data)
@@ -159,12 +160,4 @@ function open(socket_path: string, clock: Pick<Clock, 'after'>): Promise<WebSock
       reject(error)
     })
   })
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

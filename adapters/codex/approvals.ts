@@ -4,9 +4,8 @@
  */
 import type { AppServer } from './app-server.ts'
 import { ThreadAnswer, type ServerRequest } from './protocol.ts'
+import type { Permissions } from '../../src/contracts/config.ts'
 import type { Log } from '../../src/ports/log.ts'
-
-export type Permissions = 'reject' | 'allow'
 
 export interface WindowlessThread {
   keptThread(): string | null

@@ -20,6 +20,7 @@ import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { CommandSettings } from '../../src/contracts/config.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
+import { jsonAs } from '../../src/contracts/json.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
@@ -181,8 +182,8 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
 
     open(daemon) {
       host = daemon
-      const note = RunNote.safeParse(parsed(deps.run_file.read()))
-      if (note.success && deps.alive(note.data.pid, note.data.started)) takeOver(note.data)
+      const note = jsonAs(RunNote, deps.run_file.read())
+      if (note !== null && deps.alive(note.pid, note.started)) takeOver(note)
       else deps.run_file.remove()
       void host.report(status())
     },
@@ -197,13 +198,5 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
       pause?.cancel()
       host = null
     },
-  }
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
   }
 }

@@ -15,6 +15,7 @@ import { killGroup, programAlive, startProgram } from '../../src/system/program.
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import type { ShimPlace } from '../../src/system/shim-place.ts'
 import { readText, watchText } from '../../src/system/watch-text.ts'
+import { replaceFile } from '../../src/system/replace-file.ts'
 
 function begin({ home, identity, settings: persona, paths, log }: ShimPlace): ShimParts {
   const settings = persona?.command
@@ -40,7 +41,7 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
     killGroup,
     run_file: {
       read: () => readText(run_file),
-      write: (text) => fs.writeFileSync(run_file, text, { mode: 0o600 }),
+      write: (text) => replaceFile(run_file, text),
       remove: () => fs.rmSync(run_file, { force: true }),
     },
     clock: systemClock,

@@ -6,9 +6,8 @@
 import type { Asked } from './protocol.ts'
 import { isPersons } from './session-tracker.ts'
 import type { OwnedServer, Place } from './server.ts'
+import type { Permissions } from '../../src/contracts/config.ts'
 import type { Log } from '../../src/ports/log.ts'
-
-export type Permissions = 'reject' | 'allow'
 
 export interface HeadlessDeps {
   /** Where the agent works. */

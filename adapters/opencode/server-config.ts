@@ -3,6 +3,7 @@
  * merges the variable OPENCODE_CONFIG_CONTENT over the person's files, which stay as they are.
  */
 import { z } from 'zod'
+import { jsonIn } from '../../src/contracts/json.ts'
 
 const Section = z.record(z.string(), z.unknown())
 
@@ -24,7 +25,7 @@ export function withTurnbell(
   bridge: readonly string[],
   plugin: PluginEntry | null,
 ): string {
-  const theirs = section(parsed(content))
+  const theirs = section(jsonIn(content))
   return JSON.stringify({
     ...theirs,
     mcp: { ...section(theirs['mcp']), turnbell: { ...LOCAL, command: bridge } },
@@ -41,7 +42,7 @@ export function withTurnbell(
 
 /** The same for an opencode that is handed turnbell's server by other means. */
 export function withCarefulSubagents(content: string | undefined): string {
-  const theirs = section(parsed(content))
+  const theirs = section(jsonIn(content))
   return JSON.stringify({ ...theirs, agent: withoutDrain(theirs['agent']) })
 }
 
@@ -66,12 +67,4 @@ function section(value: unknown): Record<string, unknown> {
 
 function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return text === undefined ? null : JSON.parse(text)
-  } catch {
-    return null
-  }
 }

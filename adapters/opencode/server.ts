@@ -12,6 +12,7 @@ import {
   type Prompt,
 } from './protocol.ts'
 import { opencodeVersionFault } from '../../src/contracts/client-versions.ts'
+import { jsonIn } from '../../src/contracts/json.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -95,7 +96,7 @@ export async function connectOpencode(
   }
 
   async function formed<T>(route: string, response: Response, form: z.ZodType<T>): Promise<T> {
-    const answer = form.safeParse(parsed(await response.text()))
+    const answer = form.safeParse(jsonIn(await response.text()))
     if (answer.success) return answer.data
     throw new OpencodeError(null, `${route} was answered in another form: ${answer.error.message}`)
   }
@@ -147,7 +148,7 @@ export async function connectOpencode(
   }
 
   function received(text: string): void {
-    const envelope = Envelope.safeParse(parsed(text))
+    const envelope = Envelope.safeParse(jsonIn(text))
     if (!envelope.success) return log.warn({}, 'the server sent what is no event')
     const event = Event.safeParse(envelope.data.payload)
     if (event.success) return handlers.onEvent(event.data)
@@ -208,12 +209,4 @@ export async function connectOpencode(
 /** Every directory has an instance of its own in the server. */
 function inDirectory(directory: string): string {
   return `?directory=${encodeURIComponent(directory)}`
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -45,6 +45,10 @@ const KEYS_OF: Record<'command' | 'tmux' | 'acp' | 'headless', readonly SurfaceK
   headless: ClientKind.options,
 }
 
+/** What an agent that nobody watches is answered when it asks leave to do something. */
+export const Permissions = z.enum(['reject', 'allow'])
+export type Permissions = z.infer<typeof Permissions>
+
 export const PersonaSettings = z
   .strictObject({
     surface: SurfaceKind,
@@ -56,8 +60,8 @@ export const PersonaSettings = z
     acp: AcpSettings.optional(),
     /** No window: the daemon keeps a session of the client by itself. */
     headless: z.boolean().optional(),
-    /** What an agent without a window is answered when it asks leave to do something; usually `reject`. */
-    permissions: z.enum(['reject', 'allow']).optional(),
+    /** Usually `reject`. */
+    permissions: Permissions.optional(),
   })
   .superRefine((persona, context) => {
     for (const [key, surfaces] of Object.entries(KEYS_OF)) {

@@ -30,6 +30,7 @@ import { createTokenSource } from './hub-token.ts'
 import { createDaemon, type Daemon, type StopReason } from './runtime.ts'
 import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './settings.ts'
 import type { StartShim } from './supervise.ts'
+import { replaceFile } from '../system/replace-file.ts'
 
 export async function main(argv: string[]): Promise<void> {
   let json = argv.includes('--json')
@@ -202,12 +203,6 @@ function readTokenFile(file: string): string {
   } catch (cause) {
     throw new TurnbellError('config_invalid', { detail: `--token-file: ${file} cannot be read`, cause })
   }
-}
-
-/** A reader finds the old text or the new one, never a mixture. */
-function replaceFile(file: string, text: string): void {
-  fs.writeFileSync(`${file}.new`, text, { mode: 0o600 })
-  fs.renameSync(`${file}.new`, file)
 }
 
 function tellReady(flags: Flags, identity: string, paths: PersonaPaths): void {

@@ -22,6 +22,7 @@ import { createHub, type Hub } from './hub.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
+import { replaceFile } from '../system/replace-file.ts'
 
 const FLAGS = {
   host: { type: 'string' },
@@ -278,9 +279,6 @@ function readPem(key: string, file: string): string {
   }
 }
 
-/** Readers see the whole file or none. */
 function writePid(home: Home, pid: HubPid): void {
-  const draft = `${home.hub_pid}.new`
-  fs.writeFileSync(draft, `${JSON.stringify(pid)}\n`, { mode: 0o600 })
-  fs.renameSync(draft, home.hub_pid)
+  replaceFile(home.hub_pid, `${JSON.stringify(pid)}\n`)
 }

@@ -7,6 +7,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { z } from 'zod'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { TenantId } from '../contracts/ids.ts'
+import { jsonIn } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { TokenPayload, type Caller, type TokenAnswer, type TokenRequest } from '../contracts/token.ts'
 import { signatureOf, signToken } from '../kernel/sign-token.ts'
@@ -40,7 +41,7 @@ export function createTokens(needs: {
     const [body, signed, ...more] = token.length > TOKEN_LENGTH_MAX ? [] : token.split('.')
     if (!body || !signed || more.length > 0) throw invalid('it does not have the form of a token')
     if (!sameSecret(signed, signatureOf(body, needs.signing_key))) throw invalid('its signature does not fit')
-    const payload = TokenPayload.safeParse(parseJson(body))
+    const payload = TokenPayload.safeParse(jsonIn(Buffer.from(body, 'base64url').toString('utf8')))
     if (!payload.success) throw invalid('it does not say who holds it')
     if (payload.data.tenant_id !== tenant_id) throw invalid('it belongs to another tenant')
     if (payload.data.exp <= now_s()) {
@@ -100,12 +101,4 @@ function invalid(why: string): TurnbellError {
 function sameSecret(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given), digest(expected))
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(body, 'base64url').toString('utf8'))
-  } catch {
-    return null
-  }
 }

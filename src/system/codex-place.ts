@@ -12,7 +12,9 @@ import { readText, watchText } from './watch-text.ts'
 import { ThreadEvent, ThreadNews } from '../contracts/codex.ts'
 import { bellInText } from '../contracts/doorbell.ts'
 import { SessionId } from '../contracts/ids.ts'
+import { jsonAs } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** A payload of one of Codex's hooks; a thread is its session. */
 const HookPayload = z.object({
@@ -61,8 +63,8 @@ export function codexPlace(run_dir: string): CodexPlace {
         if (news.length > 0) onNews(news)
       })
     },
-    keptThread: () => Kept.safeParse(parsed(readText(kept_file))).data?.thread_id ?? null,
-    keepThread: (thread_id) => replace(kept_file, JSON.stringify({ thread_id })),
+    keptThread: () => jsonAs(Kept, readText(kept_file))?.thread_id ?? null,
+    keepThread: (thread_id) => replaceFile(kept_file, JSON.stringify({ thread_id })),
   }
 }
 
@@ -71,25 +73,10 @@ function shorten(file: string): void {
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
   if (size < LIMITS.codex_news_bytes_max) return
   const lines = (readText(file) ?? '').split('\n')
-  replace(file, lines.slice(Math.floor(lines.length / 2)).join('\n'))
+  replaceFile(file, lines.slice(Math.floor(lines.length / 2)).join('\n'))
 }
 
 function newsIn(line: string): ThreadNews[] {
-  const news = ThreadNews.safeParse(parsed(line))
-  return news.success ? [news.data] : []
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-/** Whoever reads at this moment sees the old text or the new one, never half of it. */
-function replace(file: string, text: string): void {
-  const aside = `${file}.${process.pid}`
-  fs.writeFileSync(aside, text, { mode: 0o600 })
-  fs.renameSync(aside, file)
+  const news = jsonAs(ThreadNews, line)
+  return news === null ? [] : [news]
 }

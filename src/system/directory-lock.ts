@@ -10,6 +10,7 @@ import fs from 'node:fs'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { processAlive, processStartTime } from './processes.ts'
+import { replaceFile } from './replace-file.ts'
 
 export interface DirectoryLock {
   /** Lets go and takes the owner file away. Calling it twice is fine. */
@@ -147,9 +148,7 @@ function ownerFile(lock: string): string {
 
 function writeOwner(lock: string): void {
   const owner: Owner = { pid: process.pid, started: processStartTime(process.pid) }
-  const file = ownerFile(lock)
-  fs.writeFileSync(`${file}.new`, `${JSON.stringify(owner)}\n`, { mode: 0o600 })
-  fs.renameSync(`${file}.new`, file)
+  replaceFile(ownerFile(lock), `${JSON.stringify(owner)}\n`)
 }
 
 function readOwner(lock: string): Owner | null {

@@ -8,6 +8,8 @@ import { z } from 'zod'
 import { processStartTime } from './processes.ts'
 import { programAlive } from './program.ts'
 import { readText } from './watch-text.ts'
+import { jsonAs } from '../contracts/json.ts'
+import { replaceFile } from './replace-file.ts'
 
 const Note = z.object({
   pid: z.number().int().positive(),
@@ -32,8 +34,8 @@ export function lastingProcess(spec: {
   output_file: string
 }): LastingProcess {
   const noted = () => {
-    const note = Note.safeParse(parsed(readText(spec.note_file)))
-    return note.success && programAlive(note.data.pid, note.data.started) ? note.data : null
+    const note = jsonAs(Note, readText(spec.note_file))
+    return note !== null && programAlive(note.pid, note.started) ? note : null
   }
   return {
     alive: () => noted() !== null,
@@ -52,28 +54,20 @@ export function lastingProcess(spec: {
         const { pid } = child
         if (pid === undefined) throw new Error(`${spec.program} could not be started`)
         const note = { pid, started: processStartTime(pid) }
-        fs.writeFileSync(spec.note_file, JSON.stringify(note), { mode: 0o600 })
+        replaceFile(spec.note_file, JSON.stringify(note))
         return 'started'
       } finally {
         fs.closeSync(output)
       }
     },
     stop() {
-      const process_ = noted()
-      if (process_ === null) return
+      const running = noted()
+      if (running === null) return
       try {
-        process.kill(process_.pid, 'SIGTERM')
+        process.kill(running.pid, 'SIGTERM')
       } catch {
         // Gone meanwhile.
       }
     },
-  }
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
   }
 }

@@ -8,6 +8,8 @@ import path from 'node:path'
 import { z } from 'zod'
 import { readText } from './watch-text.ts'
 import { SessionId } from '../contracts/ids.ts'
+import { replaceFile } from './replace-file.ts'
+import { jsonAs } from '../contracts/json.ts'
 
 /** Where the server listens, and who may ask it. */
 const ServerAddress = z.object({
@@ -45,12 +47,12 @@ export function opencodePlace(run_dir: string, own?: Instance): OpencodePlace {
   const bound_file = path.join(run_dir, `opencode-session${own === undefined ? '' : nameOf(own)}.json`)
   const windowless_file = path.join(run_dir, 'opencode-headless.json')
   return {
-    server: () => kept(server_file, ServerAddress),
+    server: () => jsonAs(ServerAddress, readText(server_file)),
     keepServer: (address) => keep(server_file, address),
-    bound: () => kept(bound_file, BoundSession),
+    bound: () => jsonAs(BoundSession, readText(bound_file)),
     keepBound: (session) =>
       session === null ? fs.rmSync(bound_file, { force: true }) : keep(bound_file, session),
-    windowless: () => kept(windowless_file, BoundSession),
+    windowless: () => jsonAs(BoundSession, readText(windowless_file)),
     keepWindowless: (session) => keep(windowless_file, session),
   }
 }
@@ -96,19 +98,4 @@ export function serverAuthorization({ password }: Pick<ServerAddress, 'password'
   return `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}`
 }
 
-function kept<T>(file: string, form: z.ZodType<T>): T | null {
-  const text = readText(file)
-  if (text === null) return null
-  try {
-    return form.safeParse(JSON.parse(text)).data ?? null
-  } catch {
-    return null
-  }
-}
-
-/** Whoever reads at this moment sees the old or the new one, never half of it. */
-function keep(file: string, value: object): void {
-  const aside = `${file}.${process.pid}`
-  fs.writeFileSync(aside, JSON.stringify(value), { mode: 0o600 })
-  fs.renameSync(aside, file)
-}
+const keep = (file: string, value: object) => replaceFile(file, JSON.stringify(value))

@@ -10,6 +10,8 @@ import { processStartTime } from './processes.ts'
 import { killGroup, programAlive } from './program.ts'
 import { readText } from './watch-text.ts'
 import type { Log } from '../ports/log.ts'
+import { jsonAs } from '../contracts/json.ts'
+import { replaceFile } from './replace-file.ts'
 
 export interface TalkSpec {
   argv: readonly string[]
@@ -43,7 +45,7 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
   const { pid } = child
   if (pid !== undefined) {
     const note = JSON.stringify({ pid, started: processStartTime(pid) })
-    fs.writeFileSync(note_file, note, { mode: 0o600 })
+    replaceFile(note_file, note)
   }
   const kill = () => pid !== undefined && killGroup(pid)
   // A process that is killed cannot do this; then the end of its input tells the program.
@@ -93,8 +95,8 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
 }
 
 function endNoted(note_file: string): void {
-  const note = Note.safeParse(parsed(readText(note_file)))
-  if (note.success && programAlive(note.data.pid, note.data.started)) killGroup(note.data.pid)
+  const note = jsonAs(Note, readText(note_file))
+  if (note !== null && programAlive(note.pid, note.started)) killGroup(note.pid)
 }
 
 /** A line that does not end counts as the end of what can be read. */
@@ -125,12 +127,4 @@ function readLines(stream: NodeJS.ReadableStream, length_max: number, { onLine, 
   })
   stream.on('end', end)
   stream.on('error', end)
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -17,10 +17,9 @@ import {
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
+import type { Permissions } from '../../src/contracts/config.ts'
 
 beforeAll(() => void opencodeProgram())
-
-type Permissions = 'reject' | 'allow'
 
 /** The project is told relative to turnbell's home. */
 const open = scenesOf(opencodeTools, (asks?: boolean, permissions: Permissions = 'reject') =>

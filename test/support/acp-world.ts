@@ -4,12 +4,13 @@ import path from 'node:path'
 import type { ClientWorld } from './client-world.ts'
 import { PERSONA } from './client-world.ts'
 import { opencodeProgram, openOpencodeWorld } from './opencode-world.ts'
+import type { Permissions } from '../../src/contracts/config.ts'
 
 /** The project's place, seen from the home. */
 const PROJECT = '../project'
 
 export function openOpencodeAcpWorld(
-  options: { asks?: boolean; permissions?: 'reject' | 'allow' } = {},
+  options: { asks?: boolean; permissions?: Permissions } = {},
 ): Promise<ClientWorld> {
   const { asks = false, permissions } = options
   const acp = { argv: [opencodeProgram(), 'acp'] }

@@ -8,7 +8,9 @@
  */
 import { z } from 'zod'
 import { answerTo, StreamLine, userLine } from './protocol.ts'
+import type { Permissions } from '../../../src/contracts/config.ts'
 import type { Log } from '../../../src/ports/log.ts'
+import { jsonAs } from '../../../src/contracts/json.ts'
 
 export const SessionNote = z.object({
   session_id: z.string(),
@@ -43,7 +45,7 @@ export function keepSession(deps: {
   newSessionId: () => string
   /** Starts the client with these words. */
   start: (words: readonly string[]) => ClientProcess
-  permissions: 'reject' | 'allow'
+  permissions: Permissions
   log: Log
 }): KeptSession {
   const { notes, log } = deps
@@ -86,10 +88,5 @@ export function forgetsSession(client_says: string): boolean {
 }
 
 function parsed(text: string): StreamLine | null {
-  try {
-    const line = StreamLine.safeParse(JSON.parse(text))
-    return line.success ? line.data : null
-  } catch {
-    return null
-  }
+  return jsonAs(StreamLine, text)
 }

@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import fs from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { formerClientIsGone } from './former-client.ts'
@@ -26,6 +25,8 @@ import { processStartTime } from '../../../src/system/processes.ts'
 import { killGroup, programAlive } from '../../../src/system/program.ts'
 import { shimPlace, workingDirectory, type ShimPlace } from '../../../src/system/shim-place.ts'
 import { readText } from '../../../src/system/watch-text.ts'
+import { replaceFile } from '../../../src/system/replace-file.ts'
+import { jsonAs } from '../../../src/contracts/json.ts'
 
 async function main(): Promise<void> {
   const place = shimPlace('claude-headless')
@@ -119,18 +120,8 @@ function lendStdin({ home, log }: ShimPlace, pid: number | null, ring: (text: st
 
 function noteFile(file: string): NoteStore {
   return {
-    read() {
-      try {
-        const note = SessionNote.safeParse(JSON.parse(readText(file) ?? 'null'))
-        return note.success ? note.data : null
-      } catch {
-        return null
-      }
-    },
-    write(note) {
-      fs.writeFileSync(`${file}.new`, JSON.stringify(note), { mode: 0o600 })
-      fs.renameSync(`${file}.new`, file)
-    },
+    read: () => jsonAs(SessionNote, readText(file)),
+    write: (note) => replaceFile(file, JSON.stringify(note)),
   }
 }
 

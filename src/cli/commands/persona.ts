@@ -1,7 +1,7 @@
 /** `turnbell persona add|list|wrap|remove`: lifecycle, on this machine and at the hub. */
 import { type Command, Option } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { TmuxSettings } from '../../contracts/config.ts'
+import { TmuxSettings, Permissions } from '../../contracts/config.ts'
 import { SurfaceKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
 import { addPersona, type AddOptions } from '../personas/add.ts'
@@ -38,7 +38,7 @@ export function registerPersona(program: Command, cli: Cli): void {
       new Option(
         '--permissions <answer>',
         'what an agent without a window is answered when it asks leave',
-      ).choices(['reject', 'allow']),
+      ).choices(Permissions.options),
     )
     .option('--pane <target>', 'surface tmux: the pane its client runs in, as tmux names it')
     .addOption(

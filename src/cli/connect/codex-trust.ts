@@ -9,6 +9,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { VERSION } from '../../system/version.ts'
+import { jsonAs } from '../../contracts/json.ts'
 
 const Hooks = z.object({
   data: z.array(
@@ -32,13 +33,7 @@ const Answer = z.looseObject({
 })
 
 /** Null for whatever else Codex may print. */
-function answerIn(line: string) {
-  try {
-    return Answer.safeParse(JSON.parse(line)).data ?? null
-  } catch {
-    return null
-  }
-}
+const answerIn = (line: string) => jsonAs(Answer, line)
 
 interface Asked {
   codex: string

@@ -8,6 +8,7 @@ import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind, Identity } from '../../contracts/ids.ts'
 import { ensurePrivateDirectory, prepareHome, type Home } from '../../system/home.ts'
 import { Written } from './wanted.ts'
+import { replaceFile } from '../../system/replace-file.ts'
 
 const RecordedFile = z.strictObject({
   file: z.string(),
@@ -54,10 +55,7 @@ export function connectionsIn(home: Home): Connections {
       return names.sort().flatMap((name) => read(path.join(folder, name)) ?? [])
     },
     keep(connection) {
-      const file = fileOf(connection)
-      const aside = `${file}.${process.pid}`
-      fs.writeFileSync(aside, `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600, flush: true })
-      fs.renameSync(aside, file)
+      replaceFile(fileOf(connection), `${JSON.stringify(connection, null, 2)}\n`)
     },
     forget: (connection) => fs.rmSync(fileOf(connection), { force: true }),
     async locked(work) {

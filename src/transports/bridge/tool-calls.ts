@@ -6,6 +6,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import type { Params, Upstream } from './upstream.ts'
 import type { SessionId } from '../../contracts/ids.ts'
+import { jsonIn } from '../../contracts/json.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 
@@ -107,15 +108,7 @@ function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; rep
   const { action, params, ...rest } = call.args
   if (action !== 'send' && action !== 'broadcast') return { args: call.args, repeatable: true }
   // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
-  const given = params === undefined ? rest : typeof params === 'string' ? parsed(params) : params
+  const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
   if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
   return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
+import { jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -190,7 +191,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       const method = 'subscriptions/listen'
       const headers = await headersFor(method, params, abort)
       const refused = await http.stream(address(), headers, body(method, params), abort, (data) => {
-        const message = Notified.safeParse(parsedOrNull(data))
+        const message = Notified.safeParse(jsonIn(data))
         if (message.success) onMessage(message.data)
       })
       if (refused === null) return
@@ -199,14 +200,6 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     },
 
     close: () => http.close(),
-  }
-}
-
-function parsedOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }
 
@@ -231,7 +224,7 @@ function headerText(name: string): string {
 }
 
 function resultIn(answer: HubAnswer): Result {
-  const parsed = RpcAnswer.safeParse(jsonIn(answer))
+  const parsed = RpcAnswer.safeParse(bodyOf(answer))
   if (parsed.success && parsed.data.result !== undefined) return parsed.data.result
   if (parsed.success && parsed.data.error !== undefined) {
     const { code, message, data } = parsed.data.error
@@ -241,8 +234,8 @@ function resultIn(answer: HubAnswer): Result {
 }
 
 /** The last message of an event stream is the answer; what came before it was progress. */
-function jsonIn({ content_type, body }: HubAnswer): unknown {
-  return parsedOrNull(content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body)
+function bodyOf({ content_type, body }: HubAnswer): unknown {
+  return jsonIn(content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body)
 }
 
 function lastEvent(body: string): string | undefined {
@@ -253,7 +246,7 @@ function lastEvent(body: string): string | undefined {
 }
 
 function refusalIn(answer: HubAnswer): TurnbellError {
-  const problem = Problem.safeParse(jsonIn(answer))
+  const problem = Problem.safeParse(bodyOf(answer))
   if (problem.success) return fromProblem(problem.data)
   return new TurnbellError('internal', {
     detail: `The hub answered ${answer.status} without a problem: ${answer.body.slice(0, 200)}`,

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { answersFor, answerTo, type Permissions } from '../../../adapters/codex/approvals.ts'
+import { answersFor, answerTo } from '../../../adapters/codex/approvals.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
+import { Permissions } from '../../../src/contracts/config.ts'
 
 const ask = (method: string, params: object = {}) => ({
   id: 1,
@@ -11,9 +12,7 @@ const ask = (method: string, params: object = {}) => ({
   params: { threadId: 't-1', ...params },
 })
 const answers = (method: string, params?: object) =>
-  (['reject', 'allow'] satisfies Permissions[]).map((permissions) =>
-    answerTo(ask(method, params), permissions),
-  )
+  Permissions.options.map((permissions) => answerTo(ask(method, params), permissions))
 
 test.each(['item/commandExecution/requestApproval', 'item/fileChange/requestApproval'])(
   '%s is declined or accepted, and never ends the turn',

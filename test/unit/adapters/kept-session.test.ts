@@ -6,6 +6,7 @@ import {
   type SessionNote,
 } from '../../../adapters/claude-code/headless/kept-session.ts'
 import { silentLog } from '../../../src/ports/log.ts'
+import type { Permissions } from '../../../src/contracts/config.ts'
 
 let note: SessionNote | null
 let words: readonly string[]
@@ -17,7 +18,7 @@ beforeEach(() => {
   written = []
 })
 
-function keep(permissions: 'reject' | 'allow' = 'reject') {
+function keep(permissions: Permissions = 'reject') {
   return keepSession({
     notes: { read: () => note, write: (next) => (note = next) },
     newSessionId: () => 'new-session',

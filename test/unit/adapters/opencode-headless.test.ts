@@ -5,6 +5,7 @@ import { OpencodeError, type OwnedServer, type Place } from '../../../adapters/o
 import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { fakeOpencode, session } from '../../support/fake-opencode.ts'
+import type { Permissions } from '../../../src/contracts/config.ts'
 
 const PROJECT = '/project'
 
@@ -30,7 +31,7 @@ function owned(sessions: Session[]) {
   return place
 }
 
-function agent(kept: Place | null, permissions: 'reject' | 'allow' = 'reject') {
+function agent(kept: Place | null, permissions: Permissions = 'reject') {
   const memory = { kept, joined: false }
   const deps = {
     directory: PROJECT,

@@ -1,0 +1,11 @@
+import fs from 'node:fs'
+
+/**
+ * Writes a small private file (mode 0600) as a whole: whoever reads at this moment, or after a crash of this
+ * process, finds the old text or the new one, never half of it.
+ */
+export function replaceFile(file: string, text: string): void {
+  const aside = `${file}.${process.pid}`
+  fs.writeFileSync(aside, text, { mode: 0o600, flush: true })
+  fs.renameSync(aside, file)
+}
