@@ -217,4 +217,6 @@ function startHub(home: Home): void {
 }
 
 /** One that is caught half-written is none; its next change is read again. */
-const recordIn = (text: string | null) => jsonAs(RegistryRecord, text)
+function recordIn(text: string | null): RegistryRecord | null {
+  return jsonAs(RegistryRecord, text)
+}

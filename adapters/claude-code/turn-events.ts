@@ -14,6 +14,11 @@ export const TurnEvent = z.object({
   session_id: Text,
   /** Set when the event happened inside a subagent. */
   agent_id: Text,
+  /**
+   * Names the turn. A prompt that is typed during one bears its name, and has another once it begins a turn of
+   * its own, because that one was interrupted. Clients of before 2.1 have none.
+   */
+  prompt_id: Text,
   prompt: Text,
   tool_name: Text,
   tool_use_id: Text,

@@ -4,7 +4,8 @@
  *
  * The hooks are exact and come first. They leave three gaps, which the registry fills:
  * - an interrupt (Esc) fires no hook: the registry goes to its prompt and no Stop comes;
- * - a prompt that was typed during a turn starts the next one without a hook;
+ * - a prompt that was typed during a turn starts the next one without a hook of its own: the next hook bears
+ *   another `prompt_id`;
  * - a worker that was replaced knows nothing yet.
  * The registry trails the hooks by a few milliseconds, so it is believed only once it has said the
  * same for a while.
@@ -21,6 +22,8 @@ export interface TrackedTurn {
   turn: Turn
   turn_seq: number
   turn_since_ms: number
+  /** The client's name for the turn that runs or ran last; the empty string where it says none. */
+  prompt_id: string
   registry: RegistryRecord['status']
   registry_session_id: string | null
   registry_since_ms: number
@@ -44,6 +47,7 @@ export function startTracking(session_id: string | null, now_ms: number): Tracke
     // than milliseconds.
     turn_seq: now_ms,
     turn_since_ms: now_ms,
+    prompt_id: '',
     registry: null,
     registry_session_id: null,
     registry_since_ms: now_ms,
@@ -55,7 +59,8 @@ export function startTracking(session_id: string | null, now_ms: number): Tracke
 }
 
 /** A hook of the main agent; those of subagents say nothing about its turn and must not come here. */
-export function hookFired(state: TrackedTurn, event: TurnEvent, now_ms: number): TrackedTurn {
+export function hookFired(before: TrackedTurn, event: TurnEvent, now_ms: number): TrackedTurn {
+  const state = inTurn(before, event, now_ms)
   switch (event.event) {
     case 'UserPromptSubmit':
       return seenIn(prompted(inSession(state, event), now_ms), event.prompt)
@@ -155,6 +160,15 @@ export function settled(state: TrackedTurn, now_ms: number): TrackedTurn {
 
 function atPrompt(state: TrackedTurn): boolean {
   return state.registry === 'idle' || state.registry === 'shell'
+}
+
+/** Another turn than the one that runs: that was interrupted, and a prompt waited behind it. */
+function inTurn(state: TrackedTurn, { prompt_id }: TurnEvent, now_ms: number): TrackedTurn {
+  if (prompt_id === '' || prompt_id === state.prompt_id) return state
+  const next = { ...state, prompt_id }
+  // A bell in the answer to a Stop has begun its turn already.
+  const runs = state.turn === 'busy' && state.prompt_id !== '' && state.continued_by === null
+  return runs ? busy(idle(next, now_ms), now_ms) : next
 }
 
 function inSession(state: TrackedTurn, event: TurnEvent): TrackedTurn {

@@ -62,14 +62,16 @@ const MODEL_MARK = 'claudecode/toolUseId'
 const ANNOUNCED_MAX = 64
 
 export function createWorker({ surface, drains, clock, respawned, log }: WorkerDeps): Worker {
-  /** Who makes an announced call: a subagent's id, or the empty string for the main agent. */
-  const announced = new Map<string, string>()
+  /** Who makes an announced call: a subagent's id, or the empty string for the main agent; and in which turn. */
+  const announced = new Map<string, { agent_id: string; prompt_id: string }>()
+  /** In which turn a call was announced; the empty string where the client does not say. */
+  const turns = new WeakMap<WorkerCall, string>()
   /**
    * Drains whose answer was written, by the call that asked. An interrupt while the hooks after the call
    * still run makes the client throw the answer away; once the batch of calls is through, it stays in the
    * conversation whatever comes.
    */
-  const written = new Map<string, Drain & { used: boolean }>()
+  const written = new Map<string, Drain & { used: boolean; prompt_id: string }>()
   const bells = new WeakMap<WorkerCall, Doorbell>()
   let hooks_work = respawned
 
@@ -81,6 +83,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     }
     const event = parsed.data
     hooks_work = true
+    if (event.agent_id === '' && event.prompt_id !== '') await turnIs(event.prompt_id)
     log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
     if (event.event === 'PreToolUse') return toolAnnounced(event)
     if (event.event === 'PostToolUse') toolUsed(event)
@@ -100,7 +103,8 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
   }
 
   async function toolAnnounced(event: TurnEvent): Promise<HookOutput> {
-    announced.set(event.tool_use_id, event.agent_id)
+    const { tool_use_id, agent_id, prompt_id } = event
+    announced.set(tool_use_id, { agent_id, prompt_id })
     for (const oldest of announced.keys()) {
       if (announced.size <= ANNOUNCED_MAX) break
       announced.delete(oldest)
@@ -127,12 +131,37 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     }
   }
 
+  /** A turn without an end is left behind: the interrupt showed itself only by the next one. */
+  function turnIs(prompt_id: string): Promise<void> {
+    return giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id)
+  }
+
+  async function giveBack(which: (drain: { prompt_id: string }) => boolean): Promise<void> {
+    const unseen: SignalId[] = []
+    for (const [tool_use_id, drain] of [...written]) {
+      if (!which(drain)) continue
+      written.delete(tool_use_id)
+      unseen.push(...drain.signal_ids)
+    }
+    if (unseen.length === 0) return
+    log.info(
+      { signals: unseen.length },
+      'an interrupt kept the agent from seeing what it drained; it goes back',
+    )
+    drains.release(unseen)
+    // Said before the end of the turn is: the hub takes that as the sign that everything was read.
+    const patience = new Promise<void>((resolve) => clock.after(LIMITS.give_back_wait_ms, resolve))
+    await Promise.race([drains.settled(), patience])
+  }
+
   /** Main and subagent call alike; only the hook before the call tells them apart. */
   function refuseSubagents(call: WorkerCall): void {
     const mark = call.meta[MODEL_MARK]
     const tool_use_id = typeof mark === 'string' ? mark : ''
-    const agent_id = announced.get(tool_use_id)
+    const announcement = announced.get(tool_use_id)
+    const agent_id = announcement?.agent_id
     announced.delete(tool_use_id)
+    turns.set(call, announcement?.prompt_id ?? '')
     if (agent_id !== undefined && agent_id !== '') {
       call.meta['agent_id'] = agent_id
       if (call.name === DRAIN_TOOL) {
@@ -177,22 +206,10 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     drainWritten(call, drain) {
       const tool_use_id = call.meta[MODEL_MARK]
       // A client that tells no hooks never says what it did with the answer.
-      if (typeof tool_use_id === 'string' && hooks_work) written.set(tool_use_id, { ...drain, used: false })
-      else drains.confirm(drain.drain_id)
+      if (typeof tool_use_id !== 'string' || !hooks_work) return drains.confirm(drain.drain_id)
+      written.set(tool_use_id, { ...drain, used: false, prompt_id: turns.get(call) ?? '' })
     },
-    async interrupted() {
-      const unseen = [...written.values()].flatMap(({ signal_ids }) => signal_ids)
-      written.clear()
-      if (unseen.length === 0) return
-      log.info(
-        { signals: unseen.length },
-        'an interrupt kept the agent from seeing what it drained; it goes back',
-      )
-      drains.release(unseen)
-      // Said before the end of the turn is: the hub takes that as the sign that everything was read.
-      const patience = new Promise<void>((resolve) => clock.after(LIMITS.give_back_wait_ms, resolve))
-      await Promise.race([drains.settled(), patience])
-    },
+    interrupted: () => giveBack(() => true),
   }
 }
 

@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { claudeProgram, openClaudeWorld, type ClaudeWorld, type Headless } from '../support/claude-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { scenesOf } from '../support/scene.ts'
+import { BELL, scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
@@ -94,9 +94,9 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     const before = workerOf(world)
     let drain!: () => void
     const after = new Promise<void>((resolve) => (drain = resolve))
-    world.model.next(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }], after })
+    world.model.next(BELL, { tools: [{ name: DRAIN, input: {} }], after })
     const sent = await world.send('one')
-    await world.asked(/\(bell [0-9a-z]{8}\)/)
+    await world.asked(BELL)
     // The call gets as far as the worker; the hub does not answer it while it stands still.
     world.hub.child.kill('SIGSTOP')
     drain()
@@ -191,6 +191,28 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
 })
 
 describe('Claude Code in a terminal', () => {
+  test('takes again what it drained in a turn that is interrupted with a prompt behind it', async () => {
+    const world = await open()
+    const terminal = world.terminal(MANUAL)
+    await world.turnIs('idle')
+    const tool = world.longTool()
+    world.model.next(BELL, { tools: [{ name: DRAIN, input: {} }, ...(tool.reply.tools ?? [])] })
+    const hooks = (name: string) => world.workerLog().filter(({ event }) => event === name).length
+    const sent = await world.send('one')
+    await eventually('it was drained', () => hooks('PostToolUse') === 1)
+    const prompts = hooks('UserPromptSubmit')
+    terminal.type('and then this')
+    await terminal.shows(/and then this/)
+    terminal.press('Enter')
+    await eventually('the prompt waits', () => hooks('UserPromptSubmit') > prompts)
+    terminal.press('Escape')
+    await world.asked(/and then this/)
+    await world.settled([sent])
+    const turns = turnsOf(world.model)
+    expect(turns.map(({ bells }) => bells.length)).toEqual([1, 0, 1])
+    expect(turns.at(-1)?.handOuts).toEqual(['one#2'])
+  })
+
   test('keeps a half-typed draft', async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)

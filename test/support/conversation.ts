@@ -15,7 +15,8 @@ export interface Turn {
 const BELL = /\[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 
 /** What Claude Code, opencode and Codex say instead of, or with, the result of a tool that was interrupted. */
-const INTERRUPTED = /interrupted by user|Tool execution aborted|User aborted the command|<turn_aborted>/
+const INTERRUPTED =
+  /interrupted by user|Tool result missing|Tool execution aborted|User aborted the command|<turn_aborted>/
 
 /** A turn of the main agent goes on as long as the model asks for tools. */
 export function turnsOf({ shown }: ModelServer): Turn[] {

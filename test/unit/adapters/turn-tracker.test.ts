@@ -106,6 +106,28 @@ describe('turns', () => {
     expect(wasInterrupted(second)).toBe(false)
   })
 
+  test('a turn of another name begins another, also where no prompt of its own was told', () => {
+    const prompt_id = 'first'
+    const first = hookFired(idleSession(), turnEvent('UserPromptSubmit', { prompt_id }), T0)
+    const queued = hookFired(first, turnEvent('UserPromptSubmit', { prompt_id, prompt: 'queued' }), T0 + 5)
+    expect(queued.turn_seq).toBe(first.turn_seq)
+    const second = hookFired(queued, turnEvent('PostToolBatch', { prompt_id: 'second' }), T0 + 10)
+    expect(second).toMatchObject({ turn: 'busy', turn_seq: first.turn_seq + 1 })
+    const over = hookFired(second, turnEvent('Stop', { prompt_id: 'second' }), T0 + 15)
+    expect(over).toMatchObject({ turn: 'idle', turn_seq: second.turn_seq })
+    const third = hookFired(over, turnEvent('UserPromptSubmit', { prompt_id: 'third' }), T0 + 20)
+    expect(third.turn_seq).toBe(over.turn_seq + 1)
+  })
+
+  test('a bell in the answer to a Stop begins one turn, whatever that is named', () => {
+    const { doorbell_id } = doorbell()
+    const first = hookFired(idleSession(), turnEvent('UserPromptSubmit', { prompt_id: 'first' }), T0)
+    const over = hookFired(first, turnEvent('Stop', { prompt_id: 'first' }), T0)
+    const continued = bellContinued(over, doorbell_id, T0)
+    const seen = hookFired(continued, turnEvent('PreToolUse', { prompt_id: 'second' }), T0)
+    expect(seen).toMatchObject({ turn_seq: continued.turn_seq, seen_doorbell_id: doorbell_id })
+  })
+
   test('a prompt right after the first, before the registry followed, begins no other', () => {
     const first = hookFired(idleSession(), turnEvent('UserPromptSubmit'), T0 + 60_000)
     expect(wasInterrupted(first)).toBe(false)

@@ -74,8 +74,8 @@ const call = (
 })
 const hook = (event: string, fields: Record<string, unknown> = {}) =>
   worker.answer(call('turn_event', { event, session_id: 's1', agent_id: '', ...fields }))
-const announce = (tool_use_id: string, agent_id = '', tool_name = HUB_TOOL) =>
-  hook('PreToolUse', { tool_use_id, agent_id, tool_name })
+const announce = (tool_use_id: string, agent_id = '', tool_name = HUB_TOOL, prompt_id = '') =>
+  hook('PreToolUse', { tool_use_id, agent_id, tool_name, prompt_id })
 const drain = (tool_use_id: string) => worker.answer(call(DRAIN, {}, { 'claudecode/toolUseId': tool_use_id }))
 const refusal = async (answer: Promise<unknown>) => {
   const error: unknown = await answer.then(
@@ -166,7 +166,15 @@ describe('a drain', () => {
       drain_id,
       signal_ids: [`signal-of-${drain_id}`],
     })
-  const used = (tool_use_id: string) => hook('PostToolUse', { tool_use_id, tool_name: HUB_TOOL })
+  const used = (tool_use_id: string, prompt_id = '') =>
+    hook('PostToolUse', { tool_use_id, tool_name: HUB_TOOL, prompt_id })
+  /** Announced in that turn, made, and answered. */
+  async function drainedIn(prompt_id: string): Promise<void> {
+    await announce('toolu_1', '', HUB_TOOL, prompt_id)
+    const made = call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' })
+    await worker.answer(made)
+    worker.drainWritten(made, { drain_id: 'drain-1', signal_ids: ['signal-of-drain-1'] })
+  }
 
   test('is confirmed once its batch of calls is through: then it stays in the conversation', async () => {
     await announce('toolu_1')
@@ -205,6 +213,28 @@ describe('a drain', () => {
     expect(released).toEqual(['signal-of-drain-1', 'signal-of-drain-2'])
     await hook('Stop')
     expect(confirmed).toEqual([])
+  })
+
+  test.each([false, true])(
+    'of an interrupted turn behind which a prompt waited goes back, used (%s) or not',
+    async (was_used) => {
+      await drainedIn('turn-1')
+      if (was_used) await used('toolu_1', 'turn-1')
+      // It was typed during the turn, so it bears the name of that.
+      await hook('UserPromptSubmit', { prompt_id: 'turn-1' })
+      expect(released).toEqual([])
+      await hook('PostToolBatch', { prompt_id: 'turn-2' })
+      await hook('Stop', { prompt_id: 'turn-2' })
+      expect([confirmed, released]).toEqual([[], ['signal-of-drain-1']])
+    },
+  )
+
+  test('of a turn in which somebody typed is confirmed with its batch', async () => {
+    await drainedIn('turn-1')
+    await used('toolu_1', 'turn-1')
+    await hook('UserPromptSubmit', { prompt_id: 'turn-1' })
+    await hook('PostToolBatch', { prompt_id: 'turn-1' })
+    expect([confirmed, released]).toEqual([['drain-1'], []])
   })
 
   test('that goes back is waited for, but not for ever', async () => {
