@@ -5,7 +5,10 @@ import type { Clock } from '../src/ports/clock.ts'
 export interface ServerRest {
   /** It may be started. */
   isOver(): boolean
-  started(): void
+  /** Answers how long it is left alone, in milliseconds, should it end soon. */
+  started(): number
+  /** Somebody waits for it. */
+  forget(): void
 }
 
 export function serverRest(clock: Pick<Clock, 'monotonic'>): ServerRest {
@@ -19,6 +22,10 @@ export function serverRest(clock: Pick<Clock, 'monotonic'>): ServerRest {
       const longer = Math.min(LIMITS.shim_restart_max_ms, Math.max(LIMITS.shim_restart_min_ms, rest_ms * 2))
       rest_ms = lasted ? 0 : longer
       started_at = now
+      return rest_ms
+    },
+    forget() {
+      started_at = null
     },
   }
 }

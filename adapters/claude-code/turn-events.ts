@@ -15,8 +15,8 @@ export const TurnEvent = z.object({
   /** Set when the event happened inside a subagent. */
   agent_id: Text,
   /**
-   * Names the turn. A prompt that is typed during one bears its name, and has another once it begins a turn of
-   * its own, because that one was interrupted. Clients of before 2.1 have none.
+   * Names the turn. A prompt that is typed during one bears its name; the turn that it begins afterwards has
+   * another. Empty where the client says none.
    */
   prompt_id: Text,
   prompt: Text,

@@ -2,7 +2,7 @@
  * Where one Claude Code session's turn stands, from its hooks and its session registry. Pure: time
  * comes in with each event, and what must be looked at again later is a deadline in the state.
  *
- * The hooks are exact and come first. They leave three gaps, which the registry fills:
+ * The hooks are exact and come first. They leave three gaps, which the registry fills, and their `prompt_id`:
  * - an interrupt (Esc) fires no hook: the registry goes to its prompt and no Stop comes;
  * - a prompt that was typed during a turn starts the next one without a hook of its own: the next hook bears
  *   another `prompt_id`;
@@ -138,7 +138,7 @@ export function registryForbids(state: TrackedTurn): boolean {
 
 /** A ring found the session busy although no hook said so. */
 export function foundBusy(state: TrackedTurn, now_ms: number): TrackedTurn {
-  return busy(state, now_ms)
+  return unnamedBusy(state, now_ms)
 }
 
 /** When `settled` would next change something, or null. */
@@ -155,7 +155,7 @@ export function settlesAt(state: TrackedTurn): number | null {
 export function settled(state: TrackedTurn, now_ms: number): TrackedTurn {
   const at = settlesAt(state)
   if (at === null || now_ms < at) return state
-  return atPrompt(state) ? idle(state, now_ms) : busy(state, now_ms)
+  return atPrompt(state) ? idle(state, now_ms) : unnamedBusy(state, now_ms)
 }
 
 function atPrompt(state: TrackedTurn): boolean {
@@ -187,6 +187,11 @@ function prompted(state: TrackedTurn, now_ms: number): TrackedTurn {
 function busy(state: TrackedTurn, now_ms: number): TrackedTurn {
   if (state.turn === 'busy') return state
   return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, turn_since_ms: now_ms }
+}
+
+/** No hook told of it yet: the first that does names it. */
+function unnamedBusy(state: TrackedTurn, now_ms: number): TrackedTurn {
+  return { ...busy(state, now_ms), prompt_id: '' }
 }
 
 function idle(state: TrackedTurn, now_ms: number): TrackedTurn {

@@ -74,6 +74,8 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
   const written = new Map<string, Drain & { used: boolean; prompt_id: string }>()
   const bells = new WeakMap<WorkerCall, Doorbell>()
   let hooks_work = respawned
+  /** The next hook waits as well: it may tell the hub of the turn's end first. */
+  let givingBack = Promise.resolve()
 
   async function hook(call: WorkerCall): Promise<HookOutput> {
     const parsed = TurnEvent.safeParse(call.args)
@@ -136,14 +138,14 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     return giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id)
   }
 
-  async function giveBack(which: (drain: { prompt_id: string }) => boolean): Promise<void> {
+  function giveBack(which: (drain: { prompt_id: string }) => boolean): Promise<void> {
     const unseen: SignalId[] = []
     for (const [tool_use_id, drain] of [...written]) {
       if (!which(drain)) continue
       written.delete(tool_use_id)
       unseen.push(...drain.signal_ids)
     }
-    if (unseen.length === 0) return
+    if (unseen.length === 0) return givingBack
     log.info(
       { signals: unseen.length },
       'an interrupt kept the agent from seeing what it drained; it goes back',
@@ -151,7 +153,8 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     drains.release(unseen)
     // Said before the end of the turn is: the hub takes that as the sign that everything was read.
     const patience = new Promise<void>((resolve) => clock.after(LIMITS.give_back_wait_ms, resolve))
-    await Promise.race([drains.settled(), patience])
+    givingBack = Promise.race([drains.settled(), patience])
+    return givingBack
   }
 
   /** Main and subagent call alike; only the hook before the call tells them apart. */

@@ -10,7 +10,7 @@ import type { Log } from '../../src/ports/log.ts'
 export interface WindowlessThread {
   keptThread(): string | null
   /** Resolves once no person's client is there. */
-  isAlone(): Promise<void>
+  untilAlone(): Promise<void>
 }
 
 /**
@@ -25,7 +25,7 @@ export function answersFor(
   return async (request: ServerRequest, server: Pick<AppServer, 'call'>): Promise<object | null> => {
     const kept = windowless.keptThread()
     if (kept === null || !(await worksFor(server, request.params.threadId, kept))) return null
-    await windowless.isAlone()
+    await windowless.untilAlone()
     const answer = answerTo(request, permissions)
     if (answer !== null)
       log.info({ method: request.method, permissions }, 'answered for a thread without a window')

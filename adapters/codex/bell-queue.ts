@@ -20,10 +20,10 @@ const INVALID_REQUEST = -32_600
 
 export interface BellQueue {
   add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>
-  /** What stands there runs, though a person had paused it. It refuses where nothing stands there. */
+  /** What stands there runs, though a person had paused it. */
   start(server: AppServer, threadId: string): Promise<void>
-  /** Bells of ours that still stand there: their signals have been drained, or another is rung. */
-  takeBack(server: AppServer, threadId: string): Promise<void>
+  /** Bells of ours that still stand there: their signals have been drained, or another is rung. Answers how many. */
+  takeBack(server: AppServer, threadId: string): Promise<number>
   /** Those among them that a turn has begun with. */
   seen(server: AppServer, threadId: string, queued: readonly DoorbellId[]): Promise<DoorbellId[]>
 }
@@ -56,12 +56,19 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
       await server.call(method, message, z.unknown())
     },
     async start(server, threadId) {
-      if (!without.has(server)) await server.call('thread/queue/start', { threadId }, z.unknown())
+      try {
+        if (!without.has(server)) await server.call('thread/queue/start', { threadId }, z.unknown())
+      } catch (error) {
+        // Nothing stands there any more: it runs already.
+        if (!(error instanceof AppServerError) || error.code !== INVALID_REQUEST) throw error
+      }
     },
     async takeBack(server, threadId) {
-      for (const { id } of (await queued(server, threadId)) ?? []) {
+      const standing = (await queued(server, threadId)) ?? []
+      for (const { id } of standing) {
         await server.call('thread/queue/delete', { threadId, queuedSubmissionId: id }, z.unknown())
       }
+      return standing.length
     },
     async seen(server, threadId, bells) {
       const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)

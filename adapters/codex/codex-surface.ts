@@ -21,6 +21,7 @@ import {
   notified,
   pauseLeft,
   queueStarted,
+  queueStopped,
   startTracking,
   statusSettled,
   unbound,
@@ -35,6 +36,7 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
+import type { Joined } from '../../src/system/joined.ts'
 
 const DRAIN_TOOL = 'signals_pending'
 
@@ -55,8 +57,8 @@ export interface CodexSurfaceDeps {
   log: Log
   /** Connects where that was not tried yet, and resolves once `connected` was called or it failed. */
   reach?: (place: Place) => Promise<void>
-  /** Resolves once no person is there whose next turn could end a pause. */
-  alone?: () => Promise<void>
+  /** Those who sit at a thread that the daemon keeps; their next turn ends a pause. Absent where others begin it. */
+  persons?: Pick<Joined, 'isJoined' | 'untilAlone'>
 }
 
 export function codexSurface({
@@ -64,7 +66,7 @@ export function codexSurface({
   clock,
   log,
   reach = () => Promise.resolve(),
-  alone = () => new Promise(() => {}),
+  persons,
 }: CodexSurfaceDeps): CodexSurface {
   const queue = bellQueue(identity, log)
   const servers: Record<Place, AppServer | null> = { own: null, shared: null }
@@ -93,8 +95,18 @@ export function codexSurface({
     // An interrupt came between the bell and its turn. It would run after the person's next turn, when the
     // daemon rings again: one of the two has to go.
     if (next.paused && !before.paused && next.queued.length > 0) takeBackAnswered()
-    if (next.paused && !before.paused) void alone().then(() => move(pauseLeft(state)))
+    if (next.paused && !before.paused) void awaitLeave()
     if (saysMore(told, status())) void host?.report(status())
+  }
+
+  /** Without its persons nobody ends a pause. In a thread that is reached elsewhere they are not known. */
+  const isKept = () => persons !== undefined && way?.place === 'own' && way.live
+
+  async function awaitLeave(): Promise<void> {
+    const { thread_id } = state
+    if (!isKept()) return
+    await persons?.untilAlone()
+    if (state.thread_id === thread_id && isKept()) move(pauseLeft(state))
   }
 
   // --- which thread
@@ -160,9 +172,10 @@ export function codexSurface({
 
   // --- the bell
 
-  async function takeBack(to: AppServer, threadId: string): Promise<void> {
-    await queue.takeBack(to, threadId)
+  async function takeBack(to: AppServer, threadId: string): Promise<number> {
+    const standing = await queue.takeBack(to, threadId)
     if (state.thread_id === threadId) state = bellsTakenBack(state)
+    return standing
   }
 
   function takeBackAnswered(): void {
@@ -182,11 +195,13 @@ export function codexSurface({
       const rests = () => state.turn === 'idle' && !state.paused && state.thread_id === threadId
       if (!rests()) return DEFERRED
       try {
-        await takeBack(to, threadId)
+        const standing = await takeBack(to, threadId)
         if (!rests()) return DEFERRED
+        // Paused before this process or its connection began.
+        if (standing > 0 && isKept() && persons?.isJoined() === false) state = queueStopped(state)
         move(bellQueued(state, doorbell.doorbell_id))
         await queue.add(to, threadId, doorbell)
-        if (state.stopped) {
+        if (state.stopped && rests()) {
           await queue.start(to, threadId)
           move(queueStarted(state))
         }

@@ -30,14 +30,14 @@ function begin(here: ShimPlace): ShimParts {
   const directory = settings?.headless === true ? workingDirectory(here) : null
   const place = codexPlace(paths.run_dir)
   const persons = joined(paths.run_dir, 'codex')
-  const windowless = { keptThread: () => place.keptThread(), isAlone: () => persons.alone() }
+  const windowless = { keptThread: () => place.keptThread(), untilAlone: () => persons.untilAlone() }
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
 
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
-    ...(directory === null ? {} : { alone: () => persons.alone() }),
+    ...(directory === null ? {} : { persons }),
   })
   const links: Record<Place, Link> = {
     own: linkTo('own', paths.codex_socket),
@@ -82,13 +82,17 @@ function begin(here: ShimPlace): ShimParts {
   function startOwn(): void {
     if (!process_.alive() && !rest.isOver()) return
     if (process_.ensure() !== 'started') return
-    rest.started()
-    if (started) log.warn({ output: outputOf(here) }, 'the app-server has ended and is started again')
+    const rest_ms = rest.started()
+    if (started)
+      log.warn({ output: outputOf(here), rest_ms }, 'the app-server has ended and is started again')
     started = true
   }
 
   if (directory !== null || process_.alive()) links.own.forever()
-  wish.onAsked(() => links.own.forever())
+  wish.onAsked(() => {
+    rest.forget()
+    links.own.forever()
+  })
   place.follow((news) => void surface.told(news))
 
   return {

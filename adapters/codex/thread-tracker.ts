@@ -72,9 +72,9 @@ export function hooked(state: TrackedThread, { event, bell }: ThreadNews): Track
       return seen === undefined ? begun : bellSeen(begun, seen)
     }
     case 'Stop':
-      return { ...state, turn: 'idle', paused: false }
+      return { ...state, turn: 'idle', paused: false, stopped: false }
     case 'Interrupt':
-      return { ...state, turn: 'idle', paused: true }
+      return { ...state, turn: 'idle', paused: true, stopped: false }
     case 'SessionEnd':
       return unbound(state)
     case 'Drain':
@@ -124,9 +124,14 @@ export function bellSeen(state: TrackedThread, doorbell_id: DoorbellId): Tracked
   return { ...state, seen_doorbell_id: doorbell_id, queued: state.queued.filter((id) => id !== doorbell_id) }
 }
 
-/** Whoever interrupted is gone. */
+/** Whoever interrupted is gone. For the daemon that is a boundary: what it held back may ring. */
 export function pauseLeft(state: TrackedThread): TrackedThread {
-  return state.paused ? { ...state, paused: false, stopped: true } : state
+  return state.paused ? { ...state, paused: false, stopped: true, turn_seq: state.turn_seq + 1 } : state
+}
+
+/** What was put into the queue of an idle thread stands there still. */
+export function queueStopped(state: TrackedThread): TrackedThread {
+  return { ...state, stopped: true }
 }
 
 export function queueStarted(state: TrackedThread): TrackedThread {

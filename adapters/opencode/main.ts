@@ -71,7 +71,10 @@ function begin(here: ShimPlace): ShimParts {
   // Where one still runs somebody may work in it.
   const runs = place.server() !== null && serverProcess(here, place.server() as ServerAddress).alive()
   if (alone !== null || runs) link.begin()
-  const wished = wish.onAsked(() => link.begin())
+  const wished = wish.onAsked(() => {
+    rest.forget()
+    link.begin()
+  })
   const left = persons.onAllLeft(() => void alone?.allLeft())
 
   return {
@@ -101,7 +104,10 @@ async function ensureServer(
 ): Promise<[ServerAddress, 'started' | 'lives']> {
   const kept = place.server()
   if (kept !== null && serverProcess(here, kept).alive()) return [kept, 'lives']
-  if (!rest.isOver()) throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
+  if (!rest.isOver()) {
+    if (kept?.attached === true) place.keepServer({ ...kept, attached: false })
+    throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
+  }
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }

@@ -102,7 +102,7 @@ export function serverLink(deps: ServerLinkDeps): ServerLink {
     log.warn({ err: error, output: deps.output }, 'the opencode server cannot be used; it is tried again')
   }
 
-  /** A server that ended is started again, ever more slowly while it keeps ending. */
+  /** Whether a server that ended is started again then is for `ensure` to say. */
   function again(): void {
     if (closed) return
     retry = clock.after(dial_ms, () => void attend())

@@ -18,7 +18,7 @@ export interface Joined {
   /** Whether any that joined still lives. */
   isJoined(): boolean
   /** Resolves once none does. */
-  alone(): Promise<void>
+  untilAlone(): Promise<void>
   /** Calls whenever the last of those that were seen here is gone. The handle ends it. */
   onAllLeft(call: () => void): { close(): void }
 }
@@ -34,6 +34,12 @@ export function joined(run_dir: string, client: ClientKind, look_ms: number = LI
     if (is) sightings += 1
     return is
   }
+  /** However many wait, one looks. */
+  let leaving: Promise<void> | null = null
+  async function untilNobodyIs(): Promise<void> {
+    while (isJoined()) await setTimeout(look_ms, undefined, { ref: false })
+  }
+
   return {
     join(pid) {
       fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -41,9 +47,7 @@ export function joined(run_dir: string, client: ClientKind, look_ms: number = LI
     },
     leave: (pid) => fs.rmSync(fileOf(pid), { force: true }),
     isJoined,
-    async alone() {
-      while (isJoined()) await setTimeout(look_ms, undefined, { ref: false })
-    },
+    untilAlone: () => (leaving ??= untilNobodyIs().finally(() => (leaving = null))),
     onAllLeft(call) {
       let told_of = sightings
       isJoined()

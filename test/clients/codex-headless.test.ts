@@ -100,6 +100,21 @@ describe('Codex without a window', () => {
     },
   )
 
+  test('is answered what it asked a person who left', async () => {
+    const world = await open({ asks: true })
+    await world.turnIs('idle')
+    await world.settled([await world.send('hello')])
+    const terminal = await joined(world)
+    world.model.next(/make a file/, ASK)
+    const sent = await world.send('make a file')
+    await terminal.shows(/May I\?/)
+    await terminal.kill()
+    await world.settled([sent])
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+    await world.settled([await world.send('and then')])
+    expectOneBellPerTurn(world.model, ['hello', 'make a file', 'and then'])
+  })
+
   test('leaves what it asks to a person who has joined', async () => {
     const world = await open({ asks: true })
     await world.turnIs('idle')

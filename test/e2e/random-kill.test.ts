@@ -140,7 +140,8 @@ async function killAtRandom(waking: Waking): Promise<void> {
       ? fs
           .readFileSync(logOf(persona), 'utf8')
           .split('\n')
-          .filter(Boolean)
+          // The agent may be in the middle of the last one.
+          .slice(0, -1)
           .map((line) => JSON.parse(line) as LogEntry)
       : []
   const drained = () => PERSONAS.flatMap(entries).filter((entry) => entry.kind === 'drained')

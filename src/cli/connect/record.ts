@@ -55,7 +55,7 @@ export function connectionsIn(home: Home): Connections {
       return names.sort().flatMap((name) => read(path.join(folder, name)) ?? [])
     },
     keep(connection) {
-      replaceFile(fileOf(connection), `${JSON.stringify(connection, null, 2)}\n`)
+      replaceFile(fileOf(connection), `${JSON.stringify(connection, null, 2)}\n`, { flush: true })
     },
     forget: (connection) => fs.rmSync(fileOf(connection), { force: true }),
     async locked(work) {

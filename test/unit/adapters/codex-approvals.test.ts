@@ -1,9 +1,9 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { answersFor, answerTo } from '../../../adapters/codex/approvals.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { Permissions } from '../../../src/contracts/config.ts'
 
 const ask = (method: string, params: object = {}) => ({
@@ -58,15 +58,15 @@ describe('a thread without a window', () => {
   ])
   let kept: string | null
   let leaves: (() => void)[]
-  let isAlone: () => Promise<void>
+  let untilAlone: () => Promise<void>
   beforeEach(() => {
     kept = 'kept'
     leaves = []
-    isAlone = () => Promise.resolve()
+    untilAlone = () => Promise.resolve()
     place.calls = []
   })
   const answer = answersFor(
-    { keptThread: () => kept, isAlone: () => isAlone() },
+    { keptThread: () => kept, untilAlone: () => untilAlone() },
     { permissions: 'allow', log: silentLog },
   )
   const asked = (threadId: string) =>
@@ -82,14 +82,15 @@ describe('a thread without a window', () => {
   )
 
   test('is left to the person who has joined it, and answered once they left', async () => {
-    isAlone = () => new Promise((resolve) => leaves.push(resolve))
-    const answered = vi.fn()
-    const answering = asked('kept').then(answered)
+    untilAlone = () => new Promise((resolve) => leaves.push(resolve))
+    let answered: object | null | undefined
+    const answering = asked('kept').then((answer) => (answered = answer))
     await eventually('it waits', () => leaves.length === 1)
-    expect(answered).not.toHaveBeenCalled()
+    await atRest()
+    expect(answered).toBeUndefined()
     leaves[0]?.()
     await answering
-    expect(answered).toHaveBeenCalledWith({ decision: 'accept' })
+    expect(answered).toEqual({ decision: 'accept' })
   })
 
   test('is none before it is begun', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { codexSurface, type CodexSurface } from '../../../adapters/codex/codex-surface.ts'
 import type { Notification } from '../../../adapters/codex/protocol.ts'
+import type { ThreadNews } from '../../../src/contracts/codex.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
@@ -155,22 +156,69 @@ describe('a bell', () => {
     expect(place.shown).toHaveLength(1)
   })
 
-  test('is taken in an interrupted thread once nobody is there who could have a next turn', async () => {
-    let leave!: () => void
-    const alone = () => new Promise<void>((resolve) => (leave = resolve))
-    surface = codexSurface({ identity: 'ada', clock, log: silentLog, alone })
-    const place = await attached()
-    tell(...place.begins(), ...place.ends('interrupted'))
-    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
-    leave()
-    await atRest()
-    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
-    expect(place.shown).toHaveLength(1)
-    tell(...place.begins(), ...place.ends())
-    await surface.notify_surface(doorbell())
-    // Started once: the queue goes on by itself from there.
-    expect(place.calls.filter((method) => method === 'thread/queue/start')).toHaveLength(1)
-    expect(place.shown).toHaveLength(2)
+  describe('in a thread that the daemon keeps', () => {
+    let joined: boolean
+    let leave: () => void
+    beforeEach(() => {
+      joined = true
+      const left = new Promise<void>((resolve) => {
+        leave = () => {
+          joined = false
+          resolve()
+        }
+      })
+      const persons = { isJoined: () => joined, untilAlone: () => left }
+      surface = codexSurface({ identity: 'ada', clock, log: silentLog, persons })
+      surface.open(host)
+    })
+    const started = ({ calls }: { calls: string[] }) =>
+      calls.filter((method) => method === 'thread/queue/start').length
+
+    test('is taken after an interrupt once nobody is there who could have a next turn', async () => {
+      const place = await attached()
+      tell(...place.begins(), ...place.ends('interrupted'))
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+      const before = await status()
+      leave()
+      await atRest()
+      // The daemon hears of a boundary, and rings.
+      expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', turn_seq: before.turn_seq + 1 })
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+      expect(place.shown).toHaveLength(1)
+      tell(...place.begins(), ...place.ends())
+      await surface.notify_surface(doorbell())
+      // The queue goes on by itself from there.
+      expect(started(place)).toBe(1)
+      expect(place.shown).toHaveLength(2)
+    })
+
+    test('is taken at the second try where the connection was lost during a pause', async () => {
+      const place = await attached()
+      tell(...place.begins(), ...place.ends('interrupted'))
+      surface.disconnected()
+      leave()
+      await surface.connected(place.server)
+      await atRest()
+      await surface.notify_surface(doorbell())
+      expect(place.shown).toEqual([])
+      await surface.notify_surface(doorbell())
+      expect(place.shown).toHaveLength(1)
+      expect(place.queue).toEqual([])
+    })
+
+    test('leaves alone what a person paused in a thread of their own', async () => {
+      const place = fakeAppServer(clock)
+      await surface.connected(place.server, 'shared')
+      await surface.told([{ event: 'UserPromptSubmit', thread_id: 'thread-1' } as ThreadNews])
+      const told = (...notifications: Notification[]) =>
+        notifications.forEach((notification) => surface.notified(notification, 'shared'))
+      told(...place.begins(), ...place.ends('interrupted'))
+      leave()
+      await atRest()
+      expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+      expect(started(place)).toBe(0)
+    })
   })
 
   test('that reaches the queue after the interrupt is taken back at once', async () => {

@@ -18,6 +18,15 @@ test('a server that keeps ending is started ever more slowly, down to once a min
   expect(waits).toEqual([0, 0, 1, 2, 4, 8, 16, 32, 60, 60])
 })
 
+test('one that somebody waits for is started at once', async () => {
+  const clock = fakeClock()
+  const rest = serverRest(clock)
+  for (let n = 0; n < 5; n += 1) await startsAgain(rest, clock)
+  expect(rest.isOver()).toBe(false)
+  rest.forget()
+  expect(await startsAgain(rest, clock)).toBe(0)
+})
+
 test('one that lasted begins anew', async () => {
   const clock = fakeClock()
   const rest = serverRest(clock)

@@ -119,6 +119,19 @@ describe('turns', () => {
     expect(third.turn_seq).toBe(over.turn_seq + 1)
   })
 
+  test('a turn that the registry told of first is named by its first hook, and is one', () => {
+    const over = hookFired(
+      hookFired(idleSession(), turnEvent('UserPromptSubmit', { prompt_id: 'first' }), T0),
+      turnEvent('Stop', { prompt_id: 'first' }),
+      T0,
+    )
+    const at = T0 + LIMITS.claude_registry_lag_ms
+    const begun = settled(registryRead(over, registry('busy'), T0), at)
+    expect(begun.turn).toBe('busy')
+    const named = hookFired(begun, turnEvent('PreToolUse', { prompt_id: 'second' }), at + 5)
+    expect(named).toMatchObject({ turn: 'busy', turn_seq: begun.turn_seq, prompt_id: 'second' })
+  })
+
   test('a bell in the answer to a Stop begins one turn, whatever that is named', () => {
     const { doorbell_id } = doorbell()
     const first = hookFired(idleSession(), turnEvent('UserPromptSubmit', { prompt_id: 'first' }), T0)

@@ -10,7 +10,7 @@ import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
-import { fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 
 const DRAIN = 'signals_pending'
 const HUB_TOOL = `mcp__plugin_turnbell_hub__${DRAIN}`
@@ -228,6 +228,20 @@ describe('a drain', () => {
       expect([confirmed, released]).toEqual([[], ['signal-of-drain-1']])
     },
   )
+
+  test('that goes back holds up every hook, not only the one that found it', async () => {
+    let settle!: () => void
+    told = new Promise<void>((resolve) => (settle = resolve))
+    await drainedIn('turn-1')
+    fired = []
+    const first = hook('PostToolBatch', { prompt_id: 'turn-2' })
+    const second = hook('Notification', { prompt_id: 'turn-2' })
+    await atRest()
+    expect(fired).toEqual([])
+    settle()
+    await Promise.all([first, second])
+    expect(fired.map(({ event }) => event)).toEqual(['PostToolBatch', 'Notification'])
+  })
 
   test('of a turn in which somebody typed is confirmed with its batch', async () => {
     await drainedIn('turn-1')

@@ -37,10 +37,10 @@ test.each<[string, (run_dir: string) => void]>([
 test('whoever waits until nobody is there goes on once the last has left, or at once', async () => {
   const run_dir = temporaryDirectory()
   const persons = joined(run_dir, 'codex', LOOK_MS)
-  await persons.alone()
+  await persons.untilAlone()
   persons.join(process.pid)
   let alone = false
-  const waiting = persons.alone().then(() => (alone = true))
+  const waiting = persons.untilAlone().then(() => (alone = true))
   await Promise.resolve()
   expect(alone).toBe(false)
   persons.leave(process.pid)
