@@ -78,56 +78,59 @@ export function describeClient<S extends Scene, Person extends Session>(
       expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, before.length, 1])
     })
 
-    test.runIf(interrupt)('is not rung in a turn that is interrupted, and once after it', async () => {
-      const scene = await open()
-      const session = await begin(scene)
-      const tool = scene.longTool()
-      scene.model.next(/use your tool/, tool.reply)
-      await session.say('use your tool')
-      await scene.asked(/use your tool/)
-      await scene.turnIs('busy')
-      const before = scene.bells()
-      const sent = await scene.send('one')
-      await scene.knows(1)
-      await interrupt?.(scene, session)
-      if (rests_after_interrupt) {
-        await scene.turnIs('idle')
-        expect(scene.bells()).toEqual(before)
-        await session.say('go on')
-      }
-      await scene.settled([sent])
-      const turns = expectOneBellPerTurn(scene.model, ['one', ...spoken('use your tool')])
-      expect(turns.at(-1)?.bells).toHaveLength(1)
-    })
-
-    test.runIf(reset)('is rung in the session that its user began anew', async () => {
-      const scene = await open()
-      const session = await begin(scene)
-      await scene.settled([await scene.send('before')])
-      const before = await sessionOf(scene)
-      await reset?.(scene, session)
-      await eventually('the daemon knows the new session', async () => {
-        const now = await sessionOf(scene)
-        return now !== null && now !== before
+    if (interrupt)
+      test('is not rung in a turn that is interrupted, and once after it', async () => {
+        const scene = await open()
+        const session = await begin(scene)
+        const tool = scene.longTool()
+        scene.model.next(/use your tool/, tool.reply)
+        await session.say('use your tool')
+        await scene.asked(/use your tool/)
+        await scene.turnIs('busy')
+        const before = scene.bells()
+        const sent = await scene.send('one')
+        await scene.knows(1)
+        await interrupt(scene, session)
+        if (rests_after_interrupt) {
+          await scene.turnIs('idle')
+          expect(scene.bells()).toEqual(before)
+          await session.say('go on')
+        }
+        await scene.settled([sent])
+        const turns = expectOneBellPerTurn(scene.model, ['one', ...spoken('use your tool')])
+        expect(turns.at(-1)?.bells).toHaveLength(1)
       })
-      await scene.turnIs('idle')
-      await scene.settled([await scene.send('after')])
-      expectOneBellPerTurn(scene.model, ['before', 'after'])
-    })
 
-    test.runIf(kill)('goes on with its session after it was killed, and takes what it missed', async () => {
-      const scene = await open()
-      const session = await begin(scene)
-      await scene.settled([await scene.send('before')])
-      const before = await sessionOf(scene)
-      await kill?.(scene, session)
-      const missed = await scene.send('missed')
-      await resume?.(scene, before!)
-      await scene.settled([missed])
-      await scene.settled([await scene.send('after')])
-      expect(await sessionOf(scene)).toBe(before)
-      expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
-    })
+    if (reset)
+      test('is rung in the session that its user began anew', async () => {
+        const scene = await open()
+        const session = await begin(scene)
+        await scene.settled([await scene.send('before')])
+        const before = await sessionOf(scene)
+        await reset(scene, session)
+        await eventually('the daemon knows the new session', async () => {
+          const now = await sessionOf(scene)
+          return now !== null && now !== before
+        })
+        await scene.turnIs('idle')
+        await scene.settled([await scene.send('after')])
+        expectOneBellPerTurn(scene.model, ['before', 'after'])
+      })
+
+    if (kill)
+      test('goes on with its session after it was killed, and takes what it missed', async () => {
+        const scene = await open()
+        const session = await begin(scene)
+        await scene.settled([await scene.send('before')])
+        const before = await sessionOf(scene)
+        await kill(scene, session)
+        const missed = await scene.send('missed')
+        await resume?.(scene, before!)
+        await scene.settled([missed])
+        await scene.settled([await scene.send('after')])
+        expect(await sessionOf(scene)).toBe(before)
+        expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
+      })
 
     test('keeps its doorbells when its daemon is killed and comes back', async () => {
       const scene = await open()

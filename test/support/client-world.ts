@@ -12,10 +12,12 @@ import { createModelServer, type ModelApi, type ModelServer } from './model-serv
 import { goOffline } from './offline.ts'
 import { BIN, cleanEnvironment } from './processes.ts'
 import { openTerminal, type Terminal, type TerminalSize } from './terminal.ts'
+import { createControlClient } from '../../src/cli/control-client.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
 import type { DaemonStatus, NotifyResult } from '../../src/contracts/control.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
+import { personaPaths, resolveHome } from '../../src/system/home.ts'
 
 const HUB_PORT = 4888
 /** Where the model answers, as the client sees it. */
@@ -127,14 +129,10 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     ...args,
   ]
 
-  /** What a command about a persona prints. */
-  async function told<T>(command: string, persona: string): Promise<T> {
-    const argv = [process.execPath, BIN, command, '--persona', persona, '--json']
-    const child = offline.spawn(argv, { env, stdio: ['ignore', 'pipe', 'ignore'] })
-    const lines: string[] = []
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) lines.push(chunk.toString())
-    return JSON.parse(lines.join('')) as T
-  }
+  /** The daemon's socket lies in the file system, which the place without a network shares. */
+  const home = resolveHome({}, at('turnbell'))
+  const daemonOf = (persona: string) =>
+    createControlClient(persona, personaPaths(home, 'local', persona, env).control_socket)
 
   async function service(args: readonly string[], ready: RegExp): Promise<Service> {
     const child = offline.spawn([process.execPath, BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -189,11 +187,8 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       return receipt.signal_id
     },
     read: (signal_id) => call<SignalView>('signals', 'read', { signal_id }),
-    async status(persona = PERSONA) {
-      const answer = await told<DaemonStatus | { status: DaemonStatus }>('status', persona)
-      return 'status' in answer ? answer.status : answer
-    },
-    notify: (persona = PERSONA) => told('notify', persona),
+    status: (persona = PERSONA) => daemonOf(persona).status(),
+    notify: (persona = PERSONA) => daemonOf(persona).notify(),
     turnIs: async (turn, persona = PERSONA) => {
       const reached = async () => {
         const { surface } = await world.status(persona)
@@ -209,7 +204,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
         await eventually(
           `${signal_id} is confirmed`,
           async () => (await world.read(signal_id)).stages.confirmed_at,
-          30_000,
+          60_000,
         )
       }
       await world.turnIs('idle')

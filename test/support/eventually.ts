@@ -10,7 +10,7 @@ const POLL_MS = 20
 export async function eventually<T>(
   what: string,
   probe: () => T | Promise<T>,
-  within_ms = 15_000,
+  within_ms = 30_000,
 ): Promise<Exclude<T, false | null | undefined>> {
   const deadline = performance.now() + within_ms
   let last: unknown

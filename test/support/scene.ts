@@ -69,7 +69,7 @@ function partsOf(world: ClientWorld, { shell }: ClientTools) {
       eventually(
         `the model is shown ${what}`,
         () => world.model.shown.find(({ fresh }) => what.test(fresh)),
-        30_000,
+        60_000,
       ),
     longTool() {
       const go = path.join(world.project, 'go')

@@ -70,7 +70,7 @@ export function openTerminal(options: TerminalOptions): Terminal {
     screen,
     type: (text) => void tmux('send-keys', '-t', 'scene', '-l', text),
     press: (...keys) => void tmux('send-keys', '-t', 'scene', ...keys),
-    async shows(what, within_ms = 30_000) {
+    async shows(what, within_ms = 60_000) {
       try {
         return await eventually(
           `the screen shows ${what}`,
