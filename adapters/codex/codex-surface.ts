@@ -36,7 +36,6 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-import type { Joined } from '../../src/system/joined.ts'
 
 const DRAIN_TOOL = 'signals_pending'
 
@@ -58,7 +57,7 @@ export interface CodexSurfaceDeps {
   /** Connects where that was not tried yet, and resolves once `connected` was called or it failed. */
   reach?: (place: Place) => Promise<void>
   /** Those who sit at a thread that the daemon keeps; their next turn ends a pause. Absent where others begin it. */
-  persons?: Pick<Joined, 'isJoined' | 'untilAlone'>
+  persons?: { isJoined(): boolean; untilAlone(): Promise<void> }
 }
 
 export function codexSurface({

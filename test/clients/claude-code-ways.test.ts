@@ -187,6 +187,7 @@ describe('an inbox that swallows every bell', () => {
     world.terminal(MANUAL)
     await world.turnIs('idle')
     await world.settled([await world.send('one')])
+    await eventually('another waits', () => waiters(world).length === 1)
     await world.settled([await world.send('two')])
     expectOneBellPerTurn(world.model, ['one', 'two'])
     expect(taken.join('').match(/\(bell /g)).toHaveLength(1)
