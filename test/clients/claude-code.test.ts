@@ -70,6 +70,8 @@ for (const [where, begin] of Object.entries(SURFACES))
     interrupt: (_, session) => session.interrupt(),
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {
+      // It writes down what was said a moment after it showed it.
+      await eventually('the session can be taken up again', () => world.transcript().includes('Done.'))
       await session.kill()
       await eventually('the surface is gone', async () => !(await world.status()).surface.attached)
     },
@@ -241,7 +243,7 @@ describe('Claude Code in a terminal', () => {
     expect((await world.status()).surface.turn).toBe('busy')
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     expect(world.bells()).toEqual([])
-    terminal.press('Enter')
+    await terminal.answers(/Do you want to proceed/, 'Enter')
     await world.settled(sent)
     const turns = expectOneBellPerTurn(world.model, ['1', '2'])
     expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])

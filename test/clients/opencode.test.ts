@@ -76,7 +76,7 @@ describe('opencode in a terminal', () => {
     expect((await world.status()).surface.turn).toBe('busy')
     expect(world.bells()).toEqual([])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
-    terminal.press('Enter')
+    await terminal.answers(/Permission required/, 'Enter')
     await world.settled(sent)
     expectOneBellPerTurn(world.model, ['1', '2'])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)

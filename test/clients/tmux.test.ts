@@ -55,7 +55,7 @@ for (const inPane of CLIENTS_IN_PANES) {
       expect(terminal.screen()).toMatch(inPane.asking)
       expect(world.bells()).toEqual([])
       expect(made()).toBe(false)
-      terminal.press('Enter')
+      await terminal.answers(inPane.asking, 'Enter')
       await world.settled(sent)
       expectOneBellPerTurn(world.model, ['1', '2'])
       expect(made()).toBe(true)

@@ -23,6 +23,8 @@ export interface ClaudeWorld extends ClientWorld {
   headless(args?: readonly string[]): Headless
   /** The client's own record of the session that is open, null where there is none. */
   registry(): { pid: number; status?: string } | null
+  /** The client's own records of what was said. */
+  transcript(): string
   /** Lines the worker wrote into its log. */
   workerLog(): { msg: string; pid: number; [field: string]: unknown }[]
 }
@@ -94,6 +96,12 @@ export async function openClaudeWorld(options: ClaudeOptions = {}): Promise<Clau
       const headless = talkTo(world.run(['-p', ...formats, ...args], { stdio: ['pipe', 'pipe', 'inherit'] }))
       world.onClose(() => headless.close())
       return headless
+    },
+    transcript() {
+      const folder = path.join(world.user, '.claude', 'projects')
+      const files = fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
+      const records = files.filter((name) => name.endsWith('.jsonl'))
+      return records.map((name) => fs.readFileSync(path.join(folder, name), 'utf8')).join('')
     },
     registry() {
       const folder = path.join(world.user, '.claude', 'sessions')

@@ -26,7 +26,7 @@ export interface SceneParts {
   bells(): string[]
   /** The daemon has heard of that many waiting signals. */
   knows(pending_count: number): Promise<unknown>
-  /** The first request whose news match. */
+  /** The main agent's first request whose news match. */
   asked(what: RegExp): Promise<Shown>
   /** A tool call that runs until the scene lets it end. */
   longTool(): { reply: Reply; end(): void }
@@ -68,7 +68,7 @@ function partsOf(world: ClientWorld, { shell }: ClientTools) {
     asked: (what: RegExp) =>
       eventually(
         `the model is shown ${what}`,
-        () => world.model.shown.find(({ fresh }) => what.test(fresh)),
+        () => world.model.shown.find(({ role, fresh }) => role === 'main' && what.test(fresh)),
         60_000,
       ),
     longTool() {

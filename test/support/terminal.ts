@@ -13,6 +13,8 @@ export interface Terminal {
   type(text: string): void
   /** Keys by tmux's names: Enter, Escape, C-c. */
   press(...keys: string[]): void
+  /** Presses the key until the question is gone: in a dialog's first moment a client ignores what is typed. */
+  answers(question: RegExp, key: string): Promise<void>
   /** Waits until the screen shows it. */
   shows(what: RegExp, within_ms?: number): Promise<string>
   /** Whether the program still runs. */
@@ -37,6 +39,9 @@ export interface TerminalOptions extends Partial<TerminalSize> {
   /** A directory for the server's socket; its path must be short. */
   directory: string
 }
+
+/** A client that takes the key has shown it by then. */
+const ANSWERED_MS = 2_000
 
 /** What a window on a large screen has. */
 const USUAL: TerminalSize = { columns: 160, rows: 50 }
@@ -70,6 +75,17 @@ export function openTerminal(options: TerminalOptions): Terminal {
     screen,
     type: (text) => void tmux('send-keys', '-t', 'scene', '-l', text),
     press: (...keys) => void tmux('send-keys', '-t', 'scene', ...keys),
+    async answers(question, key) {
+      const gone = () => eventually(`${question} is answered`, () => !question.test(screen()), ANSWERED_MS)
+      const pressed = () => {
+        tmux('send-keys', '-t', 'scene', key)
+        return gone().then(
+          () => true,
+          () => false,
+        )
+      }
+      await eventually(`${question} is answered`, pressed)
+    },
     async shows(what, within_ms = 60_000) {
       try {
         return await eventually(
