@@ -39,7 +39,6 @@ describeClient('opencode without a window', {
   },
   async interrupt(scene) {
     const terminal = scene.terminal()
-    await terminal.shows(/go \]/, 60_000)
     await interrupt(terminal)
   },
   async reset(scene) {

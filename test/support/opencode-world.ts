@@ -31,8 +31,9 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
   terminal.press('Enter')
 }
 
-/** It wants the key twice, and then says twice that the turn ended. */
+/** Breaks off the scene's long tool. It wants the key twice, and then says twice that the turn ended. */
 export async function interrupt(terminal: Terminal): Promise<void> {
+  await terminal.shows(/go \]/)
   terminal.press('Escape')
   await terminal.shows(/again to interrupt/)
   terminal.press('Escape')
