@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
 import { atPrompt, CLIENTS_IN_PANES, erases, say, types } from '../support/tmux-world.ts'
 import { describeClient } from '../suites/client.suite.ts'
@@ -50,7 +51,8 @@ for (const inPane of CLIENTS_IN_PANES) {
       await terminal.shows(inPane.asking)
       const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
       await world.knows(2)
-      expect((await world.status()).surface.turn).not.toBe('idle')
+      // It looks at the screen again before it types, and from time to time.
+      await eventually('the dialog is seen', async () => (await world.status()).surface.turn !== 'idle')
       expect(await world.notify()).toMatchObject({ accepted: true, reason: 'mid_turn' })
       expect(terminal.screen()).toMatch(inPane.asking)
       expect(world.bells()).toEqual([])

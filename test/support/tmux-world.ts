@@ -123,6 +123,8 @@ export async function atPrompt(
 ): Promise<Terminal> {
   const terminal = world.terminalOf(argv(world, asks))
   await terminal.shows(ready, 60_000)
+  // Codex takes no commands before.
+  await eventually('it has loaded', () => !/loading/.test(terminal.screen()))
   await world.turnIs('idle')
   return terminal
 }
