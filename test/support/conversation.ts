@@ -25,7 +25,7 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
   let going = false
   for (const request of shown.filter(({ role }) => role === 'main')) {
     // An interrupted turn never shows the results of its tools: what comes next is a turn of its own.
-    const goes_on = going && request.tool_results.length > 0 && !INTERRUPTED.test(request.fresh)
+    const goes_on = going && request.tool_results.length > 0 && !isInterrupted(request)
     if (!goes_on) turns.push({ bells: [], drained: [], handOuts: [], requests: [] })
     const turn = turns.at(-1)!
     turn.requests.push(request)
@@ -41,6 +41,11 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
     going = (request.reply.tools ?? []).length > 0
   }
   return turns
+}
+
+/** A tool of opencode that was killed before it printed leaves an empty result and no word of why. */
+function isInterrupted({ fresh, tool_results }: Shown): boolean {
+  return INTERRUPTED.test(fresh) || tool_results.includes('')
 }
 
 /** What every scene promises, whatever happens in it. */
