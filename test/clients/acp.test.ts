@@ -7,7 +7,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { describeClient } from '../suites/client.suite.ts'
-import { agentPid, leaveAsked, openOpencodeAcpWorld, sessionsOpened, shimPid } from '../support/acp-world.ts'
+import { leaveAsked, openOpencodeAcpWorld, sessionsOpened, shimPid } from '../support/acp-world.ts'
+import { notedPid } from '../support/client-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { opencodeProgram } from '../support/opencode-world.ts'
@@ -100,7 +101,7 @@ describe('opencode acp', () => {
     const scene = await open()
     await begun(scene)
     await scene.settled([await scene.send('before')])
-    process.kill(agentPid(scene), 'SIGKILL')
+    process.kill(notedPid(scene, 'acp'), 'SIGKILL')
     await eventually('the daemon noticed', async () => (await scene.status()).surface.turn === 'unknown')
     await begun(scene)
     await scene.settled([await scene.send('after')])
@@ -114,17 +115,17 @@ describe('opencode acp', () => {
     const scene = await open()
     await begun(scene)
     const { sent } = await inTheMiddle(scene)
-    const pid = agentPid(scene)
+    const pid = notedPid(scene, 'acp')
     process.kill(pid, 'SIGKILL')
     await handedOutAgain(scene, sent)
-    expect(agentPid(scene)).not.toBe(pid)
+    expect(notedPid(scene, 'acp')).not.toBe(pid)
   })
 
   test('leaves nothing behind when its shim is killed, and comes back', async () => {
     const scene = await open()
     await begun(scene)
     const { sent } = await inTheMiddle(scene)
-    const pid = agentPid(scene)
+    const pid = notedPid(scene, 'acp')
     process.kill(shimPid(scene), 'SIGKILL')
     await isGone(pid)
     await handedOutAgain(scene, sent)
@@ -133,7 +134,7 @@ describe('opencode acp', () => {
   test('ends with its daemon', async () => {
     const scene = await open()
     await begun(scene)
-    const pid = agentPid(scene)
+    const pid = notedPid(scene, 'acp')
     await scene.daemon.kill('SIGTERM')
     await isGone(pid)
   })

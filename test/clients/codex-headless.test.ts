@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
+import { notedPid, type ClientWorld } from '../support/client-world.ts'
 import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
@@ -43,7 +43,7 @@ describeClient('Codex without a window', {
     const terminal = await joined(scene)
     await say(terminal, '/new')
   },
-  kill: (scene) => void process.kill(appServerPid(scene), 'SIGKILL'),
+  kill: (scene) => void process.kill(notedPid(scene, 'codex'), 'SIGKILL'),
 })
 
 /** A person looks at what the daemon keeps. */
@@ -51,11 +51,6 @@ async function joined(world: ClientWorld): Promise<Terminal> {
   const terminal = world.terminal(['resume', (await world.status()).surface.session_id as string])
   await terminal.shows(BELL)
   return terminal
-}
-
-function appServerPid(world: ClientWorld): number {
-  const file = path.join(world.directory, 'turnbell/run/local', PERSONA, 'codex.pid')
-  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
 }
 
 /** A command that its sandbox does not let it run. */
@@ -66,6 +61,19 @@ const ASK = {
       input: { cmd: 'touch asked-for', sandbox_permissions: 'require_escalated', justification: 'May I?' },
     },
   ],
+}
+
+/** A person has joined, and is asked for leave. */
+async function askedOfPerson() {
+  const world = await open({ asks: true })
+  await world.turnIs('idle')
+  // A thread can be joined once something was said in it.
+  await world.settled([await world.send('hello')])
+  const terminal = await joined(world)
+  world.model.next(/make a file/, ASK)
+  const sent = await world.send('make a file')
+  await terminal.shows(/May I\?/)
+  return { world, terminal, sent }
 }
 
 describe('Codex without a window', () => {
@@ -101,13 +109,7 @@ describe('Codex without a window', () => {
   )
 
   test('is answered what it asked a person who left', async () => {
-    const world = await open({ asks: true })
-    await world.turnIs('idle')
-    await world.settled([await world.send('hello')])
-    const terminal = await joined(world)
-    world.model.next(/make a file/, ASK)
-    const sent = await world.send('make a file')
-    await terminal.shows(/May I\?/)
+    const { world, terminal, sent } = await askedOfPerson()
     await terminal.kill()
     await world.settled([sent])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
@@ -116,14 +118,7 @@ describe('Codex without a window', () => {
   })
 
   test('leaves what it asks to a person who has joined', async () => {
-    const world = await open({ asks: true })
-    await world.turnIs('idle')
-    // A thread can be joined once something was said in it.
-    await world.settled([await world.send('hello')])
-    const terminal = await joined(world)
-    world.model.next(/make a file/, ASK)
-    const sent = await world.send('make a file')
-    await terminal.shows(/May I\?/)
+    const { world, terminal, sent } = await askedOfPerson()
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     terminal.press('y')
     await world.settled([sent])

@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ClientWorld } from '../support/client-world.ts'
+import { notedPid, type ClientWorld } from '../support/client-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -13,7 +13,6 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-  serverPid,
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
@@ -47,7 +46,7 @@ describeClient('opencode without a window', {
     await newSession(terminal)
     await say(terminal, 'a fresh start')
   },
-  kill: (scene) => void process.kill(serverPid(scene), 'SIGKILL'),
+  kill: (scene) => void process.kill(notedPid(scene, 'opencode'), 'SIGKILL'),
 })
 
 describe('opencode without a window', () => {

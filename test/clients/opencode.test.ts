@@ -6,7 +6,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ClientWorld } from '../support/client-world.ts'
+import { notedPid, type ClientWorld } from '../support/client-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -17,7 +17,6 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-  serverPid,
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
@@ -119,7 +118,7 @@ describe('opencode in a terminal', () => {
     await atPrompt(world)
     await world.settled([await world.send('before')])
     const { session_id } = (await world.status()).surface
-    process.kill(serverPid(world), 'SIGKILL')
+    process.kill(notedPid(world, 'opencode'), 'SIGKILL')
     await eventually('the daemon noticed', async () => (await world.status()).surface.turn === 'unknown')
     const sent = await world.send('after')
     await eventually(

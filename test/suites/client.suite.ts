@@ -63,11 +63,7 @@ export function describeClient<S extends Scene, Person extends Session>(
     test('is not rung while a tool runs, and once at the end of its turn for three signals', async () => {
       const scene = await open()
       const session = await begin(scene)
-      const tool = scene.longTool()
-      scene.model.next(/use your tool/, tool.reply)
-      await session.say('use your tool')
-      await scene.asked(/use your tool/)
-      await scene.turnIs('busy')
+      const tool = await inItsTool(scene, session)
       const before = scene.bells()
       const sent = await Promise.all(['1', '2', '3'].map((payload) => scene.send(payload)))
       await scene.knows(3)
@@ -82,11 +78,7 @@ export function describeClient<S extends Scene, Person extends Session>(
       test('is not rung in a turn that is interrupted, and once after it', async () => {
         const scene = await open()
         const session = await begin(scene)
-        const tool = scene.longTool()
-        scene.model.next(/use your tool/, tool.reply)
-        await session.say('use your tool')
-        await scene.asked(/use your tool/)
-        await scene.turnIs('busy')
+        await inItsTool(scene, session)
         const before = scene.bells()
         const sent = await scene.send('one')
         await scene.knows(1)
@@ -163,6 +155,16 @@ export function describeClient<S extends Scene, Person extends Session>(
       expectOneBellPerTurn(scene.model, ['before', 'after'])
     })
   })
+}
+
+/** A turn of its user, in the middle of a tool. */
+async function inItsTool(scene: Scene, session: Session) {
+  const tool = scene.longTool()
+  scene.model.next(/use your tool/, tool.reply)
+  await session.say('use your tool')
+  await scene.asked(/use your tool/)
+  await scene.turnIs('busy')
+  return tool
 }
 
 const sessionOf = async (scene: Scene) => (await scene.status()).surface.session_id

@@ -239,6 +239,12 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
   return world
 }
 
+/** The process that the persona's shim keeps, as it noted it: `codex`, `opencode`, `acp`. */
+export function notedPid({ directory }: ClientWorld, what: string): number {
+  const file = path.join(directory, 'turnbell/run/local', PERSONA, `${what}.pid`)
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
+}
+
 function post(socketPath: string, route: string, token: string, body: object): Promise<unknown> {
   const text = JSON.stringify(body)
   return new Promise((resolve, reject) => {

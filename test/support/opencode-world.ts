@@ -49,12 +49,6 @@ export async function newSession(terminal: Terminal): Promise<void> {
   })
 }
 
-/** The server that the persona's daemon keeps. */
-export function serverPid({ directory }: ClientWorld): number {
-  const file = path.join(directory, 'turnbell/run/local', PERSONA, 'opencode.pid')
-  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
-}
-
 export function opencodeProgram(): string {
   const program = path.join(MODULES, '.bin/opencode')
   if (!fs.existsSync(program))
