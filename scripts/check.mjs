@@ -5,19 +5,9 @@
 import { spawn } from 'node:child_process'
 
 const STEPS = [
-  [
-    'lint',
-    'eslint',
-    '.',
-    '--max-warnings',
-    '0',
-    '--cache',
-    '--cache-location',
-    'node_modules/.cache/eslint/',
-  ],
   ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'default'],
-  ['types', 'tsc', '-p', '.'],
-  ['format', 'prettier', '--check', '--log-level', 'warn', '--cache', '.'],
+  ['lint, types', 'oxlint', '--deny-warnings', '--report-unused-disable-directives'],
+  ['format', 'oxfmt', '--check'],
   ['boundaries', 'depcruise', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
   ['generated', process.execPath, 'scripts/generate.mjs', '--check'],
   ['dead code', 'knip', '--no-progress'],
@@ -35,7 +25,7 @@ async function worker() {
     const started = performance.now()
     const { code, output } = await run(command, args)
     const seconds = ((performance.now() - started) / 1000).toFixed(1)
-    console.log(`${code === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(10)} ${seconds.padStart(5)} s`)
+    console.log(`${code === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(11)} ${seconds.padStart(5)} s`)
     if (code !== 0) failed.push({ name, output })
   }
 }

@@ -8,7 +8,8 @@ import type { Log } from '../../src/ports/log.ts'
 export type Place = 'own' | 'shared'
 
 export type Found =
-  { kind: 'live'; thread: Thread; place: Place } | { kind: 'queue'; thread: ToldThread; place: Place }
+  | { kind: 'live'; thread: Thread; place: Place }
+  | { kind: 'queue'; thread: ToldThread; place: Place }
 
 export interface SearchPlaces {
   servers: Record<Place, AppServer | null>

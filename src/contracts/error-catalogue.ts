@@ -18,7 +18,7 @@ export interface ErrorSpec {
   hint: string
 }
 
-// prettier-ignore
+// oxfmt-ignore
 export const ERRORS = {
   // The caller's words
   params_invalid: { status: 400, error_class: 'caller', retry: 'never',

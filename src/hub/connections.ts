@@ -223,7 +223,7 @@ function parseFrame(data: RawData, is_binary: boolean): Parsed {
   if (is_binary) return { error: invalid('frames are text, this one is binary') }
   let value: unknown
   try {
-    // eslint-disable-next-line @typescript-eslint/no-base-to-string -- a Buffer: `binaryType` is its default
+    // oxlint-disable-next-line typescript/no-base-to-string -- a Buffer: `binaryType` is its default
     value = JSON.parse(data.toString())
   } catch {
     return { error: invalid('the text is not JSON') }

@@ -8,7 +8,9 @@ import { commandsAndCompaction, Script, type Command } from '../support/store-co
 import { stateOf } from '../support/store-state.ts'
 
 type Step =
-  Command | { do: 'kill' | 'reopen' | 'kill without snapshot' } | { do: 'together'; commands: Command[] }
+  | Command
+  | { do: 'kill' | 'reopen' | 'kill without snapshot' }
+  | { do: 'together'; commands: Command[] }
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: commandsAndCompaction },

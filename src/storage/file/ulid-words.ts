@@ -4,7 +4,7 @@
  */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ULID_LENGTH = 26
-const LETTERS = [...ALPHABET]
+const LETTERS = ALPHABET.split('')
 const VALUES = new Int8Array(256).fill(-1)
 for (let value = 0; value < ALPHABET.length; value += 1) VALUES[ALPHABET.charCodeAt(value)] = value
 

@@ -48,7 +48,7 @@ async function send(hub: SmallHub, payload: string): Promise<string> {
 }
 
 const payloads = (answer: { structuredContent?: Record<string, unknown> }) =>
-  (answer.structuredContent?.['signals'] as { payload: string }[]).map(({ payload }) => payload)
+  (answer.structuredContent!['signals'] as { payload: string }[]).map(({ payload }) => payload)
 
 const statusOf = async (hub: SmallHub, signal_id: string) => (await hub.store.read(signal_id))?.status
 const confirmed = async (hub: SmallHub, signal_id: string) =>

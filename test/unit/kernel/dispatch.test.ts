@@ -79,7 +79,7 @@ const thing = defineFacade({
       handle: ({ how }) => {
         if (how === 'throw') throw new Error('the secret is 42')
         if (how === 'reject') return Promise.reject(new TypeError('the secret is 42'))
-        // eslint-disable-next-line @typescript-eslint/only-throw-error -- the case under test
+        // oxlint-disable-next-line typescript/only-throw-error -- the case under test
         if (how === 'string') throw 'the secret is 42'
         return { truth: false } as unknown as { truth: true }
       },
