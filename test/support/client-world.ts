@@ -55,7 +55,7 @@ export interface ClientWorld {
   notify(persona?: string): Promise<NotifyResult>
   /** The daemon sees the session's turn in this state. */
   turnIs(turn: Turn, persona?: string): Promise<void>
-  /** Every signal has been drained and confirmed, and the session stands at its prompt. */
+  /** Every signal has been drained, shown to a model and confirmed, and the session stands at its prompt. */
   settled(signal_ids: readonly string[]): Promise<void>
   /** `turnbell run` for the persona, in a terminal. */
   terminal(args?: readonly string[], persona?: string): Terminal
@@ -206,6 +206,8 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
           async () => (await world.read(signal_id)).stages.confirmed_at,
           60_000,
         )
+        // Where a client says nothing of its turns, the hub's answer confirms before the model has seen it.
+        await eventually(`${signal_id} is shown to a model`, () => wasShown(models, signal_id))
       }
       await world.turnIs('idle')
     },
@@ -243,6 +245,13 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
 export function notedPid({ directory }: ClientWorld, what: string): number {
   const file = path.join(directory, 'turnbell/run/local', PERSONA, `${what}.pid`)
   return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
+}
+
+function wasShown(models: Record<number, ModelServer>, signal_id: string): boolean {
+  const results = Object.values(models).flatMap(({ shown }) =>
+    shown.flatMap(({ tool_results }) => tool_results),
+  )
+  return results.some((result) => result.includes(signal_id))
 }
 
 function post(socketPath: string, route: string, token: string, body: object): Promise<unknown> {

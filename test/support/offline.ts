@@ -4,7 +4,9 @@
  */
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { createInterface } from 'node:readline'
+import { eventually } from './eventually.ts'
 
 export interface Offline {
   /** argv of a program to be run in there. */
@@ -12,6 +14,7 @@ export interface Offline {
   spawn(argv: readonly string[], options: SpawnOptions): ChildProcess
   /** Carries connections between a TCP port in there and a Unix socket. Resolves once it listens. */
   relay(from: { port: number } | { socket: string }, to: { port: number } | { socket: string }): Promise<void>
+  /** Ends whatever still runs in there: what a client left behind in its own background. */
   close(): Promise<void>
 }
 
@@ -33,8 +36,6 @@ export async function goOffline(): Promise<Offline> {
   await Promise.race([ready, failed])
   failed.catch(() => {})
   const pid = holder.pid as number
-  const relays: ChildProcess[] = []
-
   const enter = [
     'nsenter',
     ...(unprivileged.length > 0 ? ['--preserve-credentials', `--user=/proc/${pid}/ns/user`] : []),
@@ -54,14 +55,38 @@ export async function goOffline(): Promise<Offline> {
       const child = run([process.execPath, '-e', RELAY, JSON.stringify(listen), JSON.stringify(connect)], {
         stdio: ['pipe', 'pipe', 'inherit'],
       })
-      relays.push(child)
       await once(child.stdout as NodeJS.ReadableStream, 'data')
     },
     async close() {
-      const gone = [holder, ...relays].map((child) => once(child, 'exit'))
-      for (const child of [...relays, holder]) child.kill('SIGKILL')
-      await Promise.all(gone)
+      const place = placeOf(pid)
+      const gone = once(holder, 'exit')
+      await eventually('nothing runs without a network any more', () => {
+        const left = processIds().filter((id) => id !== pid && place !== null && placeOf(id) === place)
+        for (const id of left) killNow(id)
+        return left.length === 0
+      })
+      holder.kill('SIGKILL')
+      await gone
     },
+  }
+}
+
+const processIds = () => fs.readdirSync('/proc').map(Number).filter(Number.isInteger)
+
+/** Which network namespace a process is in. Null for one that has ended, also when nobody has waited for it. */
+function placeOf(id: number): string | null {
+  try {
+    return fs.readlinkSync(`/proc/${id}/ns/net`)
+  } catch {
+    return null
+  }
+}
+
+function killNow(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL')
+  } catch {
+    // It ended by itself.
   }
 }
 
