@@ -275,4 +275,11 @@ export const LIMITS = {
   bridge_confirm_wait_ms: 600_000,
   /** How long a bridge that ends tries to say what it still owes the hub. */
   bridge_close_ms: 1_000,
+
+  // Commands
+  /** How long one waits for another that changes the same file, and how often it tries. */
+  brief_lock_patience_ms: 10_000,
+  brief_lock_try_ms: 50,
+  /** A lock without a sign of life for so long was left by a process that died in it. */
+  brief_lock_stale_ms: 5_000,
 } as const

@@ -5,9 +5,9 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import lockfile from 'proper-lockfile'
 import { isMap, isScalar, parseDocument, stringify, type Scalar, type YAMLMap } from 'yaml'
 import { TurnbellError } from '../contracts/errors.ts'
+import { underBriefLock } from './brief-lock.ts'
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value | undefined }
 type Path = readonly [string, ...string[]]
@@ -42,8 +42,7 @@ export function deleteInYaml(text: string, at: Path): string {
 export async function changeConfigFile(file: string, change: (text: string) => string): Promise<boolean> {
   // A linked file (dotfiles in a repository) is changed where it lies; the link stays a link.
   const target = fs.existsSync(file) ? fs.realpathSync(file) : file
-  const unlock = await lockfile.lock(target, { realpath: false, retries: { retries: 20, minTimeout: 25 } })
-  try {
+  return underBriefLock({ lock: `${target}.lock`, busy: `${target} is being changed` }, () => {
     const existed = fs.existsSync(target)
     const before = existed ? fs.readFileSync(target, 'utf8') : ''
     const after = change(before)
@@ -53,9 +52,7 @@ export async function changeConfigFile(file: string, change: (text: string) => s
     fs.writeFileSync(draft, after, { mode, flush: true })
     fs.renameSync(draft, target)
     return true
-  } finally {
-    await unlock()
-  }
+  })
 }
 
 /** The cut must mean exactly what the library's own change means; where it does not, the library prints. */

@@ -9,6 +9,7 @@
 import fs from 'node:fs'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
+import { underBriefLock } from './brief-lock.ts'
 import { processAlive, processStartTime } from './processes.ts'
 import { replaceFile } from './replace-file.ts'
 
@@ -39,7 +40,6 @@ const STALE_MS = 15_000
 /** The guard is held for a few milliseconds; one older than this belongs to a process that died holding it. */
 const GUARD_STALE_MS = 2_000
 const GUARD_PATIENCE_MS = 3_000
-const GUARD_TRY_MS = 50
 
 /**
  * Takes the lock or throws `already_running`, whose detail names the holder's pid.
@@ -49,42 +49,18 @@ const GUARD_TRY_MS = 50
  * taken; so would a holder that lets go, whose owner file is gone before its lock is.
  */
 export async function lockDirectory(options: DirectoryLockOptions): Promise<DirectoryLock> {
-  return underGuard(options, () => take(options))
+  return guarded(options, () => take(options))
 }
 
-/** Throws `already_running` when somebody else stays in there. */
-async function underGuard<T>(options: DirectoryLockOptions, act: () => Promise<T>): Promise<T> {
-  const { lock, what, patience_ms = GUARD_PATIENCE_MS } = options
-  // proper-lockfile knows its locks by this first path: the guard must not share it with the lock.
-  const guard = `${lock}.guard`
-  let letGo: () => Promise<void>
-  try {
-    letGo = await lockfile.lock(guard, {
-      lockfilePath: guard,
-      realpath: false,
-      stale: GUARD_STALE_MS,
-      retries: {
-        retries: Math.ceil(patience_ms / GUARD_TRY_MS),
-        ...{ factor: 1, minTimeout: GUARD_TRY_MS, maxTimeout: GUARD_TRY_MS },
-      },
-      // Said from a timer, where a throw would end the process. A guard is lost only by who stood still
-      // in it; what it guards is still taken by one only, and the lock's own watch tells who lost it.
-      onCompromised: () => undefined,
-    })
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ELOCKED') throw cause
-    throw new TurnbellError('already_running', {
-      detail: `${what} is being started or stopped elsewhere: another process holds ${guard}`,
-      hint: 'Wait a moment and try again.',
-      cause,
-    })
+function guarded<T>({ lock, what, patience_ms }: DirectoryLockOptions, act: () => Promise<T>): Promise<T> {
+  const guard = {
+    // proper-lockfile knows its locks by this path: the guard must not share it with the lock.
+    lock: `${lock}.guard`,
+    busy: `${what} is being started or stopped elsewhere`,
+    patience_ms: patience_ms ?? GUARD_PATIENCE_MS,
+    stale_ms: GUARD_STALE_MS,
   }
-  try {
-    return await act()
-  } finally {
-    // A guard that was lost meanwhile is another's to let go of.
-    await letGo().catch(() => undefined)
-  }
+  return underBriefLock(guard, act)
 }
 
 /** The pid of the living holder, or null. For messages and `doctor`; only taking the lock is proof. */
@@ -122,7 +98,7 @@ async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
   return {
     async release() {
       if (!held) return
-      await underGuard(options, async () => {
+      await guarded(options, async () => {
         // It may have been lost, or let go of by another call, while this one waited.
         if (!held) return
         held = false

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import lockfile from 'proper-lockfile'
 import { z } from 'zod'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind, Identity } from '../../contracts/ids.ts'
 import { ensurePrivateDirectory, prepareHome, type Home } from '../../system/home.ts'
 import { Written } from './wanted.ts'
+import { underBriefLock } from '../../system/brief-lock.ts'
 import { replaceFile } from '../../system/replace-file.ts'
 
 const RecordedFile = z.strictObject({
@@ -61,12 +61,7 @@ export function connectionsIn(home: Home): Connections {
     async locked(work) {
       prepareHome(home)
       ensurePrivateDirectory(folder)
-      const unlock = await lockfile.lock(folder, { retries: { retries: 40, minTimeout: 25 } })
-      try {
-        return await work()
-      } finally {
-        await unlock()
-      }
+      return underBriefLock({ lock: `${folder}.lock`, busy: 'a client is being connected' }, work)
     },
   }
 }

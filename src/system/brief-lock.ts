@@ -1,0 +1,68 @@
+/** Work of a moment that only one process on this machine may do at a time. */
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import lockfile from 'proper-lockfile'
+import { TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+
+export interface BriefLockOptions {
+  /** The lock's own path, made as a directory; its parent must exist. */
+  lock: string
+  /** For whoever waited in vain: what the other process is doing. */
+  busy: string
+  patience_ms?: number
+  /** After so long without a sign of life its holder died in it. */
+  stale_ms?: number
+}
+
+/**
+ * Waits for others that are at it, but not for ever, and not where the lock cannot be made at all.
+ *
+ * @throws TurnbellError `already_running`, `home_not_permitted`
+ */
+export async function underBriefLock<T>(options: BriefLockOptions, act: () => Promise<T> | T): Promise<T> {
+  const letGo = await takeIt(options)
+  try {
+    return await act()
+  } finally {
+    // One that was lost meanwhile is another's to let go of.
+    await letGo().catch(() => undefined)
+  }
+}
+
+async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
+  const { lock, busy, patience_ms = LIMITS.brief_lock_patience_ms } = options
+  const { stale_ms = LIMITS.brief_lock_stale_ms } = options
+  const latest = performance.now() + patience_ms
+  for (;;) {
+    try {
+      return await lockfile.lock(lock, {
+        lockfilePath: lock,
+        realpath: false,
+        stale: stale_ms,
+        // Said from a timer, where a throw would end the process. It is lost only by who stood still in it.
+        onCompromised: () => undefined,
+      })
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      if (code !== 'ELOCKED') throw refusedAt(lock, cause)
+      if (performance.now() >= latest)
+        throw new TurnbellError('already_running', {
+          detail: `${busy}: another process holds ${lock}`,
+          hint: 'Wait a moment and try again.',
+          cause,
+        })
+      await wait(LIMITS.brief_lock_try_ms)
+    }
+  }
+}
+
+function refusedAt(lock: string, cause: unknown): unknown {
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return cause
+  return new TurnbellError('home_not_permitted', {
+    detail: `nothing can be written in ${path.dirname(lock)} (${code})`,
+    hint: 'Make the directory yours and writable, or use a home of your own: --home DIR or TURNBELL_HOME.',
+    cause,
+  })
+}

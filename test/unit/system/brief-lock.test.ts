@@ -1,0 +1,44 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { underBriefLock } from '../../../src/system/brief-lock.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const at = (directory: string) => ({ lock: path.join(directory, 'it.lock'), busy: 'it is being changed' })
+
+describe('work under a brief lock', () => {
+  test('is done by one after the other, and leaves no lock', async () => {
+    const directory = temporaryDirectory()
+    let inside = 0
+    let most = 0
+    const act = async () => {
+      most = Math.max(most, (inside += 1))
+      await new Promise((resolve) => setImmediate(resolve))
+      inside -= 1
+    }
+    await Promise.all([1, 2, 3].map(() => underBriefLock(at(directory), act)))
+    expect(most).toBe(1)
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  test('lets go where it breaks', async () => {
+    const directory = temporaryDirectory()
+    const broken = underBriefLock(at(directory), () => Promise.reject(new Error('broke')))
+    await expect(broken).rejects.toThrow('broke')
+    expect(await underBriefLock(at(directory), () => 'next')).toBe('next')
+  })
+
+  test('is given up where another one stays in it', async () => {
+    const directory = temporaryDirectory()
+    await underBriefLock(at(directory), async () => {
+      const second = underBriefLock({ ...at(directory), patience_ms: 0 }, () => 'never')
+      await expect(second).rejects.toMatchObject({ code: 'already_running' })
+    })
+  })
+
+  // Root may write anywhere else.
+  test.runIf(process.platform === 'linux')('is refused at once where no lock can be made', async () => {
+    const refused = underBriefLock(at('/sys/kernel'), () => 'never')
+    await expect(refused).rejects.toMatchObject({ code: 'home_not_permitted' })
+  })
+})
