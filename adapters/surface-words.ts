@@ -7,14 +7,18 @@ export const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
 export const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
 export const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
-/** The status of a surface that can be rung at any time. */
+/** The status of a surface that can be rung at any time. `is_there`: somebody could be. */
 export function pushStatus(
   surface: SurfaceKind,
   session_id: SessionId | null,
   { turn, turn_seq, seen_doorbell_id }: { turn: Turn; turn_seq: number; seen_doorbell_id: DoorbellId | null },
+  is_there = true,
 ): SurfaceStatus {
-  const receipt = seen_doorbell_id === null ? {} : { seen_doorbell_id }
-  return { surface, session_id, delivery: 'push', turn, turn_seq, ...receipt }
+  return {
+    ...{ surface, session_id, delivery: 'push', turn, turn_seq },
+    ...(seen_doorbell_id !== null && { seen_doorbell_id }),
+    ...(!is_there && { absent: true }),
+  }
 }
 
 /** Whether the daemon has to hear of it. */
@@ -23,6 +27,7 @@ export function saysMore(before: SurfaceStatus, after: SurfaceStatus): boolean {
     before.turn !== after.turn ||
     before.turn_seq !== after.turn_seq ||
     before.session_id !== after.session_id ||
+    before.absent !== after.absent ||
     before.seen_doorbell_id !== after.seen_doorbell_id
   )
 }

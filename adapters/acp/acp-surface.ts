@@ -11,6 +11,7 @@ import { ToolCall, type PermissionAnswer, type PermissionRequest, type SessionUp
 import {
   agentGone,
   agentReady,
+  isThere,
   promptEnded,
   promptSent,
   startTracking,
@@ -65,7 +66,7 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
   /** Waits for a sign that the prompt is read. */
   let onSeen: (() => void) | null = null
 
-  const status = () => pushStatus(kind, state.session_id, state)
+  const status = () => pushStatus(kind, state.session_id, state, isThere(state))
 
   function move(next: TrackedTurn): void {
     const told = status()

@@ -37,6 +37,11 @@ export function agentGone(state: TrackedTurn, next: SessionId): TrackedTurn {
   return { ...state, session_id: next, turn: 'unknown', bell: null }
 }
 
+/** An agent has opened its session. */
+export function isThere({ turn }: TrackedTurn): boolean {
+  return turn !== 'unknown'
+}
+
 export function promptSent(state: TrackedTurn, bell: DoorbellId): TrackedTurn {
   return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, bell }
 }

@@ -80,7 +80,7 @@ export function codexSurface({
   let binds = 0
   let seeking: Promise<void> = Promise.resolve()
 
-  const status = () => pushStatus('codex', state.thread_id, state)
+  const status = () => pushStatus('codex', state.thread_id, state, state.thread_id !== null)
 
   const reached = () => (way === null ? null : servers[way.place])
 

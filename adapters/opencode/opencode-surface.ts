@@ -11,6 +11,7 @@ import {
   bellMetadata,
   bound,
   foundBusy,
+  isThere,
   startTracking,
   statusAnswered,
   told,
@@ -49,7 +50,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
 
-  const status = () => pushStatus('opencode', state.session?.id ?? null, state)
+  const status = () => pushStatus('opencode', state.session?.id ?? null, state, isThere(state))
 
   function move(next: TrackedSession): void {
     if (next === state) return

@@ -66,6 +66,11 @@ export function adrift(state: TrackedSession): TrackedSession {
   return { ...state, turn: 'unknown', standing: [], candidate: null, doubt: null }
 }
 
+/** A session is bound, and its server answers. */
+export function isThere({ turn }: TrackedSession): boolean {
+  return turn !== 'unknown'
+}
+
 /** The server says that a turn runs of which no event told yet. */
 export function foundBusy(state: TrackedSession): TrackedSession {
   return { ...turnBegun(state), doubt: 'begins' }

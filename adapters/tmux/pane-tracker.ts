@@ -15,6 +15,8 @@ export interface TrackedPane {
   turn: Turn
   turn_seq: number
   seen_doorbell_id: DoorbellId | null
+  /** A known client holds the pane, as far as anybody has looked. */
+  client_there: boolean
   /** What the last look showed, and since when it has been the same. */
   last: Reading | null
   since: number
@@ -24,13 +26,17 @@ export interface TrackedPane {
 
 /** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
 export function startTracking(now_ms: number): TrackedPane {
-  return { turn: 'unknown', turn_seq: now_ms, seen_doorbell_id: null, last: null, since: 0, rung: null }
+  return {
+    ...{ turn: 'unknown', turn_seq: now_ms, seen_doorbell_id: null, client_there: false },
+    ...{ last: null, since: 0, rung: null },
+  }
 }
 
 /** `ours`: what stands in the composer is a bell of ours that was never sent. */
 export function looked(before: TrackedPane, reading: Reading, now: number, ours = false): TrackedPane {
   const same = before.last !== null && isSame(before.last, reading)
-  const state = receipt({ ...before, last: reading, since: same ? before.since : now })
+  const since = same ? before.since : now
+  const state = receipt({ ...before, client_there: true, last: reading, since })
   switch (reading.state === 'draft' && ours ? 'empty' : reading.state) {
     case 'busy':
       return turnBegun(state)
@@ -47,9 +53,14 @@ export function looked(before: TrackedPane, reading: Reading, now: number, ours 
   }
 }
 
-/** The pane, or the client in it, is gone. */
+/** The pane was not shown: what stands in it now nobody knows. */
 export function adrift(state: TrackedPane): TrackedPane {
   return { ...state, turn: 'unknown', last: null, rung: null }
+}
+
+/** The pane, or the client in it, is gone. */
+export function clientGone(state: TrackedPane): TrackedPane {
+  return { ...adrift(state), client_there: false }
 }
 
 /** Enter was pressed, and the bell has not left the composer yet. Whether a turn begins, the screen will tell. */

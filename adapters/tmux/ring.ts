@@ -27,7 +27,6 @@ export interface Tracked {
   glance(): Promise<Seen | null>
   /** A glance that the turn is judged by. `afresh` asks again whose the pane is. */
   see(afresh?: boolean): Promise<Seen | null>
-  hasClient(): boolean
   /** The look that is being taken has been taken. */
   settled(): Promise<void>
 }
@@ -80,7 +79,7 @@ export function paneRinger(deps: { pane: Pane; tracked: Tracked; clock: Clock; l
     const latest = clock.monotonic() + LIMITS.tmux_enter_by_ms
     await tracked.settled()
     const prompt = await standingPrompt()
-    if (prompt === null) return tracked.hasClient() ? DEFERRED : UNAVAILABLE
+    if (prompt === null) return tracked.state().client_there ? DEFERRED : UNAVAILABLE
     // What an earlier ring left says that signals wait, which is still true, and is better than two bells.
     const stands = isOurs(prompt.reading)
     const text = stands ? (left as string) : asked

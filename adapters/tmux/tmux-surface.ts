@@ -4,7 +4,7 @@
  * decision.
  */
 import { PaneGone, type Pane } from './pane.ts'
-import { adrift, looked, startTracking, type TrackedPane } from './pane-tracker.ts'
+import { adrift, clientGone, looked, startTracking, type TrackedPane } from './pane-tracker.ts'
 import { paneRinger, type Seen, type Tracked } from './ring.ts'
 import { readScreen, type TmuxClient } from './screen.ts'
 import { DEFERRED, FAILED, pushStatus, saysMore, UNAVAILABLE } from '../surface-words.ts'
@@ -39,13 +39,12 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   const tracked: Tracked = {
     ...{ move, glance, see },
     state: () => state,
-    hasClient: () => absent === null,
     settled: () => underway,
   }
   const ringer = paneRinger({ pane, tracked, clock, log })
 
   // The screen does not name the client's session. Without a name every drain counts as the rung agent's.
-  const status = () => pushStatus('tmux', null, state)
+  const status = () => pushStatus('tmux', null, state, state.client_there)
 
   function move(next: TrackedPane): void {
     const told = status()
@@ -74,7 +73,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     if (why !== absent) log.warn({}, `nobody to ring: ${why}`)
     absent = why
     known = null
-    move(adrift(state))
+    move(clientGone(state))
   }
 
   /** A glance that the turn is judged by. */

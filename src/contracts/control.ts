@@ -113,6 +113,8 @@ export const SurfaceStatus = z.object({
   /** Grows by one with every turn that begins. */
   turn_seq: z.number().int().min(0),
   seen_doorbell_id: DoorbellId.optional(),
+  /** The shim runs, but nobody is there whom it could ring; for the daemon that is no surface. */
+  absent: z.literal(true).optional(),
 })
 export type SurfaceStatus = z.infer<typeof SurfaceStatus>
 

@@ -125,6 +125,8 @@ export const LIMITS = {
   link_close_grace_ms: 500,
   /** Bells lost in a row after which delivery counts as degraded. */
   lost_rings_max: 3,
+  /** A surface that says so long that it knows nothing of its turn gets no doorbells through. */
+  turn_unknown_max_ms: 300_000,
   /** More are not counted: the wait has reached its longest by then. */
   lost_rings_counted_max: 30,
   /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */

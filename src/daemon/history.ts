@@ -37,6 +37,8 @@ export interface SurfaceView {
   turn_seq: number
   /** Since when the turn has been idle without a break; null while it is not. */
   idle_since: number | null
+  /** The same for a turn of which nothing is known. */
+  unknown_since: number | null
 }
 
 /** The last bell, until a drain answers it. */
@@ -103,6 +105,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
       turn: 'unknown',
       turn_seq: 0,
       idle_since: null,
+      unknown_since: null,
     },
     take: false,
     bell: null,
@@ -125,9 +128,12 @@ export function factsOf({ surface }: History): SurfaceFacts {
   return { attached, session_id: attached ? session_id : null, turn, turn_seq }
 }
 
-export function deliveryOf({ surface, ignored, lost_rings, bell }: History): 'ok' | 'degraded' {
+/** A turn of which nothing is known counts as a running one, but not for ever. */
+export function deliveryOf({ surface, ignored, lost_rings, bell }: History, now: number): 'ok' | 'degraded' {
   const unheard = ignored || lost_rings >= LIMITS.lost_rings_max || bell?.outcome === 'failed'
-  return !surface.attached || unheard ? 'degraded' : 'ok'
+  const { attached, unknown_since } = surface
+  const unread = unknown_since !== null && now - unknown_since >= LIMITS.turn_unknown_max_ms
+  return !attached || unheard || unread ? 'degraded' : 'ok'
 }
 
 /**
@@ -269,6 +275,8 @@ export function reported(
     turn: report.turn,
     turn_seq: report.turn_seq,
     idle_since: report.turn === 'idle' ? (stands ? before.idle_since : now) : null,
+    unknown_since:
+      report.turn === 'unknown' ? ((before.attached ? before.unknown_since : null) ?? now) : null,
   }
   const bell = continues ? history.bell : rebase(history.bell, report, another)
   const seen = bell !== null && !bell.seen && report.seen_doorbell_id === bell.doorbell_id
@@ -318,7 +326,10 @@ function rebase(bell: Bell | null, report: SurfaceReport, another: boolean): Bel
 }
 
 export function surfaceLost(history: History): History {
-  const surface: SurfaceView = { ...history.surface, attached: false, turn: 'unknown', idle_since: null }
+  const surface: SurfaceView = {
+    ...history.surface,
+    ...{ attached: false, turn: 'unknown', idle_since: null, unknown_since: null },
+  }
   return { ...history, surface, take: false }
 }
 

@@ -230,7 +230,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
       uptime_s: (clock.monotonic() - started_at) / 1000,
       state,
       connected: state === 'CONNECTED' || state === 'EMITTING',
-      delivery: deliveryOf(context.history),
+      delivery: deliveryOf(context.history, clock.monotonic()),
       last_heartbeat_age_s: ageOf(heartbeat.lastAccepted()),
       last_drain_age_s: ageOf(context.last_drain_at),
       pending_count: context.history.pending.total,

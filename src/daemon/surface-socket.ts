@@ -1,9 +1,9 @@
 /**
  * `surface.sock`: where shims attach, report turns and are rung.
  *
- * A push shim is attached from its first report until its connection ends. Several form a stack: the
- * newest that has a session is the surface, and when it goes the one before is again. One without a
- * session, which only waits for somebody to work in it, stands behind all that have one. A pull shim comes
+ * A push shim is attached from its first report until its connection ends, but for the time in which it
+ * says that nobody is there. Several form a stack: the newest that has a session is the surface, and when
+ * it goes the one before is again. One without a session stands behind all that have one. A pull shim comes
  * for one report at a time and is the surface only while no push shim is there, for what rings reaches it
  * only when it asks.
  */
@@ -56,23 +56,25 @@ export function createSurfaceSocket(
   let closed = false
 
   const attached = () =>
-    shims.findLast(({ status }) => status !== null && status.session_id !== null) ??
-    shims.findLast(({ status }) => status !== null)
+    shims.findLast((shim) => isHere(shim) && shim.status?.session_id !== null) ?? shims.findLast(isHere)
 
   function onReport(shim: Shim, report: SurfaceReport): Promise<Doorbell | null> {
     if (report.delivery === 'pull') return onPull(shim, report)
     const was = attached()
-    const first = shim.status === null
+    const came = !isHere(shim) && report.absent !== true
     shim.status = statusOf(report)
-    if (first) {
+    if (came) {
       // Newest by its first report, not by its connection: until then it was nothing.
       shims = [...shims.filter((other) => other !== shim), shim]
       forgetPull()
       log.info({ surface: report.surface, session_id: report.session_id }, 'a surface attached')
     }
     if (attached() === shim) return tell(shim, report)
-    // It has lost its session, and another has one.
-    if (was === shim) activateNext()
+    if (was === shim) {
+      // It has lost its session, and another has one; or nobody is there any more.
+      if (!isHere(shim)) letGo(shim)
+      activateNext()
+    }
     return Promise.resolve(null)
   }
 
@@ -113,11 +115,19 @@ export function createSurfaceSocket(
     if (closed) return
     const was = attached()
     shims = shims.filter((other) => other !== shim)
+    if (was !== shim) return abandon(shim)
+    letGo(shim)
+    activateNext()
+  }
+
+  function letGo(shim: Shim): void {
+    abandon(shim)
+    log.info({}, 'the surface has gone')
+  }
+
+  function abandon(shim: Shim): void {
     for (const request of shim.open) events.onAbandoned(request)
     shim.open.clear()
-    if (was !== shim) return
-    log.info({}, 'the surface has gone')
-    activateNext()
   }
 
   /** The shim before is the surface again: from what it last said at once, then from what it says now. */
@@ -200,6 +210,10 @@ export function createSurfaceSocket(
       forgetPull()
     },
   }
+}
+
+function isHere({ status }: Shim): boolean {
+  return status !== null && status.absent !== true
 }
 
 function statusOf({ take: _, ...status }: SurfaceReport): SurfaceStatus {

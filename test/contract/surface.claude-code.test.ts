@@ -5,7 +5,7 @@ import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { turnEvent } from '../support/turn-events.ts'
 import { describeSurface, type PlaceMode } from '../suites/surface.suite.ts'
 
-describeSurface('claude-code', { takes: true, receipts: true }, async (host) => {
+describeSurface('claude-code', { takes: true, receipts: true, ends_with_client: true }, async (host) => {
   const clock = fakeClock()
   let mode: PlaceMode = 'takes'
   /** Texts in the conversation, and those that wait in the inbox for the turn to begin. */

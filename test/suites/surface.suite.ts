@@ -37,6 +37,8 @@ export interface SurfaceTraits {
   takes: boolean
   /** It recognises a bell inside a turn. */
   receipts: boolean
+  /** Its shim ends with its client, instead of saying that nobody is there. */
+  ends_with_client?: boolean
 }
 
 /** Collects reports; answers those with `take` with what stands ready. */
@@ -106,6 +108,15 @@ export function describeSurface(
         const { accepted, proof } = await ring()
         expect(accepted).toBe(false)
         expect(['failed', 'unavailable']).toContain(proof)
+      })
+
+      test('says that nobody is there where it has nobody to ring', async () => {
+        expect((await under.surface.status()).absent).toBeUndefined()
+        under.mode('gone')
+        const { proof } = await ring()
+        const { absent } = await under.surface.status()
+        if (traits.ends_with_client === true) expect(absent).toBeUndefined()
+        else expect(absent === true).toBe(proof === 'unavailable')
       })
 
       test('is deferred during a turn, and nothing reaches it', async () => {

@@ -135,7 +135,7 @@ export async function fakeShim(surface_socket: string, standing: Partial<Surface
       status = { ...status, ...next }
       const report = { ...status, ...(take === undefined ? {} : { take }) } as { [key: string]: Json }
       const answer = (await peer.request('status', report, 10_000)) as { doorbell: Doorbell | null }
-      const { seen_doorbell_id: _, ...rest } = status
+      const { seen_doorbell_id: _, absent: __, ...rest } = status
       status = rest
       return answer.doorbell
     },

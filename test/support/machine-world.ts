@@ -62,7 +62,7 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
       return snapshot.context
     },
     get delivery() {
-      return deliveryOf(snapshot.context.history)
+      return deliveryOf(snapshot.context.history, now)
     },
     get queue() {
       return queue

@@ -17,7 +17,12 @@ export function mySurface(client, began_ms) {
   /** Bells that were handed over and not yet seen in a turn. */
   let given = []
 
-  const status = () => ({ surface: 'mcp', delivery: 'push', ...state })
+  // With nobody there the persona's daemon counts no surface, and says so to whoever sends.
+  const status = () => ({
+    ...{ surface: 'mcp', delivery: 'push' },
+    ...state,
+    ...(state.session_id === null && { absent: true }),
+  })
   function move(change) {
     state = { ...state, ...change }
     void host?.report(status())

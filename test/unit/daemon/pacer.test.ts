@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { machineWorld, readyWorld, RULES } from '../../support/machine-world.ts'
 
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
@@ -58,6 +59,19 @@ describe('a turn', () => {
     expect(world.bells).toHaveLength(0)
     world.turnEnds()
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
+  })
+
+  test('that stays unknown counts as running, and after a while as one that is never rung', () => {
+    const world = readyWorld()
+    world.reports({ turn: 'unknown' })
+    expect(world.delivery).toBe('ok')
+    world.pass(LIMITS.turn_unknown_max_ms - 1)
+    world.reports({ turn: 'unknown' })
+    expect(world.delivery).toBe('ok')
+    world.pass(1)
+    expect(world.delivery).toBe('degraded')
+    world.reports({ turn: 'idle' })
+    expect(world.delivery).toBe('ok')
   })
 
   test('that is unknown counts as running', () => {

@@ -121,6 +121,33 @@ describe('a push shim', () => {
     expect(world.status()).toMatchObject({ delivery: 'ok', surface: { attached: true } })
   })
 
+  test('whose agent has gone leaves the daemon degraded, counted once, and is rung when it is back', async () => {
+    const world = await readyDaemon()
+    await world.first.report({ session_id: null, turn: 'unknown', absent: true })
+    await world.first.report({ session_id: null, turn: 'unknown', absent: true })
+    expect(world.status()).toMatchObject({
+      delivery: 'degraded',
+      last_error_class: 'surface_unavailable',
+      surface: { attached: false, session_id: null, turn: 'unknown' },
+    })
+    expect(world.written.at(-1)).toMatch(/error_class="surface_unavailable"[^}]*} 1$/m)
+    world.hub.push()
+    await eventually('the push', () => world.status().pending_count === 1)
+    expect(world.first.bells).toEqual([])
+    await world.first.report({ session_id: 'session-1', turn: 'idle' })
+    await world.first.rung(1)
+  })
+
+  test('that never had an agent is no surface', async () => {
+    const world = await daemonWorld()
+    await world.daemon.start()
+    await world.connected()
+    const shim = await world.shim({ session_id: null, turn: 'unknown', absent: true })
+    expect(await shim.report()).toBeNull()
+    expect(world.status()).toMatchObject({ delivery: 'degraded', surface: { attached: false } })
+    expect(await world.ask('notify_surface')).toMatchObject({ accepted: false, reason: 'surface_absent' })
+  })
+
   test('that hangs up while it waits for the end-of-turn answer costs no bell', async () => {
     const world = await readyDaemon()
     await world.first.turnBegins()
@@ -191,6 +218,16 @@ describe('several shims', () => {
     expect(world.status().surface.session_id).toBe('session-1')
     world.hub.push()
     await world.first.rung(1)
+  })
+
+  test('whose agent has gone are no surface until it is back, and the one before is meanwhile', async () => {
+    const world = await readyDaemon()
+    const second = await world.shim({ session_id: 'session-2' })
+    await second.report()
+    await second.report({ session_id: null, turn: 'unknown', absent: true })
+    expect(world.status().surface.session_id).toBe('session-1')
+    await second.report({ session_id: 'session-2', turn: 'idle' })
+    expect(world.status().surface.session_id).toBe('session-2')
   })
 
   test('that find a session become the surface', async () => {
