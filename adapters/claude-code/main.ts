@@ -153,7 +153,7 @@ function attend({ home, config, identity }: Place): void {
       if (record?.version === undefined || record.version === version) return
       version = record.version
       const caution = cautionAbout('claude-code', version)
-      if (caution !== null) degraded.warn({ version }, `the client is ${caution}`)
+      if (caution !== null) degraded.warn({ version }, `the client is ${caution.what}`)
     })
   }
   // A client that lives already says no hello to a worker that was replaced.

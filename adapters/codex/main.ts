@@ -130,7 +130,7 @@ function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer
   const version = /\d+\.\d+\.\d+/.exec(user_agent)?.[0] ?? null
   log.info({ place, version }, 'attached to an app-server')
   const caution = version === null ? null : cautionAbout('codex', version)
-  if (caution !== null) log.warn({ version }, `this Codex is ${caution}`)
+  if (caution !== null) log.warn({ version }, `this Codex is ${caution.what}`)
 }
 
 shimProcess('codex-shim', begin)

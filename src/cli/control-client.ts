@@ -67,3 +67,11 @@ function refused(identity: string, control_socket: string, error: unknown): unkn
     cause,
   })
 }
+
+/** Whether a daemon answers; what else may be wrong with it is for `status` and `doctor` to say. */
+export async function daemonRuns(control: ControlClient): Promise<boolean> {
+  return control.status().then(
+    () => true,
+    () => false,
+  )
+}

@@ -32,18 +32,37 @@ const KNOWN: Partial<Record<ClientKind, Known>> = {
   },
 }
 
+export interface Caution {
+  what: string
+  /** What to do about it. */
+  mend: string
+  /** It can be rung all the same. */
+  rings: boolean
+}
+
 /** What should be known of this version, or null where it is one like those that were measured. */
-export function cautionAbout(client: ClientKind, version: string): string | null {
+export function cautionAbout(client: ClientKind, version: string): Caution | null {
   const known = KNOWN[client]
   const parts = partsOf(version)
-  if (client === 'opencode' && parts !== null) return opencodeVersionFault(version)
+  if (client === 'opencode' && parts !== null) {
+    const fault = opencodeVersionFault(version)
+    const mend = `Install opencode ${OPENCODE_MAJOR}.x; this one is not rung.`
+    return fault === null ? null : { what: fault, mend, rings: false }
+  }
   if (known === undefined || parts === null) return null
   const lacks = known.needs.filter(({ since }) => isBefore(parts, partsOf(since)))
-  if (lacks.length > 0) return lacks.map(({ since, without }) => `older than ${since}: ${without}`).join('; ')
-  const [major, minor] = partsOf(known.measured) as Parts
+  if (lacks.length > 0) {
+    const what = lacks.map(({ since, without }) => `older than ${since}: ${without}`).join('; ')
+    return { what, mend: 'Bring the client up to date; turnbell does what it can meanwhile.', rings: true }
+  }
+  const measured = partsOf(known.measured) as Parts
   // A client that renews itself every day is mostly a little newer.
-  if (parts[0] === major && parts[1] === minor) return null
-  return `of another series than ${known.measured}, with which turnbell was measured`
+  if (parts[0] === measured[0] && parts[1] === measured[1]) return null
+  const what = `of another series than ${known.measured}, with which turnbell was measured`
+  const mend = isBefore(parts, measured)
+    ? 'Bring the client up to date; turnbell does what it can meanwhile.'
+    : 'Nothing has to be done; look for a newer turnbell if its doorbells do not come through.'
+  return { what, mend, rings: true }
 }
 
 type Parts = readonly [major: number, minor: number, patch: number]

@@ -284,4 +284,6 @@ export const LIMITS = {
   brief_lock_try_ms: 50,
   /** A lock without a sign of life for so long was left by a process that died in it. */
   brief_lock_stale_ms: 5_000,
+  /** What a client that is asked for its version may take. */
+  client_version_ms: 10_000,
 } as const

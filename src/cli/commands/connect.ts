@@ -9,6 +9,7 @@ import { connectionsIn, type Connection } from '../connect/record.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
+import { daemonRuns } from '../control-client.ts'
 import { write } from '../output.ts'
 import { examples, facts } from '../render.ts'
 
@@ -75,7 +76,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const connection = outcome.connection as Connection
   const trusted =
     options.trustHooks === true && client === 'codex' ? await trust(invocation, connection) : null
-  const daemon_running = await runs(invocation, persona)
+  const daemon_running = await daemonRuns(invocation.control(persona))
   const result = {
     ...summaryOf(outcome),
     daemon_running,
@@ -104,6 +105,15 @@ function elsewhere({ home }: Invocation, client: ClientKind): string[] {
 function requireSurface({ config }: Invocation, persona: string, client: ClientKind): void {
   const settings = config().personas[persona]
   const { surface = client } = settings ?? {}
+  if (settings?.headless === true) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `The agent of ${persona} has no window: its daemon keeps a session of ${surface} by itself, and a plain ${client} would be a second agent of the same persona.`,
+      hint:
+        surface === 'claude-code'
+          ? `Connect another persona, or take \`headless\` out of personas.${persona} in the configuration.`
+          : `Sit down at its session with \`turnbell run --persona ${persona}\`, or connect another persona.`,
+    })
+  }
   if ((surface === client || surface === 'mcp') && settings?.acp === undefined) return
   throw new TurnbellError('usage_invalid', {
     detail: `${persona} is reached ${settings?.acp === undefined ? `at ${surface}` : 'by the Agent Client Protocol'}, so its daemon would not ring a plain ${client}.`,
@@ -205,14 +215,6 @@ function adviceFor(
         ]
       : []),
   ]
-}
-
-async function runs(invocation: Invocation, persona: string): Promise<boolean> {
-  const answered = invocation.control(persona).status()
-  return answered.then(
-    () => true,
-    () => false,
-  )
 }
 
 function daemonAdvice({ config }: Invocation, client: ClientKind, { persona, project }: Connection): string {

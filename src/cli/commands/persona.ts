@@ -34,6 +34,8 @@ export function registerPersona(program: Command, cli: Cli): void {
       'the daemon keeps this agent, which speaks the Agent Client Protocol: its program with arguments',
       collect,
     )
+    .option('--headless', 'the daemon keeps a session of the client by itself, without a window')
+    .option('--no-headless', 'no more')
     .addOption(
       new Option(
         '--permissions <answer>',
@@ -57,6 +59,7 @@ export function registerPersona(program: Command, cli: Cli): void {
           `turnbell persona add eve --surface opencode --acp 'opencode acp' --project ~/code/shop`,
           'an agent without a window',
         ],
+        ['turnbell persona add fay --surface codex --headless', 'the same, of a client that turnbell knows'],
         ['turnbell persona add kim --surface tmux --pane work:0.1', 'a client that runs in a tmux pane'],
       ]),
     )

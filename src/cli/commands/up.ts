@@ -91,7 +91,7 @@ async function followQuietly(fleet: Fleet, show: Show): Promise<void> {
 async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopRequest): Promise<void> {
   const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
   const hub = fleet.hub()
-  const left = fleet.daemons().length - ours.length
+  const left = fleet.daemons().filter((part) => !part.ours && part.pid !== null)
   out.note(
     `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was running before and goes on'}`,
   )
@@ -102,7 +102,8 @@ async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopReque
     out.note(`did not stop in time and had to be killed: ${killed.join(', ')}`)
     cli.exitWith(EXIT.failed)
   } else {
-    out.note(left > 0 && ours.length === 0 && !hub.ours ? 'left everything running' : 'all stopped')
+    const names = left.map(({ name }) => name).join(', ')
+    out.note(left.length === 0 ? 'all stopped' : `stopped; started elsewhere and still running: ${names}`)
   }
 }
 

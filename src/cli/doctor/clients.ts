@@ -2,6 +2,7 @@
 import { TurnbellError } from '../../contracts/errors.ts'
 import { cautionAbout } from '../../contracts/client-versions.ts'
 import { ClientKind } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { clientProgram } from '../../system/clients.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
@@ -27,22 +28,26 @@ async function checkClient(invocation: Invocation, client: ClientKind): Promise<
       ? refusedBy(check, error, cli.ids)
       : fine(check, 'not installed, and no persona uses it')
   }
-  const { code, stdout, stderr } = await cli.runProgram(program, ['--version'])
+  const asked = await cli.runProgram(program, ['--version'], { within_ms: LIMITS.client_version_ms })
+  const { code, stdout, stderr } = asked
+  const unfit = users.length > 0 ? broken : warning
   const version = /\d+\.\d+\.\d+[^\s)]*/.exec(stdout)?.[0]
   const by = users.length === 0 ? '' : `, for ${users.join(', ')}`
   if (code === 0 && version !== undefined) {
     const detail = `${version} at ${program}${by}`
     const caution = cautionAbout(client, version)
     if (caution === null) return fine(check, detail)
-    return warning(
-      check,
-      `${detail}; ${caution}`,
-      'Bring the client up to date; turnbell does what it can meanwhile.',
-    )
+    const say = caution.rings ? warning : unfit
+    return say(check, `${detail}; ${caution.what}`, caution.mend)
+  }
+  if (asked.late === true) {
+    const seconds = LIMITS.client_version_ms / 1000
+    const detail = `${program} --version has not ended within ${seconds} s`
+    return unfit(check, detail, `Run \`${program} --version\` by hand and see what it waits for.`)
   }
   const detail = `${program} --version failed: ${firstLine(stderr) ?? firstLine(stdout) ?? `exit code ${code}`}`
   const mend = 'Install the client again; npm must be allowed to run its install script.'
-  return users.length > 0 ? broken(check, detail, mend) : warning(check, detail, mend)
+  return unfit(check, detail, mend)
 }
 
 function firstLine(text: string): string | undefined {

@@ -12,8 +12,9 @@ import { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
 import { prepareHome } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
+import { daemonRuns } from '../control-client.ts'
 import { commandWords } from './command-words.ts'
-import { acpSettings, type KeptAgentOptions } from './kept-agent.ts'
+import { acpSettings, headlessSetting, requireKept, type KeptAgentOptions } from './kept-agent.ts'
 import { paneSettings, type PaneOptions, type SaidPane } from './pane.ts'
 
 export interface AddOptions extends KeptAgentOptions, PaneOptions {
@@ -30,6 +31,7 @@ interface Settings {
   command?: { argv: string[]; status_file?: string }
   acp?: AcpSettings
   tmux?: SaidPane
+  headless?: boolean
   permissions?: NonNullable<PersonaSettings['permissions']>
 }
 
@@ -45,6 +47,7 @@ export async function addPersona(
   prepareHome(home)
   const changed = await changeConfigFile(home.config, (text) => withPersona(text, identity, settings, before))
   const persona = await register(invocation, identity, settings)
+  const daemon_running = await daemonRuns(invocation.control(identity))
   const result = {
     identity,
     ...settings,
@@ -52,16 +55,28 @@ export async function addPersona(
     config_changed: changed,
     registered: persona !== null,
     persona,
+    daemon_running,
   }
   await out.result(result, () =>
     [
       `${identity} is ${changed ? 'written to' : 'already in'} ${home.config}.`,
+      ...(before !== undefined && before.surface !== settings.surface
+        ? [`It is reached at ${settings.surface} from now on, no more at ${before.surface}.`]
+        : []),
       persona === null
         ? 'No hub runs now; it will be registered when the next one starts.'
         : `The hub knows it: ${persona.state}.`,
-      `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${identity}\`.`,
+      daemonAdvice(identity, daemon_running, changed),
     ].join('\n'),
   )
+}
+
+function daemonAdvice(identity: string, running: boolean, changed: boolean): string {
+  const by_hand = `\`turnbell daemon --persona ${identity}\``
+  if (!running) return `Its daemon: \`turnbell up\` starts it, also one that runs already; or ${by_hand}.`
+  if (!changed) return 'Its daemon runs.'
+  const stop = `\`turnbell shutdown --persona ${identity}\``
+  return `Its daemon still runs as before: a \`turnbell up\` that started it starts it anew; else ${stop}, then ${by_hand}.`
 }
 
 /** Says again what was said, and leaves alone what was not: adding a wrapped persona keeps its command. */
@@ -82,6 +97,10 @@ function withPersona(
     changed = deleteInYaml(changed, at('command'))
   if (before.acp !== undefined && (moved || command !== undefined)) changed = deleteInYaml(changed, at('acp'))
   if (before.tmux !== undefined && moved) changed = deleteInYaml(changed, at('tmux'))
+  if (before.headless !== undefined && (moved || acp !== undefined))
+    changed = deleteInYaml(changed, at('headless'))
+  // Leave that was given to another agent is not this one's.
+  if (before.permissions !== undefined && moved) changed = deleteInYaml(changed, at('permissions'))
   for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
   for (const [key, value] of Object.entries(command ?? {})) {
     changed = setInYaml(changed, at('command', key), value)
@@ -111,12 +130,15 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
   if ((RESERVED_IDENTITIES as readonly string[]).includes(identity)) {
     throw usage(`The name ${identity} is reserved.`, 'Choose another name.')
   }
+  const before = invocation.config().personas[identity]
   const command = commandSettings(cli.cwd, options)
   const acp = acpSettings(options)
-  const tmux = paneSettings(cli.cwd, options, invocation.config().personas[identity])
+  const tmux = paneSettings(cli.cwd, options, before)
+  const headless = headlessSetting(options)
   const { permissions } = options
+  if (permissions !== undefined) requireKept(options, before)
   // An agent that is started must work somewhere.
-  const settled = acp === undefined || invocation.config().personas[identity]?.project !== undefined
+  const settled = (acp === undefined && headless !== true) || before?.project !== undefined
   const said = options.project ?? (settled ? undefined : '.')
   const project = said === undefined ? undefined : path.resolve(cli.cwd, said)
   if (project !== undefined && !isDirectory(project)) {
@@ -128,6 +150,7 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
     ...(command === undefined ? {} : { command }),
     ...(acp === undefined ? {} : { acp }),
     ...(tmux === undefined ? {} : { tmux }),
+    ...(headless === undefined ? {} : { headless }),
     ...(permissions === undefined ? {} : { permissions }),
   }
 }

@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import { z } from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import type { PersonaSettings } from '../../contracts/config.ts'
 import { Persona } from '../../contracts/registry.ts'
 import { runningHub } from '../../system/hub-address.ts'
 import { loadConfig } from '../../system/config.ts'
@@ -44,6 +45,8 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
   const { clock } = cli
   const common = { launch, clock, onChange }
   const daemons = new Map<string, Part>()
+  /** What each daemon that was started here began with, as JSON. */
+  const begunWith = new Map<string, string>()
   let wrapped: string[] = []
   let stopping = false
 
@@ -57,7 +60,8 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
     })
   }
 
-  const startDaemon = (identity: string) => {
+  const startDaemon = (identity: string, settings: PersonaSettings) => {
+    begunWith.set(identity, JSON.stringify(settings))
     const paths = invocation.paths(identity)
     const part = startPart({
       ...common,
@@ -86,7 +90,18 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
     for (const [identity, part] of daemons) {
       if (part.view().state === 'stopped' && !wanted.includes(identity)) daemons.delete(identity)
     }
-    for (const identity of wanted) if (!daemons.has(identity)) startDaemon(identity)
+    for (const identity of wanted) await keepUp(identity, personas[identity] as PersonaSettings)
+  }
+
+  /** A daemon that is not there yet, that somebody has started again, or that runs with settings of the past. */
+  const keepUp = async (identity: string, settings: PersonaSettings) => {
+    const part = daemons.get(identity)
+    if (part === undefined) return startDaemon(identity, settings)
+    const { state, ours } = part.view()
+    const back = state === 'stopped' && (await answeringDaemon(invocation, identity)) !== null
+    const outdated = ours && state === 'running' && begunWith.get(identity) !== JSON.stringify(settings)
+    if (outdated) await stopOwnDaemon(invocation, identity, part.release())
+    if ((back || outdated) && !stopping) startDaemon(identity, settings)
   }
 
   try {

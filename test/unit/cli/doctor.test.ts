@@ -16,7 +16,14 @@ interface Report {
 
 /** A home with this configuration, and what doctor says of it. */
 async function examine(
-  options: { config?: string; hub?: FakeHub; mode?: number; PATH?: string; version?: string } = {},
+  options: {
+    config?: string
+    hub?: FakeHub
+    mode?: number
+    PATH?: string
+    version?: string
+    late?: true
+  } = {},
 ) {
   const home = temporaryDirectory()
   fs.chmodSync(home, options.mode ?? 0o700)
@@ -29,6 +36,7 @@ async function examine(
       code: options.version === undefined ? 1 : 0,
       stdout: options.version ?? '',
       stderr: 'no',
+      ...(options.late && { late: true }),
     }),
   })
   const code = await turnbell.run('doctor', '--json')
@@ -121,6 +129,28 @@ describe('turnbell doctor', () => {
     expect(of('client claude-code')).toMatchObject({
       state: 'warning',
       detail: expect.stringMatching(/^2\.1\.200 at .*older than 2\.1\.224: it has no inbox/) as string,
+    })
+  })
+
+  test('finds a client broken that is needed and cannot be rung, and says what would help', async () => {
+    const place = { PATH: withProgram('opencode'), version: '2.0.0' }
+    expect((await examine(place)).of('client opencode')).toMatchObject({ state: 'warning' })
+    const { of } = await examine({ ...place, config: 'personas: {ada: {surface: opencode}}\n' })
+    expect(of('client opencode')).toMatchObject({
+      state: 'broken',
+      mend: expect.stringContaining('Install opencode 1.x') as string,
+    })
+  })
+
+  test('does not wait for a client that never says its version', async () => {
+    const { of } = await examine({
+      config: 'personas: {ada: {surface: opencode}}\n',
+      PATH: withProgram('opencode'),
+      late: true,
+    })
+    expect(of('client opencode')).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining('has not ended within 10 s') as string,
     })
   })
 

@@ -114,6 +114,50 @@ describe('persona add', () => {
     })
   })
 
+  test('takes a client without a window, and gives it one again', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (...more: string[]) => turnbell.run('persona', 'add', 'fay', ...more)
+    expect(await add('--surface', 'codex', '--headless', '--permissions', 'allow')).toBe(0)
+    const fay = { surface: 'codex', project: home, headless: true, permissions: 'allow' }
+    expect(settingsIn(home)).toEqual({ fay })
+    expect(await add('--surface', 'codex', '--no-headless')).toBe(0)
+    expect(settingsIn(home)).toEqual({ fay: { ...fay, headless: false } })
+  })
+
+  test('says where a persona that moves is reached now, and takes no leave along', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (...more: string[]) => turnbell.run('persona', 'add', 'fay', ...more)
+    await add('--surface', 'codex', '--headless', '--permissions', 'allow')
+    expect(await add('--surface', 'opencode')).toBe(0)
+    expect(turnbell.stdout()).toContain('reached at opencode from now on, no more at codex')
+    expect(settingsIn(home)).toEqual({ fay: { surface: 'opencode', project: home } })
+  })
+
+  test.each([
+    [['--surface', 'tmux', '--pane', '%3', '--headless'], '--headless'],
+    [['--surface', 'codex', '--headless', '--acp', 'codex-acp'], '--headless'],
+    [['--surface', 'codex', '--permissions', 'allow'], '--permissions'],
+  ])('refuses %j, which means nothing together', async (words, named) => {
+    const turnbell = testCli({ home: temporaryDirectory() })
+    expect(await turnbell.run('persona', 'add', 'fay', ...words)).toBe(64)
+    expect(turnbell.stderr()).toContain(named)
+  })
+
+  test('tells of a daemon that runs with the settings of before', async () => {
+    const home = temporaryDirectory()
+    fs.chmodSync(home, 0o700)
+    const turnbell = testCli({ home })
+    await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp')).toBe(0)
+    expect(turnbell.stdout()).toContain('still runs as before')
+    expect(turnbell.stdout()).toContain('turnbell shutdown --persona ada')
+    const again = testCli({ home })
+    expect(await again.run('persona', 'add', 'ada', '--surface', 'mcp')).toBe(0)
+    expect(again.stdout()).toContain('Its daemon runs.')
+  })
+
   test('makes a command of what was an agent, and an agent of what was a command', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })

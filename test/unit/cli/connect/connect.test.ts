@@ -160,11 +160,16 @@ describe.each(CLIENTS)('connect %s', (client) => {
 
   test('for a persona that is reached elsewhere is refused, and nothing is written', async () => {
     const { turnbell, home, project } = place()
-    const config = 'personas: {tam: {surface: tmux}, eve: {surface: ' + client + ', acp: {argv: [agent]}}}\n'
+    const config = `personas:
+  tam: {surface: tmux}
+  eve: {surface: ${client}, acp: {argv: [agent]}}
+  fay: {surface: ${client}, headless: true}
+`
     fs.writeFileSync(path.join(home, 'config.yaml'), config, { mode: 0o600 })
     for (const [persona, where] of [
       ['tam', 'at tmux'],
       ['eve', 'by the Agent Client Protocol'],
+      ['fay', 'has no window'],
     ] as const) {
       const refused = await turnbell('connect', client, '--persona', persona)
       expect(refused).toMatchObject({ exit: 64, detail: expect.stringContaining(where) as string })
