@@ -215,6 +215,33 @@ describe('up', () => {
     expect((await connected(at, 'ada')).pid).not.toBe(first.pid)
   })
 
+  test('starts a daemon anew that runs with settings of the past', async () => {
+    const at = home('ada')
+    await up(at)
+    const first = await connected(at, 'ada')
+    const added = await turnbell([
+      ...['persona', 'add', 'ada', '--home', at],
+      ...['--surface', 'command', '--command', 'true'],
+    ])
+    expect(added.stdout).toContain('still runs as before')
+    await eventually('the new daemon', async () => (await statusOf(at, 'ada')).pid !== first.pid)
+    expect((await connected(at, 'ada')).surface.kind).toBe('command')
+    expect(processAlive(first.pid)).toBe(false)
+  })
+
+  test('takes in a daemon that was stopped and then started by hand, and leaves it running', async () => {
+    const at = home('ada')
+    const all = await up(at)
+    await connected(at, 'ada')
+    await turnbell(['shutdown', '--home', at, '--persona', 'ada'])
+    await eventually('up says so', () => /ada: stopped/.test(all.output()))
+    const byHand = keep(await startDaemon(at, 'ada'))
+    await eventually('up sees it', () => /ada: running .*was running already/.test(all.output()))
+    expect(await end(all, 'SIGINT')).toBe(0)
+    expect(all.output()).toContain('still running: ada')
+    expect(byHand.child.exitCode).toBe(null)
+  })
+
   test('does not start a wrapped persona, also not at the next login', async () => {
     const at = home('ada', 'bob')
     const first = await up(at)
