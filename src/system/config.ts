@@ -39,7 +39,7 @@ export function loadConfig(file: string, env: NodeJS.ProcessEnv, flags: ConfigIn
   const fromFile = readFile(file)
   check(fromFile, file)
   const fromEnv = readEnvironment(env)
-  check(fromEnv, 'the environment')
+  check(fromEnv, 'the environment', variableOf)
   return check(merge(merge(fromFile, fromEnv), flags), 'the command line')
 }
 
@@ -49,11 +49,20 @@ function readFile(file: string): Tree {
     text = fs.readFileSync(file, 'utf8')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw new TurnbellError('config_invalid', { detail: `${file} cannot be read: ${String(cause)}`, cause })
+    throw new TurnbellError('home_not_permitted', {
+      detail: `${file} cannot be read (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`,
+      hint: 'Make the file yours and readable.',
+      cause,
+    })
   }
   const document = parseDocument(text, { prettyErrors: true })
   const [error] = document.errors
-  if (error) throw new TurnbellError('config_invalid', { detail: `${file}: ${error.message}` })
+  if (error) {
+    throw new TurnbellError('config_invalid', {
+      detail: `${file}: ${error.message}`,
+      hint: 'Mend the file there; it has to be YAML before its keys can be read.',
+    })
+  }
   const value: unknown = document.toJS()
   if (value === null || value === undefined) return {}
   if (typeof value !== 'object' || Array.isArray(value)) {
@@ -109,7 +118,17 @@ function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function check(tree: Tree, source: string): Config {
+/** What sets the key at this path. */
+function variableOf(path: readonly PropertyKey[]): string | undefined {
+  const key = path.join('.')
+  return Object.keys(ENVIRONMENT_KEYS).find((name) => ENVIRONMENT_KEYS[name]?.join('.') === key)
+}
+
+function check(
+  tree: Tree,
+  source: string,
+  nameOf: (path: readonly PropertyKey[]) => string | undefined = () => undefined,
+): Config {
   const parsed = Config.safeParse(tree)
   if (parsed.success) return parsed.data
   const found = parsed.error.issues
@@ -134,8 +153,10 @@ function check(tree: Tree, source: string): Config {
       detail: `${source}: there is no key ${keys}; allowed here: ${keysAt(place).join(', ')}`,
     })
   }
+  const name = issue === undefined ? undefined : nameOf(issue.path)
+  const where = name === undefined ? source : `${source}: ${name}`
   throw new TurnbellError('config_invalid', {
-    detail: `${source}: ${describeIssues(parsed.error)}; found ${found[0] ?? 'nothing'}`,
+    detail: `${where}: ${describeIssues(parsed.error)}; found ${found[0] ?? 'nothing'}`,
   })
 }
 

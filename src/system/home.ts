@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { shellWord } from './shell-word.ts'
 
 export interface Home {
   root: string
@@ -78,7 +79,7 @@ export function ensurePrivateDirectory(directory: string): void {
   if ((stat.mode & 0o077) !== 0) {
     throw new TurnbellError('home_not_permitted', {
       detail: `${directory} has mode ${(stat.mode & 0o777).toString(8)}; others could reach into it`,
-      hint: `chmod 700 ${directory}`,
+      hint: `chmod 700 ${shellWord(directory)}`,
     })
   }
 }

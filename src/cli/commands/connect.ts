@@ -1,6 +1,7 @@
 /** `turnbell connect|disconnect`: a client that a person starts by its own name, wired to a persona. */
 import { Argument, type Command } from 'commander'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
 import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust, type Outcome } from '../connect/connect.ts'
@@ -174,7 +175,13 @@ async function trust(invocation: Invocation, connection: Connection): Promise<st
   invocation.out.note(
     `Telling Codex to trust these commands, which it then runs outside its sandbox:\n${commands.map((line) => `  ${line}`).join('\n')}`,
   )
-  const { trusted, given } = await trustHooks(codexAt(invocation, connection.project), commands)
+  const { trusted, given } = await trustHooks(codexAt(invocation, connection.project), commands).catch(
+    (error: unknown) => {
+      if (error instanceof TurnbellError)
+        invocation.out.note('Everything but the trust is written; the same command again tries it once more.')
+      throw error
+    },
+  )
   await rememberTrust(invocation, connection, given)
   return trusted
 }
@@ -219,7 +226,7 @@ function adviceFor(
 
 function daemonAdvice({ config }: Invocation, client: ClientKind, { persona, project }: Connection): string {
   const known = config().personas[persona] !== undefined
-  const add = `turnbell persona add ${persona} --surface ${client} --project ${project}`
+  const add = `turnbell persona add ${persona} --surface ${client} --project ${shellWord(project)}`
   return [
     `No daemon runs for ${persona}, so nobody rings yet. Run:`,
     ...(known ? [] : [`  ${add}`]),

@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -12,7 +13,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import { outputBeside, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
-import { prepareHome } from '../../system/home.ts'
+import { prepareHome, workerLog } from '../../system/home.ts'
 import { joined } from '../../system/joined.ts'
 import { listens } from '../../system/local-socket.ts'
 import {
@@ -21,6 +22,7 @@ import {
   serverUrl,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import { serverWish } from '../../system/server-wish.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
@@ -93,7 +95,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
   if (await invocation.hub().ready()) return
   out.note('No hub runs; starting one in the background.')
   startInBackground(cli.program, ['hub', '--home', home.root], home.hub_log, cli.env)
-  await becomes(cli, 'the hub is ready', home.hub_log, () => invocation.hub().ready())
+  await becomes(invocation, 'the hub is ready', [home.hub_log], () => invocation.hub().ready())
 }
 
 async function requireActive(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
@@ -138,7 +140,7 @@ async function ensureDaemon(invocation: Invocation, persona: string, surface: Cl
   out.note(`No daemon runs for ${persona}; starting one in the background.`)
   const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', surface]
   startInBackground(cli.program, args, log, cli.env)
-  await becomes(cli, `the daemon of ${persona} is ready`, log, answers)
+  await becomes(invocation, `the daemon of ${persona} is ready`, [log], answers)
 }
 
 /** Codex is joined at an app-server of the persona's own, which its shim starts when it is asked for. */
@@ -150,7 +152,10 @@ async function joinCodex(
   const { cli } = invocation
   const { codex_socket, log, run_dir } = invocation.paths(persona)
   serverWish(run_dir, 'codex').ask()
-  await becomes(cli, `the app-server of ${persona} listens`, log, () => listens(codex_socket))
+  const worker = workerLog(invocation.home, persona, 'codex')
+  await becomes(invocation, `the app-server of ${persona} listens`, [worker, log], () =>
+    listens(codex_socket),
+  )
   return codexArguments(codex_socket, cli.cwd, args)
 }
 
@@ -163,10 +168,11 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   const { run_dir, log } = invocation.paths(persona)
   const place = opencodePlace(run_dir)
   serverWish(run_dir, 'opencode').ask()
+  const worker = workerLog(invocation.home, persona, 'opencode')
   await becomes(
-    cli,
+    invocation,
     `the opencode server of ${persona} answers`,
-    log,
+    [worker, log],
     async () => place.server()?.attached === true,
   )
   const server = place.server() as ServerAddress
@@ -201,17 +207,29 @@ function isUnreachable(error: unknown): false {
 }
 
 const POLL_MS = 50
+/** After which a person wonders. */
+const PATIENCE_MS = 3_000
 
-/** Waits for a process that was started in the background. */
-async function becomes(cli: Cli, what: string, log: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = cli.clock.monotonic() + LIMITS.process_start_ms
+/** Waits for a process that works in the background, and says so where it takes long. */
+async function becomes(
+  { cli, out }: Invocation,
+  what: string,
+  logs: readonly string[],
+  holds: () => Promise<boolean>,
+): Promise<void> {
+  const began = cli.clock.monotonic()
+  let told = false
   while (!(await holds())) {
-    if (cli.clock.monotonic() > deadline) {
+    const waited_ms = cli.clock.monotonic() - began
+    if (waited_ms > LIMITS.process_start_ms) {
+      const written = logs.flatMap((log) => [log, outputBeside(log)]).filter((file) => fs.existsSync(file))
       throw new TurnbellError('timed_out', {
         detail: `Not within ${LIMITS.process_start_ms / 1000} s: ${what}.`,
-        hint: `The end of ${log} or of ${outputBeside(log)} says why.`,
+        hint: `Why, it says at the end of ${written.map(shellWord).join(' or of ')}.`,
       })
     }
+    if (!told && waited_ms > PATIENCE_MS) out.note(`Waiting until ${what}; ${logs[0]} tells what it does.`)
+    told ||= waited_ms > PATIENCE_MS
     await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
   }
 }

@@ -87,7 +87,14 @@ async function readPayload(cli: Cli, text: string | undefined, json: string | un
     })
   }
   if (json !== undefined) return readJson(cli, '--payload', json)
-  if (text === '-') return (await readAll(cli.stdin, LIMITS.body_bytes_max)).replace(/\r?\n$/, '')
+  if (text === '-') {
+    const read = (await readAll(cli.stdin, LIMITS.body_bytes_max)).replace(/\r?\n$/, '')
+    if (read !== '') return read
+    throw new TurnbellError('usage_invalid', {
+      detail: 'There is nothing to send: stdin ended without a word.',
+      hint: 'Say the text, or --payload null for a signal that is only its intent.',
+    })
+  }
   return text ?? null
 }
 

@@ -24,7 +24,7 @@ export function registerStatus(program: Command, cli: Cli): void {
   command.action(async ({ persona }: { persona?: string }) => {
     const invocation = invocationOf(cli, command)
     if (persona !== undefined) {
-      const status = await invocation.control(persona).status()
+      const status = await invocation.control(persona).status().catch(unlessUnknown(invocation, persona))
       await invocation.out.result(status, () => describeStatus(status))
       return
     }
@@ -32,6 +32,19 @@ export function registerStatus(program: Command, cli: Cli): void {
     await invocation.out.result(found, () => describeAll(found, cli))
   })
 }
+
+/** A daemon that does not answer may be one that never was. */
+const unlessUnknown =
+  (invocation: Invocation, persona: string) =>
+  (error: unknown): never => {
+    const silent = error instanceof TurnbellError && error.code === 'daemon_unreachable'
+    if (!silent || personasOfHome(invocation).includes(persona)) throw error
+    throw new TurnbellError('daemon_unreachable', {
+      detail: `this home has no persona ${persona}, and no daemon of that name runs`,
+      hint: '`turnbell status` shows those there are; `turnbell persona add` makes one.',
+      cause: error,
+    })
+  }
 
 /** Side by side: one daemon that does not answer must not make the others wait. */
 export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {

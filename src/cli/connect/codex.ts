@@ -5,6 +5,7 @@
 import path from 'node:path'
 import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import { instructions, withTitle } from './instructions.ts'
 import { bridgeWords, type Place } from './place.ts'
 import type { Wanted } from './wanted.ts'
@@ -64,7 +65,5 @@ function hook(place: Place, event: string): Json {
 /** One line for a shell. */
 export function hookCommand({ node, program, persona, home }: Place, event: string): string {
   const words = [node, program, 'hook', event, '--client', 'codex', '--persona', persona, '--home', home]
-  return words.map(quoted).join(' ')
+  return words.map(shellWord).join(' ')
 }
-
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

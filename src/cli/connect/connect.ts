@@ -13,6 +13,7 @@ import { placeOf, type Place } from './place.ts'
 import { heirOf, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
 import { connectionsIn, type Connection, type Connections } from './record.ts'
 import type { Wanted } from './wanted.ts'
+import { shellWord } from '../../system/shell-word.ts'
 
 const WANTED: Record<ClientKind, (place: Place) => Wanted[]> = {
   'claude-code': wantedByClaudeCode,
@@ -158,6 +159,6 @@ const directoriesOf = (connection: Connection | null) =>
 function isAnothers({ client, persona, project }: Connection): TurnbellError {
   return new TurnbellError('connection_taken', {
     detail: `${client} in ${project} acts for ${persona}.`,
-    hint: `First \`turnbell disconnect ${client} --project ${project}\`, then connect again.`,
+    hint: `First \`turnbell disconnect ${client} --project ${shellWord(project)}\`, then connect again.`,
   })
 }

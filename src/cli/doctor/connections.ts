@@ -4,6 +4,7 @@ import { planFor } from '../connect/connect.ts'
 import { connectionsIn, type Connection } from '../connect/record.ts'
 import type { Invocation } from '../cli.ts'
 import { fine, refusedBy, warning, type Finding } from './finding.ts'
+import { shellWord } from '../../system/shell-word.ts'
 
 export function checkConnections(invocation: Invocation): Finding[] {
   try {
@@ -18,8 +19,8 @@ export function checkConnections(invocation: Invocation): Finding[] {
 function checkConnection(invocation: Invocation, connection: Connection): Finding {
   const { client, persona, project } = connection
   const check = `connection ${client}`
-  const again = `\`turnbell connect ${client} --persona ${persona} --project ${project}\``
-  const apart = `\`turnbell disconnect ${client} --project ${project}\``
+  const again = `\`turnbell connect ${client} --persona ${persona} --project ${shellWord(project)}\``
+  const apart = `\`turnbell disconnect ${client} --project ${shellWord(project)}\``
   if (!fs.existsSync(project)) {
     return warning(
       check,

@@ -406,6 +406,13 @@ describe('status', () => {
     expect(turnbell.stdout()).toMatch(/ada {2}CONNECTED[^]*last drain never[^]*session s1, turn idle/)
   })
 
+  test('of nobody says that there is no such persona, and not to start it', async () => {
+    const turnbell = testCli({ home: temporaryDirectory() })
+    expect(await turnbell.run('status', '--persona', 'nope')).toBe(69)
+    expect(turnbell.stderr()).toContain('no persona nope')
+    expect(turnbell.stderr()).not.toContain('turnbell daemon')
+  })
+
   test('does not take just anything on the socket for a daemon', async () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), () => ({ hello: 'world' }))

@@ -68,6 +68,12 @@ describe('send', () => {
     expect(turnbell.hubCalls[0]?.params['payload']).toBe('two\nlines, ünïcode')
   })
 
+  test('of an empty stdin is refused, and nothing is sent', async () => {
+    const turnbell = sending({ input: '\n' })
+    expect(await turnbell.run('send', '--to', 'ada', '-')).toBe(64)
+    expect(turnbell.hubCalls).toEqual([])
+  })
+
   test('reads JSON from stdin', async () => {
     const turnbell = sending({ input: '{"n":1}\n' })
     await turnbell.run('send', '--to', 'ada', '--payload', '-')

@@ -56,8 +56,12 @@ describe('the configuration', () => {
     expect(load(text).run).toThrow(message)
   })
   test('blames the environment for what is wrong there', () => {
-    expect(load('', { TURNBELL_HUB_PORT: 'many' }).run).toThrow('the environment: hub.port')
-    expect(load('', { TURNBELL_BEHIND_PROXY: '1' }).run).toThrow('the environment: hub.behind_proxy')
+    expect(load('', { TURNBELL_HUB_PORT: 'many' }).run).toThrow(
+      'the environment: TURNBELL_HUB_PORT: hub.port',
+    )
+    expect(load('', { TURNBELL_BEHIND_PROXY: '1' }).run).toThrow(
+      'the environment: TURNBELL_BEHIND_PROXY: hub.behind_proxy',
+    )
   })
   test('takes a variable as what its key holds, whatever it looks like', () => {
     const env = {
