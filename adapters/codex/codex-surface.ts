@@ -79,6 +79,8 @@ export function codexSurface({
   let subscribed = false
   let binds = 0
   let seeking: Promise<void> = Promise.resolve()
+  /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
+  let heard: { place: Place; notification: Notification }[] = []
 
   const status = () => pushStatus('codex', state.thread_id, state, state.thread_id !== null)
 
@@ -117,6 +119,9 @@ export function codexSurface({
     subscribed = false
     way = { place, live: true }
     move(bound(state, thread))
+    const missed = heard.filter((one) => one.place === place)
+    heard = []
+    for (const { notification } of missed) move(notified(state, notification, identity))
     subscribe()
   }
 
@@ -133,6 +138,7 @@ export function codexSurface({
     seeking = seeking
       .then(async () => {
         const before = binds
+        heard = []
         const found = await searchThread({ servers, reach, log }, threads)
         if (found === null || binds !== before) return
         if (found.kind === 'live') bind(found.thread, found.place)
@@ -245,7 +251,11 @@ export function codexSurface({
         if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place)
         return
       }
-      if (way?.place !== place || !way.live) return
+      if (way?.place !== place || !way.live || !isOf(state.thread_id, notification)) {
+        if (notification.method === 'thread/status/changed')
+          heard = [...heard, { place, notification }].slice(-LIMITS.codex_heard_max)
+        return
+      }
       move(notified(state, notification, identity))
       if (notification.method === 'thread/status/changed') subscribe()
       if (drained(notification) && state.queued.length > 0) takeBackAnswered()
@@ -274,6 +284,10 @@ export function codexSurface({
     if (news.event === 'SessionEnd' || (news.event === 'Drain' && state.queued.length > 0)) takeBackAnswered()
     move(hooked(state, news))
   }
+}
+
+function isOf(thread_id: string | null, { method, params }: Notification): boolean {
+  return method !== 'thread/started' && params.threadId === thread_id
 }
 
 function drained({ method, params }: Notification): boolean {

@@ -141,6 +141,8 @@ export const LIMITS = {
   codex_message_bytes_max: 64 * 1024 * 1024,
   /** Between the status that says idle and the turn's own word on how it ended. */
   codex_settle_ms: 250,
+  /** News of other threads that are kept while the one to be rung is looked for. */
+  codex_heard_max: 64,
   codex_dial_ms: 100,
   /** Of what hooks and tool calls told about threads, so much is kept. */
   codex_news_bytes_max: 64 * 1024,

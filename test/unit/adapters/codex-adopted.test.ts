@@ -5,6 +5,7 @@ import type { Notification } from '../../../adapters/codex/protocol.ts'
 import type { Place } from '../../../adapters/codex/thread-search.ts'
 import type { ThreadEvent, ThreadNews } from '../../../src/contracts/codex.ts'
 import { shortBellId } from '../../../src/contracts/doorbell.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
 import { fakeAppServer, thread } from '../../support/fake-app-server.ts'
@@ -60,6 +61,24 @@ describe('a thread on the app-server that all terminals share', () => {
     tell('shared', { method: 'thread/started', params: { thread: thread('a-new-one-of-somebody') } })
     expect((await status()).session_id).toBe('hers')
     expect(reached).toEqual(['shared'])
+  })
+
+  test.each([
+    ['idle', 'ends', { type: 'active' }],
+    ['busy', 'begins', { type: 'idle' }],
+  ] as const)('is %s where its turn %s while it is being looked for', async (turn, what, before) => {
+    const shared = (there.shared = fakeAppServer(clock, [thread('hers', { status: before })]))
+    const heard = what === 'ends' ? shared.ends('completed', 'hers') : shared.begins('hers')
+    const real = { ...shared.server }
+    shared.server.call = async (method, params, answer) => {
+      const answered = await real.call(method, params, answer)
+      // Both came in one piece: the news are heard before anybody has seen the answer.
+      if (method === 'thread/read') tell('shared', ...heard.splice(0))
+      return answered
+    }
+    await hear(news('hers', 'ToolCall'))
+    await clock.advance(LIMITS.codex_settle_ms)
+    expect(await status()).toMatchObject({ session_id: 'hers', turn })
   })
 
   test('is rung there, by its own turns', async () => {
