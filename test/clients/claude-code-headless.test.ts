@@ -48,6 +48,7 @@ describe('Claude Code kept by the daemon', () => {
     await eventually('another client runs', () => note(scene).pid !== killed.pid)
     await eventually('the surface is there again', async () => (await scene.status()).surface.attached)
     await scene.turnIs('idle')
+    await scene.connected()
     await scene.settled([await scene.send('after')])
     expect(note(scene).session_id).toBe(killed.session_id)
     expectOneBellPerTurn(scene.model, ['before', 'after'])

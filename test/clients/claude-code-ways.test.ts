@@ -164,6 +164,7 @@ test('Claude Code started without turnbell, before its daemon runs, is rung once
   await eventually('its worker runs', () => said(world).includes('worker started'))
   await world.startDaemon()
   await world.turnIs('idle')
+  await world.connected()
   await world.settled([await world.send('one')])
   expectOneBellPerTurn(world.model, ['one'])
 })

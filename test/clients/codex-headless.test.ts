@@ -86,6 +86,7 @@ describe('Codex without a window', () => {
     const missed = await world.send('meanwhile')
     await world.startDaemon()
     await world.turnIs('idle')
+    await world.connected()
     const pushed = await world.send('after')
     await world.settled([missed, pushed])
     expect((await world.status()).surface.session_id).toBe(session_id)

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
-import { atPrompt, CLIENTS_IN_PANES, erases, say, types } from '../support/tmux-world.ts'
+import { atPrompt, CLIENTS_IN_PANES, erases, openList, say, types } from '../support/tmux-world.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 for (const inPane of CLIENTS_IN_PANES) {
@@ -66,8 +66,7 @@ for (const inPane of CLIENTS_IN_PANES) {
     test('is not rung over a list to choose from, but once that is closed', async () => {
       const world = await open()
       const terminal = await atPrompt(world, inPane)
-      await say(terminal, inPane.list.command)
-      await terminal.shows(inPane.list.shows)
+      await openList(terminal, inPane)
       await world.turnIs('unknown')
       const before = terminal.screen()
       const sent = await world.send('one')

@@ -53,6 +53,8 @@ export interface ClientWorld {
   status(persona?: string): Promise<DaemonStatus>
   /** Asks for a bell now, as a person may. */
   notify(persona?: string): Promise<NotifyResult>
+  /** The daemon has read the hub's list: what is sent before that is backlog, which rings nobody by itself. */
+  connected(persona?: string): Promise<unknown>
   /** The daemon sees the session's turn in this state. */
   turnIs(turn: Turn, persona?: string): Promise<void>
   /** Every signal has been drained, shown to a model and confirmed, and the session stands at its prompt. */
@@ -189,6 +191,11 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     read: (signal_id) => call<SignalView>('signals', 'read', { signal_id }),
     status: (persona = PERSONA) => daemonOf(persona).status(),
     notify: (persona = PERSONA) => daemonOf(persona).notify(),
+    connected: (persona = PERSONA) =>
+      eventually(
+        `the daemon of ${persona} is connected`,
+        async () => (await world.status(persona)).connected,
+      ),
     turnIs: async (turn, persona = PERSONA) => {
       const reached = async () => {
         const { surface } = await world.status(persona)

@@ -31,8 +31,8 @@ export interface ClientInPane {
   /** The call that the client asks about, and what it then shows. */
   forbidden: { name: string; input: object }
   asking: RegExp
-  /** A command that shows a list in the place of the composer, and what is seen of that. */
-  list: { command: string; shows: RegExp }
+  /** A command that shows a list in the place of the composer, and what is seen of that, or while it is too early. */
+  list: { command: string; shows: RegExp; refuses?: RegExp }
 }
 
 /** The pane of the first terminal that a world opens; its socket lies beside the home. */
@@ -92,7 +92,7 @@ const codex: ClientInPane = {
     },
   },
   asking: /May I make a file/,
-  list: { command: '/model', shows: /Select Model/ },
+  list: { command: '/model', shows: /Select Model/, refuses: /disabled until startup completes/g },
 }
 
 const opencode: ClientInPane = {
@@ -133,6 +133,18 @@ export async function atPrompt(
 export async function say(terminal: Terminal, text: string): Promise<void> {
   await types(terminal, text)
   terminal.press('Enter')
+}
+
+/** Says the command again for as long as it is too early for it. */
+export async function openList(terminal: Terminal, { list }: ClientInPane): Promise<void> {
+  const refusals = () =>
+    list.refuses === undefined ? 0 : (terminal.screen().match(list.refuses) ?? []).length
+  const isOpen = () => list.shows.test(terminal.screen())
+  while (!isOpen()) {
+    const before = refusals()
+    await say(terminal, list.command)
+    await eventually(`an answer to ${list.command}`, () => isOpen() || refusals() > before, 60_000)
+  }
 }
 
 export async function types(terminal: Terminal, text: string): Promise<void> {
