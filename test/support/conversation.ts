@@ -3,12 +3,13 @@ import { expect } from 'vitest'
 import type { ModelServer, Shown } from './model-server.ts'
 
 export interface Turn {
-  /** Doorbells shown in it for the first time. */
+  /** Doorbells shown in it for the first time, or handed over in it where it was interrupted at once. */
   bells: string[]
   /** Payloads that its drains returned. */
   drained: string[]
   /** The same as `payload#deliveries`: a second one of the same kind is the same hand-out, shown again. */
   handOuts: string[]
+  /** None of a turn that was interrupted before the model was asked. */
   requests: Shown[]
 }
 
@@ -18,6 +19,12 @@ const BELL = /\[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 const INTERRUPTED =
   /interrupted by user|Tool result missing|Tool execution aborted|User aborted the command|<turn_aborted>/
 
+/**
+ * What Claude Code's Stop hook handed over. Where that turn was interrupted before the model was asked again, its
+ * text stays in the conversation, and is shown together with the doorbell of the next turn.
+ */
+const HANDED_OVER = /Stop hook additional context: \[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
+
 /** A turn of the main agent goes on as long as the model asks for tools. */
 export function turnsOf({ shown }: ModelServer): Turn[] {
   const turns: Turn[] = []
@@ -26,13 +33,14 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
   for (const request of shown.filter(({ role }) => role === 'main')) {
     // An interrupted turn never shows the results of its tools: what comes next is a turn of its own.
     const goes_on = going && request.tool_results.length > 0 && !isInterrupted(request)
-    if (!goes_on) turns.push({ bells: [], drained: [], handOuts: [], requests: [] })
+    const bells = shownIn(request, BELL).filter((bell) => !known.has(bell))
+    const broken = bells.length > 1 && isInterrupted(request) ? shownIn(request, HANDED_OVER) : []
+    if (broken.length > 0) turns.push({ ...emptyTurn(), bells: broken })
+    if (!goes_on) turns.push(emptyTurn())
     const turn = turns.at(-1)!
     turn.requests.push(request)
-    for (const [, bell] of request.fresh.matchAll(BELL)) {
-      if (!known.has(bell!)) turn.bells.push(bell!)
-      known.add(bell!)
-    }
+    turn.bells.push(...bells.filter((bell) => !broken.includes(bell)))
+    for (const bell of bells) known.add(bell)
     for (const result of request.tool_results) {
       const signals = signalsIn(result)
       turn.drained.push(...signals.map(({ payload }) => payload))
@@ -42,6 +50,13 @@ export function turnsOf({ shown }: ModelServer): Turn[] {
   }
   return turns
 }
+
+/** Each doorbell once, in the order of the text. */
+function shownIn({ fresh }: Shown, what: RegExp): string[] {
+  return [...new Set([...fresh.matchAll(what)].map(([, bell]) => bell!))]
+}
+
+const emptyTurn = (): Turn => ({ bells: [], drained: [], handOuts: [], requests: [] })
 
 /** A tool of opencode that was killed before it printed leaves an empty result and no word of why. */
 function isInterrupted({ fresh, tool_results }: Shown): boolean {
@@ -72,7 +87,9 @@ export function expectOneBellPerTurn(model: ModelServer, payloads: readonly stri
 /** For people who read the run: how often it rang, what was taken, and how long a ring took. */
 export function figuresOf({ model, sent_at }: { model: ModelServer; sent_at: readonly number[] }) {
   const turns = turnsOf(model)
-  const rung = turns.flatMap(({ bells, requests }) => (bells.length > 0 ? [requests[0]!.at] : []))
+  const rung = turns.flatMap(({ bells, requests: [first] }) =>
+    bells.length > 0 && first !== undefined ? [first.at] : [],
+  )
   return {
     bells: rung.length,
     drained: turns.flatMap(({ drained }) => drained).length,

@@ -1,0 +1,51 @@
+/** The judge of the client scenes: what belongs to which turn. */
+import { describe, expect, test } from 'vitest'
+import { turnsOf } from '../../support/conversation.ts'
+import type { ModelServer, Reply, Shown } from '../../support/model-server.ts'
+
+const bell = (id: string) =>
+  `[turnbell] 1 signal waits (from operator: x). Call signals_pending once. (bell ${id})`
+const handedOver = (id: string) => `Stop hook additional context: ${bell(id)}`
+const drain = { tools: [{ name: 'signals_pending', input: {} }] }
+const drained = (...payloads: string[]) =>
+  JSON.stringify({ signals: payloads.map((payload) => ({ payload, deliveries: 1 })) })
+
+function turns(...shown: { fresh?: string; results?: string[]; reply?: Reply }[]) {
+  const requests = shown.map(({ fresh = '', results = [], reply = { text: 'Done.' } }, n): Shown => ({
+    ...{ n, at: n, role: 'main', fresh, tools: [], reply },
+    tool_results: results,
+  }))
+  return turnsOf({ shown: requests } as unknown as ModelServer).map(({ bells, drained }) => ({
+    bells,
+    drained,
+  }))
+}
+
+describe('a turn', () => {
+  test('goes on as long as the model asks for tools', () => {
+    const one = turns({ fresh: bell('aaaaaaaa'), reply: drain }, { results: [drained('1', '2')] })
+    expect(one).toEqual([{ bells: ['aaaaaaaa'], drained: ['1', '2'] }])
+  })
+
+  test('that shows two doorbells has two', () => {
+    const [only] = turns({ fresh: `${bell('aaaaaaaa')}\n${bell('bbbbbbbb')}` })
+    expect(only?.bells).toEqual(['aaaaaaaa', 'bbbbbbbb'])
+    const [handed] = turns({ fresh: `${bell('aaaaaaaa')}\n${handedOver('bbbbbbbb')}` })
+    expect(handed?.bells).toEqual(['aaaaaaaa', 'bbbbbbbb'])
+  })
+
+  test('that was interrupted before the model was asked keeps the doorbell it was handed', () => {
+    const fresh = `[Request interrupted by user]\n\n${bell('aaaaaaaa')}\n${handedOver('bbbbbbbb')}`
+    expect(turns({ fresh, reply: drain }, { results: [drained('1')] })).toEqual([
+      { bells: ['bbbbbbbb'], drained: [] },
+      { bells: ['aaaaaaaa'], drained: ['1'] },
+    ])
+  })
+
+  test('after an interrupt that shows only what was handed over before is the one that it woke', () => {
+    const fresh = `[Request interrupted by user]\n\n${handedOver('bbbbbbbb')}`
+    expect(turns({ fresh, reply: drain }, { results: [drained('1')] })).toEqual([
+      { bells: ['bbbbbbbb'], drained: ['1'] },
+    ])
+  })
+})
