@@ -137,8 +137,9 @@ function putOne(file: string, draft: Draft, entry: Entry): string[][] {
     widen(draft, node, entry.short)
     return putOne(file, draft, entry)
   }
-  const taken = rest.length === 0 ? !in_list || node.type !== 'array' : node.type !== 'object'
-  if (taken) throw isTaken(file, draft.text, node, at.slice(0, depth))
+  if (rest.length === 0 && !in_list) throw isTaken(file, draft.text, node, at)
+  const expected = rest.length === 0 ? 'array' : 'object'
+  if (node.type !== expected) throw isOther(file, draft.text, node, at.slice(0, depth), expected)
   const [key, ...inner] = rest
   const held = inner.reduceRight<Json>(
     (nested, name) => ({ [name]: nested }),
@@ -262,6 +263,14 @@ function isTaken(file: string, text: string, node: Node, at: readonly string[]):
   return new TurnbellError('connection_taken', {
     detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} is there already, and not by turnbell.`,
     hint: 'Rename or remove that entry, then connect again. Nothing was changed.',
+  })
+}
+
+/** The client itself would not take it either. */
+function isOther(file: string, text: string, node: Node, at: readonly string[], expected: string) {
+  return new TurnbellError('config_invalid', {
+    detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} has to be an ${expected}, found ${node.type}`,
+    hint: 'Mend the file, then try again. Nothing was changed.',
   })
 }
 

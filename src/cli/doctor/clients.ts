@@ -15,8 +15,9 @@ async function checkClient(invocation: Invocation, client: ClientKind): Promise<
   const { cli, home } = invocation
   const check = `client ${client}`
   const config = invocation.config()
-  const users = Object.entries(config.personas).flatMap(([name, { surface }]) =>
-    surface === client ? [name] : [],
+  // An agent that speaks the Agent Client Protocol is a program of its own.
+  const users = Object.entries(config.personas).flatMap(([name, { surface, acp }]) =>
+    surface === client && acp === undefined ? [name] : [],
   )
   let program: string
   try {

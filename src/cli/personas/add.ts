@@ -73,7 +73,8 @@ export async function addPersona(
 
 function daemonAdvice(identity: string, running: boolean, changed: boolean): string {
   const by_hand = `\`turnbell daemon --persona ${identity}\``
-  if (!running) return `Its daemon: \`turnbell up\` starts it, also one that runs already; or ${by_hand}.`
+  if (!running)
+    return `A \`turnbell up\` that runs starts its daemon by itself; else \`turnbell up\`, or ${by_hand}.`
   if (!changed) return 'Its daemon runs.'
   const stop = `\`turnbell shutdown --persona ${identity}\``
   return `Its daemon still runs as before: a \`turnbell up\` that started it starts it anew; else ${stop}, then ${by_hand}.`

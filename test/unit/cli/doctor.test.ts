@@ -142,6 +142,13 @@ describe('turnbell doctor', () => {
     })
   })
 
+  test('does not miss a client where the agent is a program of its own', async () => {
+    const { of } = await examine({
+      config: 'personas: {eve: {surface: opencode, project: /, acp: {argv: [opencode-acp]}}}\n',
+    })
+    expect(of('client opencode')).toMatchObject({ state: 'ok' })
+  })
+
   test('does not wait for a client that never says its version', async () => {
     const { of } = await examine({
       config: 'personas: {ada: {surface: opencode}}\n',

@@ -104,7 +104,9 @@ describe('entries are refused', () => {
     expect(message).toMatch(/^connection_taken: \/p\/settings\.json, line 3, column 12: env\.WHO is there/)
   })
   test('where a plain value stands in place of the map', () => {
-    expect(problem(() => put('{ "env": 3 }'))).toMatch(/^connection_taken: .*env is there already/)
+    expect(problem(() => put('{ "env": 3 }'))).toMatch(
+      /^config_invalid: .*env has to be an object, found number/,
+    )
   })
   test.each([
     ['a missing comma', '{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3'],
