@@ -8,7 +8,8 @@
  *
  * Within one store changes take effect in the order the methods were called, at the call: a signal
  * counts as waiting, and can be drained, before its append has resolved. Whoever is told about it is
- * told after it is durable, because a later change is never durable before an earlier one.
+ * told after it is durable, because a later change is never durable before an earlier one; `look`, `read`
+ * and `query` therefore wait for what they show.
  */
 import type { DrainId, Identity, Json, Seq, SessionId, SignalId } from '../contracts/ids.ts'
 import type { PendingEntry } from '../contracts/frames.ts'

@@ -59,6 +59,15 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     return journal.committed()
   }
 
+  /**
+   * What was read, once it is true for good: until then a crash could undo what somebody was told. A journal
+   * that can write no more has nothing on its way.
+   */
+  const durably = async <T>(read: T): Promise<T> => {
+    if (journal.refusal === null) await journal.committed()
+    return read
+  }
+
   const findKey = (from: Identity, key: string | undefined): Row =>
     key === undefined ? -1 : keys.find(from, key)
   /** Whether this row, found by its key, still answers for it. */
@@ -165,7 +174,7 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       return choose(identity, Infinity, except).length
     },
     look: async (identity, limit, except) =>
-      choose(identity, limit, except).map((row) => reader.handOut(row)),
+      durably(choose(identity, limit, except).map((row) => reader.handOut(row))),
 
     async drain(identity, { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions }) {
       journal.checkAlive()
@@ -272,9 +281,9 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
 
     async read(signal_id) {
       const row = index.find(signal_id)
-      return row === -1 ? null : reader.view(row)
+      return durably(row === -1 ? null : reader.view(row))
     },
-    query: (query) => reader.query(query, clock),
+    query: async (query) => durably(await reader.query(query, clock)),
     depths: () =>
       new Map(
         [...index.pending.counts()].map(([persona, { count }]) => [index.identities.name(persona), count]),
