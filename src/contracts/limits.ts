@@ -219,6 +219,8 @@ export const LIMITS = {
   daemon_stop_ms: 15_000,
   /** How long `up` waits for a process it started to become ready. Recovery of a large journal fits. */
   process_start_ms: 30_000,
+  /** A person who waits for one is told so after this long. */
+  process_start_told_ms: 3_000,
   process_restart_min_ms: 1_000,
   process_restart_max_ms: 60_000,
   process_stable_ms: 60_000,

@@ -207,8 +207,6 @@ function isUnreachable(error: unknown): false {
 }
 
 const POLL_MS = 50
-/** After which a person wonders. */
-const PATIENCE_MS = 3_000
 
 /** Waits for a process that works in the background, and says so where it takes long. */
 async function becomes(
@@ -228,8 +226,10 @@ async function becomes(
         hint: `Why, it says at the end of ${written.map(shellWord).join(' or of ')}.`,
       })
     }
-    if (!told && waited_ms > PATIENCE_MS) out.note(`Waiting until ${what}; ${logs[0]} tells what it does.`)
-    told ||= waited_ms > PATIENCE_MS
+    if (!told && waited_ms > LIMITS.process_start_told_ms) {
+      out.note(`Waiting until ${what}; ${logs[0]} tells what it does.`)
+      told = true
+    }
     await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
   }
 }

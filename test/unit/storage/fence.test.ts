@@ -25,11 +25,7 @@ async function syncing() {
     (error: TurnbellError) => error.code,
   )
   await eventually('the sync is under way', () => disk.held?.length === 1)
-  const finish = () => {
-    const held = disk.held ?? []
-    disk.held = null
-    for (const done of held) done()
-  }
+  const finish = () => disk.releaseSyncs()
   return { disk, store, fatal, receipt, finish }
 }
 

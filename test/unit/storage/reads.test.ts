@@ -20,11 +20,7 @@ async function confirming() {
   disk.held = []
   const confirmed = store.confirm('drain-1', now)
   await eventually('the sync is under way', () => disk.held?.length === 1)
-  const finish = () => {
-    const held = disk.held ?? []
-    disk.held = null
-    for (const done of held) done()
-  }
+  const finish = () => disk.releaseSyncs()
   return { disk, store, signal, confirmed, finish }
 }
 
