@@ -5,6 +5,7 @@
 import { withTurnbell } from '../../adapters/opencode/server-config.ts'
 import type { TmuxClient } from '../../adapters/tmux/screen.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
+import { readText } from '../../src/system/watch-text.ts'
 import { claudeProgram, openClaudeWorld } from './claude-world.ts'
 import { PERSONA, type ClientWorld } from './client-world.ts'
 import { codexProgram, openCodexWorld } from './codex-world.ts'
@@ -38,10 +39,17 @@ export interface ClientInPane {
 /** The pane of the first terminal that a world opens; its socket lies beside the home. */
 const persona = { surface: 'tmux', tmux: { pane: 'scene:0.0', socket: '../tmux.sock' } } as const
 
-const bridge = ({ directory }: ClientWorld) => [
-  ...[BIN, 'mcp', '--stdio', '--persona', PERSONA],
-  ...['--home', `${directory}/turnbell`, '--no-autostart'],
-]
+/** What the bridge answered its client, for a scene that must know that the client has its tools. */
+const answersOf = ({ directory }: ClientWorld) => `${directory}/bridge.out`
+
+const bridge = (world: ClientWorld) => ({
+  command: '/bin/sh',
+  args: [
+    ...['-c', '"$@" | tee -a "$0"', answersOf(world)],
+    ...[process.execPath, BIN, 'mcp', '--stdio', '--persona', PERSONA],
+    ...['--home', `${world.directory}/turnbell`, '--no-autostart'],
+  ],
+})
 
 const claude: ClientInPane = {
   client: 'claude-code',
@@ -51,10 +59,9 @@ const claude: ClientInPane = {
   },
   open: ({ daemon = {} } = {}) => openClaudeWorld({ daemon, persona }),
   argv(world, asks) {
-    const server = { command: process.execPath, args: bridge(world) }
     const mode = asks ? 'default' : 'bypassPermissions'
     return [
-      ...[claudeProgram(), '--mcp-config', JSON.stringify({ mcpServers: { turnbell: server } })],
+      ...[claudeProgram(), '--mcp-config', JSON.stringify({ mcpServers: { turnbell: bridge(world) } })],
       ...['--permission-mode', mode, '--allowedTools', 'mcp__turnbell__signals_pending'],
     ]
   },
@@ -73,8 +80,7 @@ const codex: ClientInPane = {
   open: (options = {}) => openCodexWorld({ ...options, persona }),
   argv(world) {
     const settings = {
-      command: process.execPath,
-      args: bridge(world),
+      ...bridge(world),
       'tools.signals_pending.approval_mode': 'approve',
     }
     const words = Object.entries(settings).flatMap(([key, value]) => [
@@ -102,11 +108,11 @@ const opencode: ClientInPane = {
     shell: (command) => ({ name: 'bash', input: { command, description: 'wait' } }),
   },
   open: (options = {}) => openOpencodeWorld({ ...options, persona }),
-  argv: (world) => [
-    'env',
-    `OPENCODE_CONFIG_CONTENT=${withTurnbell(undefined, [process.execPath, ...bridge(world)], null)}`,
-    opencodeProgram(),
-  ],
+  argv(world) {
+    const { command, args } = bridge(world)
+    const settings = withTurnbell(undefined, [command, ...args], null)
+    return ['env', `OPENCODE_CONFIG_CONTENT=${settings}`, opencodeProgram()]
+  },
   ready: /ctrl\+p commands/,
   forbidden: { name: 'bash', input: { command: 'touch asked-for', description: 'make a file' } },
   asking: /Permission required/,
@@ -115,7 +121,11 @@ const opencode: ClientInPane = {
 
 export const CLIENTS_IN_PANES = [claude, codex, opencode]
 
-/** Starts the client, and waits until the daemon has found it at its prompt. */
+/**
+ * Starts the client, and waits until it has its tools and the daemon has found it at its prompt. A client
+ * shows its prompt before, and nothing on its screen tells: rung so early it would be told of a tool that
+ * it does not have yet.
+ */
 export async function atPrompt(
   world: ClientWorld,
   { argv, ready }: ClientInPane,
@@ -125,6 +135,11 @@ export async function atPrompt(
   await terminal.shows(ready, 60_000)
   // Codex takes no commands before.
   await eventually('it has loaded', () => !/loading/.test(terminal.screen()))
+  await eventually(
+    'it has its tools',
+    () => /"name":"signals_pending"/.test(readText(answersOf(world)) ?? ''),
+    60_000,
+  )
   await world.turnIs('idle')
   return terminal
 }
