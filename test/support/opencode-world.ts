@@ -42,7 +42,10 @@ export async function interrupt(terminal: Terminal): Promise<void> {
 /** Leaves the session; the new one begins with what is said next. */
 export async function newSession(terminal: Terminal): Promise<void> {
   const before = terminal.screen()
-  await say(terminal, '/new')
+  terminal.type('/new')
+  // Enter takes what the list offers, so the list must be there.
+  await terminal.shows(/New session/)
+  terminal.press('Enter')
   await eventually('the old session is off the screen', () => {
     const now = terminal.screen()
     return !now.includes('/new') && !/bell/.test(now) && now !== before

@@ -171,3 +171,12 @@ export async function erases(terminal: Terminal, text: string): Promise<void> {
   for (const _ of text) terminal.press('BSpace')
   await eventually(`${text} is gone`, () => !terminal.screen().includes(text))
 }
+
+/** The screen without what moves by itself: Claude Code's mascot is drawn in blocks, and fidgets. */
+export function stillOf(terminal: Terminal): string {
+  return terminal
+    .screen()
+    .replace(/[\u2580-\u259f]/g, ' ')
+    .replace(/ +/g, ' ')
+    .replace(/^ /gm, '')
+}
