@@ -122,9 +122,9 @@ const opencode: ClientInPane = {
 export const CLIENTS_IN_PANES = [claude, codex, opencode]
 
 /**
- * Starts the client, and waits until it has its tools and the daemon has found it at its prompt. A client
- * shows its prompt before, and nothing on its screen tells: rung so early it would be told of a tool that
- * it does not have yet.
+ * Starts the client, and waits until it has its tools and the daemon has found it at its prompt. Codex shows
+ * its prompt before, and nothing on its screen tells: rung so early it would be told of a tool that it does
+ * not have yet.
  */
 export async function atPrompt(
   world: ClientWorld,
