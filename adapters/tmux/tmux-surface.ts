@@ -103,7 +103,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     const quiet = state.turn === 'idle' || state.last === null
     looking = clock.after(quiet ? LIMITS.tmux_quiet_look_ms : LIMITS.tmux_look_ms, () => {
       if (ringing) return lookAgain()
-      underway = keepUp()
+      underway = underway.then(keepUp)
       void underway.then(lookAgain)
     })
   }
@@ -130,7 +130,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     },
 
     async resume_surface() {
-      if (!ringing) await keepUp()
+      if (!ringing) await (underway = underway.then(keepUp))
       void host?.report(status())
     },
 

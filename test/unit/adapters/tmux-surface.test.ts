@@ -288,3 +288,16 @@ describe('a turn in a tmux pane', () => {
     expect(await turn()).toBe('idle')
   })
 })
+
+test('the pane is looked at once at a time, also by whoever resumes: an older look would count as news', async () => {
+  const { place, surface, passes } = await world()
+  const real = { ...place.pane }
+  const now = { looking: 0, most: 0 }
+  place.pane.look = async () => {
+    now.most = Math.max(now.most, (now.looking += 1))
+    await atRest()
+    return real.look().finally(() => (now.looking -= 1))
+  }
+  await Promise.all([surface.resume_surface(), passes(), surface.resume_surface()])
+  expect(now).toEqual({ looking: 0, most: 1 })
+})
