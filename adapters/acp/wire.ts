@@ -68,7 +68,8 @@ export function openWire(
     if (gone) return Promise.reject(new AgentGoneError(`${method} was not asked: the agent is gone`))
     const id = next_id++
     return new Promise((resolve, reject) => {
-      const late = () => reject(new AgentError(null, `${method} was not answered in ${timeout_ms} ms`))
+      const late = () =>
+        waiting.get(id)?.reject(new AgentError(null, `${method} was not answered in ${timeout_ms} ms`))
       const timeout = timeout_ms === null ? null : clock.after(timeout_ms, late)
       const settle =
         <A>(then: (value: A) => void) =>
