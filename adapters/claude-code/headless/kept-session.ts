@@ -71,7 +71,7 @@ export function keepSession(deps: {
   client.onLine((text) => {
     const line = parsed(text)
     if (line === null) return log.warn({ text: text.slice(0, 200) }, 'the client said what is no line of it')
-    const answer = answerTo(line)
+    const answer = answerTo(line, deps.permissions)
     if (answer !== null) client.write(answer)
     // Said at the beginning of every turn, and so with the first that is worth going on with.
     if (line.type !== 'system' || line.subtype !== 'init') return

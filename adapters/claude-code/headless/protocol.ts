@@ -3,6 +3,7 @@
  * Observed with version 2.1.329.
  */
 import { z } from 'zod'
+import type { Permissions } from '../../../src/contracts/config.ts'
 
 /** What a line may be; any other kind is passed over. */
 export const StreamLine = z.object({
@@ -19,6 +20,7 @@ export const StreamLine = z.object({
     .optional(),
 })
 export type StreamLine = z.infer<typeof StreamLine>
+type Request = NonNullable<StreamLine['request']>
 
 /** One prompt of the user. */
 export function userLine(content: string): object {
@@ -30,17 +32,25 @@ const NEEDS_A_PERSON = new Set(['AskUserQuestion', 'ExitPlanMode'])
 
 /**
  * The answer to what the client asks its host, null for a line that asks nothing. It asks for leave to use
- * a tool only where it was told that somebody answers; a rule of the person's settings that denies stands
- * above this.
+ * a tool only where it was told that somebody answers, but another version may ask unasked; a rule of the
+ * person's settings that denies stands above this.
  */
-export function answerTo({ type, request_id, request }: StreamLine): object | null {
+export function answerTo({ type, request_id, request }: StreamLine, permissions: Permissions): object | null {
   if (type !== 'control_request' || request_id === undefined || request === undefined) return null
   if (request.subtype !== 'can_use_tool') {
     const error = `nobody here answers ${request.subtype}`
     return { type: 'control_response', response: { subtype: 'error', request_id, error } }
   }
-  const response = NEEDS_A_PERSON.has(request.tool_name ?? '')
-    ? { behavior: 'deny', message: 'No person is at this session; decide by yourself, and go on.' }
-    : { behavior: 'allow', updatedInput: request.input ?? {} }
-  return { type: 'control_response', response: { subtype: 'success', request_id, response } }
+  return {
+    type: 'control_response',
+    response: { subtype: 'success', request_id, response: leaveFor(request, permissions) },
+  }
+}
+
+function leaveFor({ tool_name = '', input = {} }: Request, permissions: Permissions): object {
+  if (NEEDS_A_PERSON.has(tool_name))
+    return { behavior: 'deny', message: 'No person is at this session; decide by yourself, and go on.' }
+  return permissions === 'allow'
+    ? { behavior: 'allow', updatedInput: input }
+    : { behavior: 'deny', message: 'Nobody is here to permit this. Go on without it.' }
 }

@@ -100,6 +100,12 @@ describe('what it asks', () => {
     ])
   })
 
+  test('is refused where nobody permits, also by a client that was not told to ask', () => {
+    keep('reject')
+    say(mayUse('Bash', { command: 'ls' }))
+    expect(written).toMatchObject([{ response: { response: { behavior: 'deny' } } }])
+  })
+
   test.each(['AskUserQuestion', 'ExitPlanMode'])('a person (%s) is refused: none is there', (tool) => {
     keep('allow')
     say(mayUse(tool))
