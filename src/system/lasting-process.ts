@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { z } from 'zod'
 import { processStartTime } from './processes.ts'
-import { programAlive } from './program.ts'
+import { killGroup, programAlive } from './program.ts'
 import { readText } from './watch-text.ts'
 import { jsonAs } from '../contracts/json.ts'
 import { replaceFile } from './replace-file.ts'
@@ -53,8 +53,13 @@ export function lastingProcess(spec: {
         child.unref()
         const { pid } = child
         if (pid === undefined) throw new Error(`${spec.program} could not be started`)
-        const note = { pid, started: processStartTime(pid) }
-        replaceFile(spec.note_file, JSON.stringify(note))
+        try {
+          replaceFile(spec.note_file, JSON.stringify({ pid, started: processStartTime(pid) }))
+        } catch (error) {
+          // Nobody would ever find it again, and the next try would start another beside it.
+          killGroup(pid)
+          throw error
+        }
         return 'started'
       } finally {
         fs.closeSync(output)

@@ -43,15 +43,20 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
   const [file = '', ...args] = argv
   const child = spawn(file, args, { cwd, env, stdio: 'pipe', detached: true, windowsHide: true })
   const { pid } = child
+  let last_word = ''
   if (pid !== undefined) {
-    const note = JSON.stringify({ pid, started: processStartTime(pid) })
-    replaceFile(note_file, note)
+    try {
+      replaceFile(note_file, JSON.stringify({ pid, started: processStartTime(pid) }))
+    } catch (error) {
+      // Nobody would find it once this process was killed.
+      last_word = `it was ended, because it could not be noted: ${String(error)}`
+      killGroup(pid)
+    }
   }
   const kill = () => pid !== undefined && killGroup(pid)
   // A process that is killed cannot do this; then the end of its input tells the program.
   process.once('exit', kill)
 
-  let last_word = ''
   readLines(child.stderr, Infinity, {
     onLine(line) {
       last_word = line.slice(0, LAST_WORD_LENGTH_MAX)

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { lastingProcess } from '../../../src/system/lasting-process.ts'
+import { readText } from '../../../src/system/watch-text.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -44,3 +45,17 @@ test('a note of a process that is gone, or that says nothing, starts a new one',
 test('a program that is not there is told', () => {
   expect(() => place('/no/such/program').process.ensure()).toThrow('/no/such/program could not be started')
 })
+
+test('one that cannot be noted is ended, because nobody would find it', async () => {
+  const { spec } = place()
+  // A directory stands where the note belongs.
+  fs.mkdirSync(path.join(spec.note_file, 'inside'), { recursive: true })
+  const marked = [...spec.args, spec.note_file]
+  expect(() => lastingProcess({ ...spec, args: marked }).ensure()).toThrow('EISDIR')
+  await eventually('none runs', () => !commandLines().some((line) => line.includes(spec.note_file)))
+})
+
+function commandLines(): string[] {
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map((pid) => readText(`/proc/${pid}/cmdline`) ?? '')
+}
