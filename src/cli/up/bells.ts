@@ -11,6 +11,13 @@ export interface Bell {
   at: string
 }
 
+/** Only what the surface has taken was rung; one that it deferred stays requested. */
+export const STAGE_WORDS: Record<Bell['stage'], string> = {
+  requested: 'requested',
+  accepted: 'rung',
+  seen: 'seen',
+}
+
 const KEPT = 50
 const STAGES = { 'doorbell.requested': 0, 'doorbell.accepted': 1, 'doorbell.seen': 2 } as const
 const NAMES = ['requested', 'accepted', 'seen'] as const

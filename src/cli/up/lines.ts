@@ -1,7 +1,7 @@
 /** `up` without a terminal: one line for everything that changed. Pure. */
 import type { DaemonStatus } from '../../contracts/control.ts'
 import { count } from '../render.ts'
-import type { Bell } from './bells.ts'
+import { STAGE_WORDS, type Bell } from './bells.ts'
 import type { PartView } from './part.ts'
 import { onlyWatches, WATCHING, type Snapshot } from './view.ts'
 
@@ -47,5 +47,5 @@ function describeStatus({ identity, connected, pending_count, delivery, surface 
 }
 
 function describeBell({ identity, stage, signal_id }: Bell): string {
-  return `${identity}: doorbell ${stage === 'requested' ? 'rung' : stage} for ${signal_id}`
+  return `${identity}: doorbell ${STAGE_WORDS[stage]} for ${signal_id}`
 }

@@ -5,7 +5,7 @@
 import type { DaemonStatus } from '../../contracts/control.ts'
 import type { Cli } from '../cli.ts'
 import { ago, count, duration } from '../render.ts'
-import type { Bell } from './bells.ts'
+import { STAGE_WORDS, type Bell } from './bells.ts'
 import type { PartView } from './part.ts'
 
 export interface Snapshot {
@@ -180,7 +180,7 @@ function line(
 }
 
 function bellLine({ at, identity, stage, signal_id }: Bell): string {
-  return `${at.slice(11, 19)}  ${identity}  ${stage === 'requested' ? 'rung' : stage}  for ${signal_id}`
+  return `${at.slice(11, 19)}  ${identity}  ${STAGE_WORDS[stage]}  for ${signal_id}`
 }
 
 /** At most `width` characters. What comes from outside is one line of printable characters by then. */

@@ -51,7 +51,7 @@ describe('the live view', () => {
       '',
       'LAST DOORBELLS',
       '00:00:02  ada  seen  for signal-2',
-      '00:00:01  ada  rung  for signal-1',
+      '00:00:01  ada  requested  for signal-1',
       '',
       'Ctrl-C stops what was started here.',
     ])
@@ -166,13 +166,13 @@ describe('plain lines', () => {
       'ada: running (process 42)',
       'bob: waiting, ended with 1, again in 2 s',
       'ada: connected, mcp idle, 3 signals pending, delivery ok',
-      'ada: doorbell rung for signal-1',
+      'ada: doorbell requested for signal-1',
       'ada: doorbell seen for signal-2',
     ])
     expect(changes(first, snapshot())).toEqual([])
     const later = snapshot({
       daemons: [{ part: part('ada'), status: daemonStatus('ada', { pending_count: 1, uptime_s: 99 }) }],
-      bells: [bell(3), ...first.bells],
+      bells: [bell(3, { stage: 'accepted' }), ...first.bells],
     })
     expect(changes(first, later)).toEqual([
       'bob: is no longer wanted here',
