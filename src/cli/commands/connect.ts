@@ -212,9 +212,15 @@ function adviceFor(
   trusted: string[] | null,
 ): string[] {
   if (client !== 'codex') return ['Sessions that run already take it up when they are started anew.']
+  const first = `Codex reads this once you trust ${project}; it asks at its first start there.`
+  if (trusted !== null && trusted.length < HOOK_EVENTS.length)
+    return [
+      first,
+      `Of these ${HOOK_EVENTS.length} hooks it lists ${trusted.length}; the others could not be trusted. Start it there once, then the same command again.`,
+    ]
   const none = (trusted ?? trusted_hooks).length === 0
   return [
-    `Codex reads this once you trust ${project}; it asks at its first start there.`,
+    first,
     ...(none
       ? [
           `It also asks whether to trust ${HOOK_EVENTS.length} hooks, by which turnbell learns when a turn begins and ends; they send nothing but that to your own hub.`,

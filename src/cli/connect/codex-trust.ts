@@ -91,7 +91,7 @@ async function withAppServer<T>(
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
   const fail = (why: string) => {
     const error = new TurnbellError('timed_out', {
-      detail: `Codex did not answer about its hooks: ${why}.`,
+      detail: `Codex did not do what it was asked about its hooks: ${why}.`,
       hint: 'Connect again; or leave out --trust-hooks, and say yes when Codex asks at its next start.',
     })
     for (const { reject } of waiting.values()) reject(error)

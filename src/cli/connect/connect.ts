@@ -10,7 +10,7 @@ import { wantedByCodex } from './codex.ts'
 import { removeEmpty, writeAll } from './files.ts'
 import { wantedByOpencode } from './opencode.ts'
 import { placeOf, type Place } from './place.ts'
-import { heirOf, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
+import { heirOf, isExact, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
 import { connectionsIn, type Connection, type Connections } from './record.ts'
 import type { Wanted } from './wanted.ts'
 import { shellWord } from '../../system/shell-word.ts'
@@ -86,9 +86,11 @@ export async function disconnect(
     if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
     if (persona !== undefined && old.persona !== persona) throw isAnothers(old)
     const others = connections.all().filter((other) => other.client !== client || other.project !== project)
-    const plan = planDisconnect(old, others)
+    let plan = planDisconnect(old, others)
     if (!print) {
       await beforehand(old)
+      // That took its time, and may have changed what was planned from.
+      plan = planDisconnect(old, others)
       write(plan)
       handOver(connections, old, others)
       removeEmpty(directoriesOf(old))
@@ -133,11 +135,14 @@ export function projectDirectory(
   })
 }
 
-/** What another client still needs stays, and is that connection's to take out from now on. */
+/**
+ * What another client still needs stays, and is that connection's to take out from now on. A record that only
+ * found the lines there knows less than the one of the client that wrote them.
+ */
 function handOver(connections: Connections, { files }: Connection, others: readonly Connection[]): void {
   for (const recorded of files) {
     const heir = heirOf(recorded, others)
-    if (heir === undefined || recorded.written.splices.length === 0) continue
+    if (heir === undefined || !isExact(recorded)) continue
     const now = connections.of(heir.client, heir.project) ?? heir
     const theirs = now.files.map((shared) => (shared.file === recorded.file ? recorded : shared))
     connections.keep({ ...now, files: theirs })

@@ -94,6 +94,9 @@ function adopted(wanted: Wanted, text: string): RecordedFile {
 /** The hash of no text: it counts as edited. */
 const UNKNOWN = ''
 
+/** Whether it was recorded when the lines were written, so that they can be taken out to the byte. */
+export const isExact = ({ sha256: hash }: RecordedFile) => hash !== UNKNOWN
+
 function disconnectedFile(recorded: RecordedFile): PlannedFile {
   const { file, created, written } = recorded
   const before = readFile(file)

@@ -47,7 +47,7 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
     return warning(
       check,
       `${project} acts for ${persona}, whom this home does not know`,
-      `\`turnbell persona add ${persona} --surface ${client} --project ${project}\`; or ${apart}.`,
+      `\`turnbell persona add ${persona} --surface ${client} --project ${shellWord(project)}\`; or ${apart}.`,
     )
   }
   return fine(check, `${project} acts for ${persona}`)

@@ -350,19 +350,29 @@ describe('disconnect', () => {
     expect(fs.existsSync(at('CLAUDE.md'))).toBe(false)
   })
 
-  test('leaves the lines that another client still reads, until that one goes too', async () => {
-    const { turnbell, read, write, at } = place()
-    write('AGENTS.md', '# Agents\n')
-    await turnbell('connect', 'codex', '--persona', 'ada')
-    expect((await turnbell('connect', 'opencode', '--persona', 'bob')).files).toContainEqual({
-      file: at('AGENTS.md'),
-      change: 'unchanged',
-    })
-    await turnbell('disconnect', 'codex')
-    expect(read('AGENTS.md')).toContain('Signals (turnbell)')
-    await turnbell('disconnect', 'opencode')
-    expect(read('AGENTS.md')).toBe('# Agents\n')
-  })
+  test.each([
+    ['codex', 'opencode', '# Agents\n'],
+    ['codex', 'opencode', '# Agents'],
+    ['codex', 'opencode', null],
+    ['opencode', 'codex', '# Agents\n'],
+    ['opencode', 'codex', '# Agents'],
+    ['opencode', 'codex', null],
+  ])(
+    'leaves the lines that another client still reads, until that one goes too: %s, %s, %j',
+    async (goes, stays, before) => {
+      const { turnbell, read, write, at } = place()
+      if (before !== null) write('AGENTS.md', before)
+      await turnbell('connect', 'codex', '--persona', 'ada')
+      expect((await turnbell('connect', 'opencode', '--persona', 'bob')).files).toContainEqual({
+        file: at('AGENTS.md'),
+        change: 'unchanged',
+      })
+      await turnbell('disconnect', goes)
+      expect(read('AGENTS.md')).toContain('Signals (turnbell)')
+      await turnbell('disconnect', stays)
+      expect(fs.existsSync(at('AGENTS.md')) ? read('AGENTS.md') : null).toBe(before)
+    },
+  )
 
   test('is not misled by files that were taken away meanwhile', async () => {
     const { turnbell, project } = place()

@@ -13,21 +13,25 @@ console.log('Welcome to Codex')
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line)
   if (id === undefined) return
+  const config = project + '/.codex/config.toml'
+  if (method === 'config/batchWrite' && params.edits[0].value === null && fs.existsSync(config)) fs.appendFileSync(config, '# said meanwhile\\n')
   if (method === 'config/batchWrite') fs.appendFileSync(WRITTEN, JSON.stringify(params.edits) + '\\n')
   const events = method === 'hooks/list' ? Object.entries(JSON.parse(fs.readFileSync(project + '/.codex/hooks.json')).hooks) : []
-  const hooks = events.map(([event, [{ hooks: [{ command }] }]], n) => ({
+  const hooks = events.slice(0, LISTED).map(([event, [{ hooks: [{ command }] }]], n) => ({
     key: event, command, currentHash: 'hash of ' + event, trustStatus: n === 0 ? 'trusted' : 'untrusted',
   }))
   console.log(JSON.stringify({ id, result: { data: [{ hooks }] } }))
 })
 `
 
-function place() {
+function place(listed = 9) {
   const home = fs.realpathSync(temporaryDirectory())
   const project = path.join(home, 'project')
   fs.mkdirSync(project)
   const [codex, written] = [path.join(home, 'codex'), path.join(home, 'written')]
-  const script = CODEX.replace('PROJECT', JSON.stringify(project)).replace('WRITTEN', JSON.stringify(written))
+  const script = CODEX.replace('PROJECT', JSON.stringify(project))
+    .replace('WRITTEN', JSON.stringify(written))
+    .replace('LISTED', String(listed))
   fs.writeFileSync(codex, script, { mode: 0o755 })
   fs.writeFileSync(path.join(home, 'config.yaml'), `clients: {codex: ${codex}}\n`, { mode: 0o600 })
   const cli = testCli({ home, overrides: { cwd: project } })
@@ -75,4 +79,18 @@ test('without Codex the rest is undone, and the keys that stay are told by name'
   expect(await cli.run('disconnect', 'codex')).toBe(0)
   expect(cli.stderr()).toContain(key)
   expect(fs.readdirSync(project)).toEqual([])
+})
+
+test('what the file became while Codex was told stays', async () => {
+  const { cli, project } = place()
+  const file = path.join(project, '.codex', 'config.toml')
+  await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
+  expect(await cli.run('disconnect', 'codex')).toBe(0)
+  expect(fs.readFileSync(file, 'utf8')).toBe('# said meanwhile\n')
+})
+
+test('hooks that Codex does not list are told, because they do not run', async () => {
+  const { cli } = place(1)
+  expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
+  expect(cli.stdout()).toContain('Of these 5 hooks it lists 1')
 })
