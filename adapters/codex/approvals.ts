@@ -9,13 +9,15 @@ import type { Log } from '../../src/ports/log.ts'
 
 export interface WindowlessThread {
   keptThread(): string | null
+  /** The thread that is rung: the kept one, or another that a person began while they were there. */
+  boundThread(): string | null
   /** Resolves once no person's client is there. */
   untilAlone(): Promise<void>
 }
 
 /**
- * Only where nobody else is there to answer: in the thread that the shim began and in those that work for it,
- * and while a person has joined not before they left. What they answered themselves is answered a second time
+ * Only where nobody else is there to answer: in the thread that the shim began, in the one that is rung, and in
+ * those that work for them; and while a person has joined not before they left. What they answered themselves is answered a second time
  * then, and the app-server goes by the first. Rejects where a thread cannot be read.
  */
 export function answersFor(
@@ -23,8 +25,8 @@ export function answersFor(
   { permissions, log }: { permissions: Permissions; log: Log },
 ) {
   return async (request: ServerRequest, server: Pick<AppServer, 'call'>): Promise<object | null> => {
-    const kept = windowless.keptThread()
-    if (kept === null || !(await worksFor(server, request.params.threadId, kept))) return null
+    const ours = [windowless.keptThread(), windowless.boundThread()]
+    if (!(await worksFor(server, request.params.threadId, ours))) return null
     await windowless.untilAlone()
     const answer = answerTo(request, permissions)
     if (answer !== null)
@@ -33,16 +35,20 @@ export function answersFor(
   }
 }
 
-/** Whether the thread is that root or its subagent's, or one of a subagent of those. */
-async function worksFor(server: Pick<AppServer, 'call'>, threadId: string, root: string): Promise<boolean> {
+/** Whether the thread is one of the roots or its subagent's, or one of a subagent of those. */
+async function worksFor(
+  server: Pick<AppServer, 'call'>,
+  threadId: string,
+  roots: readonly (string | null)[],
+): Promise<boolean> {
   const read = new Set<string>()
   let at: string | null = threadId
-  while (at !== null && at !== root && !read.has(at)) {
+  while (at !== null && !roots.includes(at) && !read.has(at)) {
     read.add(at)
     const { thread }: ThreadAnswer = await server.call('thread/read', { threadId: at }, ThreadAnswer)
     at = thread.parentThreadId
   }
-  return at === root
+  return at !== null && roots.includes(at)
 }
 
 /** Null for what is nobody's to decide here; it stays unanswered. */

@@ -29,7 +29,7 @@ import {
 } from './thread-tracker.ts'
 import { z } from 'zod'
 import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
-import type { ThreadNews } from '../../src/contracts/codex.ts'
+import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -45,6 +45,8 @@ export interface CodexSurface extends Surface {
   connected(server: AppServer, place?: Place): Promise<void>
   disconnected(place?: Place): void
   notified(notification: Notification, place?: Place): void
+  /** The thread that is rung. */
+  bound(): string | null
   /** What hooks and tool calls tell of threads that act for this persona. */
   told(news: readonly ThreadNews[]): Promise<void>
   close(): void
@@ -56,6 +58,8 @@ export interface CodexSurfaceDeps {
   log: Log
   /** Connects where that was not tried yet, and resolves once `connected` was called or it failed. */
   reach?: (place: Place) => Promise<void>
+  /** Whether the process that ran a thread's hooks still lives. */
+  alive?: (client: ClientProcess) => boolean
   /** Those who sit at a thread that the daemon keeps; their next turn ends a pause. Absent where others begin it. */
   persons?: { isJoined(): boolean; untilAlone(): Promise<void> }
 }
@@ -65,6 +69,7 @@ export function codexSurface({
   clock,
   log,
   reach = () => Promise.resolve(),
+  alive = () => true,
   persons,
 }: CodexSurfaceDeps): CodexSurface {
   const queue = bellQueue(identity, log)
@@ -75,6 +80,9 @@ export function codexSurface({
   let way: { place: Place; live: boolean } | null = null
   let host: SurfaceHost | null = null
   let settling: Timer | null = null
+  /** A search that failed is made again. */
+  let seekingAgain: Timer | null = null
+  let looking: Timer | null = null
   /** The turns of the bound thread are told, not only its status. */
   let subscribed = false
   let binds = 0
@@ -115,6 +123,7 @@ export function codexSurface({
   function bind(thread: Thread, place: Place): void {
     if (thread.id === state.thread_id && way?.place === place && way.live) return
     log.info({ thread_id: thread.id, place }, 'bound to a thread')
+    leaveFor(thread.id)
     binds += 1
     subscribed = false
     way = { place, live: true }
@@ -128,9 +137,15 @@ export function codexSurface({
   function bindQueueOf(thread: ToldThread, place: Place): void {
     if (thread.thread_id === state.thread_id) return
     log.info({ thread_id: thread.thread_id, place }, 'bound to a thread by its hooks and its queue')
+    leaveFor(thread.thread_id)
     binds += 1
     way = { place, live: false }
     move(boundByHooks(state, thread))
+  }
+
+  /** A bell that still stands in the former thread would ring a second time for what the next one is rung for. */
+  function leaveFor(thread_id: string): void {
+    if (state.thread_id !== thread_id && state.queued.length > 0) takeBackAnswered()
   }
 
   /** One search at a time; what was bound while it looked is newer than what it found. */
@@ -139,13 +154,21 @@ export function codexSurface({
       .then(async () => {
         const before = binds
         heard = []
-        const found = await searchThread({ servers, reach, log }, threads)
+        const found = await searchThread({ servers, reach, alive, log }, threads)
         if (found === null || binds !== before) return
         if (found.kind === 'live') bind(found.thread, found.place)
         else bindQueueOf(threads.get(found.thread.thread_id) ?? found.thread, found.place)
       })
-      .catch((error: unknown) => log.warn({ err: error }, 'no thread was found'))
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'threads could not be looked for; it is tried again')
+        seekingAgain?.cancel()
+        seekingAgain = clock.after(LIMITS.codex_seek_again_ms, seekUnbound)
+      })
     return seeking
+  }
+
+  function seekUnbound(): void {
+    if (state.thread_id === null && (servers.own ?? servers.shared) !== null) void seek()
   }
 
   /**
@@ -175,6 +198,17 @@ export function codexSurface({
     }
   }
 
+  /** Its terminal was killed: no hook tells of that. */
+  function leaveDead(): void {
+    const { thread_id } = state
+    const client = thread_id === null || way?.live !== false ? undefined : threads.get(thread_id)?.client
+    if (client === undefined || alive(client)) return
+    log.info({ thread_id, client_pid: client.pid }, 'the Codex of the thread is gone')
+    takeBackAnswered()
+    move(unbound(state))
+    void seek()
+  }
+
   // --- the bell
 
   async function takeBack(to: AppServer, threadId: string): Promise<number> {
@@ -195,6 +229,7 @@ export function codexSurface({
     status: async () => status(),
 
     async notify_surface(doorbell): Promise<RingResult> {
+      leaveDead()
       const [to, threadId] = [reached(), state.thread_id]
       if (to === null || threadId === null) return UNAVAILABLE
       const rests = () => state.turn === 'idle' && !state.paused && state.thread_id === threadId
@@ -228,6 +263,7 @@ export function codexSurface({
 
     open(daemon) {
       host = daemon
+      looking = clock.every(LIMITS.codex_alive_look_ms, leaveDead)
     },
 
     async connected(to, place = 'own') {
@@ -259,8 +295,10 @@ export function codexSurface({
       move(notified(state, notification, identity))
       if (notification.method === 'thread/status/changed') subscribe()
       if (drained(notification) && state.queued.length > 0) takeBackAnswered()
-      if (state.thread_id === null && threads.size > 0) void seek()
+      if (state.thread_id === null) void seek()
     },
+
+    bound: () => state.thread_id,
 
     async told(news) {
       let over = false
@@ -275,6 +313,8 @@ export function codexSurface({
 
     close() {
       settling?.cancel()
+      seekingAgain?.cancel()
+      looking?.cancel()
       host = null
     },
   }
@@ -290,6 +330,9 @@ function isOf(thread_id: string | null, { method, params }: Notification): boole
   return method !== 'thread/started' && params.threadId === thread_id
 }
 
+/** One that failed has taken nothing. */
 function drained({ method, params }: Notification): boolean {
-  return method === 'item/completed' && params.item.type === 'mcpToolCall' && params.item.tool === DRAIN_TOOL
+  if (method !== 'item/completed') return false
+  const { type, tool, status } = params.item
+  return type === 'mcpToolCall' && tool === DRAIN_TOOL && status !== 'failed'
 }

@@ -11,6 +11,8 @@ import type { Log } from '../../src/ports/log.ts'
 export interface ThreadMemory {
   keptThread(): string | null
   keepThread(thread_id: string): void
+  /** Something was said in this thread: it can be gone on with. */
+  spokenIn(thread_id: string): void
 }
 
 /** Loads the kept thread into this app-server, or begins one there; subscribes to it either way. */
@@ -19,7 +21,7 @@ export async function ensureThread(
   { memory, directory, log }: { memory: ThreadMemory; directory: string; log: Log },
 ): Promise<void> {
   const kept = memory.keptThread()
-  if (kept !== null && (await resumes(server, kept, log))) return toolsReady(server, kept, log)
+  if (kept !== null && (await resumes(server, kept, { memory, log }))) return toolsReady(server, kept, log)
   // As a person's own: that is what it is to whoever joins.
   const begin = { cwd: directory, threadSource: 'user' }
   const { thread } = await server.call('thread/start', begin, ThreadAnswer, LIMITS.codex_start_ms)
@@ -42,9 +44,14 @@ async function toolsReady(server: AppServer, threadId: string, log: Log): Promis
   }
 }
 
-async function resumes(server: AppServer, threadId: string, log: Log): Promise<boolean> {
+async function resumes(
+  server: AppServer,
+  threadId: string,
+  { memory, log }: { memory: ThreadMemory; log: Log },
+): Promise<boolean> {
   try {
     await server.call('thread/resume', { threadId, excludeTurns: true }, ThreadAnswer)
+    memory.spokenIn(threadId)
     return true
   } catch (error) {
     const refused = error instanceof AppServerError && error.code !== null

@@ -11,6 +11,7 @@ import { codexSurface } from './codex-surface.ts'
 import { ensureThread } from './kept-thread.ts'
 import { lastingLink, type Link } from './link.ts'
 import { appServerArguments, appServerEnvironment, sharedSocket } from './own-server.ts'
+import type { Notification } from './protocol.ts'
 import type { Place } from './thread-search.ts'
 import { serverRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
@@ -21,6 +22,7 @@ import { codexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
+import { programAlive } from '../../src/system/program.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
@@ -30,13 +32,18 @@ function begin(here: ShimPlace): ShimParts {
   const directory = settings?.headless === true ? workingDirectory(here) : null
   const place = codexPlace(paths.run_dir)
   const persons = joined(paths.run_dir, 'codex')
-  const windowless = { keptThread: () => place.keptThread(), untilAlone: () => persons.untilAlone() }
+  const windowless = {
+    keptThread: () => place.keptThread(),
+    boundThread: () => surface.bound(),
+    untilAlone: () => persons.untilAlone(),
+  }
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
 
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
+    alive: ({ pid, started }) => programAlive(pid, started),
     ...(directory === null ? {} : { persons }),
   })
   const links: Record<Place, Link> = {
@@ -48,10 +55,21 @@ function begin(here: ShimPlace): ShimParts {
     return links[to].once()
   }
 
+  let spoken_in: string | null = null
+  /** What was said is written down by then: from now on the thread can be joined. */
+  function heard({ method, params }: Notification): void {
+    if (method !== 'item/started' || params.threadId === spoken_in) return
+    spoken_in = params.threadId
+    place.spokenIn(spoken_in)
+  }
+
   function linkTo(at: Place, socket: string): Link {
     const how = { version: VERSION, clock: systemClock, log }
     const handlers = {
-      onNotification: (notification) => surface.notified(notification, at),
+      onNotification(notification) {
+        if (at === 'own') heard(notification)
+        surface.notified(notification, at)
+      },
       ...(at === 'own' && directory !== null ? { answer } : {}),
     } satisfies Partial<AppServerHandlers>
     return lastingLink({

@@ -6,7 +6,8 @@
  * call has told that they act for this persona.
  */
 import type { Thread } from './protocol.ts'
-import type { ThreadEvent, ThreadNews } from '../../src/contracts/codex.ts'
+import type { ClientProcess, ThreadEvent, ThreadNews } from '../../src/contracts/codex.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 
 /** A thread of which something was told. */
@@ -17,7 +18,10 @@ export interface ToldThread {
   /** From its hooks; `unknown` while none of them told of a turn. */
   turn: Turn
   paused: boolean
+  /** Who ran its hooks; where that one is gone, nobody holds the thread. */
+  client?: ClientProcess
 }
+/** The one that was last told of stands last; of very many only the newest are kept. */
 export type ToldThreads = ReadonlyMap<string, ToldThread>
 
 export function told(threads: ToldThreads, news: ThreadNews): ToldThreads {
@@ -25,10 +29,14 @@ export function told(threads: ToldThreads, news: ThreadNews): ToldThreads {
   const next = new Map(threads)
   next.delete(thread_id)
   if (event === 'SessionEnd') return next
-  const { turn, paused, at_ms } = threads.get(thread_id) ?? { turn: 'unknown', paused: false, at_ms: 0 }
-  const thread = { thread_id, turn, paused, at_ms: Math.max(Date.parse(news.at), at_ms) }
-  return next.set(thread_id, { ...thread, ...changeOf(event) })
+  const before: Omit<ToldThread, 'thread_id'> = threads.get(thread_id) ?? NOTHING
+  const at_ms = Math.max(Date.parse(news.at), before.at_ms)
+  const client = news.client === undefined ? {} : { client: news.client }
+  next.set(thread_id, { ...before, thread_id, at_ms, ...client, ...changeOf(event) })
+  return new Map([...next].slice(-LIMITS.codex_told_threads_max))
 }
+
+const NOTHING = { turn: 'unknown', paused: false, at_ms: 0 } as const
 
 function changeOf(event: ThreadEvent): Partial<ToldThread> {
   switch (event) {

@@ -1,7 +1,8 @@
 /** Looks for the thread that is to be rung, on every app-server there is. */
-import type { AppServer } from './app-server.ts'
+import { AppServerError, type AppServer } from './app-server.ts'
 import { LoadedThreads, ThreadAnswer, type Thread } from './protocol.ts'
 import { candidates, isPersons, type ToldThread, type ToldThreads } from './thread-choice.ts'
+import type { ClientProcess } from '../../src/contracts/codex.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 /** The persona's own app-server, or the one that every plain `codex` of this user shares. */
@@ -15,6 +16,7 @@ export interface SearchPlaces {
   servers: Record<Place, AppServer | null>
   /** Connects where that was not tried yet, and resolves once `servers` has it or it failed. */
   reach: (place: Place) => Promise<void>
+  alive: (client: ClientProcess) => boolean
   log: Log
 }
 
@@ -32,13 +34,17 @@ export async function searchThread(places: SearchPlaces, threads: ToldThreads): 
 }
 
 /** Null for one that nobody holds any more. */
-async function elsewhere({ servers, reach, log }: SearchPlaces, thread: ToldThread): Promise<Found | null> {
+async function elsewhere(
+  { servers, reach, alive, log }: SearchPlaces,
+  thread: ToldThread,
+): Promise<Found | null> {
   try {
     if (servers.shared === null) await reach('shared')
     const shared = (await threadsOn(servers.shared, thread.thread_id)).find(isPersons)
     if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
     // No hook has told where its turns stand: it may be long gone.
     if (thread.turn === 'unknown') return null
+    if (thread.client !== undefined && !alive(thread.client)) return null
     if (servers.shared === null && servers.own === null) await reach('own')
     const place = servers.shared === null ? 'own' : 'shared'
     const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
@@ -49,11 +55,20 @@ async function elsewhere({ servers, reach, log }: SearchPlaces, thread: ToldThre
   }
 }
 
-/** Those that an app-server holds in memory. */
+/** Those that an app-server holds in memory. A thread that ends between the list and the look is none. */
 async function threadsOn(server: AppServer | null, only?: string): Promise<Thread[]> {
   if (server === null) return []
   const { data } = await server.call('thread/loaded/list', {}, LoadedThreads)
   const wanted = data.filter((threadId) => only === undefined || threadId === only)
-  const read = (threadId: string) => server.call('thread/read', { threadId }, ThreadAnswer)
-  return Promise.all(wanted.map((threadId) => read(threadId).then(({ thread }) => thread)))
+  const found = await Promise.all(wanted.map((threadId) => threadOn(server, threadId)))
+  return found.filter((thread) => thread !== null)
+}
+
+async function threadOn(server: AppServer, threadId: string): Promise<Thread | null> {
+  try {
+    return (await server.call('thread/read', { threadId }, ThreadAnswer)).thread
+  } catch (error) {
+    if (error instanceof AppServerError && error.code !== null) return null
+    throw error
+  }
 }

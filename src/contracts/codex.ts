@@ -22,6 +22,10 @@ export const ThreadEvent = z.enum([
 ])
 export type ThreadEvent = z.infer<typeof ThreadEvent>
 
+/** A process, and what tells it from a later one with its number. */
+export const ClientProcess = z.object({ pid: z.number().int().positive(), started: z.string() })
+export type ClientProcess = z.infer<typeof ClientProcess>
+
 export const ThreadNews = z.object({
   /** Codex's session_id of a hook, threadId of a tool call. */
   thread_id: SessionId,
@@ -29,5 +33,7 @@ export const ThreadNews = z.object({
   at: z.iso.datetime(),
   /** The doorbell that a prompt is, by the short id in its text. */
   bell: z.string().optional(),
+  /** The Codex that ran the hook. Absent where the system does not tell. */
+  client: ClientProcess.optional(),
 })
 export type ThreadNews = z.infer<typeof ThreadNews>

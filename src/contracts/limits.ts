@@ -143,6 +143,12 @@ export const LIMITS = {
   codex_settle_ms: 250,
   /** News of other threads that are kept while the one to be rung is looked for. */
   codex_heard_max: 64,
+  /** Threads of which hooks and tool calls have told; of more the oldest are forgotten. */
+  codex_told_threads_max: 64,
+  /** Whether the process still lives in whose terminal the thread is. */
+  codex_alive_look_ms: 1_000,
+  /** After a search for the thread to be rung that failed. */
+  codex_seek_again_ms: 2_000,
   codex_dial_ms: 100,
   /** Of what hooks and tool calls told about threads, so much is kept. */
   codex_news_bytes_max: 64 * 1024,

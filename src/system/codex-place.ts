@@ -9,7 +9,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
 import { readText, watchText } from './watch-text.ts'
-import { ThreadEvent, ThreadNews } from '../contracts/codex.ts'
+import { ThreadEvent, ThreadNews, type ClientProcess } from '../contracts/codex.ts'
 import { bellInText } from '../contracts/doorbell.ts'
 import { SessionId } from '../contracts/ids.ts'
 import { jsonAs } from '../contracts/json.ts'
@@ -24,15 +24,19 @@ const HookPayload = z.object({
 })
 
 /** Null for a hook that tells nothing of a thread's turns. What a person wrote goes no further. */
-export function newsOfHook(payload: unknown, at: string): ThreadNews | null {
+export function newsOfHook(
+  payload: unknown,
+  at: string,
+  client: ClientProcess | null = null,
+): ThreadNews | null {
   const hook = HookPayload.safeParse(payload)
   if (!hook.success) return null
   const { hook_event_name: event, session_id: thread_id, prompt = '' } = hook.data
   const bell = bellInText(prompt)
-  return { thread_id, event, at, ...(bell === null ? {} : { bell }) }
+  return { thread_id, event, at, ...(bell === null ? {} : { bell }), ...(client === null ? {} : { client }) }
 }
 
-const Kept = z.object({ thread_id: SessionId })
+const Kept = z.object({ thread_id: SessionId, spoken: z.boolean().default(false) })
 
 export interface CodexPlace {
   tell(news: ThreadNews): void
@@ -41,11 +45,17 @@ export interface CodexPlace {
   /** The thread that the daemon keeps for a persona without a window. */
   keptThread(): SessionId | null
   keepThread(thread_id: SessionId): void
+  /** Something was said in this thread; where it is the kept one, it can be joined. */
+  spokenIn(thread_id: SessionId): void
+  /** The kept thread once something was said in it: before, Codex knows none of that id to go on with. */
+  joinableThread(): SessionId | null
 }
 
 export function codexPlace(run_dir: string): CodexPlace {
   const news_file = path.join(run_dir, 'codex-threads.jsonl')
   const kept_file = path.join(run_dir, 'codex-thread.json')
+  const kept = () => jsonAs(Kept, readText(kept_file))
+  const keep = (thread: z.infer<typeof Kept>) => replaceFile(kept_file, JSON.stringify(thread))
   return {
     tell(news) {
       shorten(news_file)
@@ -63,8 +73,16 @@ export function codexPlace(run_dir: string): CodexPlace {
         if (news.length > 0) onNews(news)
       })
     },
-    keptThread: () => jsonAs(Kept, readText(kept_file))?.thread_id ?? null,
-    keepThread: (thread_id) => replaceFile(kept_file, JSON.stringify({ thread_id })),
+    keptThread: () => kept()?.thread_id ?? null,
+    keepThread: (thread_id) => keep({ thread_id, spoken: false }),
+    spokenIn(thread_id) {
+      const now = kept()
+      if (now?.thread_id === thread_id && !now.spoken) keep({ thread_id, spoken: true })
+    },
+    joinableThread() {
+      const now = kept()
+      return now?.spoken === true ? now.thread_id : null
+    },
   }
 }
 

@@ -8,17 +8,8 @@ export function processAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-  return !isZombie(pid)
-}
-
-/** Where nobody reaps orphans (a container without an init) the number of a dead process stays taken. */
-function isZombie(pid: number): boolean {
-  try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) === 'Z'
-  } catch {
-    return false
-  }
+  // Where nobody reaps orphans (a container without an init) the number of a dead process stays taken.
+  return processStat(pid)?.state !== 'Z'
 }
 
 /**
@@ -48,18 +39,48 @@ function pidInside(text: string): number {
 
 /**
  * When a process started, as an opaque text that tells it from a later process with the same pid. Null
- * where the system has no /proc or the process is gone. Source: proc_pid_stat(5), field 22; the boot id
- * is part of it because ticks are counted from boot.
+ * where the system has no /proc or the process is gone. The boot id is part of it because ticks are
+ * counted from boot.
  */
 export function processStartTime(pid: number): string | null {
+  const stat = processStat(pid)
+  // A zombie has its number still but is no holder of anything.
+  if (stat === null || stat.state === 'Z') return null
+  try {
+    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return `${boot}:${stat.started}`
+  } catch {
+    return null
+  }
+}
+
+const SHELLS = /^(ba|da|z|k|fi)?sh$/
+
+/**
+ * The program that had this process started: the nearest ancestor that is no shell. Null where the system has
+ * no /proc, or that program is gone.
+ */
+export function startedBy(pid: number = process.ppid): { pid: number; started: string } | null {
+  for (let at = pid; at > 1;) {
+    const stat = processStat(at)
+    if (stat === null) return null
+    const started = processStartTime(at)
+    if (!SHELLS.test(stat.name)) return started === null ? null : { pid: at, started }
+    at = stat.parent
+  }
+  return null
+}
+
+/** Source: proc_pid_stat(5), fields 2, 3, 4 and 22. */
+function processStat(pid: number): { name: string; state: string; parent: number; started: string } | null {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    // A zombie has its number still but is no holder of anything.
-    if (fields[0] === 'Z') return null
-    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    return fields[19] === undefined ? null : `${boot}:${fields[19]}`
+    // The program's name stands in parentheses and may itself hold spaces and parentheses.
+    const end = stat.lastIndexOf(')')
+    const [state = '', parent = '', ...rest] = stat.slice(end + 2).split(' ')
+    const started = rest[17]
+    const name = stat.slice(stat.indexOf('(') + 1, end)
+    return started === undefined ? null : { name, state, parent: Number(parent), started }
   } catch {
     return null
   }

@@ -19,15 +19,18 @@ let surface: CodexSurface
 let reached: Place[]
 /** What answers where the surface reaches for it. */
 let there: Partial<Record<Place, FakeServer>>
+let dead: number[]
 
 beforeEach(() => {
   clock = fakeClock()
   reached = []
+  dead = []
   there = {}
   surface = codexSurface({
     identity: 'ada',
     clock,
     log: silentLog,
+    alive: ({ pid }) => !dead.includes(pid),
     async reach(place) {
       reached.push(place)
       const found = there[place]
@@ -173,6 +176,28 @@ describe('a thread in a terminal that keeps it to itself', () => {
     await hear(news('kept', 'SessionEnd'))
     expect(own.queue).toEqual([])
     expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test('is gone when its terminal was killed, and its bell with it', async () => {
+    const own = await embedded()
+    own.paused = true
+    await hear({ ...news('kept', 'Stop'), client: { pid: 7, started: 'then' } })
+    await surface.notify_surface(doorbell())
+    dead = [7]
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    expect(own.queue).toEqual([])
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test('is not bound where its terminal was killed while nobody looked', async () => {
+    dead = [7]
+    const own = (there.own = fakeAppServer(clock, []))
+    own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
+    const client = { pid: 7, started: 'then' }
+    await hear({ ...news('kept', 'UserPromptSubmit'), client }, { ...news('kept', 'Stop'), client })
+    expect((await status()).session_id).toBeNull()
+    await hear({ ...news('kept', 'UserPromptSubmit'), client: { pid: 8, started: 'now' } })
+    expect(await status()).toMatchObject({ session_id: 'kept', turn: 'busy' })
   })
 
   test('is none of a single command', async () => {

@@ -57,16 +57,17 @@ describe('a thread without a window', () => {
     thread("a person's helper", { parentThreadId: "a person's", threadSource: 'subagent' }),
   ])
   let kept: string | null
+  let bound: string | null
   let leaves: (() => void)[]
   let untilAlone: () => Promise<void>
   beforeEach(() => {
-    kept = 'kept'
+    kept = bound = 'kept'
     leaves = []
     untilAlone = () => Promise.resolve()
     place.calls = []
   })
   const answer = answersFor(
-    { keptThread: () => kept, untilAlone: () => untilAlone() },
+    { keptThread: () => kept, boundThread: () => bound, untilAlone: () => untilAlone() },
     { permissions: 'allow', log: silentLog },
   )
   const asked = (threadId: string) =>
@@ -79,6 +80,14 @@ describe('a thread without a window', () => {
 
   test.each(["a person's", "a person's helper"])('is none of the others: %s', async (id) =>
     expect(await asked(id)).toBeNull(),
+  )
+
+  test.each(["a person's", "a person's helper", 'kept'])(
+    'that a person began and left is answered as well while it is the one that is rung: %s',
+    async (id) => {
+      bound = "a person's"
+      expect(await asked(id)).toEqual({ decision: 'accept' })
+    },
   )
 
   test('is left to the person who has joined it, and answered once they left', async () => {
@@ -94,7 +103,7 @@ describe('a thread without a window', () => {
   })
 
   test('is none before it is begun', async () => {
-    kept = null
+    kept = bound = null
     expect(await asked('kept')).toBeNull()
   })
 

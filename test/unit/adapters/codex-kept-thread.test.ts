@@ -7,11 +7,17 @@ import { silentLog } from '../../../src/ports/log.ts'
 import { thread } from '../../support/fake-app-server.ts'
 
 let kept: string | null
+let spoken: string[]
 let calls: [string, object][]
 let patience: Record<string, number | undefined>
-const memory = { keptThread: () => kept, keepThread: (thread_id: string) => void (kept = thread_id) }
+const memory = {
+  keptThread: () => kept,
+  keepThread: (thread_id: string) => void (kept = thread_id),
+  spokenIn: (thread_id: string) => void spoken.push(thread_id),
+}
 beforeEach(() => {
   kept = null
+  spoken = []
   calls = []
   patience = {}
 })
@@ -36,6 +42,7 @@ test('a thread is begun in the project, and remembered', async () => {
   await ensure(server())
   expect(calls[0]).toEqual(['thread/start', { cwd: '/project', threadSource: 'user' }])
   expect(kept).toBe('begun')
+  expect(spoken).toEqual([])
 })
 
 test('a beginning gets its time: one that is given up leaves a thread behind', async () => {
@@ -50,6 +57,7 @@ test('the remembered one is gone on with', async () => {
   expect(calls[0]).toMatchObject(['thread/resume', { threadId: 'earlier' }])
   expect(methods()).not.toContain('thread/start')
   expect(kept).toBe('earlier')
+  expect(spoken).toEqual(['earlier'])
 })
 
 test('another is begun where the remembered one was never written down', async () => {

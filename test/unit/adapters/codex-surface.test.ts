@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { codexSurface, type CodexSurface } from '../../../adapters/codex/codex-surface.ts'
+import { AppServerError } from '../../../adapters/codex/app-server.ts'
 import type { Notification } from '../../../adapters/codex/protocol.ts'
 import type { ThreadNews } from '../../../src/contracts/codex.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -79,6 +80,59 @@ describe('the thread that is rung', () => {
     tell(...place.ends())
     tell(...place.begins())
     expect(place.calls.filter((method) => method === 'thread/resume')).toHaveLength(before + 1)
+  })
+
+  test.each([
+    ['list', 'thread/loaded/list', 2],
+    ['thread', 'thread/read', 2],
+  ])('is looked for again where the app-server did not show its %s', async (_what, method, times) => {
+    const place = fakeAppServer(clock)
+    const real = { ...place.server }
+    let failed = 0
+    place.server.call = async (asked, params, answer) => {
+      if (asked !== method || failed === times) return real.call(asked, params, answer)
+      failed += 1
+      throw new AppServerError(null, `${method} was not answered`)
+    }
+    await surface.connected(place.server)
+    await atRest()
+    expect((await status()).session_id).toBeNull()
+    await clock.advance(times * LIMITS.codex_seek_again_ms)
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+
+  test('is found beside one that ends while it is looked for', async () => {
+    const place = fakeAppServer(clock)
+    const real = { ...place.server }
+    place.server.call = async (method, params, answer) =>
+      method === 'thread/loaded/list'
+        ? answer.parse({ data: ['ended', 'thread-1'] })
+        : real.call(method, params, answer)
+    await surface.connected(place.server)
+    expect((await status()).session_id).toBe('thread-1')
+  })
+
+  test('keeps the bell where a drain failed', async () => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    const item = { type: 'mcpToolCall', tool: 'signals_pending', status: 'failed' }
+    tell({ method: 'item/completed', params: { threadId: 'thread-1', item } })
+    await atRest()
+    expect(place.queue).toHaveLength(1)
+    tell(place.drains())
+    await atRest()
+    expect(place.queue).toEqual([])
+  })
+
+  test('takes no bell along that still stands in the former', async () => {
+    const place = await attached()
+    place.paused = true
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+    expect(place.queue).toHaveLength(1)
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    await atRest()
+    expect(place.queue).toEqual([])
   })
 
   test('is gone with the app-server, and found again in the next', async () => {

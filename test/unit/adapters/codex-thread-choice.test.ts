@@ -7,6 +7,7 @@ import {
   type ToldThreads,
 } from '../../../adapters/codex/thread-choice.ts'
 import type { ThreadEvent, ThreadNews } from '../../../src/contracts/codex.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { thread } from '../../support/fake-app-server.ts'
 
 const news = (thread_id: string, event: ThreadEvent, at_s = 0, bell?: string): ThreadNews => ({
@@ -31,6 +32,19 @@ describe('what hooks and tool calls tell of a thread', () => {
 
   test('is forgotten when its session ends', () => {
     expect(after(news('t-1', 'SessionStart'), news('t-1', 'SessionEnd')).size).toBe(0)
+  })
+
+  test('is kept of the newest threads only', () => {
+    const max = LIMITS.codex_told_threads_max
+    const names = [...Array(max + 2).keys()].map((n) => `t-${n}`)
+    const threads = after(
+      ...names.map((name) => news(name, 'Stop')),
+      news('t-2', 'Stop'),
+      news('new', 'Stop'),
+    )
+    expect(threads.size).toBe(max)
+    expect(threads.has('t-3')).toBe(false)
+    expect(threads.has('t-2')).toBe(true)
   })
 
   test('does not make it older when it is told late', () => {

@@ -86,6 +86,19 @@ test('the kept thread is remembered, and nothing where the file was damaged', ()
   expect(codexPlace(run_dir).keptThread()).toBeNull()
 })
 
+test('the kept thread can be joined once something was said in it', () => {
+  const place = codexPlace(temporaryDirectory())
+  place.spokenIn('t-1')
+  place.keepThread('t-1')
+  expect(place.joinableThread()).toBeNull()
+  place.spokenIn('t-2')
+  expect(place.joinableThread()).toBeNull()
+  place.spokenIn('t-1')
+  expect(place.joinableThread()).toBe('t-1')
+  place.keepThread('t-2')
+  expect(place.joinableThread()).toBeNull()
+})
+
 test('a server that somebody asked for is wanted until it is forgotten', async () => {
   const run_dir = temporaryDirectory()
   let asked = 0
