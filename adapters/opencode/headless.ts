@@ -1,7 +1,7 @@
 /**
  * An agent without a window: one session that the shim begins itself and goes on with, and what is answered
- * when that session asks leave to do something. Nobody else would, and a turn that waits for a person is never
- * rung into.
+ * when it asks leave to do something, or the session that a person began there and left does. Nobody else would,
+ * and a turn that waits for a person is never rung into.
  */
 import type { Asked } from './protocol.ts'
 import { isPersons } from './session-tracker.ts'
@@ -16,6 +16,8 @@ export interface HeadlessDeps {
   /** The session of an earlier shim. */
   kept: () => Place | null
   keep: (place: Place) => void
+  /** The session that is rung: the kept one, or another that a person began while they were there. */
+  bound: () => Place | null
   /** A person sits there, to whom the session's questions are shown. */
   isJoined: () => boolean
   log: Log
@@ -25,8 +27,8 @@ export interface Headless {
   /** Goes on with the session, or begins one. */
   sessionOn(server: OwnedServer): Promise<Place>
   /**
-   * Answers what the session or one of its subagents asks, unless a person has joined; what other sessions ask
-   * stays open. Never rejects: what was answered meanwhile is refused, and that is well.
+   * Answers what the kept session, the one that is rung, or a subagent of theirs asks, unless a person has
+   * joined; what other sessions ask stays open. Never rejects: what was answered meanwhile is refused, and that is well.
    */
   asked(asked: Asked, server: OwnedServer): Promise<void>
   /** The last person has left: answers what they left open. */
@@ -37,23 +39,30 @@ export interface Headless {
 const REJECTED = 'Nobody is here to permit this. Go on without it.'
 
 export function headless(deps: HeadlessDeps): Headless {
-  const { directory, permissions, kept, keep, isJoined, log } = deps
+  const { directory, permissions, kept, keep, bound, isJoined, log } = deps
   /** Where the session was last gone on with. */
   let latest: OwnedServer | null = null
 
-  async function isOurs(server: OwnedServer, sessionID: string): Promise<boolean> {
-    const ours = kept()?.id
+  const ours = () => [kept(), bound()].filter((place) => place !== null)
+  /** A server has an instance for each directory, and each knows only what was asked in it. */
+  const directories = () => new Set([directory, ...ours().map((place) => place.directory)])
+
+  /** The one of our sessions for which this one works, or which it is. */
+  async function rootOf(server: OwnedServer, sessionID: string): Promise<Place | null> {
     for (let id: string | undefined = sessionID; id !== undefined;) {
-      if (id === ours) return true
+      const root = ours().find((place) => place.id === id)
+      if (root !== undefined) return root
       const session = await server.session({ id, directory })
       id = session === null || isPersons(session) ? undefined : session.parentID
     }
-    return false
+    return null
   }
 
   async function answer({ type, properties }: Asked, server: OwnedServer): Promise<void> {
-    if (isJoined() || !(await isOurs(server, properties.sessionID))) return
-    const place = { id: properties.id, directory }
+    if (isJoined()) return
+    const root = await rootOf(server, properties.sessionID)
+    if (root === null) return
+    const place = { id: properties.id, directory: root.directory }
     if (type === 'question.asked') return server.rejectQuestion(place)
     await server.permit(
       place,
@@ -66,7 +75,7 @@ export function headless(deps: HeadlessDeps): Headless {
   }
 
   async function answerOpen(server: OwnedServer): Promise<void> {
-    for (const open of await server.open(directory)) await asked(open, server)
+    for (const where of directories()) for (const open of await server.open(where)) await asked(open, server)
   }
 
   return {

@@ -69,13 +69,20 @@ function begin(here: ShimPlace): ShimParts {
     log,
   })
   // Where one still runs somebody may work in it.
-  const runs = place.server() !== null && serverProcess(here, place.server() as ServerAddress).alive()
+  const before = place.server()
+  const runs = before !== null && serverProcess(here, before).alive()
+  if (before !== null && !runs) place.keepServer({ ...before, attached: false })
   if (alone !== null || runs) link.begin()
   const wished = wish.onAsked(() => {
     rest.forget()
     link.begin()
   })
   const left = persons.onAllLeft(() => void alone?.allLeft())
+  const bound = place.onBound((session) => {
+    surface
+      .joined(placeOf(session))
+      .catch((error: unknown) => log.warn({ err: error }, 'a session was not found'))
+  })
 
   return {
     surface,
@@ -83,9 +90,13 @@ function begin(here: ShimPlace): ShimParts {
     stop() {
       wished.close()
       left.close()
+      bound.close()
       link.close()
       const last = place.server()
-      if (last !== null) serverProcess(here, last).stop()
+      if (last !== null) {
+        serverProcess(here, last).stop()
+        place.keepServer({ ...last, attached: false })
+      }
       // With the server nobody works in it any more; the next one begins without.
       place.keepBound(null)
       wish.forget()
@@ -156,6 +167,10 @@ function windowless(here: ShimPlace, place: OpencodePlace, persons: Joined): Hea
       return kept && placeOf(kept)
     },
     keep: (session) => place.keepWindowless(boundAt(session)),
+    bound() {
+      const bound = place.bound()
+      return bound && placeOf(bound)
+    },
     isJoined: () => persons.isJoined(),
     log: here.log,
   })

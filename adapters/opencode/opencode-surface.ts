@@ -32,6 +32,8 @@ export interface OpencodeSurface extends Surface {
   connected(server: OpencodeServer, earlier: Place | null): Promise<void>
   disconnected(): void
   told(event: Event): void
+  /** Somebody joins in this session. The server tells of it too, but not yet in the first moment of a connection. */
+  joined(place: Place): Promise<void>
   close(): void
 }
 
@@ -133,6 +135,10 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     told: (event) => move(told(state, event, identity)),
 
+    async joined(place) {
+      if (server !== null && place.id !== state.session?.id) await goOn(server, place)
+    },
+
     close() {
       doubting?.cancel()
       host = null
@@ -145,7 +151,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const busy = session !== null && (await to.isBusy(place))
     // What began meanwhile is newer.
     if (server !== to || state.session?.id !== before) return
-    move(session === null ? unbound(state) : statusAnswered(bound(state, session), busy))
+    if (session === null) return move(unbound(state))
+    // The end of that turn may come before the server tells of anything, so it is asked once more.
+    move(busy ? foundBusy(bound(state, session)) : statusAnswered(bound(state, session), false))
   }
 }
 

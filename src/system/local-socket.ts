@@ -115,9 +115,9 @@ function checkLength(socket: string): void {
 }
 
 /** Whether somebody answers there. */
-export function listens(socket_path: string): Promise<boolean> {
+export function listens(at: string | net.TcpNetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = net.connect(socket_path)
+    const socket = net.connect(typeof at === 'string' ? { path: at } : at)
     socket.once('connect', () => {
       socket.destroy()
       resolve(true)

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
-import { readText } from './watch-text.ts'
+import { readText, watchText } from './watch-text.ts'
 import { SessionId } from '../contracts/ids.ts'
 import { replaceFile } from './replace-file.ts'
 import { jsonAs } from '../contracts/json.ts'
@@ -28,6 +28,8 @@ export interface OpencodePlace {
   server(): ServerAddress | null
   keepServer(address: ServerAddress): void
   bound(): BoundSession | null
+  /** Calls with the bound session, now and whenever it is another. The handle ends it. */
+  onBound(call: (session: BoundSession) => void): { close(): void }
   /** Null forgets it. */
   keepBound(session: BoundSession | null): void
   /** The session of an agent without a window; outlives its server. */
@@ -50,6 +52,11 @@ export function opencodePlace(run_dir: string, own?: Instance): OpencodePlace {
     server: () => jsonAs(ServerAddress, readText(server_file)),
     keepServer: (address) => keep(server_file, address),
     bound: () => jsonAs(BoundSession, readText(bound_file)),
+    onBound: (call) =>
+      watchText(bound_file, (text) => {
+        const session = jsonAs(BoundSession, text)
+        if (session !== null) call(session)
+      }),
     keepBound: (session) =>
       session === null ? fs.rmSync(bound_file, { force: true }) : keep(bound_file, session),
     windowless: () => jsonAs(BoundSession, readText(windowless_file)),

@@ -47,7 +47,11 @@ export function shimPlace(name: string): ShimPlace {
  * Where an agent works that its daemon starts by itself: the persona's `project`.
  * @throws `config_invalid` where it is not said, or is no directory.
  */
-export function workingDirectory({ home, identity, settings }: ShimPlace): string {
+export function workingDirectory({
+  home,
+  identity,
+  settings,
+}: Pick<ShimPlace, 'home' | 'identity' | 'settings'>): string {
   const project = settings?.project
   const directory = project === undefined ? null : path.resolve(home.root, project)
   if (directory !== null && fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) return directory

@@ -48,7 +48,7 @@ describeClient('Codex without a window', {
 
 /** A person looks at what the daemon keeps. */
 async function joined(world: ClientWorld): Promise<Terminal> {
-  const terminal = world.terminal(['resume', (await world.status()).surface.session_id as string])
+  const terminal = world.terminal()
   await terminal.shows(BELL)
   return terminal
 }
@@ -116,6 +116,26 @@ describe('Codex without a window', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     await world.settled([await world.send('and then')])
     expectOneBellPerTurn(world.model, ['hello', 'make a file', 'and then'])
+  })
+
+  test('is answered what it asks in a thread that a person began and left', async () => {
+    const world = await open({ asks: true })
+    await world.turnIs('idle')
+    await world.settled([await world.send('hello')])
+    const { session_id } = (await world.status()).surface
+    const terminal = await joined(world)
+    await say(terminal, '/new')
+    await eventually(
+      'it is the new thread that is rung',
+      async () => (await world.status()).surface.session_id !== session_id,
+    )
+    await world.settled([await world.send('a fresh start')])
+    await terminal.kill()
+    world.model.next(/make a file/, ASK)
+    await world.settled([await world.send('make a file')])
+    await world.settled([await world.send('and then')])
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+    expectOneBellPerTurn(world.model, ['hello', 'a fresh start', 'make a file', 'and then'])
   })
 
   test('leaves what it asks to a person who has joined', async () => {

@@ -95,6 +95,18 @@ describe('opencode in a terminal', () => {
     expectOneBellPerTurn(world.model, ['before', 'between', 'after'])
   })
 
+  test('is joined again after its daemon was stopped, and with it the server', async () => {
+    const world = await open()
+    const first = await atPrompt(world)
+    await world.settled([await world.send('before')])
+    await first.close()
+    await world.daemon.kill('SIGTERM')
+    await world.startDaemon()
+    await atPrompt(world)
+    await world.settled([await world.send('after')])
+    expectOneBellPerTurn(world.model, ['before', 'after'])
+  })
+
   test('has subagents that cannot take its signals, and is not rung in their sessions', async () => {
     const world = await open()
     const terminal = await atPrompt(world)

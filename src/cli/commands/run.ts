@@ -7,12 +7,15 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
+import { z } from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
+import { jsonAs } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import { outputBeside, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
+import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome, workerLog } from '../../system/home.ts'
 import { joined } from '../../system/joined.ts'
 import { listens } from '../../system/local-socket.ts'
@@ -24,6 +27,7 @@ import {
 } from '../../system/opencode-place.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import { serverWish } from '../../system/server-wish.ts'
+import { workingDirectory } from '../../system/shim-place.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -156,7 +160,16 @@ async function joinCodex(
   await becomes(invocation, `the app-server of ${persona} listens`, [worker, log], () =>
     listens(codex_socket),
   )
-  return codexArguments(codex_socket, cli.cwd, args)
+  // An agent without a window is joined in its own thread, where it works.
+  const directory = headlessDirectory(invocation, persona)
+  const kept = directory === null ? null : codexPlace(run_dir).joinableThread()
+  return codexArguments(codex_socket, directory ?? cli.cwd, args, kept)
+}
+
+/** Where an agent without a window works; null for the others. */
+function headlessDirectory({ home, config }: Invocation, identity: string): string | null {
+  const settings = config().personas[identity]
+  return settings?.headless === true ? workingDirectory({ home, identity, settings }) : null
 }
 
 /**
@@ -169,21 +182,20 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   const place = opencodePlace(run_dir)
   serverWish(run_dir, 'opencode').ask()
   const worker = workerLog(invocation.home, persona, 'opencode')
-  await becomes(
-    invocation,
-    `the opencode server of ${persona} answers`,
-    [worker, log],
-    async () => place.server()?.attached === true,
-  )
+  await becomes(invocation, `the opencode server of ${persona} answers`, [worker, log], async () => {
+    const server = place.server()
+    return server?.attached === true && listens({ host: '127.0.0.1', port: server.port })
+  })
   const server = place.server() as ServerAddress
-  const directory = opencodeDirectory(cli.cwd, args)
-  // An agent without a window is joined where it works.
-  const kept = invocation.config().personas[persona]?.headless === true ? place.windowless() : null
+  // An agent without a window is joined in its own session, where it works.
+  const headless = headlessDirectory(invocation, persona)
+  const kept = headless === null ? null : place.windowless()
+  const directory = kept?.directory ?? opencodeDirectory(headless ?? cli.cwd, args)
   const session = continuesSession(args) ? null : (kept?.session_id ?? (await newSession(server, directory)))
-  // The shim hears of it too, unless its link to the server breaks at this very moment.
+  // The shim follows this; the server tells of a new session only those that have listened for a while.
   if (session !== null) place.keepBound({ session_id: session, directory })
   return {
-    words: opencodeArguments(serverUrl(server), { cwd: cli.cwd, args, session }),
+    words: opencodeArguments(serverUrl(server), { directory, args, session }),
     // Read by the client; among the arguments everybody on this machine could read it.
     env: { OPENCODE_SERVER_PASSWORD: server.password },
   }
@@ -223,7 +235,10 @@ async function becomes(
       const written = logs.flatMap((log) => [log, outputBeside(log)]).filter((file) => fs.existsSync(file))
       throw new TurnbellError('timed_out', {
         detail: `Not within ${LIMITS.process_start_ms / 1000} s: ${what}.`,
-        hint: `Why, it says at the end of ${written.map(shellWord).join(' or of ')}.`,
+        hint:
+          written.length === 0
+            ? `It has written no log yet; try again, or look with \`turnbell doctor\`.`
+            : `Why, it says at the end of ${written.map(shellWord).join(' or of ')}.`,
       })
     }
     if (!told && waited_ms > LIMITS.process_start_told_ms) {
@@ -279,10 +294,24 @@ const NUMBERS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2,
 const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
   os_signal === null ? 0 : (NUMBERS[os_signal] ?? 0)
 
-/** Without a directory of its own the client would work in that of the app-server. */
-export function codexArguments(socket: string, directory: string, args: readonly string[]): string[] {
+/**
+ * Without a directory of its own the client would work in that of the app-server. It goes on with the thread
+ * `kept`, unless the arguments choose one.
+ */
+export function codexArguments(
+  socket: string,
+  directory: string,
+  args: readonly string[],
+  kept: string | null = null,
+): string[] {
   const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
-  return ['--remote', `unix://${socket}`, ...(chosen ? [] : ['-C', directory]), ...args]
+  const goes_on = kept === null || args.some((arg) => arg === 'resume' || arg === 'fork')
+  return [
+    ...['--remote', `unix://${socket}`],
+    ...(chosen ? [] : ['-C', directory]),
+    ...(goes_on ? [] : ['resume', kept]),
+    ...args,
+  ]
 }
 
 /** The session gets an id of its own, unless the arguments choose one or continue another. */
@@ -305,21 +334,23 @@ export function continuesSession(args: readonly string[]): boolean {
 
 export function opencodeArguments(
   url: string,
-  { cwd, args, session }: { cwd: string; args: readonly string[]; session: string | null },
+  { directory, args, session }: { directory: string; args: readonly string[]; session: string | null },
 ): string[] {
   const others = args.filter(
     (arg, index) => arg !== '--dir' && !arg.startsWith('--dir=') && args[index - 1] !== '--dir',
   )
   const chosen = session === null ? [] : ['--session', session]
-  return ['attach', url, '--dir', opencodeDirectory(cwd, args), ...chosen, ...others]
+  return ['attach', url, '--dir', directory, ...chosen, ...others]
 }
 
 /** Where the client is to work; the server's own directory is nobody's. */
-function opencodeDirectory(cwd: string, args: readonly string[]): string {
+export function opencodeDirectory(cwd: string, args: readonly string[]): string {
   const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
   const named = args[index] === '--dir' ? args[index + 1] : args[index]?.slice('--dir='.length)
   return named === undefined ? cwd : path.resolve(cwd, named)
 }
+
+const NewSession = z.object({ id: z.string() })
 
 async function newSession(server: ServerAddress, directory: string): Promise<string> {
   const route = `${serverUrl(server)}/session?directory=${encodeURIComponent(directory)}`
@@ -337,7 +368,7 @@ async function newSession(server: ServerAddress, directory: string): Promise<str
   }).catch((cause: unknown) => {
     throw refused('it did not answer', cause)
   })
-  const { id } = (await response.json()) as { id?: unknown }
-  if (!response.ok || typeof id !== 'string') throw refused(`${response.status}`)
-  return id
+  const session = response.ok ? jsonAs(NewSession, await response.text()) : null
+  if (session === null) throw refused(`${response.status}`)
+  return session.id
 }

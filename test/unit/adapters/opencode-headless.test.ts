@@ -23,7 +23,7 @@ function owned(sessions: Session[]) {
         sessions.push(session('ses_new', { directory }))
         return { id: 'ses_new', directory }
       },
-      open: async () => waiting,
+      open: async (_directory: string) => waiting,
       permit: async ({ id }: Place, reply: PermissionReply) => void answered.push([id, reply]),
       rejectQuestion: async ({ id }: Place) => void answered.push([id, 'rejected']),
     } satisfies OwnedServer,
@@ -32,12 +32,13 @@ function owned(sessions: Session[]) {
 }
 
 function agent(kept: Place | null, permissions: Permissions = 'reject') {
-  const memory = { kept, joined: false }
+  const memory = { kept, joined: false, bound: null as Place | null }
   const deps = {
     directory: PROJECT,
     permissions,
     kept: () => memory.kept,
     keep: (place: Place) => void (memory.kept = place),
+    bound: () => memory.bound,
     isJoined: () => memory.joined,
     log: silentLog,
   }
@@ -97,6 +98,18 @@ test('while a person sits there it is theirs to answer, and what they leave open
     ['per_1', { reply: 'once' }],
     ['que_1', 'rejected'],
   ])
+})
+
+test('what a session asks that a person began and left is answered in the directory it works in', async () => {
+  const at = owned([session('ses_1'), session('ses_2', { directory: '/elsewhere' })])
+  const alone = agent(OURS, 'allow')
+  await alone.sessionOn(at.server)
+  alone.memory.bound = { id: 'ses_2', directory: '/elsewhere' }
+  const asked_in: string[] = []
+  at.server.open = async (directory) => (directory === '/elsewhere' ? [asks('per_2', 'ses_2')] : [])
+  at.server.permit = async ({ directory }) => void asked_in.push(directory)
+  await alone.allLeft()
+  expect(asked_in).toEqual(['/elsewhere'])
 })
 
 test('a person who leaves where no server answers breaks nothing', async () => {

@@ -94,9 +94,34 @@ describe('a session that began while nothing was heard of the server', () => {
     await surface.connected(place.server, { id: 'ses_2', directory: '/project' })
     expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle' })
   })
+
+  test('is bound by whoever joins in it, and what is known of it already stays', async () => {
+    const place = await attached(null)
+    place.sessions.push(session('ses_2'))
+    await surface.joined({ id: 'ses_2', directory: '/project' })
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle' })
+    tell(...place.begins('ses_2'))
+    await surface.joined({ id: 'ses_2', directory: '/project' })
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'busy' })
+  })
+
+  test('is left to the next connection while there is none', async () => {
+    await surface.joined(EARLIER)
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
 })
 
 describe('a turn', () => {
+  test('that ran at the beginning of a connection and ended unheard is over all the same', async () => {
+    const place = fakeOpencode(clock)
+    place.busy = true
+    await surface.connected(place.server, EARLIER)
+    expect((await status()).turn).toBe('busy')
+    place.busy = false
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
   test('begins with the message, before the server says busy', async () => {
     const place = await attached()
     const { turn_seq } = await status()

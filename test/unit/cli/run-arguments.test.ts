@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { continuesSession, opencodeArguments } from '../../../src/cli/commands/run.ts'
+import { continuesSession, opencodeArguments, opencodeDirectory } from '../../../src/cli/commands/run.ts'
 
 const SERVER = 'http://127.0.0.1:4096'
 
@@ -12,7 +12,8 @@ test.each([
   ],
   [['--dir=/there'], ['--dir', '/there', '--session', 'ses_1']],
 ])('opencode with %j is joined to its server in a session of its own', (args, words) => {
-  expect(opencodeArguments(SERVER, { cwd: '/here', args, session: 'ses_1' })).toEqual([
+  const directory = opencodeDirectory('/here', args)
+  expect(opencodeArguments(SERVER, { directory, args, session: 'ses_1' })).toEqual([
     'attach',
     SERVER,
     ...words,

@@ -14,6 +14,16 @@ test('Codex joins the app-server of the persona, in the directory of the person'
     expect(codexArguments('/run/codex.sock', '/work', chosen)).not.toContain('/work')
 })
 
+test('Codex goes on with the thread that the daemon keeps, unless the arguments choose one', () => {
+  const words = (...args: string[]) => codexArguments('/run/codex.sock', '/work', args, 't-kept').slice(4)
+  expect(words('-m', 'x', 'go on')).toEqual(['resume', 't-kept', '-m', 'x', 'go on'])
+  for (const chosen of [
+    ['resume', 't-1'],
+    ['fork', '--last'],
+  ])
+    expect(words(...chosen)).toEqual(chosen)
+})
+
 test('Claude Code gets the plugin, a session and a name, unless the arguments choose them', () => {
   const usual = claudeArguments('/plugin', 'ada', ['--model', 'x'])
   expect(usual).toEqual([
