@@ -12,6 +12,9 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import { jsonIn } from '../../src/contracts/json.ts'
 
+/** JSON-RPC 2.0, section 5.1; also what a thread is refused with that is not loaded. */
+export const INVALID_REQUEST = -32_600
+
 export class AppServerError extends Error {
   readonly code: number | null
 

@@ -6,7 +6,7 @@
  * prompt comes first in that same moment, Codex takes ours for a word into their turn. The queue knows no
  * such race, so it is asked for first, once for each app-server.
  */
-import { AppServerError, type AppServer } from './app-server.ts'
+import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
 import { QueueList, ThreadStory } from './protocol.ts'
 import { bellIn, bellName } from './thread-tracker.ts'
 import { z } from 'zod'
@@ -16,7 +16,6 @@ import type { Log } from '../../src/ports/log.ts'
 
 /** JSON-RPC 2.0, section 5.1; a method that the app-server knows and does not offer is an invalid request. */
 const METHOD_NOT_FOUND = -32_601
-const INVALID_REQUEST = -32_600
 
 export interface BellQueue {
   add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>

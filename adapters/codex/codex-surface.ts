@@ -80,8 +80,9 @@ export function codexSurface({
   let way: { place: Place; live: boolean } | null = null
   let host: SurfaceHost | null = null
   let settling: Timer | null = null
-  /** A search that failed is made again. */
+  /** A search that failed is made again, for a reason that was said. */
   let seekingAgain: Timer | null = null
+  let said: string | null = null
   let looking: Timer | null = null
   /** The turns of the bound thread are told, not only its status. */
   let subscribed = false
@@ -155,20 +156,20 @@ export function codexSurface({
         const before = binds
         heard = []
         const found = await searchThread({ servers, reach, alive, log }, threads)
+        said = null
         if (found === null || binds !== before) return
         if (found.kind === 'live') bind(found.thread, found.place)
         else bindQueueOf(threads.get(found.thread.thread_id) ?? found.thread, found.place)
       })
       .catch((error: unknown) => {
-        log.warn({ err: error }, 'threads could not be looked for; it is tried again')
+        const reason = String(error)
+        if (reason === said) log.debug({ err: error }, 'threads could not be looked for')
+        else log.warn({ err: error }, 'threads could not be looked for; it is tried again and again')
+        said = reason
         seekingAgain?.cancel()
-        seekingAgain = clock.after(LIMITS.codex_seek_again_ms, seekUnbound)
+        seekingAgain = clock.after(LIMITS.codex_seek_again_ms, () => void seek())
       })
     return seeking
-  }
-
-  function seekUnbound(): void {
-    if (state.thread_id === null && (servers.own ?? servers.shared) !== null) void seek()
   }
 
   /**

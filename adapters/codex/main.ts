@@ -8,7 +8,7 @@ import path from 'node:path'
 import { connectAppServer, type AppServer, type AppServerHandlers } from './app-server.ts'
 import { answersFor } from './approvals.ts'
 import { codexSurface } from './codex-surface.ts'
-import { ensureThread } from './kept-thread.ts'
+import { ensureThread, type ThreadMemory } from './kept-thread.ts'
 import { lastingLink, type Link } from './link.ts'
 import { appServerArguments, appServerEnvironment, sharedSocket } from './own-server.ts'
 import type { Notification } from './protocol.ts'
@@ -22,7 +22,7 @@ import { codexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
-import { programAlive } from '../../src/system/program.ts'
+import { isGone } from '../../src/system/processes.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
@@ -40,10 +40,21 @@ function begin(here: ShimPlace): ShimParts {
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
   const process_ = ownProcess(here)
+  const memory: ThreadMemory = {
+    ...place,
+    // Only `turnbell run` misses it: no reason for a disk that is full to stop anything here.
+    spokenIn(thread_id) {
+      try {
+        place.spokenIn(thread_id)
+      } catch (error) {
+        log.warn({ err: error, thread_id }, 'that the thread can be joined was not written down')
+      }
+    },
+  }
 
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
-    alive: ({ pid, started }) => programAlive(pid, started),
+    alive: (client) => !isGone(client),
     ...(directory === null ? {} : { persons }),
   })
   const links: Record<Place, Link> = {
@@ -59,16 +70,16 @@ function begin(here: ShimPlace): ShimParts {
   /** What was said is written down by then: from now on the thread can be joined. */
   function heard({ method, params }: Notification): void {
     if (method !== 'item/started' || params.threadId === spoken_in) return
+    memory.spokenIn(params.threadId)
     spoken_in = params.threadId
-    place.spokenIn(spoken_in)
   }
 
   function linkTo(at: Place, socket: string): Link {
     const how = { version: VERSION, clock: systemClock, log }
     const handlers = {
       onNotification(notification) {
-        if (at === 'own') heard(notification)
         surface.notified(notification, at)
+        if (at === 'own') heard(notification)
       },
       ...(at === 'own' && directory !== null ? { answer } : {}),
     } satisfies Partial<AppServerHandlers>
@@ -77,7 +88,7 @@ function begin(here: ShimPlace): ShimParts {
         if (at === 'own') startOwn()
         const server = await connectAppServer(socket, how, { ...handlers, onClose })
         if (at === 'shared' || directory === null) return server
-        return ensureThread(server, { memory: place, directory, log }).then(
+        return ensureThread(server, { memory, directory, log }).then(
           () => server,
           (error: unknown) => {
             server.close()

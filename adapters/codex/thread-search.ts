@@ -1,5 +1,5 @@
 /** Looks for the thread that is to be rung, on every app-server there is. */
-import { AppServerError, type AppServer } from './app-server.ts'
+import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
 import { LoadedThreads, ThreadAnswer, type Thread } from './protocol.ts'
 import { candidates, isPersons, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import type { ClientProcess } from '../../src/contracts/codex.ts'
@@ -20,9 +20,12 @@ export interface SearchPlaces {
   log: Log
 }
 
-/** The newest that can be reached, by its app-server or at least by its queue. */
+/**
+ * The newest that can be reached, by its app-server or at least by its queue. Rejects where an app-server did not
+ * answer, and nothing else was found.
+ */
 export async function searchThread(places: SearchPlaces, threads: ToldThreads): Promise<Found | null> {
-  const held = await threadsOn(places.servers.own)
+  const { held, unread } = await threadsOn(places.servers.own)
   for (const thread_id of candidates(threads, held)) {
     const own = held.find(({ id }) => id === thread_id)
     if (own !== undefined) return { kind: 'live', thread: own, place: 'own' }
@@ -30,6 +33,7 @@ export async function searchThread(places: SearchPlaces, threads: ToldThreads): 
     const found = known === undefined ? null : await elsewhere(places, known)
     if (found !== null) return found
   }
+  if (unread.length > 0) throw unread[0]
   return null
 }
 
@@ -40,11 +44,18 @@ async function elsewhere(
 ): Promise<Found | null> {
   try {
     if (servers.shared === null) await reach('shared')
-    const shared = (await threadsOn(servers.shared, thread.thread_id)).find(isPersons)
+    const { held } = await threadsOn(servers.shared, thread.thread_id)
+    const shared = held.find(isPersons)
     if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
     // No hook has told where its turns stand: it may be long gone.
     if (thread.turn === 'unknown') return null
-    if (thread.client !== undefined && !alive(thread.client)) return null
+    if (thread.client !== undefined && !alive(thread.client)) {
+      log.debug(
+        { thread_id: thread.thread_id, client_pid: thread.client.pid },
+        'the Codex of a thread is gone',
+      )
+      return null
+    }
     if (servers.shared === null && servers.own === null) await reach('own')
     const place = servers.shared === null ? 'own' : 'shared'
     const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
@@ -55,20 +66,25 @@ async function elsewhere(
   }
 }
 
-/** Those that an app-server holds in memory. A thread that ends between the list and the look is none. */
-async function threadsOn(server: AppServer | null, only?: string): Promise<Thread[]> {
-  if (server === null) return []
+/** Those that an app-server holds in memory, and why others of them could not be read. */
+async function threadsOn(
+  server: AppServer | null,
+  only?: string,
+): Promise<{ held: Thread[]; unread: unknown[] }> {
+  if (server === null) return { held: [], unread: [] }
   const { data } = await server.call('thread/loaded/list', {}, LoadedThreads)
   const wanted = data.filter((threadId) => only === undefined || threadId === only)
-  const found = await Promise.all(wanted.map((threadId) => threadOn(server, threadId)))
-  return found.filter((thread) => thread !== null)
-}
-
-async function threadOn(server: AppServer, threadId: string): Promise<Thread | null> {
-  try {
-    return (await server.call('thread/read', { threadId }, ThreadAnswer)).thread
-  } catch (error) {
-    if (error instanceof AppServerError && error.code !== null) return null
-    throw error
+  const looks = await Promise.allSettled(
+    wanted.map((threadId) => server.call('thread/read', { threadId }, ThreadAnswer)),
+  )
+  return {
+    held: looks.flatMap((look) => (look.status === 'fulfilled' ? look.value.thread : [])),
+    unread: looks
+      .filter((look) => look.status === 'rejected')
+      .map(({ reason }): unknown => reason)
+      .filter((error) => !isGone(error)),
   }
 }
+
+/** It ended between the list and the look. */
+const isGone = (error: unknown) => error instanceof AppServerError && error.code === INVALID_REQUEST

@@ -22,8 +22,12 @@ export const ThreadEvent = z.enum([
 ])
 export type ThreadEvent = z.infer<typeof ThreadEvent>
 
-/** A process, and what tells it from a later one with its number. */
-export const ClientProcess = z.object({ pid: z.number().int().positive(), started: z.string() })
+/** The process of a Codex, as it can be found again. */
+export const ClientProcess = z.object({
+  pid: z.number().int().positive(),
+  started: z.string(),
+  namespace: z.string(),
+})
 export type ClientProcess = z.infer<typeof ClientProcess>
 
 export const ThreadNews = z.object({

@@ -54,21 +54,40 @@ export function processStartTime(pid: number): string | null {
   }
 }
 
-const SHELLS = /^(ba|da|z|k|fi)?sh$/
+/** A process as it can be found again. */
+export interface KnownProcess {
+  pid: number
+  /** Tells it from a later one with its number. */
+  started: string
+  /** Numbers mean something else in another one. */
+  namespace: string
+}
 
-/**
- * The program that had this process started: the nearest ancestor that is no shell. Null where the system has
- * no /proc, or that program is gone.
- */
-export function startedBy(pid: number = process.ppid): { pid: number; started: string } | null {
-  for (let at = pid; at > 1;) {
+/** The nearest ancestor that is a program of this name. Null where there is none, or the system has no /proc. */
+export function ancestorNamed(name: RegExp, pid: number = process.ppid): KnownProcess | null {
+  for (let at = pid; at > 0;) {
     const stat = processStat(at)
     if (stat === null) return null
-    const started = processStartTime(at)
-    if (!SHELLS.test(stat.name)) return started === null ? null : { pid: at, started }
+    if (name.test(stat.name)) {
+      const [started, namespace] = [processStartTime(at), pidNamespace()]
+      return started === null || namespace === null ? null : { pid: at, started, namespace }
+    }
     at = stat.parent
   }
   return null
+}
+
+/** Only where that can be told: what another namespace knows counts as living. */
+export function isGone({ pid, started, namespace }: KnownProcess): boolean {
+  return namespace === pidNamespace() && processStartTime(pid) !== started
+}
+
+function pidNamespace(): string | null {
+  try {
+    return fs.readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return null
+  }
 }
 
 /** Source: proc_pid_stat(5), fields 2, 3, 4 and 22. */

@@ -96,6 +96,9 @@ describe('Codex in a terminal of its own', () => {
     await world.connected()
     const sent = await world.send('one')
     await world.knows(1)
+    await eventually('the next daemon has looked for the thread', () =>
+      JSON.stringify(world.log(`${PERSONA}.log`)).includes('the Codex of a thread is gone'),
+    )
     expect((await world.status()).surface).toMatchObject({ attached: false, session_id: null })
     const next = await plainCodex(world, { args: ['--no-daemon'] })
     await say(next, 'here I am')

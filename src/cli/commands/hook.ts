@@ -11,7 +11,7 @@ import { Identity, type Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
 import { ensurePrivateDirectory, prepareHome } from '../../system/home.ts'
-import { startedBy } from '../../system/processes.ts'
+import { ancestorNamed } from '../../system/processes.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { readAll } from '../output.ts'
 import { examples } from '../render.ts'
@@ -92,7 +92,7 @@ export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): 
 
 /** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */
 function tellShim(invocation: Invocation, identity: Identity, body: object): void {
-  const news = newsOfHook(body, timestamp(invocation.cli.clock), startedBy())
+  const news = newsOfHook(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
   if (news === null) return
   const { run_dir } = invocation.paths(identity)
   ensurePrivateDirectory(run_dir)

@@ -181,7 +181,7 @@ describe('a thread in a terminal that keeps it to itself', () => {
   test('is gone when its terminal was killed, and its bell with it', async () => {
     const own = await embedded()
     own.paused = true
-    await hear({ ...news('kept', 'Stop'), client: { pid: 7, started: 'then' } })
+    await hear({ ...news('kept', 'Stop'), client: { pid: 7, started: 'then', namespace: 'here' } })
     await surface.notify_surface(doorbell())
     dead = [7]
     await clock.advance(LIMITS.codex_alive_look_ms)
@@ -193,10 +193,10 @@ describe('a thread in a terminal that keeps it to itself', () => {
     dead = [7]
     const own = (there.own = fakeAppServer(clock, []))
     own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
-    const client = { pid: 7, started: 'then' }
+    const client = { pid: 7, started: 'then', namespace: 'here' }
     await hear({ ...news('kept', 'UserPromptSubmit'), client }, { ...news('kept', 'Stop'), client })
     expect((await status()).session_id).toBeNull()
-    await hear({ ...news('kept', 'UserPromptSubmit'), client: { pid: 8, started: 'now' } })
+    await hear({ ...news('kept', 'UserPromptSubmit'), client: { pid: 8, started: 'now', namespace: 'here' } })
     expect(await status()).toMatchObject({ session_id: 'kept', turn: 'busy' })
   })
 

@@ -101,6 +101,32 @@ describe('the thread that is rung', () => {
     expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
   })
 
+  test('is found beside one that cannot be read', async () => {
+    const place = fakeAppServer(clock, [thread('thread-1'), thread('strange')])
+    const real = { ...place.server }
+    place.server.call = async (method, params, answer) => {
+      if ((params as { threadId?: string }).threadId === 'strange')
+        throw new AppServerError(null, 'another form')
+      return real.call(method, params, answer)
+    }
+    await surface.connected(place.server)
+    expect((await status()).session_id).toBe('thread-1')
+  })
+
+  test('is looked for again where the app-server was too busy to show it', async () => {
+    const place = fakeAppServer(clock)
+    const real = { ...place.server }
+    let refused = 0
+    place.server.call = async (method, params, answer) => {
+      if (method === 'thread/read' && (refused += 1) === 1) throw new AppServerError(-32_001, 'overloaded')
+      return real.call(method, params, answer)
+    }
+    await surface.connected(place.server)
+    expect((await status()).session_id).toBeNull()
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    expect((await status()).session_id).toBe('thread-1')
+  })
+
   test('is found beside one that ends while it is looked for', async () => {
     const place = fakeAppServer(clock)
     const real = { ...place.server }

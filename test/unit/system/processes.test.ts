@@ -1,22 +1,34 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { processStartTime, startedBy } from '../../../src/system/processes.ts'
+import { ancestorNamed, isGone, processStartTime } from '../../../src/system/processes.ts'
 
-test('who started a process is found behind the shells between', async () => {
+const NAMESPACE = fs.readlinkSync('/proc/self/ns/pid')
+const here = { pid: process.pid, started: processStartTime(process.pid), namespace: NAMESPACE }
+const OWN_NAME = new RegExp(`^${fs.readFileSync(`/proc/${process.pid}/comm`, 'utf8').trim()}$`)
+
+test('an ancestor is found by its name, whatever stands between', async () => {
   // What follows keeps a shell from becoming the program that it starts.
   const shells = spawn('sh', ['-c', `sh -c 'echo $$; read -r end; true'; true`])
   const [inner] = (await once(createInterface(shells.stdout), 'line')) as [string]
-  const here = { pid: process.pid, started: processStartTime(process.pid) }
-  expect(startedBy(Number(inner))).toEqual(here)
-  expect(startedBy(process.pid)).toEqual(here)
+  expect(ancestorNamed(OWN_NAME, Number(inner))).toEqual(here)
+  expect(ancestorNamed(/^no such program$/, Number(inner))).toBeNull()
   shells.stdin.end('\n')
   await once(shells, 'exit')
+  expect(ancestorNamed(OWN_NAME, Number(inner))).toBeNull()
 })
 
-test('of a process that is gone nobody is told', async () => {
-  const child = spawn('true')
+test('a process is gone when it ended, or another has its number; one of another namespace is never', async () => {
+  const child = spawn('cat')
+  const pid = child.pid as number
+  const started = processStartTime(pid) as string
+  const known = { pid, started, namespace: NAMESPACE }
+  expect(isGone(known)).toBe(false)
+  expect(isGone({ ...known, started: 'another boot' })).toBe(true)
+  child.stdin.end()
   await once(child, 'exit')
-  expect(startedBy(child.pid)).toBeNull()
+  expect(isGone(known)).toBe(true)
+  expect(isGone({ ...known, namespace: 'elsewhere' })).toBe(false)
 })
