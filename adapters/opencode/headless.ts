@@ -24,7 +24,7 @@ export interface HeadlessDeps {
 }
 
 export interface Headless {
-  /** Goes on with the session, or begins one. */
+  /** Goes on with the kept session, or begins one. Answers the one to ring: it, or another that a person began. */
   sessionOn(server: OwnedServer): Promise<Place>
   /**
    * Answers what the kept session, the one that is rung, or a subagent of theirs asks, unless a person has
@@ -87,7 +87,8 @@ export function headless(deps: HeadlessDeps): Headless {
       latest = server
       // What it asked while nobody listened.
       await answerOpen(server)
-      return place
+      const persons = bound()
+      return persons !== null && (await server.session(persons)) !== null ? persons : place
     },
     asked,
     async allLeft() {

@@ -78,11 +78,7 @@ function begin(here: ShimPlace): ShimParts {
     link.begin()
   })
   const left = persons.onAllLeft(() => void alone?.allLeft())
-  const bound = place.onBound((session) => {
-    surface
-      .joined(placeOf(session))
-      .catch((error: unknown) => log.warn({ err: error }, 'a session was not found'))
-  })
+  const bound = place.onBound((session) => void surface.joined(placeOf(session)))
 
   return {
     surface,

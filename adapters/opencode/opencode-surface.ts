@@ -32,7 +32,10 @@ export interface OpencodeSurface extends Surface {
   connected(server: OpencodeServer, earlier: Place | null): Promise<void>
   disconnected(): void
   told(event: Event): void
-  /** Somebody joins in this session. The server tells of it too, but not yet in the first moment of a connection. */
+  /**
+   * Somebody joins in this session. The server tells of it too, but not yet in the first moment of a connection.
+   * Never rejects: where the server does not answer, it is asked again.
+   */
   joined(place: Place): Promise<void>
   close(): void
 }
@@ -51,6 +54,10 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
+  /** The question that has to be asked again, whatever is told meanwhile. */
+  let again: Timer | null = null
+  /** Of several sessions that are looked up the last one counts. */
+  let lookups = 0
 
   const status = () => pushStatus('opencode', state.session?.id ?? null, state, isThere(state))
 
@@ -124,36 +131,57 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       server = to
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session
-      if (place !== null) await goOn(to, place)
+      const found = place === null || (await goOn(to, place))
+      if (!found) move(unbound(state))
       void host?.report(status())
     },
 
     disconnected() {
       server = null
+      again?.cancel()
       move(adrift(state))
     },
 
     told: (event) => move(told(state, event, identity)),
 
-    async joined(place) {
-      if (server !== null && place.id !== state.session?.id) await goOn(server, place)
-    },
+    joined,
 
     close() {
       doubting?.cancel()
+      again?.cancel()
       host = null
     },
   }
 
-  async function goOn(to: OpencodeServer, place: Place): Promise<void> {
+  async function joined(place: Place): Promise<void> {
+    const to = server
+    if (to === null || place.id === state.session?.id) return
+    again?.cancel()
     const before = state.session?.id
+    const retry = () => void (state.session?.id === before && joined(place))
+    try {
+      // What is rung stays so where there is no such session; the bridge is to know it, too.
+      if (!(await goOn(to, place))) keep(state.session)
+    } catch (error) {
+      log.debug({ err: error, session_id: place.id }, 'the session that was joined could not be looked up')
+      if (server === to) again = clock.after(LIMITS.opencode_begin_ms, retry)
+    }
+  }
+
+  /** False where there is no such session. */
+  async function goOn(to: OpencodeServer, place: Place): Promise<boolean> {
+    const before = state.session?.id
+    const lookup = (lookups += 1)
     const session: Session | null = await to.session(place)
     const busy = session !== null && (await to.isBusy(place))
-    // What began meanwhile is newer.
-    if (server !== to || state.session?.id !== before) return
-    if (session === null) return move(unbound(state))
-    // The end of that turn may come before the server tells of anything, so it is asked once more.
-    move(busy ? foundBusy(bound(state, session)) : statusAnswered(bound(state, session), false))
+    // What began meanwhile is newer, and so is what was asked for later.
+    if (server !== to || state.session?.id !== before || lookup !== lookups) return true
+    if (session === null) return false
+    move(statusAnswered(bound(state, session), busy))
+    // The end of that turn may come before the server tells of anything.
+    again?.cancel()
+    if (busy) again = clock.after(LIMITS.opencode_begin_ms, () => void ask())
+    return true
   }
 }
 

@@ -23,6 +23,7 @@ import {
   opencodePlace,
   serverAuthorization,
   serverUrl,
+  type BoundSession,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
 import { shellWord } from '../../system/shell-word.ts'
@@ -190,8 +191,8 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   // An agent without a window is joined in its own session, where it works.
   const headless = headlessDirectory(invocation, persona)
   const kept = headless === null ? null : place.windowless()
-  const directory = kept?.directory ?? opencodeDirectory(headless ?? cli.cwd, args)
-  const session = continuesSession(args) ? null : (kept?.session_id ?? (await newSession(server, directory)))
+  const { directory, session_id } = opencodeTarget(args, { cwd: cli.cwd, headless, kept })
+  const session = session_id === undefined ? await newSession(server, directory) : session_id
   // The shim follows this; the server tells of a new session only those that have listened for a while.
   if (session !== null) place.keepBound({ session_id: session, directory })
   return {
@@ -296,7 +297,7 @@ const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
 
 /**
  * Without a directory of its own the client would work in that of the app-server. It goes on with the thread
- * `kept`, unless the arguments choose one.
+ * `kept`, unless the arguments choose a thread or a directory.
  */
 export function codexArguments(
   socket: string,
@@ -305,11 +306,11 @@ export function codexArguments(
   kept: string | null = null,
 ): string[] {
   const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
-  const goes_on = kept === null || args.some((arg) => arg === 'resume' || arg === 'fork')
+  const alone = kept === null || chosen || args.some((arg) => arg === 'resume' || arg === 'fork')
   return [
     ...['--remote', `unix://${socket}`],
     ...(chosen ? [] : ['-C', directory]),
-    ...(goes_on ? [] : ['resume', kept]),
+    ...(alone ? [] : ['resume', kept]),
     ...args,
   ]
 }
@@ -343,11 +344,20 @@ export function opencodeArguments(
   return ['attach', url, '--dir', directory, ...chosen, ...others]
 }
 
-/** Where the client is to work; the server's own directory is nobody's. */
-export function opencodeDirectory(cwd: string, args: readonly string[]): string {
+/**
+ * Where the client is to work, since the server's own directory is nobody's, and in which session: null for the one
+ * that the arguments go on with, absent for one that has yet to begin. The session of an agent without a window is
+ * joined where the arguments choose neither.
+ */
+export function opencodeTarget(
+  args: readonly string[],
+  { cwd, headless, kept }: { cwd: string; headless: string | null; kept: BoundSession | null },
+): { directory: string; session_id?: string | null } {
   const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
   const named = args[index] === '--dir' ? args[index + 1] : args[index]?.slice('--dir='.length)
-  return named === undefined ? cwd : path.resolve(cwd, named)
+  const directory = named === undefined ? (headless ?? cwd) : path.resolve(cwd, named)
+  if (continuesSession(args)) return { directory, session_id: null }
+  return named === undefined && kept !== null ? kept : { directory }
 }
 
 const NewSession = z.object({ id: z.string() })

@@ -69,6 +69,16 @@ test('the session of an earlier shim is gone on with, and what it asked meanwhil
   expect(at.answered.map(([id]) => id)).toEqual(['per_1'])
 })
 
+test.each([
+  ['is there', [session('ses_1'), session('ses_2')], 'ses_2'],
+  ['is gone', [session('ses_1')], 'ses_1'],
+])('where the session that a person began %s, it is %j that is rung', async (_what, sessions, rung) => {
+  const alone = agent(OURS)
+  alone.memory.bound = { id: 'ses_2', directory: PROJECT }
+  expect(await alone.sessionOn(owned(sessions).server)).toMatchObject({ id: rung })
+  expect(alone.memory.kept).toEqual(OURS)
+})
+
 test('what was answered by somebody else meanwhile costs neither the session nor the answers that follow', async () => {
   const at = owned([session('ses_1')])
   at.waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_1'))

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
 import type { Event, Session } from '../../../adapters/opencode/protocol.ts'
-import type { Place } from '../../../adapters/opencode/server.ts'
+import { OpencodeError, type Place } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
@@ -105,6 +105,40 @@ describe('a session that began while nothing was heard of the server', () => {
     expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'busy' })
   })
 
+  test('is rung rather than one that was looked up before and answers later', async () => {
+    const place = fakeOpencode(clock, [session('ses_1'), session('ses_2')])
+    const real = { ...place.server }
+    const late: (() => void)[] = []
+    place.server.session = async (at) => {
+      if (at.id === 'ses_1') await new Promise<void>((resolve) => late.push(resolve))
+      return real.session(at)
+    }
+    const connecting = surface.connected(place.server, EARLIER)
+    await surface.joined({ id: 'ses_2', directory: '/project' })
+    late.forEach((answer) => answer())
+    await connecting
+    expect((await status()).session_id).toBe('ses_2')
+    expect(kept.at(-1)).toMatchObject({ id: 'ses_2' })
+  })
+
+  test('takes nothing from the one that is rung where it is gone', async () => {
+    await attached()
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(kept.at(-1)).toEqual(EARLIER)
+  })
+
+  test('is asked for again where the server did not answer', async () => {
+    const place = await attached()
+    place.sessions.push(session('ses_2'))
+    const real = { ...place.server }
+    place.server.session = () => Promise.reject(new OpencodeError(null, 'not answered'))
+    await surface.joined({ id: 'ses_2', directory: '/project' })
+    place.server.session = (at) => real.session(at)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).session_id).toBe('ses_2')
+  })
+
   test('is left to the next connection while there is none', async () => {
     await surface.joined(EARLIER)
     expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
@@ -119,6 +153,14 @@ describe('a turn', () => {
     expect((await status()).turn).toBe('busy')
     place.busy = false
     await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('that ran at the beginning of a connection is over at once when that is heard', async () => {
+    const place = fakeOpencode(clock)
+    place.busy = true
+    await surface.connected(place.server, EARLIER)
+    tell(...place.ends())
     expect((await status()).turn).toBe('idle')
   })
 

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { continuesSession, opencodeArguments, opencodeDirectory } from '../../../src/cli/commands/run.ts'
+import { describe, expect, test } from 'vitest'
+import { continuesSession, opencodeArguments, opencodeTarget } from '../../../src/cli/commands/run.ts'
 
 const SERVER = 'http://127.0.0.1:4096'
 
@@ -12,7 +12,7 @@ test.each([
   ],
   [['--dir=/there'], ['--dir', '/there', '--session', 'ses_1']],
 ])('opencode with %j is joined to its server in a session of its own', (args, words) => {
-  const directory = opencodeDirectory('/here', args)
+  const { directory } = opencodeTarget(args, { cwd: '/here', headless: null, kept: null })
   expect(opencodeArguments(SERVER, { directory, args, session: 'ses_1' })).toEqual([
     'attach',
     SERVER,
@@ -29,4 +29,23 @@ test.each([
   [['-c', '--fork'], true],
 ])('%j goes on with another session: %j', (args, continues) => {
   expect(continuesSession(args)).toBe(continues)
+})
+
+describe('an agent without a window', () => {
+  const kept = { session_id: 'ses_kept', directory: '/project' }
+  const target = (...args: string[]) => opencodeTarget(args, { cwd: '/here', headless: '/project', kept })
+
+  test('is joined in its own session, where it works', () => expect(target('--mini')).toEqual(kept))
+
+  test('is left alone by who chooses another session, or another directory', () => {
+    expect(target('--session', 'ses_2')).toEqual({ directory: '/project', session_id: null })
+    expect(target('-c', '--dir', 'there')).toEqual({ directory: '/here/there', session_id: null })
+    expect(target('--dir=there')).toEqual({ directory: '/here/there' })
+  })
+
+  test('has a session begun where it works as long as it has none', () => {
+    expect(opencodeTarget([], { cwd: '/here', headless: '/project', kept: null })).toEqual({
+      directory: '/project',
+    })
+  })
 })

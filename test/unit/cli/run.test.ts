@@ -22,6 +22,8 @@ test('Codex goes on with the thread that the daemon keeps, unless the arguments 
     ['fork', '--last'],
   ])
     expect(words(...chosen)).toEqual(chosen)
+  expect(codexArguments('/run/codex.sock', '/work', ['-C', '/other'], 't-kept')).not.toContain('resume')
+  expect(codexArguments('/run/codex.sock', '/work', ['-C', '/other'], 't-kept')).not.toContain('resume')
 })
 
 test('Claude Code gets the plugin, a session and a name, unless the arguments choose them', () => {
