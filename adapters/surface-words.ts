@@ -1,4 +1,4 @@
-/** What the surfaces of this folder say to the daemon in the same words. */
+/** What the surfaces of this folder say in the same words, to the daemon and to agents. */
 import type { RingResult, SurfaceStatus } from '../src/contracts/control.ts'
 import type { DoorbellId, SessionId, SurfaceKind } from '../src/contracts/ids.ts'
 import type { Turn } from '../src/contracts/registry.ts'
@@ -31,3 +31,6 @@ export function saysMore(before: SurfaceStatus, after: SurfaceStatus): boolean {
     before.seen_doorbell_id !== after.seen_doorbell_id
   )
 }
+
+/** To an agent without a window that may not do what it asks for: without a word some would end their turn. */
+export const NOBODY_PERMITS = 'Nobody is here to permit this. Go on without it.'

@@ -17,8 +17,8 @@ export interface WindowlessThread {
 
 /**
  * Only where nobody else is there to answer: in the thread that the shim began, in the one that is rung, and in
- * those that work for them; and while a person has joined not before they left. What they answered themselves is answered a second time
- * then, and the app-server goes by the first. Rejects where a thread cannot be read.
+ * those that work for them; and while a person has joined not before they left. What they answered themselves is
+ * answered a second time then, and the app-server goes by the first. Rejects where a thread cannot be read.
  */
 export function answersFor(
   windowless: WindowlessThread,

@@ -82,9 +82,9 @@ async function threadsOn(
     unread: looks
       .filter((look) => look.status === 'rejected')
       .map(({ reason }): unknown => reason)
-      .filter((error) => !isGone(error)),
+      .filter((error) => !hasEnded(error)),
   }
 }
 
 /** It ended between the list and the look. */
-const isGone = (error: unknown) => error instanceof AppServerError && error.code === INVALID_REQUEST
+const hasEnded = (error: unknown) => error instanceof AppServerError && error.code === INVALID_REQUEST

@@ -6,6 +6,7 @@
 import type { Asked } from './protocol.ts'
 import { isPersons } from './session-tracker.ts'
 import type { OwnedServer, Place } from './server.ts'
+import { NOBODY_PERMITS } from '../surface-words.ts'
 import type { Permissions } from '../../src/contracts/config.ts'
 import type { Log } from '../../src/ports/log.ts'
 
@@ -35,9 +36,6 @@ export interface Headless {
   allLeft(): Promise<void>
 }
 
-/** The agent reads it and goes on; without a word opencode would end its turn. */
-const REJECTED = 'Nobody is here to permit this. Go on without it.'
-
 export function headless(deps: HeadlessDeps): Headless {
   const { directory, permissions, kept, keep, bound, isJoined, log } = deps
   /** Where the session was last gone on with. */
@@ -66,7 +64,7 @@ export function headless(deps: HeadlessDeps): Headless {
     if (type === 'question.asked') return server.rejectQuestion(place)
     await server.permit(
       place,
-      permissions === 'allow' ? { reply: 'once' } : { reply: 'reject', message: REJECTED },
+      permissions === 'allow' ? { reply: 'once' } : { reply: 'reject', message: NOBODY_PERMITS },
     )
   }
 

@@ -92,6 +92,8 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     }
   }
 
+  const keepUpNext = () => (underway = underway.then(keepUp))
+
   /** What is not seen may be a turn. */
   function broke(error: unknown): void {
     if (error instanceof PaneGone) lost(error.message)
@@ -103,8 +105,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     const quiet = state.turn === 'idle' || state.last === null
     looking = clock.after(quiet ? LIMITS.tmux_quiet_look_ms : LIMITS.tmux_look_ms, () => {
       if (ringing) return lookAgain()
-      underway = underway.then(keepUp)
-      void underway.then(lookAgain)
+      void keepUpNext().then(lookAgain)
     })
   }
 
@@ -130,14 +131,13 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     },
 
     async resume_surface() {
-      if (!ringing) await (underway = underway.then(keepUp))
+      if (!ringing) await keepUpNext()
       void host?.report(status())
     },
 
     open(daemon) {
       host = daemon
-      underway = keepUp()
-      void underway.then(lookAgain)
+      void keepUpNext().then(lookAgain)
     },
 
     close() {

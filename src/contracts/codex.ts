@@ -25,7 +25,9 @@ export type ThreadEvent = z.infer<typeof ThreadEvent>
 /** The process of a Codex, as it can be found again. */
 export const ClientProcess = z.object({
   pid: z.number().int().positive(),
+  /** Tells it from a later one with its number. */
   started: z.string(),
+  /** Numbers mean something else in another one. */
   namespace: z.string(),
 })
 export type ClientProcess = z.infer<typeof ClientProcess>

@@ -4,17 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
-import { z } from 'zod'
-import { processStartTime } from './processes.ts'
-import { killGroup, programAlive } from './program.ts'
-import { readText } from './watch-text.ts'
-import { jsonAs } from '../contracts/json.ts'
-import { replaceFile } from './replace-file.ts'
-
-const Note = z.object({
-  pid: z.number().int().positive(),
-  started: z.string().nullable(),
-})
+import { noteProcess, notedPid } from './process-note.ts'
 
 export interface LastingProcess {
   /** Starts it where none lives. Throws where the program cannot be run. */
@@ -33,10 +23,7 @@ export function lastingProcess(spec: {
   /** Takes what it prints. */
   output_file: string
 }): LastingProcess {
-  const noted = () => {
-    const note = jsonAs(Note, readText(spec.note_file))
-    return note !== null && programAlive(note.pid, note.started) ? note : null
-  }
+  const noted = () => notedPid(spec.note_file)
   return {
     alive: () => noted() !== null,
     ensure() {
@@ -53,13 +40,7 @@ export function lastingProcess(spec: {
         child.unref()
         const { pid } = child
         if (pid === undefined) throw new Error(`${spec.program} could not be started`)
-        try {
-          replaceFile(spec.note_file, JSON.stringify({ pid, started: processStartTime(pid) }))
-        } catch (error) {
-          // Nobody would ever find it again, and the next try would start another beside it.
-          killGroup(pid)
-          throw error
-        }
+        noteProcess(spec.note_file, pid)
         return 'started'
       } finally {
         fs.closeSync(output)
@@ -69,7 +50,7 @@ export function lastingProcess(spec: {
       const running = noted()
       if (running === null) return
       try {
-        process.kill(running.pid, 'SIGTERM')
+        process.kill(running, 'SIGTERM')
       } catch {
         // Gone meanwhile.
       }

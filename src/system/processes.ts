@@ -1,5 +1,6 @@
 /** Asks the system about processes that are not our children. */
 import fs from 'node:fs'
+import type { ClientProcess } from '../contracts/codex.ts'
 
 /** True also for a process of another user, which may not be signalled but is there. */
 export function processAlive(pid: number): boolean {
@@ -54,17 +55,8 @@ export function processStartTime(pid: number): string | null {
   }
 }
 
-/** A process as it can be found again. */
-export interface KnownProcess {
-  pid: number
-  /** Tells it from a later one with its number. */
-  started: string
-  /** Numbers mean something else in another one. */
-  namespace: string
-}
-
 /** The nearest ancestor that is a program of this name. Null where there is none, or the system has no /proc. */
-export function ancestorNamed(name: RegExp, pid: number = process.ppid): KnownProcess | null {
+export function ancestorNamed(name: RegExp, pid: number = process.ppid): ClientProcess | null {
   for (let at = pid; at > 0;) {
     const stat = processStat(at)
     if (stat === null) return null
@@ -78,7 +70,7 @@ export function ancestorNamed(name: RegExp, pid: number = process.ppid): KnownPr
 }
 
 /** Only where that can be told: what another namespace knows counts as living. */
-export function isGone({ pid, started, namespace }: KnownProcess): boolean {
+export function isGone({ pid, started, namespace }: ClientProcess): boolean {
   return namespace === pidNamespace() && processStartTime(pid) !== started
 }
 

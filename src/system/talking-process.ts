@@ -4,14 +4,10 @@
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
-import { z } from 'zod'
 import { systemClock } from './clock.ts'
-import { processStartTime } from './processes.ts'
-import { killGroup, programAlive } from './program.ts'
-import { readText } from './watch-text.ts'
+import { noteProcess, notedPid } from './process-note.ts'
+import { killGroup } from './program.ts'
 import type { Log } from '../ports/log.ts'
-import { jsonAs } from '../contracts/json.ts'
-import { replaceFile } from './replace-file.ts'
 
 export interface TalkSpec {
   argv: readonly string[]
@@ -29,8 +25,6 @@ interface Taker {
   onEnd: () => void
 }
 
-const Note = z.object({ pid: z.number().int().positive(), started: z.string().nullable() })
-
 /** How long what a dead process wrote last is waited for; something it started may hold the pipe for ever. */
 const LAST_WORDS_MS = 2_000
 /** A program that closed its output and stays is of no use. */
@@ -46,11 +40,9 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
   let last_word = ''
   if (pid !== undefined) {
     try {
-      replaceFile(note_file, JSON.stringify({ pid, started: processStartTime(pid) }))
+      noteProcess(note_file, pid)
     } catch (error) {
-      // Nobody would find it once this process was killed.
       last_word = `it was ended, because it could not be noted: ${String(error)}`
-      killGroup(pid)
     }
   }
   const kill = () => pid !== undefined && killGroup(pid)
@@ -100,8 +92,8 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
 }
 
 function endNoted(note_file: string): void {
-  const note = jsonAs(Note, readText(note_file))
-  if (note !== null && programAlive(note.pid, note.started)) killGroup(note.pid)
+  const pid = notedPid(note_file)
+  if (pid !== null) killGroup(pid)
 }
 
 /** A line that does not end counts as the end of what can be read. */

@@ -3,6 +3,7 @@
  * Observed with version 2.1.329.
  */
 import { z } from 'zod'
+import { NOBODY_PERMITS } from '../../surface-words.ts'
 import type { Permissions } from '../../../src/contracts/config.ts'
 
 /** What a line may be; any other kind is passed over. */
@@ -52,5 +53,5 @@ function leaveFor({ tool_name = '', input = {} }: Request, permissions: Permissi
     return { behavior: 'deny', message: 'No person is at this session; decide by yourself, and go on.' }
   return permissions === 'allow'
     ? { behavior: 'allow', updatedInput: input }
-    : { behavior: 'deny', message: 'Nobody is here to permit this. Go on without it.' }
+    : { behavior: 'deny', message: NOBODY_PERMITS }
 }

@@ -3,7 +3,6 @@
  * arguments and environment; the client's own settings stay as they are.
  */
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
@@ -23,12 +22,12 @@ import {
   opencodePlace,
   serverAuthorization,
   serverUrl,
-  type BoundSession,
   type ServerAddress,
 } from '../../system/opencode-place.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import { serverWish } from '../../system/server-wish.ts'
 import { workingDirectory } from '../../system/shim-place.ts'
+import { claudeArguments, codexArguments, opencodeArguments, opencodeTarget } from '../client-arguments.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -294,71 +293,6 @@ function runClient(
 const NUMBERS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
 const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
   os_signal === null ? 0 : (NUMBERS[os_signal] ?? 0)
-
-/**
- * Without a directory of its own the client would work in that of the app-server. It goes on with the thread
- * `kept`, unless the arguments choose a thread or a directory.
- */
-export function codexArguments(
-  socket: string,
-  directory: string,
-  args: readonly string[],
-  kept: string | null = null,
-): string[] {
-  const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
-  const alone = kept === null || chosen || args.some((arg) => arg === 'resume' || arg === 'fork')
-  return [
-    ...['--remote', `unix://${socket}`],
-    ...(chosen ? [] : ['-C', directory]),
-    ...(alone ? [] : ['resume', kept]),
-    ...args,
-  ]
-}
-
-/** The session gets an id of its own, unless the arguments choose one or continue another. */
-export function claudeArguments(plugin: string, persona: string, args: readonly string[]): string[] {
-  const has = (...names: string[]) =>
-    args.some((arg) => names.some((name) => arg === name || arg.startsWith(`${name}=`)))
-  const chosen = has('--session-id', '--resume', '-r', '--continue', '-c', '--fork-session', '--from-pr')
-  return [
-    '--plugin-dir',
-    plugin,
-    ...(chosen ? [] : ['--session-id', randomUUID()]),
-    ...(has('--name', '-n') ? [] : ['--name', persona]),
-    ...args,
-  ]
-}
-
-export function continuesSession(args: readonly string[]): boolean {
-  return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
-}
-
-export function opencodeArguments(
-  url: string,
-  { directory, args, session }: { directory: string; args: readonly string[]; session: string | null },
-): string[] {
-  const others = args.filter(
-    (arg, index) => arg !== '--dir' && !arg.startsWith('--dir=') && args[index - 1] !== '--dir',
-  )
-  const chosen = session === null ? [] : ['--session', session]
-  return ['attach', url, '--dir', directory, ...chosen, ...others]
-}
-
-/**
- * Where the client is to work, since the server's own directory is nobody's, and in which session: null for the one
- * that the arguments go on with, absent for one that has yet to begin. The session of an agent without a window is
- * joined where the arguments choose neither.
- */
-export function opencodeTarget(
-  args: readonly string[],
-  { cwd, headless, kept }: { cwd: string; headless: string | null; kept: BoundSession | null },
-): { directory: string; session_id?: string | null } {
-  const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
-  const named = args[index] === '--dir' ? args[index + 1] : args[index]?.slice('--dir='.length)
-  const directory = named === undefined ? (headless ?? cwd) : path.resolve(cwd, named)
-  if (continuesSession(args)) return { directory, session_id: null }
-  return named === undefined && kept !== null ? kept : { directory }
-}
 
 const NewSession = z.object({ id: z.string() })
 

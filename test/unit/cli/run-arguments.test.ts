@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { continuesSession, opencodeArguments, opencodeTarget } from '../../../src/cli/commands/run.ts'
+import { continuesSession, opencodeArguments, opencodeTarget } from '../../../src/cli/client-arguments.ts'
 
 const SERVER = 'http://127.0.0.1:4096'
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { claudeArguments, codexArguments } from '../../../src/cli/commands/run.ts'
+import { claudeArguments, codexArguments } from '../../../src/cli/client-arguments.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli } from '../../support/test-cli.ts'

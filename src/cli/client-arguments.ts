@@ -1,0 +1,69 @@
+/** The words that a client is started with: what it needs for its persona, beside what its person chose. Pure but for ids. */
+import { randomUUID } from 'node:crypto'
+import path from 'node:path'
+import type { BoundSession } from '../system/opencode-place.ts'
+
+/**
+ * Without a directory of its own the client would work in that of the app-server. It goes on with the thread
+ * `kept`, unless the arguments choose a thread or a directory.
+ */
+export function codexArguments(
+  socket: string,
+  directory: string,
+  args: readonly string[],
+  kept: string | null = null,
+): string[] {
+  const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
+  const alone = kept === null || chosen || args.some((arg) => arg === 'resume' || arg === 'fork')
+  return [
+    ...['--remote', `unix://${socket}`],
+    ...(chosen ? [] : ['-C', directory]),
+    ...(alone ? [] : ['resume', kept]),
+    ...args,
+  ]
+}
+
+/** The session gets an id of its own, unless the arguments choose one or continue another. */
+export function claudeArguments(plugin: string, persona: string, args: readonly string[]): string[] {
+  const has = (...names: string[]) =>
+    args.some((arg) => names.some((name) => arg === name || arg.startsWith(`${name}=`)))
+  const chosen = has('--session-id', '--resume', '-r', '--continue', '-c', '--fork-session', '--from-pr')
+  return [
+    '--plugin-dir',
+    plugin,
+    ...(chosen ? [] : ['--session-id', randomUUID()]),
+    ...(has('--name', '-n') ? [] : ['--name', persona]),
+    ...args,
+  ]
+}
+
+export function continuesSession(args: readonly string[]): boolean {
+  return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
+}
+
+export function opencodeArguments(
+  url: string,
+  { directory, args, session }: { directory: string; args: readonly string[]; session: string | null },
+): string[] {
+  const others = args.filter(
+    (arg, index) => arg !== '--dir' && !arg.startsWith('--dir=') && args[index - 1] !== '--dir',
+  )
+  const chosen = session === null ? [] : ['--session', session]
+  return ['attach', url, '--dir', directory, ...chosen, ...others]
+}
+
+/**
+ * Where the client is to work, since the server's own directory is nobody's, and in which session: null for the one
+ * that the arguments go on with, absent for one that has yet to begin. The session of an agent without a window is
+ * joined where the arguments choose neither.
+ */
+export function opencodeTarget(
+  args: readonly string[],
+  { cwd, headless, kept }: { cwd: string; headless: string | null; kept: BoundSession | null },
+): { directory: string; session_id?: string | null } {
+  const index = args.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='))
+  const named = args[index] === '--dir' ? args[index + 1] : args[index]?.slice('--dir='.length)
+  const directory = named === undefined ? (headless ?? cwd) : path.resolve(cwd, named)
+  if (continuesSession(args)) return { directory, session_id: null }
+  return named === undefined && kept !== null ? kept : { directory }
+}

@@ -1,0 +1,25 @@
+/** A note of a process in a file: whoever comes next finds it there, whatever became of the one that started it. */
+import { z } from 'zod'
+import { jsonAs } from '../contracts/json.ts'
+import { processStartTime } from './processes.ts'
+import { killGroup, programAlive } from './program.ts'
+import { replaceFile } from './replace-file.ts'
+import { readText } from './watch-text.ts'
+
+const Note = z.object({ pid: z.number().int().positive(), started: z.string().nullable() })
+
+/** Throws where the note cannot be written. The process group is killed then, because nobody would ever find it. */
+export function noteProcess(file: string, pid: number): void {
+  try {
+    replaceFile(file, JSON.stringify({ pid, started: processStartTime(pid) }))
+  } catch (error) {
+    killGroup(pid)
+    throw error
+  }
+}
+
+/** Null where none is noted, or that process has ended. */
+export function notedPid(file: string): number | null {
+  const note = jsonAs(Note, readText(file))
+  return note !== null && programAlive(note.pid, note.started) ? note.pid : null
+}
