@@ -42,8 +42,6 @@ describeClient('opencode without a window', {
   },
   async reset(scene) {
     const terminal = scene.terminal()
-    // A window that still loads its session goes there once it has, wherever its user went meanwhile.
-    await terminal.shows(/Done\./, 60_000)
     await newSession(terminal)
     await say(terminal, 'a fresh start')
   },

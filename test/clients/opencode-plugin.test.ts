@@ -66,12 +66,6 @@ async function greet(world: ClientWorld, terminal: Terminal, text: string): Prom
   await world.turnIs('idle')
 }
 
-async function command(terminal: Terminal, name: string): Promise<void> {
-  terminal.type(name)
-  await terminal.shows(new RegExp(name))
-  terminal.press('Enter')
-}
-
 describeClient('a plain opencode with the plugin', {
   open,
   begins_by_turn: true,
@@ -131,12 +125,11 @@ describe('a plain opencode with the plugin', () => {
     const scene = await open()
     const terminal = await atPrompt(scene)
     const first = (await scene.status()).surface.session_id
-    await command(terminal, '/new')
-    await eventually('the session is off the screen', () => !/hello there/.test(terminal.screen()))
+    await newSession(terminal)
     await greet(scene, terminal, 'a fresh start')
     const second = (await scene.status()).surface.session_id
     expect(second).not.toBe(first)
-    await command(terminal, '/sessions')
+    terminal.press('C-x', 'l')
     await terminal.shows(/Sessions/)
     terminal.press('Down')
     terminal.press('Enter')

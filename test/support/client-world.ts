@@ -117,6 +117,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
   await offline.relay({ socket: at('hub.sock') }, { port: HUB_PORT })
 
   const closers: (() => Promise<unknown> | void)[] = []
+  const terminals: Terminal[] = []
   const env = cleanEnvironment({
     HOME: at('user'),
     TMPDIR: at('tmp'),
@@ -222,6 +223,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
     terminalOf(argv, size) {
       const terminal = openTerminal({ offline, argv, cwd: project, env: clientEnv, directory, ...size })
       closers.push(() => terminal.close())
+      terminals.push(terminal)
       return terminal
     },
     run: (args, options) => world.spawn(words(args, PERSONA), options),
@@ -236,6 +238,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       [
         ...model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })),
         ...world.log(`${PERSONA}.log`).map((line) => JSON.stringify(line)),
+        ...terminals.filter((terminal) => terminal.alive()).map((terminal) => terminal.screen()),
       ].join('\n'),
     onClose: (close) => void closers.push(close),
     async close() {

@@ -10,7 +10,6 @@ import {
   type ClientWorld,
   type PersonaInput,
 } from './client-world.ts'
-import { eventually } from './eventually.ts'
 import type { ClientTools } from './scene.ts'
 import type { Terminal } from './terminal.ts'
 import type { ConfigInput } from '../../src/contracts/config.ts'
@@ -39,17 +38,15 @@ export async function interrupt(terminal: Terminal): Promise<void> {
   terminal.press('Escape')
 }
 
-/** Leaves the session; the new one begins with what is said next. */
+/**
+ * Leaves the session, whose turn has ended; the new one begins with what is said next. A command is taken from
+ * what is offered below it, which comes a moment after the command, so this is done by its key.
+ */
 export async function newSession(terminal: Terminal): Promise<void> {
-  const before = terminal.screen()
-  terminal.type('/new')
-  // Enter takes what the list offers, so the list must be there.
-  await terminal.shows(/New session/)
-  terminal.press('Enter')
-  await eventually('the old session is off the screen', () => {
-    const now = terminal.screen()
-    return !now.includes('/new') && !/bell/.test(now) && now !== before
-  })
+  // A window that still loads its session goes there once it has, wherever its user went meanwhile.
+  await terminal.shows(/Done\./)
+  terminal.press('C-x', 'n')
+  await terminal.shows(/Ask anything/)
 }
 
 export function opencodeProgram(): string {

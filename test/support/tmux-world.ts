@@ -32,8 +32,8 @@ export interface ClientInPane {
   /** The call that the client asks about, and what it then shows. */
   forbidden: { name: string; input: object }
   asking: RegExp
-  /** A command that shows a list in the place of the composer, and what is seen of that, or while it is too early. */
-  list: { command: string; shows: RegExp; refuses?: RegExp }
+  /** How a list is shown in the place of the composer, and what is seen of it, or while it is too early. */
+  list: { call(terminal: Terminal): Promise<void> | void; shows: RegExp; refuses?: RegExp }
 }
 
 /** The pane of the first terminal that a world opens; its socket lies beside the home. */
@@ -68,7 +68,7 @@ const claude: ClientInPane = {
   ready: /❯/,
   forbidden: { name: 'Bash', input: { command: 'touch asked-for', description: 'make a file' } },
   asking: /Do you want to proceed/,
-  list: { command: '/model', shows: /Select model/ },
+  list: { call: (terminal) => say(terminal, '/model'), shows: /Select model/ },
 }
 
 const codex: ClientInPane = {
@@ -98,7 +98,11 @@ const codex: ClientInPane = {
     },
   },
   asking: /May I make a file/,
-  list: { command: '/model', shows: /Select Model/, refuses: /disabled until startup completes/g },
+  list: {
+    call: (terminal) => say(terminal, '/model'),
+    shows: /Select Model/,
+    refuses: /disabled until startup completes/g,
+  },
 }
 
 const opencode: ClientInPane = {
@@ -116,7 +120,8 @@ const opencode: ClientInPane = {
   ready: /ctrl\+p commands/,
   forbidden: { name: 'bash', input: { command: 'touch asked-for', description: 'make a file' } },
   asking: /Permission required/,
-  list: { command: '/models', shows: /Select model/ },
+  // A command is taken from what is offered below it, which comes a moment after the command; a key has no such moment.
+  list: { call: (terminal) => terminal.press('C-x', 'm'), shows: /Select model/ },
 }
 
 export const CLIENTS_IN_PANES = [claude, codex, opencode]
@@ -150,15 +155,15 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
   terminal.press('Enter')
 }
 
-/** Says the command again for as long as it is too early for it. */
+/** Calls for it again for as long as it is too early for it. */
 export async function openList(terminal: Terminal, { list }: ClientInPane): Promise<void> {
   const refusals = () =>
     list.refuses === undefined ? 0 : (terminal.screen().match(list.refuses) ?? []).length
   const isOpen = () => list.shows.test(terminal.screen())
   while (!isOpen()) {
     const before = refusals()
-    await say(terminal, list.command)
-    await eventually(`an answer to ${list.command}`, () => isOpen() || refusals() > before, 60_000)
+    await list.call(terminal)
+    await eventually(`${list.shows}, or a refusal`, () => isOpen() || refusals() > before, 60_000)
   }
 }
 
