@@ -19,7 +19,7 @@ import {
   type TrackedSession,
 } from './session-tracker.ts'
 import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
-import type { RingResult } from '../../src/contracts/control.ts'
+import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
@@ -51,6 +51,8 @@ export interface OpencodeSurfaceDeps {
 export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   const { identity, clock, log, keep } = deps
   let server: OpencodeServer | null = null
+  /** The server has said where the session stands. What is told before binds a session; it cannot be rung yet. */
+  let settled = false
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
@@ -59,7 +61,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
 
-  const status = () => pushStatus('opencode', state.session?.id ?? null, state, isThere(state))
+  function status(): SurfaceStatus {
+    const session_id = state.session?.id ?? null
+    if (!settled) return pushStatus('opencode', session_id, { ...state, turn: 'unknown' }, false)
+    return pushStatus('opencode', session_id, state, isThere(state))
+  }
 
   function move(next: TrackedSession): void {
     if (next === state) return
@@ -77,12 +83,12 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
   /** Ends a doubt, or a lack of news, by the server's own word. */
   async function ask(): Promise<void> {
-    const [to, place, doubt] = [server, state.session, state.doubt]
+    const [to, asked] = [server, state]
+    const place = asked.session
     if (to === null || place === null) return
     try {
       const busy = await to.isBusy(place)
-      if (server === to && state.session?.id === place.id && state.doubt === doubt)
-        move(statusAnswered(state, busy))
+      if (server === to && state.session?.id === place.id) move(statusAnswered(state, busy, asked))
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
       if (server === to && state.doubt !== null)
@@ -97,7 +103,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async notify_surface({ doorbell_id, text }): Promise<RingResult> {
       const [to, place] = [server, state.session]
-      if (to === null || place === null) return UNAVAILABLE
+      if (to === null || place === null || !settled) return UNAVAILABLE
       if (!mayRing(place)) return DEFERRED
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
@@ -131,8 +137,12 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       server = to
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session
-      const found = place === null || (await goOn(to, place))
-      if (!found) move(unbound(state))
+      try {
+        const found = place === null || (await goOn(to, place))
+        if (!found) move(unbound(state))
+      } finally {
+        settled = server === to
+      }
       void host?.report(status())
     },
 
@@ -140,6 +150,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       server = null
       again?.cancel()
       move(adrift(state))
+      settled = false
     },
 
     told: (event) => move(told(state, event, identity)),
@@ -170,14 +181,14 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
   /** False where there is no such session. */
   async function goOn(to: OpencodeServer, place: Place): Promise<boolean> {
-    const before = state.session?.id
+    const before = state
     const lookup = (lookups += 1)
     const session: Session | null = await to.session(place)
     const busy = session !== null && (await to.isBusy(place))
     // What began meanwhile is newer, and so is what was asked for later.
-    if (server !== to || state.session?.id !== before || lookup !== lookups) return true
+    if (server !== to || state.session?.id !== before.session?.id || lookup !== lookups) return true
     if (session === null) return false
-    move(statusAnswered(bound(state, session), busy))
+    move(statusAnswered(bound(state, session), busy, before))
     // The end of that turn may come before the server tells of anything.
     again?.cancel()
     if (busy) again = clock.after(LIMITS.opencode_begin_ms, () => void ask())

@@ -76,9 +76,10 @@ export function foundBusy(state: TrackedSession): TrackedSession {
   return { ...turnBegun(state), doubt: 'begins' }
 }
 
-/** What the server answered when it was asked. */
-export function statusAnswered(state: TrackedSession, busy: boolean): TrackedSession {
+/** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
+export function statusAnswered(state: TrackedSession, busy: boolean, asked: TrackedSession): TrackedSession {
   if (state.session === null) return state
+  if (asked.session?.id === state.session.id && turnMoved(asked, state)) return state
   return busy ? { ...turnBegun(state), doubt: null } : { ...state, turn: 'idle', doubt: null }
 }
 
@@ -158,6 +159,10 @@ function turnRuns(state: TrackedSession): TrackedSession {
 
 function turnEnded(state: TrackedSession): TrackedSession {
   return state.doubt === null ? { ...state, turn: 'idle' } : state
+}
+
+function turnMoved(before: TrackedSession, after: TrackedSession): boolean {
+  return before.turn !== after.turn || before.turn_seq !== after.turn_seq || before.doubt !== after.doubt
 }
 
 function aborts(error: string | undefined): boolean {

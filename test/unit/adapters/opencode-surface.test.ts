@@ -33,6 +33,22 @@ async function attached(earlier: Place | null = EARLIER, sessions?: Session[]) {
   return place
 }
 
+/** From now on the server answers whether a turn runs when it is told to. */
+function late(place: ReturnType<typeof fakeOpencode>) {
+  const answers: ((busy: boolean) => void)[] = []
+  const real = { ...place.server }
+  place.server.isBusy = () => new Promise((resolve) => answers.push(resolve))
+  return {
+    async answer(busy: boolean) {
+      place.server.isBusy = () => real.isBusy()
+      await atRest()
+      expect(answers).toHaveLength(1)
+      answers.forEach((resolve) => resolve(busy))
+      await atRest()
+    },
+  }
+}
+
 describe('the session that is rung', () => {
   test('is none while nobody has begun one, and then the first', async () => {
     const place = await attached(null)
@@ -145,7 +161,61 @@ describe('a session that began while nothing was heard of the server', () => {
   })
 })
 
+describe('before the server has said where a session stands', () => {
+  test('nobody is there, though an event tells of the session', async () => {
+    const place = fakeOpencode(clock)
+    tell(place.created(session('ses_1')))
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'unknown', absent: true })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'unavailable' })
+    const asked = late(place)
+    const connecting = surface.connected(place.server, EARLIER)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'unavailable' })
+    expect(host.reports.every(({ turn }) => turn === 'unknown')).toBe(true)
+    await asked.answer(false)
+    await connecting
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('nor is anybody once that server is gone', async () => {
+    const place = await attached()
+    surface.disconnected()
+    tell(...place.ends())
+    expect(await status()).toMatchObject({ turn: 'unknown', absent: true })
+  })
+
+  test('a question that fails leaves what was told', async () => {
+    const place = fakeOpencode(clock)
+    place.server.session = () => Promise.reject(new OpencodeError(null, 'not answered'))
+    await expect(surface.connected(place.server, EARLIER)).rejects.toThrow('not answered')
+    tell(place.created(session('ses_1')))
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+})
+
 describe('a turn', () => {
+  test('that began after the server was asked is not over by its answer', async () => {
+    const place = fakeOpencode(clock)
+    tell(place.created(session('ses_1')))
+    const asked = late(place)
+    const connecting = surface.connected(place.server, EARLIER)
+    await atRest()
+    tell(place.message('msg_1'))
+    await asked.answer(false)
+    await connecting
+    expect((await status()).turn).toBe('busy')
+  })
+
+  test('that is the next one is not over by an answer about the former', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'))
+    const asked = late(place)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    tell(place.says('busy'), ...place.ends(), place.message('msg_2'))
+    await asked.answer(false)
+    expect((await status()).turn).toBe('busy')
+  })
+
   test('that ran at the beginning of a connection and ended unheard is over all the same', async () => {
     const place = fakeOpencode(clock)
     place.busy = true
