@@ -9,8 +9,8 @@ import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
 import {
   adrift,
   bellMetadata,
-  bound,
   foundBusy,
+  goneOn,
   isThere,
   startTracking,
   statusAnswered,
@@ -28,7 +28,10 @@ import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
 export interface OpencodeSurface extends Surface {
   open(host: SurfaceHost): void
-  /** A server answers: goes on with this session, else with the one that was bound. */
+  /**
+   * A server answers: goes on with this session, else with the one that was bound. Nobody is there to be rung
+   * before it has said where that stands. Rejects where it does not; then nobody is there until the next.
+   */
   connected(server: OpencodeServer, earlier: Place | null): Promise<void>
   disconnected(): void
   told(event: Event): void
@@ -51,8 +54,8 @@ export interface OpencodeSurfaceDeps {
 export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   const { identity, clock, log, keep } = deps
   let server: OpencodeServer | null = null
-  /** The server has said where the session stands. What is told before binds a session; it cannot be rung yet. */
-  let settled = false
+  /** The server has said where the session stands. What it tells before that is taken in, and not yet rung on. */
+  let answered = false
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
@@ -62,9 +65,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let lookups = 0
 
   function status(): SurfaceStatus {
-    const session_id = state.session?.id ?? null
-    if (!settled) return pushStatus('opencode', session_id, { ...state, turn: 'unknown' }, false)
-    return pushStatus('opencode', session_id, state, isThere(state))
+    const seen = answered ? state : { ...state, turn: 'unknown' as const }
+    return pushStatus('opencode', state.session?.id ?? null, seen, isThere(seen))
   }
 
   function move(next: TrackedSession): void {
@@ -91,27 +93,32 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       if (server === to && state.session?.id === place.id) move(statusAnswered(state, busy, asked))
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
-      if (server === to && state.doubt !== null)
-        doubting = clock.after(PATIENCE_MS[state.doubt], () => void ask())
+      if (server === to && state.session?.id === place.id) askAgain()
     }
   }
 
-  const mayRing = (place: Place) => state.turn === 'idle' && state.session?.id === place.id
+  function askAgain(): void {
+    again?.cancel()
+    again = clock.after(LIMITS.opencode_begin_ms, () => void ask())
+  }
+
+  const mayRing = (to: OpencodeServer, place: Place) =>
+    answered && server === to && state.turn === 'idle' && state.session?.id === place.id
 
   return {
     status: async () => status(),
 
     async notify_surface({ doorbell_id, text }): Promise<RingResult> {
       const [to, place] = [server, state.session]
-      if (to === null || place === null || !settled) return UNAVAILABLE
-      if (!mayRing(place)) return DEFERRED
+      if (to === null || place === null || !answered) return UNAVAILABLE
+      if (!mayRing(to, place)) return DEFERRED
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
         if (await to.isBusy(place)) {
-          if (mayRing(place)) move(foundBusy(state))
+          if (mayRing(to, place)) move(foundBusy(state))
           return DEFERRED
         }
-        if (!mayRing(place)) return DEFERRED
+        if (!mayRing(to, place)) return DEFERRED
         const metadata = bellMetadata(identity, doorbell_id)
         // Without a messageID of our own: one that sorts low is kept and never answered.
         await to.prompt(place, { ...state.choice, parts: [{ type: 'text', text, metadata }] })
@@ -135,22 +142,20 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async connected(to, earlier) {
       server = to
+      answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session
-      try {
-        const found = place === null || (await goOn(to, place))
-        if (!found) move(unbound(state))
-      } finally {
-        settled = server === to
-      }
-      void host?.report(status())
+      const found = place === null ? 'none' : await goOn(to, place)
+      if (found === 'overtaken') return
+      if (found === 'gone') move(unbound(state))
+      itAnswered()
     },
 
     disconnected() {
       server = null
       again?.cancel()
       move(adrift(state))
-      settled = false
+      answered = false
     },
 
     told: (event) => move(told(state, event, identity)),
@@ -164,6 +169,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     },
   }
 
+  function itAnswered(): void {
+    answered = true
+    void host?.report(status())
+  }
+
   async function joined(place: Place): Promise<void> {
     const to = server
     if (to === null || place.id === state.session?.id) return
@@ -171,28 +181,36 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const before = state.session?.id
     const retry = () => void (state.session?.id === before && joined(place))
     try {
-      // What is rung stays so where there is no such session; the bridge is to know it, too.
-      if (!(await goOn(to, place))) keep(state.session)
+      const found = await goOn(to, place)
+      if (found === 'overtaken') return
+      if (found === 'gone') {
+        // What is rung stays so; the bridge is to know it, too.
+        keep(state.session)
+        await ask()
+      }
+      if (server === to && !answered) itAnswered()
     } catch (error) {
       log.debug({ err: error, session_id: place.id }, 'the session that was joined could not be looked up')
       if (server === to) again = clock.after(LIMITS.opencode_begin_ms, retry)
     }
   }
 
-  /** False where there is no such session. */
-  async function goOn(to: OpencodeServer, place: Place): Promise<boolean> {
-    const before = state
+  /** `overtaken`: something else was asked for meanwhile, and has an answer of its own. */
+  async function goOn(to: OpencodeServer, place: Place): Promise<'found' | 'gone' | 'overtaken'> {
+    const before = state.session?.id
     const lookup = (lookups += 1)
     const session: Session | null = await to.session(place)
+    const asked = state
     const busy = session !== null && (await to.isBusy(place))
-    // What began meanwhile is newer, and so is what was asked for later.
-    if (server !== to || state.session?.id !== before.session?.id || lookup !== lookups) return true
-    if (session === null) return false
-    move(statusAnswered(bound(state, session), busy, before))
-    // The end of that turn may come before the server tells of anything.
+    if (server !== to || lookup !== lookups) return 'overtaken'
+    // What began meanwhile is newer.
+    if (state.session?.id !== before) return 'found'
+    if (session === null) return 'gone'
+    move(goneOn(state, session, busy, asked))
     again?.cancel()
-    if (busy) again = clock.after(LIMITS.opencode_begin_ms, () => void ask())
-    return true
+    // The end of that turn may come before the server tells of anything.
+    if (busy) askAgain()
+    return 'found'
   }
 }
 

@@ -55,6 +55,7 @@ export function serverLink(deps: ServerLinkDeps): ServerLink {
 
   async function attend(): Promise<void> {
     let link: OwnedServer | null = null
+    let gone = false
     try {
       sought_since ??= clock.monotonic()
       const found = await deps.ensure()
@@ -65,13 +66,18 @@ export function serverLink(deps: ServerLinkDeps): ServerLink {
         onEvent: (event) => surface.told(event),
         onAsked: (asked) => link !== null && deps.asked(asked, link),
         onClose() {
+          gone = true
           stable?.cancel()
           log.info({}, 'the opencode server is heard no more')
           surface.disconnected()
           again()
         },
       })
-      await surface.connected(link, await deps.sessionOn(link))
+      const session = await deps.sessionOn(link)
+      // By then the next may be there, and is not to be taken for it.
+      if (gone) return
+      await surface.connected(link, session)
+      if (gone) return
       sought_since = null
       dial_ms = Math.min(dial_ms, LIMITS.shim_reconnect_max_ms)
       stable = clock.after(LIMITS.shim_stable_ms, () => {

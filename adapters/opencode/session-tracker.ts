@@ -79,8 +79,26 @@ export function foundBusy(state: TrackedSession): TrackedSession {
 /** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
 export function statusAnswered(state: TrackedSession, busy: boolean, asked: TrackedSession): TrackedSession {
   if (state.session === null) return state
-  if (asked.session?.id === state.session.id && turnMoved(asked, state)) return state
+  if (asked.session?.id === state.session.id) {
+    if (turnMoved(asked, state)) return state
+    // The turn of a message that came since may not have begun when it answered.
+    const spoken = asked.newest_message_id !== state.newest_message_id
+    if (spoken && !busy) return { ...state, doubt: 'begins' }
+  }
   return busy ? { ...turnBegun(state), doubt: null } : { ...state, turn: 'idle', doubt: null }
+}
+
+/** Binds the session that was looked up, with the server's answer to whether its turn runs. */
+export function goneOn(
+  state: TrackedSession,
+  session: Session,
+  busy: boolean,
+  asked: TrackedSession,
+): TrackedSession {
+  const next = bound(state, session)
+  // Somebody wrote in it before it was bound.
+  const spoken = state.candidate === session.id
+  return spoken && !busy ? foundBusy(next) : statusAnswered(next, busy, asked)
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {

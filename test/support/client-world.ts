@@ -238,7 +238,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
       [
         ...model.shown.map(({ n, role, fresh, reply }) => JSON.stringify({ n, role, fresh, reply })),
         ...world.log(`${PERSONA}.log`).map((line) => JSON.stringify(line)),
-        ...terminals.filter((terminal) => terminal.alive()).map((terminal) => terminal.screen()),
+        ...terminals.map(lastScreen),
       ].join('\n'),
     onClose: (close) => void closers.push(close),
     async close() {
@@ -255,6 +255,14 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
 export function notedPid({ directory }: ClientWorld, what: string): number {
   const file = path.join(directory, 'turnbell/run/local', PERSONA, `${what}.pid`)
   return (JSON.parse(fs.readFileSync(file, 'utf8')) as { pid: number }).pid
+}
+
+function lastScreen(terminal: Terminal, index: number): string {
+  try {
+    return `terminal ${index + 1}:\n${terminal.screen()}`
+  } catch {
+    return `terminal ${index + 1} has ended`
+  }
 }
 
 function wasShown(models: Record<number, ModelServer>, signal_id: string): boolean {

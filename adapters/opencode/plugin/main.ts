@@ -120,7 +120,10 @@ function rings({ opencode, directory, log }: Instance, identity: Identity, paths
   })
   surface.open(shim)
   const failed = (error: unknown) => log.error({ err: error }, 'a step of turnbell broke')
-  surface.connected(opencode, bound_before.get(directory) ?? null).catch(failed)
+  const before = bound_before.get(directory)
+  surface.connected(opencode, null).catch(failed)
+  // There is no next connection in here, so this one is asked until it answers.
+  if (before !== undefined) void surface.joined(before)
 
   return {
     async event({ event }) {

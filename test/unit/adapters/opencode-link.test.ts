@@ -20,6 +20,8 @@ let refusal: Error | null
 let asked: string[]
 let found: 'started' | 'lives'
 let warned: string[]
+let sessionOn: () => Promise<null>
+let connected: number
 
 beforeEach(() => {
   clock = fakeClock()
@@ -29,20 +31,28 @@ beforeEach(() => {
   asked = []
   found = 'started'
   warned = []
+  sessionOn = async () => null
+  connected = 0
   const warn: Log['warn'] = (fields, message) => {
     const { err } = fields as { err?: Error }
     warned.push(err === undefined ? message : err.message)
   }
   const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })
   link = serverLink({
-    surface,
+    surface: {
+      ...surface,
+      connected(server, earlier) {
+        connected += 1
+        return surface.connected(server, earlier)
+      },
+    },
     ensure: async () => found,
     async connect(given) {
       handlers.push(given)
       if (refusal !== null) throw refusal
       return { ...fakeOpencode(clock).server, close: given.onClose } as Partial<OwnedServer> as OwnedServer
     },
-    sessionOn: async () => null,
+    sessionOn: () => sessionOn(),
     attached: () => void (attached += 1),
     asked: ({ properties }) => void asked.push(properties.id),
     output: 'opencode.log',
@@ -87,6 +97,21 @@ test('one that does not answer yet is asked ever more slowly, one of another ver
   expect(handlers).toHaveLength(4)
   await clock.advance(1)
   expect(handlers).toHaveLength(5)
+})
+
+test('one that is gone before its session is known is not taken for the next', async () => {
+  const sessions: (() => void)[] = []
+  sessionOn = () => new Promise((resolve) => sessions.push(() => resolve(null)))
+  link.begin()
+  await atRest()
+  handlers[0]?.onClose()
+  await clock.advance(LIMITS.opencode_dial_ms)
+  sessions[0]?.()
+  await atRest()
+  expect([handlers.length, connected, attached]).toEqual([2, 0, 0])
+  sessions[1]?.()
+  await atRest()
+  expect([connected, attached]).toEqual([1, 1])
 })
 
 /** It answers, and is gone at once. */

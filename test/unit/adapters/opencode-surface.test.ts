@@ -33,19 +33,21 @@ async function attached(earlier: Place | null = EARLIER, sessions?: Session[]) {
   return place
 }
 
-/** From now on the server answers whether a turn runs when it is told to. */
-function late(place: ReturnType<typeof fakeOpencode>) {
-  const answers: ((busy: boolean) => void)[] = []
+/** Whether a turn runs is answered when the test says so, from now on until it has said so once. */
+function lateAnswer(place: ReturnType<typeof fakeOpencode>) {
+  const questions: { resolve: (busy: boolean) => void; reject: (error: Error) => void }[] = []
   const real = { ...place.server }
-  place.server.isBusy = () => new Promise((resolve) => answers.push(resolve))
+  place.server.isBusy = () => new Promise((resolve, reject) => questions.push({ resolve, reject }))
+  async function end(how: (question: (typeof questions)[number]) => void) {
+    place.server.isBusy = () => real.isBusy()
+    await atRest()
+    expect(questions).toHaveLength(1)
+    questions.forEach(how)
+    await atRest()
+  }
   return {
-    async answer(busy: boolean) {
-      place.server.isBusy = () => real.isBusy()
-      await atRest()
-      expect(answers).toHaveLength(1)
-      answers.forEach((resolve) => resolve(busy))
-      await atRest()
-    },
+    says: (busy: boolean) => end(({ resolve }) => resolve(busy)),
+    fails: () => end(({ reject }) => reject(new OpencodeError(null, 'not answered'))),
   }
 }
 
@@ -91,6 +93,14 @@ describe('the session that is rung', () => {
     tell(place.message('msg_9', 'ses_0'), place.updated(session('ses_0')), place.says('busy', 'ses_0'))
     expect(await status()).toMatchObject({ session_id: 'ses_0', turn: 'busy' })
     expect(kept.at(-1)).toMatchObject({ id: 'ses_0' })
+  })
+
+  test('is the one in which the person wrote before the connection was made', async () => {
+    const place = fakeOpencode(clock)
+    tell(place.message('msg_1'))
+    await surface.connected(place.server, null)
+    tell(place.updated(session('ses_1')))
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
   })
 
   test('is kept while the server is away, and gone on with in the next', async () => {
@@ -167,29 +177,62 @@ describe('before the server has said where a session stands', () => {
     tell(place.created(session('ses_1')))
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'unknown', absent: true })
     expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'unavailable' })
-    const asked = late(place)
+    const asked = lateAnswer(place)
     const connecting = surface.connected(place.server, EARLIER)
     expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'unavailable' })
     expect(host.reports.every(({ turn }) => turn === 'unknown')).toBe(true)
-    await asked.answer(false)
+    await asked.says(false)
     await connecting
     expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
-  test('nor is anybody once that server is gone', async () => {
+  test('nobody is there where it does not say', async () => {
+    const place = fakeOpencode(clock)
+    const asked = lateAnswer(place)
+    const connecting = surface.connected(place.server, EARLIER)
+    const rejected = expect(connecting).rejects.toThrow('not answered')
+    await atRest()
+    tell(place.created(session('ses_1')))
+    await asked.fails()
+    await rejected
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'unknown', absent: true })
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
+  test.each(['says', 'fails'] as const)('one that is gone and %s it late changes nothing', async (how) => {
+    const gone = fakeOpencode(clock)
+    const asked = lateAnswer(gone)
+    const former = surface.connected(gone.server, EARLIER).catch((error: Error) => error.message)
+    await atRest()
+    surface.disconnected()
+    await attached()
+    if (how === 'says') await asked.says(true)
+    else await asked.fails()
+    await former
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('one that was joined in meanwhile counts, and where it is gone the other', async () => {
+    const place = fakeOpencode(clock)
+    tell(place.created(session('ses_1')))
+    const asked = lateAnswer(place)
+    const connecting = surface.connected(place.server, EARLIER)
+    await atRest()
+    place.server.isBusy = async () => false
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    await asked.says(true)
+    await connecting
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
+  test('nobody is there any more once that server is gone', async () => {
     const place = await attached()
     surface.disconnected()
     tell(...place.ends())
     expect(await status()).toMatchObject({ turn: 'unknown', absent: true })
-  })
-
-  test('a question that fails leaves what was told', async () => {
-    const place = fakeOpencode(clock)
-    place.server.session = () => Promise.reject(new OpencodeError(null, 'not answered'))
-    await expect(surface.connected(place.server, EARLIER)).rejects.toThrow('not answered')
-    tell(place.created(session('ses_1')))
-    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 })
 
@@ -197,11 +240,11 @@ describe('a turn', () => {
   test('that began after the server was asked is not over by its answer', async () => {
     const place = fakeOpencode(clock)
     tell(place.created(session('ses_1')))
-    const asked = late(place)
+    const asked = lateAnswer(place)
     const connecting = surface.connected(place.server, EARLIER)
     await atRest()
     tell(place.message('msg_1'))
-    await asked.answer(false)
+    await asked.says(false)
     await connecting
     expect((await status()).turn).toBe('busy')
   })
@@ -209,10 +252,10 @@ describe('a turn', () => {
   test('that is the next one is not over by an answer about the former', async () => {
     const place = await attached()
     tell(place.message('msg_1'))
-    const asked = late(place)
+    const asked = lateAnswer(place)
     await clock.advance(LIMITS.opencode_begin_ms)
     tell(place.says('busy'), ...place.ends(), place.message('msg_2'))
-    await asked.answer(false)
+    await asked.says(false)
     expect((await status()).turn).toBe('busy')
   })
 
@@ -232,6 +275,42 @@ describe('a turn', () => {
     await surface.connected(place.server, EARLIER)
     tell(...place.ends())
     expect((await status()).turn).toBe('idle')
+  })
+
+  test('that ran at the beginning of a connection is asked for until the server answers', async () => {
+    const place = fakeOpencode(clock)
+    place.busy = true
+    await surface.connected(place.server, EARLIER)
+    place.busy = false
+    const asked = lateAnswer(place)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    await asked.fails()
+    expect((await status()).turn).toBe('busy')
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('of a message that came while the server was asked is asked for again', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'))
+    const asked = lateAnswer(place)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    tell(place.message('msg_2'))
+    await asked.says(false)
+    expect((await status()).turn).toBe('busy')
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('of a message in a session that is looked up has begun', async () => {
+    const place = fakeOpencode(clock)
+    const asked = lateAnswer(place)
+    const connecting = surface.connected(place.server, EARLIER)
+    await atRest()
+    tell(place.message('msg_1'))
+    await asked.says(false)
+    await connecting
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
   })
 
   test('begins with the message, before the server says busy', async () => {
