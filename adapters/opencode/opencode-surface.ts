@@ -10,8 +10,8 @@ import {
   adrift,
   bellMetadata,
   foundBusy,
-  goneOn,
   isThere,
+  lookedUp,
   startTracking,
   statusAnswered,
   told,
@@ -145,9 +145,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session
-      const found = place === null ? 'none' : await goOn(to, place)
-      if (found === 'overtaken') return
-      if (found === 'gone') move(unbound(state))
+      if (place !== null) {
+        const found = await goOn(to, place)
+        if (found === 'overtaken') return
+        if (found === 'gone') move(unbound(state))
+      }
       itAnswered()
     },
 
@@ -206,7 +208,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     // What began meanwhile is newer.
     if (state.session?.id !== before) return 'found'
     if (session === null) return 'gone'
-    move(goneOn(state, session, busy, asked))
+    move(lookedUp(state, session, busy, asked))
     again?.cancel()
     // The end of that turn may come before the server tells of anything.
     if (busy) askAgain()

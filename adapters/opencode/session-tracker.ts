@@ -89,7 +89,7 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
 }
 
 /** Binds the session that was looked up, with the server's answer to whether its turn runs. */
-export function goneOn(
+export function lookedUp(
   state: TrackedSession,
   session: Session,
   busy: boolean,

@@ -33,6 +33,22 @@ async function attached(earlier: Place | null = EARLIER, sessions?: Session[]) {
   return place
 }
 
+async function attachedBusy() {
+  const place = fakeOpencode(clock)
+  place.busy = true
+  await surface.connected(place.server, EARLIER)
+  return place
+}
+
+/** A message came, its turn did not, and the server is being asked about it. */
+async function inDoubt() {
+  const place = await attached()
+  tell(place.message('msg_1'))
+  const asked = lateAnswer(place)
+  await clock.advance(LIMITS.opencode_begin_ms)
+  return { place, asked }
+}
+
 /** Whether a turn runs is answered when the test says so, from now on until it has said so once. */
 function lateAnswer(place: ReturnType<typeof fakeOpencode>) {
   const questions: { resolve: (busy: boolean) => void; reject: (error: Error) => void }[] = []
@@ -62,9 +78,7 @@ describe('the session that is rung', () => {
   })
 
   test('is the one of an earlier shim, with the turn that runs in it', async () => {
-    const place = fakeOpencode(clock)
-    place.busy = true
-    await surface.connected(place.server, EARLIER)
+    await attachedBusy()
     expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
   })
 
@@ -250,19 +264,14 @@ describe('a turn', () => {
   })
 
   test('that is the next one is not over by an answer about the former', async () => {
-    const place = await attached()
-    tell(place.message('msg_1'))
-    const asked = lateAnswer(place)
-    await clock.advance(LIMITS.opencode_begin_ms)
+    const { place, asked } = await inDoubt()
     tell(place.says('busy'), ...place.ends(), place.message('msg_2'))
     await asked.says(false)
     expect((await status()).turn).toBe('busy')
   })
 
   test('that ran at the beginning of a connection and ended unheard is over all the same', async () => {
-    const place = fakeOpencode(clock)
-    place.busy = true
-    await surface.connected(place.server, EARLIER)
+    const place = await attachedBusy()
     expect((await status()).turn).toBe('busy')
     place.busy = false
     await clock.advance(LIMITS.opencode_begin_ms)
@@ -270,17 +279,13 @@ describe('a turn', () => {
   })
 
   test('that ran at the beginning of a connection is over at once when that is heard', async () => {
-    const place = fakeOpencode(clock)
-    place.busy = true
-    await surface.connected(place.server, EARLIER)
+    const place = await attachedBusy()
     tell(...place.ends())
     expect((await status()).turn).toBe('idle')
   })
 
   test('that ran at the beginning of a connection is asked for until the server answers', async () => {
-    const place = fakeOpencode(clock)
-    place.busy = true
-    await surface.connected(place.server, EARLIER)
+    const place = await attachedBusy()
     place.busy = false
     const asked = lateAnswer(place)
     await clock.advance(LIMITS.opencode_begin_ms)
@@ -291,10 +296,7 @@ describe('a turn', () => {
   })
 
   test('of a message that came while the server was asked is asked for again', async () => {
-    const place = await attached()
-    tell(place.message('msg_1'))
-    const asked = lateAnswer(place)
-    await clock.advance(LIMITS.opencode_begin_ms)
+    const { place, asked } = await inDoubt()
     tell(place.message('msg_2'))
     await asked.says(false)
     expect((await status()).turn).toBe('busy')
