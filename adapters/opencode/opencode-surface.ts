@@ -9,12 +9,12 @@ import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
 import {
   adrift,
   bellMetadata,
-  foundBusy,
   isThere,
   lookedUp,
   startTracking,
   statusAnswered,
   told,
+  turnBegins,
   unbound,
   type TrackedSession,
 } from './session-tracker.ts'
@@ -115,7 +115,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
         if (await to.isBusy(place)) {
-          if (mayRing(to, place)) move(foundBusy(state))
+          if (mayRing(to, place)) move(turnBegins(state))
           return DEFERRED
         }
         if (!mayRing(to, place)) return DEFERRED
@@ -216,4 +216,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   }
 }
 
-const PATIENCE_MS = { begins: LIMITS.opencode_begin_ms, aborted: LIMITS.opencode_settle_ms }
+const PATIENCE_MS = {
+  created: LIMITS.opencode_first_prompt_ms,
+  begins: LIMITS.opencode_begin_ms,
+  aborted: LIMITS.opencode_settle_ms,
+}

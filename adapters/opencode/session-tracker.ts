@@ -25,11 +25,11 @@ export interface TrackedSession {
   /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
   candidate: string | null
   /**
-   * What was told does not say whether a turn runs, so the server is asked in a while. `begins`: a message
-   * came, its turn not yet. `aborted`: the end of such a turn is told twice, and what is rung between the
-   * two may be lost.
+   * What was told does not say whether a turn runs, so the server is asked in a while. `created`: most begin
+   * with a message, which is told a moment later. `begins`: a message came, its turn not yet. `aborted`: the end
+   * of such a turn is told twice, and what is rung between the two may be lost.
    */
-  doubt: 'begins' | 'aborted' | null
+  doubt: 'created' | 'begins' | 'aborted' | null
 }
 
 const UNBOUND = {
@@ -71,8 +71,8 @@ export function isThere({ turn }: TrackedSession): boolean {
   return turn !== 'unknown'
 }
 
-/** The server says that a turn runs of which no event told yet. */
-export function foundBusy(state: TrackedSession): TrackedSession {
+/** A turn runs, or is about to, of which no event told yet. */
+export function turnBegins(state: TrackedSession): TrackedSession {
   return { ...turnBegun(state), doubt: 'begins' }
 }
 
@@ -98,14 +98,12 @@ export function lookedUp(
   const next = bound(state, session)
   // Somebody wrote in it before it was bound.
   const spoken = state.candidate === session.id
-  return spoken && !busy ? foundBusy(next) : statusAnswered(next, busy, asked)
+  return spoken && !busy ? turnBegins(next) : statusAnswered(next, busy, asked)
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
   const { sessionID } = event.properties
-  if (event.type === 'session.created') {
-    return isPersons(event.properties.info) ? bound(state, event.properties.info) : state
-  }
+  if (event.type === 'session.created') return sessionCreated(state, event.properties.info)
   if (event.type === 'session.updated') return sessionUpdated(state, event.properties.info)
   if (sessionID === state.session?.id) return toldOfBound(state, event, identity)
   const written = event.type === 'message.updated' && event.properties.info.role === 'user'
@@ -137,12 +135,19 @@ function toldOfBound(
   }
 }
 
+/** A window has a session only from its person's first prompt on: what is rung now would stand in that one. */
+function sessionCreated(state: TrackedSession, info: Session): TrackedSession {
+  if (!isPersons(info)) return state
+  const next = bound(state, info)
+  return info.id === state.session?.id ? next : { ...turnBegun(next), doubt: 'created' }
+}
+
 function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
   if (info.id === state.session?.id) return bound(state, info)
   if (info.id !== state.candidate) return state
   if (!isPersons(info)) return { ...state, candidate: null }
   // Somebody wrote in it, so its turn begins, if it has not done so already.
-  return { ...turnBegun(bound(state, info)), doubt: 'begins' }
+  return turnBegins(bound(state, info))
 }
 
 type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
@@ -163,7 +168,7 @@ function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
   }
   const next = { ...state, choice, newest_message_id: info.id }
   // The server says busy up to two seconds later. What is rung until then may be lost.
-  return state.turn === 'busy' && state.doubt === null ? next : { ...turnBegun(next), doubt: 'begins' }
+  return state.turn === 'busy' && state.doubt === null ? next : turnBegins(next)
 }
 
 function turnBegun<S extends TrackedSession>(state: S): S {

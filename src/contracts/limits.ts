@@ -163,6 +163,8 @@ export const LIMITS = {
   opencode_event_length_max: 64 * 1024 * 1024,
   /** Between a message and the word that its turn runs; two seconds in a directory that is used first. */
   opencode_begin_ms: 5_000,
+  /** From a new session to the prompt that began it: a tenth of a second, in a window that just opened. */
+  opencode_first_prompt_ms: 2_000,
   /** An aborted turn says twice that it ended; the second time within this. */
   opencode_settle_ms: 750,
   opencode_dial_ms: 200,

@@ -25,6 +25,10 @@ const INTERRUPTED =
  */
 const HANDED_OVER = /Stop hook additional context: \[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 
+/** What the people of the scenes say. A doorbell among their words went into the turn that they began. */
+const PERSONS =
+  /^(hello( there)?|a fresh start|here (again|I am)|back again|use your tool|look by yourself|go on|make a file|ask a helper)$/m
+
 /** A turn of the main agent goes on as long as the model asks for tools. */
 export function turnsOf({ shown }: ModelServer): Turn[] {
   const turns: Turn[] = []
@@ -77,11 +81,17 @@ export function expectOneBellPerTurn(model: ModelServer, payloads: readonly stri
   )
   for (const turn of turns)
     expect(turn.bells.length, `two doorbells in one turn\n${story}`).toBeLessThanOrEqual(1)
+  for (const turn of turns)
+    expect(ringsInto(turn), `a doorbell in a person's own prompt\n${story}`).toBe(false)
   for (const turn of turns.filter(({ bells }) => bells.length > 0)) {
     expect(turn.drained.length, `a doorbell without signals\n${story}`).toBeGreaterThan(0)
   }
   expect(turns.flatMap(({ drained }) => drained).sort(), story).toEqual([...payloads].sort())
   return turns
+}
+
+function ringsInto({ bells, requests: [first] }: Turn): boolean {
+  return first !== undefined && PERSONS.test(first.fresh) && bells.some((bell) => first.fresh.includes(bell))
 }
 
 /** For people who read the run: how often it rang, what was taken, and how long a ring took. */

@@ -73,8 +73,26 @@ describe('the session that is rung', () => {
     expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
     tell(place.created(session('ses_1')))
-    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
     expect(kept).toEqual([EARLIER])
+  })
+
+  test('is not rung before the turn of the prompt that began it is over', async () => {
+    const place = await attached(null)
+    tell(place.created(session('ses_1')))
+    const { turn_seq } = await status()
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    tell(...place.begins())
+    expect(await status()).toMatchObject({ turn: 'busy', turn_seq })
+    tell(...place.ends())
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is rung after a while where nobody says anything in it', async () => {
+    const place = await attached(null)
+    tell(place.created(session('ses_1')))
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 
   test('is the one of an earlier shim, with the turn that runs in it', async () => {
@@ -99,7 +117,9 @@ describe('the session that is rung', () => {
     tell(place.created(session('ses_2')))
     const { turn_seq } = await status()
     tell(...place.begins('ses_1'))
-    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle', turn_seq })
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'busy', turn_seq })
+    tell(...place.ends('ses_1'))
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'busy' })
   })
 
   test('changes to an older one in which the person writes', async () => {
