@@ -52,7 +52,10 @@ export async function connect(invocation: Invocation, request: ConnectRequest): 
   const connections = connectionsIn(invocation.home)
   const work = () => {
     const old = connections.of(client, project)
-    if (old !== null && old.persona !== persona) throw isAnothers(old)
+    if (old !== null && old.persona !== persona) {
+      const first = `turnbell disconnect ${client} --project ${shellWord(project)}`
+      throw isAnothers(old, `First \`${first}\`, then connect again.`)
+    }
     const plan = planFor(invocation, { client, persona, project }, old)
     const connection: Connection = {
       version: 1,
@@ -84,7 +87,9 @@ export async function disconnect(
   const work = async (): Promise<Outcome> => {
     const old = connections.of(client, project)
     if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
-    if (persona !== undefined && old.persona !== persona) throw isAnothers(old)
+    if (persona !== undefined && old.persona !== persona) {
+      throw isAnothers(old, `Say --persona ${old.persona}, or leave it out, where that is to end.`)
+    }
     const others = connections.all().filter((other) => other.client !== client || other.project !== project)
     let plan = planDisconnect(old, others)
     if (!print) {
@@ -161,9 +166,9 @@ function write(plan: Plan, undo: () => void = () => {}): void {
 const directoriesOf = (connection: Connection | null) =>
   connection?.files.flatMap(({ directories }) => directories) ?? []
 
-function isAnothers({ client, persona, project }: Connection): TurnbellError {
+function isAnothers({ client, persona, project }: Connection, hint: string): TurnbellError {
   return new TurnbellError('connection_taken', {
     detail: `${client} in ${project} acts for ${persona}.`,
-    hint: `First \`turnbell disconnect ${client} --project ${shellWord(project)}\`, then connect again.`,
+    hint,
   })
 }

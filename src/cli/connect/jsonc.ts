@@ -50,7 +50,7 @@ export function putEntries(file: string, text: string, entries: readonly Entry[]
     made.push(...putOne(file, draft, entry))
     own.push(entry)
   }
-  for (const entry of entries) if (!isIn(file, draft.text, entry)) throw cannotChange(file, entry)
+  for (const entry of entries) if (!isIn(file, draft.text, entry)) throw cannotChange(file, text, entry)
   return { text: draft.text, splices: draft.splices, own, made }
 }
 
@@ -261,8 +261,8 @@ const inWords = (code: string) => code.replace(/[A-Z]/g, (letter) => ` ${letter.
 
 function isTaken(file: string, text: string, node: Node, at: readonly string[]): TurnbellError {
   return new TurnbellError('connection_taken', {
-    detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} is there already, and not by turnbell.`,
-    hint: 'Rename or remove that entry, then connect again. Nothing was changed.',
+    detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} is there already, and turnbell did not write it from this home.`,
+    hint: 'Rename or remove that entry, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
   })
 }
 
@@ -274,9 +274,18 @@ function isOther(file: string, text: string, node: Node, at: readonly string[], 
   })
 }
 
-function cannotChange(file: string, { at }: Entry): TurnbellError {
+/** The second of two keys of one name. */
+function repeatedOn([key, ...further]: readonly string[], node: Node | undefined): Node | null {
+  if (key === undefined || node?.type !== 'object') return null
+  const [first, second] = node.children?.filter(({ children }) => children?.[0]?.value === key) ?? []
+  return second ?? repeatedOn(further, first?.children?.[1])
+}
+
+function cannotChange(file: string, text: string, { at }: Entry): TurnbellError {
+  const repeated = repeatedOn(at, rootOf(file, text))
+  const place = repeated === null ? '' : `, ${placeOf(text, repeated.offset)}`
   return new TurnbellError('config_invalid', {
-    detail: `${file}: ${at.join('.')} cannot be set, because a key on the way stands there twice`,
+    detail: `${file}${place}: ${at.join('.')} cannot be set, because a key on the way stands there twice`,
     hint: 'Mend the file, then try again. Nothing was changed.',
   })
 }

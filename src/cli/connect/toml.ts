@@ -4,7 +4,7 @@ import { parse, TomlError } from 'smol-toml'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { blockIn, putBlock, TOML_MARKS, withoutBlock } from './marked-block.ts'
 import type { Draft } from './splices.ts'
-import { withoutMark } from './text.ts'
+import { placeOf, withoutMark } from './text.ts'
 
 /** `body` defines the table `at` and nothing else. */
 export interface Table {
@@ -19,13 +19,29 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const group = before[outer]
   if (group !== undefined && isMap(group) && Object.hasOwn(group, inner)) {
     throw new TurnbellError('connection_taken', {
-      detail: `${file}: ${at.join('.')} is there already, and not by turnbell.`,
-      hint: 'Rename or remove that table, then connect again. Nothing was changed.',
+      detail: `${file}: ${at.join('.')} is there already, and turnbell did not write it from this home.`,
+      hint: 'Rename or remove that table, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
     })
   }
   const draft = putBlock(text, TOML_MARKS, body)
-  parsed(file, draft.text, `Write \`${outer}\` as tables of their own, such as [${outer}.name].`)
+  try {
+    parsed(file, draft.text)
+  } catch (error) {
+    throw takesNoTable(file, text, outer, error)
+  }
   return draft
+}
+
+/** What stands there is whole in itself, so the place in question is its own, not one of the draft. */
+function takesNoTable(file: string, text: string, outer: string, cause: unknown): TurnbellError {
+  const [above_tables = ''] = withoutMark(text).split(/^[ \t]*\[/m)
+  const key = new RegExp(`^[ \\t]*["']?${outer}["']?[ \\t]*[=.]`, 'm').exec(above_tables)
+  const place = key === null ? '' : `, ${placeOf(text, key.index)}`
+  return new TurnbellError('config_invalid', {
+    detail: `${file}${place}: ${outer} is written as one value, to which no table can be added`,
+    hint: `Write it as tables of their own, such as [${outer}.name]. Nothing was changed.`,
+    cause,
+  })
 }
 
 export function holdsTable(file: string, text: string, { body }: Table): boolean {
@@ -55,11 +71,7 @@ function without(whole: Record<string, unknown>, [outer = '', inner = '']: reado
   return Object.keys(rest).length === 0 ? [kept, others] : [kept]
 }
 
-function parsed(
-  file: string,
-  text: string,
-  hint = 'Mend the file, then try again.',
-): Record<string, unknown> {
+function parsed(file: string, text: string): Record<string, unknown> {
   try {
     // Plain objects, so that two readings can be compared.
     return structuredClone(parse(withoutMark(text), { integersAsBigInt: 'asNeeded' }))
@@ -68,7 +80,7 @@ function parsed(
     const what = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
     throw new TurnbellError('config_invalid', {
       detail: `${file}, line ${error.line}, column ${error.column}: ${what}`,
-      hint: `${hint} Nothing was changed.`,
+      hint: 'Mend the file, then try again. Nothing was changed.',
       cause: error,
     })
   }

@@ -101,7 +101,7 @@ export function isHollow(file: string, text: string, { form }: Written): boolean
 
 function isTaken(file: string): TurnbellError {
   return new TurnbellError('connection_taken', {
-    detail: `${file} is there already, and not by turnbell.`,
+    detail: `${file} is there already, and not as turnbell wrote it.`,
     hint: 'Rename or remove it, then connect again. Nothing was changed.',
   })
 }

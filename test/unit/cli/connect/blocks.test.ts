@@ -86,7 +86,10 @@ describe('a table in a TOML file', () => {
     expect(problem(() => put('[servers.turnbell]\ncommand = "mine"\n'))).toMatch(/^connection_taken/)
   })
   test('is refused where the group is written on one line', () => {
-    expect(problem(() => put('servers = { a = { b = 1 } }\n'))).toMatch(/^config_invalid/)
+    const message = problem(() => put('a = 1\nservers = { a = { b = 1 } }\n[other]\nservers = 1\n'))
+    expect(message).toMatch(
+      /^config_invalid: \/p\/c\.toml, line 2, column 1: servers is written as one value/,
+    )
   })
   test('is refused in a broken file, with line and column', () => {
     expect(problem(() => put('a = 1\nb = = 2\n'))).toMatch(/^config_invalid: \/p\/c\.toml, line 2, column 5/)

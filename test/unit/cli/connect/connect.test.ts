@@ -117,6 +117,17 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(everything(project)).toEqual(before)
   })
 
+  test('is not taken from another persona than the one it acts for', async () => {
+    const { turnbell, project } = place()
+    await turnbell('connect', client, '--persona', 'ada')
+    const before = everything(project)
+    const refused = await turnbell('disconnect', client, '--persona', 'bob')
+    expect(refused).toMatchObject({ exit: 2, detail: expect.stringContaining('acts for ada') as string })
+    expect(refused.hint).toContain('--persona ada')
+    expect(refused.hint).not.toContain('turnbell disconnect')
+    expect(everything(project)).toEqual(before)
+  })
+
   test('in two projects serves two personas, each taken back alone', async () => {
     const { turnbell, at, records } = place()
     for (const [name, persona] of [
@@ -161,7 +172,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
   test('for a persona that is reached elsewhere is refused, and nothing is written', async () => {
     const { turnbell, home, project } = place()
     const config = `personas:
-  tam: {surface: tmux}
+  tam: {surface: tmux, tmux: {pane: '%1'}}
   eve: {surface: ${client}, acp: {argv: [agent]}}
   fay: {surface: ${client}, headless: true}
 `

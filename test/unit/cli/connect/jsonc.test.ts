@@ -119,7 +119,7 @@ describe('entries are refused', () => {
   })
   test('where a key on the way stands twice, so that another value would win', () => {
     const message = problem(() => put('{ "env": {}, "env": { "A": "1" } }', ENTRIES.slice(0, 1)))
-    expect(message).toMatch(/^config_invalid: .*env\.WHO cannot be set/)
+    expect(message).toMatch(/^config_invalid: .*, line 1, column 14: env\.WHO cannot be set/)
   })
 })
 
