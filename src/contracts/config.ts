@@ -70,6 +70,10 @@ export const PersonaSettings = z
       const message = `belongs to the surface ${surfaces.join(' or ')}, not to ${persona.surface}`
       context.addIssue({ code: 'custom', path: [key], message })
     }
+    if (persona.surface === 'tmux' && persona.tmux === undefined) {
+      const message = 'is needed by the surface tmux: { pane: ... } says where its client runs'
+      context.addIssue({ code: 'custom', path: ['tmux'], message })
+    }
     if (persona.acp !== undefined && (persona.command !== undefined || persona.headless)) {
       const message = 'keeps the agent by itself; leave out `command` and `headless`'
       context.addIssue({ code: 'custom', path: ['acp'], message })

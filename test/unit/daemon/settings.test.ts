@@ -13,7 +13,6 @@ const config = Config.parse({
     gem: { surface: 'command', acp: { argv: ['gemini', '--acp'] } },
     hal: { surface: 'claude-code', headless: true },
     tam: { surface: 'tmux', tmux: { pane: '%3' } },
-    tom: { surface: 'tmux' },
   },
 })
 
@@ -57,7 +56,6 @@ describe('a daemon', () => {
     expect(of('gem')).toMatchObject({ shim: 'acp/shim.js', rules: trusts })
     expect(of('hal')).toMatchObject({ shim: 'claude-code/headless.js', rules: trusts })
     expect(of('tam')).toMatchObject({ shim: 'tmux/shim.js', rules: trusts })
-    expect(of('tom')).toMatchObject({ shim: null, rules: trusts })
   })
 
   test('of a surface that the flag says uses nothing that was written for another', () => {

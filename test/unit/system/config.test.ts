@@ -43,6 +43,7 @@ describe('the configuration', () => {
       'personas:\n  ada: {surface: codex, tmux: {pane: "%1"}}\n',
       'personas.ada.tmux: belongs to the surface tmux, not to codex',
     ],
+    ['personas:\n  ada: {surface: tmux}\n', 'personas.ada.tmux: is needed by the surface tmux'],
     [
       'personas:\n  ada: {surface: mcp, headless: true}\n',
       'personas.ada.headless: belongs to the surface claude-code or codex or opencode, not to mcp',
