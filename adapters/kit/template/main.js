@@ -6,6 +6,15 @@ import { serveSurface } from 'turnbell/surface'
 import { connectClient } from './my-client.js'
 import { mySurface } from './my-surface.js'
 
-const [persona = ''] = process.argv.slice(2)
-const surface = mySurface(await connectClient(), Date.now())
-surface.open(serveSurface(surface, { persona }))
+const [persona] = process.argv.slice(2)
+if (persona === undefined) {
+  console.error('usage: node main.js PERSONA')
+  process.exit(64)
+}
+try {
+  const surface = mySurface(await connectClient(), Date.now())
+  surface.open(serveSurface(surface, { persona }))
+} catch (error) {
+  console.error(error.message, error.hint ?? '')
+  process.exit(1)
+}

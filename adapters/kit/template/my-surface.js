@@ -6,14 +6,15 @@ const DEFERRED = { accepted: false, proof: 'deferred' }
 const UNAVAILABLE = { accepted: false, proof: 'unavailable' }
 
 /**
- * `client` has `session_id`, `queue(text)` (rejects where the message could not be handed over),
- * `onTurnBegun(call)` with the texts that the turn was begun by, `onTurnEnded(call)` and `onGone(call)`.
- * `began_ms` is the time at which the shim began.
+ * `client` has `queue(text)` (rejects where the message could not be handed over), `onThere(call)` with the
+ * `session_id` and whether it is `busy`, at first and whenever it is back, `onTurnBegun(call)` with the texts that
+ * the turn was begun by, `onTurnEnded(call)` and `onGone(call)`. `began_ms` is the time at which the shim began.
  */
 export function mySurface(client, began_ms) {
   let host = null
-  // A shim that was killed and started again must not count from the beginning.
-  let state = { session_id: client.session_id, turn: 'idle', turn_seq: began_ms }
+  // Nobody is there before the client says so. A shim that was killed and started again must not count from
+  // the beginning.
+  let state = { session_id: null, turn: 'unknown', turn_seq: began_ms }
   /** Bells that were handed over and not yet seen in a turn. */
   let given = []
 
@@ -28,6 +29,9 @@ export function mySurface(client, began_ms) {
     void host?.report(status())
   }
 
+  client.onThere(({ session_id, busy }) =>
+    move({ session_id, turn: busy ? 'busy' : 'idle', turn_seq: state.turn_seq + Number(busy) }),
+  )
   client.onTurnBegun((texts) => {
     const seen = given.findLast(({ text }) => texts.includes(text))
     given = given.filter((bell) => bell !== seen)

@@ -1,4 +1,5 @@
 /** The surface under the published suite: the test plays the client. Run it with vitest. */
+import { expect, test } from 'vitest'
 import { atRest, describeSurface, fakeClock } from 'turnbell/surface-suite'
 import { mySurface } from './my-surface.js'
 
@@ -7,6 +8,7 @@ describeSurface('my surface', { takes: false, receipts: true }, async (host) => 
   const client = playedClient(clock)
   const surface = mySurface(client, clock.now())
   surface.open(host)
+  client.come('session-1')
   return {
     surface,
     clock,
@@ -27,16 +29,30 @@ describeSurface('my surface', { takes: false, receipts: true }, async (host) => 
   }
 })
 
+test('my surface is rung again once its client is back, and not into a turn that runs there', async () => {
+  const client = playedClient(fakeClock())
+  const surface = mySurface(client, 1)
+  const bell = { doorbell_id: 'pw0yh82y', text: '[turnbell] 1 signal waits. (bell pw0yh82y)' }
+  client.come('session-1')
+  client.leave()
+  expect(await surface.notify_surface(bell)).toMatchObject({ proof: 'unavailable' })
+  client.come('session-2', true)
+  expect(await surface.status()).toMatchObject({ session_id: 'session-2', turn: 'busy', turn_seq: 2 })
+  expect(await surface.notify_surface(bell)).toMatchObject({ proof: 'deferred' })
+  client.end()
+  expect(await surface.notify_surface(bell)).toMatchObject({ accepted: true })
+})
+
 /** Queues what it is handed and shows it in the turn that begins next, unless it is told to fail at that. */
 function playedClient(clock) {
   const calls = {}
   let busy = false
   let queued = []
   const client = {
-    session_id: 'session-1',
     mode: 'takes',
     /** What came through. */
     shown: [],
+    onThere: (call) => (calls.there = call),
     onTurnBegun: (call) => (calls.begun = call),
     onTurnEnded: (call) => (calls.ended = call),
     onGone: (call) => (calls.gone = call),
@@ -56,6 +72,10 @@ function playedClient(clock) {
     end() {
       if (busy) calls.ended()
       busy = false
+    },
+    come(session_id, now_busy = false) {
+      busy = now_busy
+      calls.there({ session_id, busy })
     },
     leave: () => calls.gone(),
   }
