@@ -35,7 +35,7 @@ export function registerPersona(program: Command, cli: Cli): void {
       collect,
     )
     .option('--headless', 'the daemon keeps a session of the client by itself, without a window')
-    .option('--no-headless', 'no more')
+    .option('--no-headless', 'a person starts it in a window again')
     .addOption(
       new Option(
         '--permissions <answer>',
