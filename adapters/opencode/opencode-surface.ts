@@ -79,15 +79,21 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       keep(next.session)
     }
     doubting?.cancel()
-    doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], () => void ask())
+    doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], endDoubt)
     if (saysMore(told, status())) void host?.report(status())
   }
 
-  /** Ends a doubt, or a lack of news, by the server's own word. */
+  function endDoubt(): void {
+    doubting = null
+    void ask()
+  }
+
+  /** Ends a doubt whose time is over, or a lack of news, by the server's own word. */
   async function ask(): Promise<void> {
     const [to, asked] = [server, state]
     const place = asked.session
-    if (to === null || place === null) return
+    // The server may not know yet of the turn that a doubt is about.
+    if (to === null || place === null || doubting !== null) return
     try {
       const busy = await to.isBusy(place)
       if (server === to && state.session?.id === place.id) move(statusAnswered(state, busy, asked))

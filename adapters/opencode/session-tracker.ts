@@ -107,7 +107,7 @@ export function told(state: TrackedSession, event: Event, identity: Identity): T
   if (event.type === 'session.updated') return sessionUpdated(state, event.properties.info)
   if (sessionID === state.session?.id) return toldOfBound(state, event, identity)
   const written = event.type === 'message.updated' && event.properties.info.role === 'user'
-  return written ? { ...state, candidate: sessionID } : state
+  return written && state.candidate !== sessionID ? { ...state, candidate: sessionID } : state
 }
 
 function toldOfBound(

@@ -88,6 +88,16 @@ describe('the session that is rung', () => {
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
+  test('is not taken for idle by a question that was asked for another reason', async () => {
+    const place = await attached(null)
+    tell(place.created(session('ses_1')))
+    await surface.resume_surface()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+    tell(place.message('msg_1'))
+    await surface.resume_surface()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+  })
+
   test('is rung after a while where nobody says anything in it', async () => {
     const place = await attached(null)
     tell(place.created(session('ses_1')))
@@ -259,6 +269,7 @@ describe('before the server has said where a session stands', () => {
     await surface.joined({ id: 'ses_gone', directory: '/project' })
     await asked.says(true)
     await connecting
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 
