@@ -137,9 +137,9 @@ function putOne(file: string, draft: Draft, entry: Entry): string[][] {
     widen(draft, node, entry.short)
     return putOne(file, draft, entry)
   }
-  if (rest.length === 0 && !in_list) throw isTaken(file, draft.text, node, at)
+  if (rest.length === 0 && !in_list) throw isTaken(file, draft, node, at)
   const expected = rest.length === 0 ? 'array' : 'object'
-  if (node.type !== expected) throw isOther(file, draft.text, node, at.slice(0, depth), expected)
+  if (node.type !== expected) throw isOther(file, draft, node, at.slice(0, depth), expected)
   const [key, ...inner] = rest
   const held = inner.reduceRight<Json>(
     (nested, name) => ({ [name]: nested }),
@@ -259,17 +259,20 @@ function rootOf(file: string, text: string): Node {
 /** `PropertyNameExpected` as `property name expected`. */
 const inWords = (code: string) => code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim()
 
-function isTaken(file: string, text: string, node: Node, at: readonly string[]): TurnbellError {
+/** In the file as it is, not in the draft. */
+const placeIn = (draft: Draft, { offset }: Node) => placeOf(draft.original, draft.originOf(offset))
+
+function isTaken(file: string, draft: Draft, node: Node, at: readonly string[]): TurnbellError {
   return new TurnbellError('connection_taken', {
-    detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} is there already, and turnbell did not write it from this home.`,
+    detail: `${file}, ${placeIn(draft, node)}: ${at.join('.')} is there already, and not as turnbell would write it from this home.`,
     hint: 'Rename or remove that entry, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
   })
 }
 
 /** The client itself would not take it either. */
-function isOther(file: string, text: string, node: Node, at: readonly string[], expected: string) {
+function isOther(file: string, draft: Draft, node: Node, at: readonly string[], expected: string) {
   return new TurnbellError('config_invalid', {
-    detail: `${file}, ${placeOf(text, node.offset)}: ${at.join('.')} has to be an ${expected}, found ${node.type}`,
+    detail: `${file}, ${placeIn(draft, node)}: ${at.join('.')} has to be an ${expected}, found ${node.type}`,
     hint: 'Mend the file, then try again. Nothing was changed.',
   })
 }

@@ -12,10 +12,20 @@ export type Splice = z.infer<typeof Splice>
 /** A text under change that remembers every cut. */
 export class Draft {
   text: string
+  readonly original: string
   readonly splices: Splice[] = []
 
   constructor(text: string) {
     this.text = text
+    this.original = text
+  }
+
+  /** Where in the original text stood what stands at `at` now. */
+  originOf(at: number): number {
+    return this.splices.reduceRight((now, splice) => {
+      const end = splice.at + splice.inserted.length
+      return now < end ? Math.min(now, splice.at) : now - splice.inserted.length + splice.removed.length
+    }, at)
   }
 
   /** Replaces `length` units at `at`. */

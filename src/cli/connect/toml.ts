@@ -19,7 +19,7 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const group = before[outer]
   if (group !== undefined && isMap(group) && Object.hasOwn(group, inner)) {
     throw new TurnbellError('connection_taken', {
-      detail: `${file}: ${at.join('.')} is there already, and turnbell did not write it from this home.`,
+      detail: `${file}: ${at.join('.')} is there already, and not as turnbell would write it from this home.`,
       hint: 'Rename or remove that table, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
     })
   }
@@ -27,7 +27,7 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   try {
     parsed(file, draft.text)
   } catch (error) {
-    throw takesNoTable(file, text, outer, error)
+    throw error instanceof TurnbellError ? takesNoTable(file, text, outer, error) : error
   }
   return draft
 }
@@ -35,8 +35,8 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
 /** What stands there is whole in itself, so the place in question is its own, not one of the draft. */
 function takesNoTable(file: string, text: string, outer: string, cause: unknown): TurnbellError {
   const [above_tables = ''] = withoutMark(text).split(/^[ \t]*\[/m)
-  const key = new RegExp(`^[ \\t]*["']?${outer}["']?[ \\t]*[=.]`, 'm').exec(above_tables)
-  const place = key === null ? '' : `, ${placeOf(text, key.index)}`
+  const key = new RegExp(`^[ \\t]*(?=["']?${outer}["']?[ \\t]*=)`, 'm').exec(above_tables)
+  const place = key === null ? '' : `, ${placeOf(text, key.index + key[0].length)}`
   return new TurnbellError('config_invalid', {
     detail: `${file}${place}: ${outer} is written as one value, to which no table can be added`,
     hint: `Write it as tables of their own, such as [${outer}.name]. Nothing was changed.`,

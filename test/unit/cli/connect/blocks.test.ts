@@ -86,9 +86,9 @@ describe('a table in a TOML file', () => {
     expect(problem(() => put('[servers.turnbell]\ncommand = "mine"\n'))).toMatch(/^connection_taken/)
   })
   test('is refused where the group is written on one line', () => {
-    const message = problem(() => put('a = 1\nservers = { a = { b = 1 } }\n[other]\nservers = 1\n'))
+    const message = problem(() => put('a = 1\n  servers = { a = { b = 1 } }\n[other]\nservers = 1\n'))
     expect(message).toMatch(
-      /^config_invalid: \/p\/c\.toml, line 2, column 1: servers is written as one value/,
+      /^config_invalid: \/p\/c\.toml, line 2, column 3: servers is written as one value/,
     )
   })
   test('is refused in a broken file, with line and column', () => {

@@ -103,6 +103,15 @@ describe('entries are refused', () => {
     const message = problem(() => put('{\n  "env": {\n    "WHO": "bob"\n  }\n}\n'))
     expect(message).toMatch(/^connection_taken: \/p\/settings\.json, line 3, column 12: env\.WHO is there/)
   })
+  test('with the place in the file as it is, whatever was to be written above it', () => {
+    const text = '{\n  "env": {},\n  "plugins": {\n    "turnbell@turnbell": false\n  }\n}\n'
+    expect(problem(() => put(text))).toContain(
+      'line 4, column 26: plugins.turnbell@turnbell is there already',
+    )
+    expect(problem(() => put(text.replace(/\{\s+"turn.*?\}/s, '3')))).toContain(
+      'line 3, column 14: plugins has',
+    )
+  })
   test('where a plain value stands in place of the map', () => {
     expect(problem(() => put('{ "env": 3 }'))).toMatch(
       /^config_invalid: .*env has to be an object, found number/,
