@@ -141,7 +141,7 @@ describe('Codex without a window', () => {
   test('leaves what it asks to a person who has joined', async () => {
     const { world, terminal, sent } = await askedOfPerson()
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
-    terminal.press('y')
+    await terminal.answers(/Would you like to run/, 'y')
     await world.settled([sent])
     await eventually('the file is there', () => fs.existsSync(path.join(world.project, 'asked-for')))
     expectOneBellPerTurn(world.model, ['hello', 'make a file'])

@@ -86,7 +86,7 @@ describe('Codex in a terminal', () => {
     expect((await world.status()).surface.turn).toBe('busy')
     expect(world.bells()).toEqual([])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
-    terminal.press('y')
+    await terminal.answers(/Would you like to run/, 'y')
     await world.settled(sent)
     expectOneBellPerTurn(world.model, ['1', '2'])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
