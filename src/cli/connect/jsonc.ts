@@ -16,6 +16,7 @@ import { z } from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Json } from '../../contracts/ids.ts'
 import { Draft, type Splice } from './splices.ts'
+import { isTaken } from './taken.ts'
 import { beginsLine, endOfLine, indentAt, isBlank, lineEnd, lineStart, placeOf, withoutMark } from './text.ts'
 
 const Path = z.array(z.string()).min(1)
@@ -137,7 +138,8 @@ function putOne(file: string, draft: Draft, entry: Entry): string[][] {
     widen(draft, node, entry.short)
     return putOne(file, draft, entry)
   }
-  if (rest.length === 0 && !in_list) throw isTaken(file, draft, node, at)
+  if (rest.length === 0 && !in_list)
+    throw isTaken('entry', `${file}, ${placeIn(draft, node)}: ${at.join('.')}`)
   const expected = rest.length === 0 ? 'array' : 'object'
   if (node.type !== expected) throw isOther(file, draft, node, at.slice(0, depth), expected)
   const [key, ...inner] = rest
@@ -261,13 +263,6 @@ const inWords = (code: string) => code.replace(/[A-Z]/g, (letter) => ` ${letter.
 
 /** In the file as it is, not in the draft. */
 const placeIn = (draft: Draft, { offset }: Node) => placeOf(draft.original, draft.originOf(offset))
-
-function isTaken(file: string, draft: Draft, node: Node, at: readonly string[]): TurnbellError {
-  return new TurnbellError('connection_taken', {
-    detail: `${file}, ${placeIn(draft, node)}: ${at.join('.')} is there already, and not as turnbell would write it from this home.`,
-    hint: 'Rename or remove that entry, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
-  })
-}
 
 /** The client itself would not take it either. */
 function isOther(file: string, draft: Draft, node: Node, at: readonly string[], expected: string) {

@@ -4,6 +4,7 @@ import { parse, TomlError } from 'smol-toml'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { blockIn, putBlock, TOML_MARKS, withoutBlock } from './marked-block.ts'
 import type { Draft } from './splices.ts'
+import { isTaken } from './taken.ts'
 import { placeOf, withoutMark } from './text.ts'
 
 /** `body` defines the table `at` and nothing else. */
@@ -18,10 +19,7 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const [outer, inner] = at
   const group = before[outer]
   if (group !== undefined && isMap(group) && Object.hasOwn(group, inner)) {
-    throw new TurnbellError('connection_taken', {
-      detail: `${file}: ${at.join('.')} is there already, and not as turnbell would write it from this home.`,
-      hint: 'Rename or remove that table, or disconnect with the --home that connected it; then connect again. Nothing was changed.',
-    })
+    throw isTaken('table', `${file}: ${at.join('.')}`)
   }
   const draft = putBlock(text, TOML_MARKS, body)
   try {

@@ -1,9 +1,9 @@
 /** What a client needs in one file, in the four forms that such files have, and how each form is written. */
 import { z } from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
 import { Entry, holdsEntries, isHollowFile, putEntries, takeEntries } from './jsonc.ts'
 import { blockIn, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
 import { Draft, Splice, unspliced } from './splices.ts'
+import { isTakenFile } from './taken.ts'
 import { isBlank } from './text.ts'
 import { holdsTable, putTable, takeTable } from './toml.ts'
 
@@ -52,7 +52,7 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
       return { text: draft.text, written: { ...kept, splices: draft.splices } }
     }
     case 'whole': {
-      if (!isBlank(text)) throw isTaken(file)
+      if (!isBlank(text)) throw isTakenFile(file)
       const draft = new Draft(text)
       draft.cut(0, text.length, wanted.body)
       return { text: draft.text, written: { ...kept, splices: draft.splices } }
@@ -97,11 +97,4 @@ export function take(file: string, text: string, written: Written, untouched: bo
 /** Nothing of a person's is left in it. */
 export function isHollow(file: string, text: string, { form }: Written): boolean {
   return isBlank(text) || (form === 'jsonc' && isHollowFile(file, text))
-}
-
-function isTaken(file: string): TurnbellError {
-  return new TurnbellError('connection_taken', {
-    detail: `${file} is there already, and not as turnbell wrote it.`,
-    hint: 'Rename or remove it, then connect again. Nothing was changed.',
-  })
 }
