@@ -14,7 +14,7 @@ import {
   startTracking,
   statusAnswered,
   told,
-  turnBegins,
+  turnPresumed,
   unbound,
   type TrackedSession,
 } from './session-tracker.ts'
@@ -121,7 +121,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
         if (await to.isBusy(place)) {
-          if (mayRing(to, place)) move(turnBegins(state))
+          if (mayRing(to, place)) move(turnPresumed(state))
           return DEFERRED
         }
         if (!mayRing(to, place)) return DEFERRED

@@ -72,8 +72,8 @@ export function isThere({ turn }: TrackedSession): boolean {
 }
 
 /** A turn runs, or is about to, of which no event told yet. */
-export function turnBegins(state: TrackedSession): TrackedSession {
-  return { ...turnBegun(state), doubt: 'begins' }
+export function turnPresumed(state: TrackedSession, doubt: 'created' | 'begins' = 'begins'): TrackedSession {
+  return { ...turnBegun(state), doubt }
 }
 
 /** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
@@ -98,7 +98,7 @@ export function lookedUp(
   const next = bound(state, session)
   // Somebody wrote in it before it was bound.
   const spoken = state.candidate === session.id
-  return spoken && !busy ? turnBegins(next) : statusAnswered(next, busy, asked)
+  return spoken && !busy ? turnPresumed(next) : statusAnswered(next, busy, asked)
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
@@ -139,7 +139,7 @@ function toldOfBound(
 function sessionCreated(state: TrackedSession, info: Session): TrackedSession {
   if (!isPersons(info)) return state
   const next = bound(state, info)
-  return info.id === state.session?.id ? next : { ...turnBegun(next), doubt: 'created' }
+  return info.id === state.session?.id ? next : turnPresumed(next, 'created')
 }
 
 function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
@@ -147,7 +147,7 @@ function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
   if (info.id !== state.candidate) return state
   if (!isPersons(info)) return { ...state, candidate: null }
   // Somebody wrote in it, so its turn begins, if it has not done so already.
-  return turnBegins(bound(state, info))
+  return turnPresumed(bound(state, info))
 }
 
 type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
@@ -168,7 +168,7 @@ function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
   }
   const next = { ...state, choice, newest_message_id: info.id }
   // The server says busy up to two seconds later. What is rung until then may be lost.
-  return state.turn === 'busy' && state.doubt === null ? next : turnBegins(next)
+  return state.turn === 'busy' && state.doubt === null ? next : turnPresumed(next)
 }
 
 function turnBegun<S extends TrackedSession>(state: S): S {

@@ -25,7 +25,10 @@ const INTERRUPTED =
  */
 const HANDED_OVER = /Stop hook additional context: \[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 
-/** What the people of the scenes say. A doorbell among their words went into the turn that they began. */
+/**
+ * What the people of the scenes say. A doorbell among their words went into the turn that they began. Not what the
+ * soak says at any moment: where somebody speaks while it rings, the client's own queue may put both together.
+ */
 const PERSONS =
   /^(hello( there)?|a fresh start|here (again|I am)|back again|use your tool|look by yourself|go on|make a file|ask a helper)$/m
 

@@ -49,6 +49,14 @@ async function inDoubt() {
   return { place, asked }
 }
 
+/** Is being asked whether a turn runs in the session that it goes on with. */
+async function connecting(place: ReturnType<typeof fakeOpencode>) {
+  const asked = lateAnswer(place)
+  const connected = surface.connected(place.server, EARLIER)
+  await atRest()
+  return { asked, connected }
+}
+
 /** Whether a turn runs is answered when the test says so, from now on until it has said so once. */
 function lateAnswer(place: ReturnType<typeof fakeOpencode>) {
   const questions: { resolve: (busy: boolean) => void; reject: (error: Error) => void }[] = []
@@ -262,13 +270,11 @@ describe('before the server has said where a session stands', () => {
   test('one that was joined in meanwhile counts, and where it is gone the other', async () => {
     const place = fakeOpencode(clock)
     tell(place.created(session('ses_1')))
-    const asked = lateAnswer(place)
-    const connecting = surface.connected(place.server, EARLIER)
-    await atRest()
+    const { asked, connected } = await connecting(place)
     place.server.isBusy = async () => false
     await surface.joined({ id: 'ses_gone', directory: '/project' })
     await asked.says(true)
-    await connecting
+    await connected
     await clock.advance(LIMITS.opencode_first_prompt_ms)
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
@@ -285,12 +291,10 @@ describe('a turn', () => {
   test('that began after the server was asked is not over by its answer', async () => {
     const place = fakeOpencode(clock)
     tell(place.created(session('ses_1')))
-    const asked = lateAnswer(place)
-    const connecting = surface.connected(place.server, EARLIER)
-    await atRest()
+    const { asked, connected } = await connecting(place)
     tell(place.message('msg_1'))
     await asked.says(false)
-    await connecting
+    await connected
     expect((await status()).turn).toBe('busy')
   })
 
@@ -337,12 +341,10 @@ describe('a turn', () => {
 
   test('of a message in a session that is looked up has begun', async () => {
     const place = fakeOpencode(clock)
-    const asked = lateAnswer(place)
-    const connecting = surface.connected(place.server, EARLIER)
-    await atRest()
+    const { asked, connected } = await connecting(place)
     tell(place.message('msg_1'))
     await asked.says(false)
-    await connecting
+    await connected
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
   })
 
