@@ -29,8 +29,10 @@ export interface TrackedSession {
    * with a message, which is told a moment later. `begins`: a message came, its turn not yet. `aborted`: the end
    * of such a turn is told twice, and what is rung between the two may be lost.
    */
-  doubt: 'created' | 'begins' | 'aborted' | null
+  doubt: Presumption | 'aborted' | null
 }
+
+type Presumption = 'created' | 'begins'
 
 const UNBOUND = {
   session: null,
@@ -61,9 +63,9 @@ export function unbound(state: TrackedSession): TrackedSession {
   return { ...state, ...UNBOUND }
 }
 
-/** The server is gone; the session is not, it is kept on disk. */
+/** The server is gone. The session is kept on disk, and so is a prompt that it was just given. */
 export function adrift(state: TrackedSession): TrackedSession {
-  return { ...state, turn: 'unknown', standing: [], candidate: null, doubt: null }
+  return { ...state, turn: 'unknown', standing: [], candidate: null, doubt: presumption(state) }
 }
 
 /** A session is bound, and its server answers. */
@@ -72,8 +74,12 @@ export function isThere({ turn }: TrackedSession): boolean {
 }
 
 /** A turn runs, or is about to, of which no event told yet. */
-export function turnPresumed(state: TrackedSession, doubt: 'created' | 'begins' = 'begins'): TrackedSession {
+export function turnPresumed(state: TrackedSession, doubt: Presumption = 'begins'): TrackedSession {
   return { ...turnBegun(state), doubt }
+}
+
+function presumption({ doubt }: TrackedSession): Presumption | null {
+  return doubt === 'aborted' ? null : doubt
 }
 
 /** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
@@ -96,9 +102,9 @@ export function lookedUp(
   asked: TrackedSession,
 ): TrackedSession {
   const next = bound(state, session)
-  // Somebody wrote in it before it was bound.
-  const spoken = state.candidate === session.id
-  return spoken && !busy ? turnPresumed(next) : statusAnswered(next, busy, asked)
+  // Somebody wrote in it before it was bound, or just before the server was asked, which may not know of it yet.
+  const presumed = state.candidate === session.id ? 'begins' : presumption(next)
+  return presumed !== null && !busy ? turnPresumed(next, presumed) : statusAnswered(next, busy, asked)
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {

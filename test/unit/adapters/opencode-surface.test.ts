@@ -109,7 +109,9 @@ describe('the session that is rung', () => {
   test('is rung after a while where nobody says anything in it', async () => {
     const place = await attached(null)
     tell(place.created(session('ses_1')))
-    await clock.advance(LIMITS.opencode_first_prompt_ms)
+    await clock.advance(LIMITS.opencode_first_prompt_ms - 1)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+    await clock.advance(1)
     expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 
@@ -235,7 +237,8 @@ describe('before the server has said where a session stands', () => {
     expect(host.reports.every(({ turn }) => turn === 'unknown')).toBe(true)
     await asked.says(false)
     await connecting
-    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
@@ -250,6 +253,7 @@ describe('before the server has said where a session stands', () => {
     await rejected
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'unknown', absent: true })
     await surface.connected(place.server, EARLIER)
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
     expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 
@@ -296,6 +300,53 @@ describe('a turn', () => {
     await asked.says(false)
     await connected
     expect((await status()).turn).toBe('busy')
+  })
+
+  type FakeOpencode = ReturnType<typeof fakeOpencode>
+  const BEGINNINGS = [
+    ['created', (place: FakeOpencode) => place.created(session('ses_2')), LIMITS.opencode_first_prompt_ms],
+    ['message', (place: FakeOpencode) => place.message('msg_1'), LIMITS.opencode_begin_ms],
+  ] as const
+
+  test.each(BEGINNINGS)(
+    'that begins is not over where the server is connected to anew (%s)',
+    async (_, beginning, patience_ms) => {
+      const place = await attached()
+      place.sessions.push(session('ses_2'))
+      tell(beginning(place))
+      await surface.connected(place.server, null)
+      expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+      await clock.advance(patience_ms)
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    },
+  )
+
+  test.each(BEGINNINGS)(
+    'that begins is not over where the server was away meanwhile (%s)',
+    async (_, beginning, patience_ms) => {
+      const place = await attached()
+      place.sessions.push(session('ses_2'))
+      tell(beginning(place))
+      surface.disconnected()
+      expect(await status()).toMatchObject({ turn: 'unknown', absent: true })
+      await surface.connected(place.server, null)
+      expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+      expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+      await clock.advance(patience_ms)
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    },
+  )
+
+  test('that began before its server was away is over once the server says so', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'))
+    surface.disconnected()
+    await clock.advance(LIMITS.opencode_begin_ms)
+    place.busy = true
+    await surface.connected(place.server, null)
+    place.busy = false
+    tell(...place.ends())
+    expect((await status()).turn).toBe('idle')
   })
 
   test('that is the next one is not over by an answer about the former', async () => {
