@@ -102,7 +102,7 @@ export function lookedUp(
   asked: TrackedSession,
 ): TrackedSession {
   const next = bound(state, session)
-  // Somebody wrote in it before it was bound, or just before the server was asked, which may not know of it yet.
+  // Somebody began it, or wrote in it, just now: the server may not know of that turn yet.
   const presumed = state.candidate === session.id ? 'begins' : presumption(next)
   return presumed !== null && !busy ? turnPresumed(next, presumed) : statusAnswered(next, busy, asked)
 }

@@ -302,33 +302,21 @@ describe('a turn', () => {
     expect((await status()).turn).toBe('busy')
   })
 
-  type FakeOpencode = ReturnType<typeof fakeOpencode>
-  const BEGINNINGS = [
-    ['created', (place: FakeOpencode) => place.created(session('ses_2')), LIMITS.opencode_first_prompt_ms],
-    ['message', (place: FakeOpencode) => place.message('msg_1'), LIMITS.opencode_begin_ms],
-  ] as const
-
-  test.each(BEGINNINGS)(
-    'that begins is not over where the server is connected to anew (%s)',
-    async (_, beginning, patience_ms) => {
+  const MESSAGE = { what: 'message', patience_ms: LIMITS.opencode_begin_ms }
+  const CREATED = { what: 'created', patience_ms: LIMITS.opencode_first_prompt_ms }
+  test.each([
+    { ...MESSAGE, away: false },
+    { ...MESSAGE, away: true },
+    { ...CREATED, away: false },
+    { ...CREATED, away: true },
+  ])(
+    'that begins is not over by a new connection ($what, away meanwhile: $away)',
+    async ({ what, patience_ms, away }) => {
       const place = await attached()
       place.sessions.push(session('ses_2'))
-      tell(beginning(place))
-      await surface.connected(place.server, null)
-      expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
-      await clock.advance(patience_ms)
-      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
-    },
-  )
-
-  test.each(BEGINNINGS)(
-    'that begins is not over where the server was away meanwhile (%s)',
-    async (_, beginning, patience_ms) => {
-      const place = await attached()
-      place.sessions.push(session('ses_2'))
-      tell(beginning(place))
-      surface.disconnected()
-      expect(await status()).toMatchObject({ turn: 'unknown', absent: true })
+      tell(what === 'message' ? place.message('msg_1') : place.created(session('ses_2')))
+      if (away) surface.disconnected()
+      expect(await status()).toMatchObject(away ? { turn: 'unknown', absent: true } : { turn: 'busy' })
       await surface.connected(place.server, null)
       expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
       expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
