@@ -4,7 +4,7 @@
  *
  * A prompt that meets a running turn is merged into it or lost, so every doubt counts as a running turn.
  */
-import type { Event, Session } from './protocol.ts'
+import type { Event } from './protocol.ts'
 import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
 import {
   adrift,
@@ -59,10 +59,14 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
-  /** The question that has to be asked again, whatever is told meanwhile. */
+  /** For a turn that runs by the server's answer, whose end may have been told before: it is asked until then. */
   let again: Timer | null = null
+  /** The lookup of a session that somebody joined in, where it was not answered. */
+  let rejoin: Timer | null = null
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
+  /** What this connection goes on with, unless somebody joins in another. */
+  let resumed: Place | null = null
 
   function status(): SurfaceStatus {
     const seen = answered ? state : { ...state, turn: 'unknown' as const }
@@ -92,20 +96,23 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   async function ask(): Promise<void> {
     const [to, asked] = [server, state]
     const place = asked.session
-    // The server may not know yet of the turn that a doubt is about.
-    if (to === null || place === null || doubting !== null) return
+    // Before the first answer one is under way. Nor may the server know yet of the turn that a doubt is about.
+    if (to === null || place === null || !answered || doubting !== null) return
+    const stillThere = () => server === to && state.session?.id === place.id
     try {
       const busy = await to.isBusy(place)
-      if (server === to && state.session?.id === place.id) move(statusAnswered(state, busy, asked))
+      if (!stillThere()) return
+      move(statusAnswered(state, busy, asked))
+      if (busy) askAgain()
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
-      if (server === to && state.session?.id === place.id) askAgain()
+      if (stillThere()) askAgain()
     }
   }
 
   function askAgain(): void {
     again?.cancel()
-    again = clock.after(LIMITS.opencode_begin_ms, () => void ask())
+    again = clock.after(LIMITS.opencode_begin_ms, () => void (state.turn === 'busy' && ask()))
   }
 
   const mayRing = (to: OpencodeServer, place: Place) =>
@@ -150,18 +157,14 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       server = to
       answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
-      const place = earlier ?? state.session
-      if (place !== null) {
-        const found = await goOn(to, place)
-        if (found === 'overtaken') return
-        if (found === 'gone') move(unbound(state))
-      }
-      itAnswered()
+      resumed = earlier ?? state.session
+      await goOnWith(to, resumed === null ? [] : [resumed])
     },
 
     disconnected() {
       server = null
       again?.cancel()
+      rejoin?.cancel()
       move(adrift(state))
       answered = false
     },
@@ -173,54 +176,61 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     close() {
       doubting?.cancel()
       again?.cancel()
+      rejoin?.cancel()
       host = null
     },
-  }
-
-  function itAnswered(): void {
-    answered = true
-    void host?.report(status())
   }
 
   async function joined(place: Place): Promise<void> {
     const to = server
     if (to === null || place.id === state.session?.id) return
-    again?.cancel()
-    const before = state.session?.id
-    const retry = () => void (state.session?.id === before && joined(place))
+    rejoin?.cancel()
+    const before = state.session
+    const retry = () => void (state.session?.id === before?.id && joined(place))
+    const other = answered ? before : resumed
     try {
-      const found = await goOn(to, place)
-      if (found === 'overtaken') return
-      if (found === 'gone') {
-        // What is rung stays so; the bridge is to know it, too.
-        keep(state.session)
-        await ask()
-      }
-      if (server === to && !answered) itAnswered()
+      const found = await goOnWith(to, other === null ? [place] : [place, other])
+      // Where it is gone, the bridge is to know which one is rung.
+      if (found !== 'overtaken' && state.session?.id !== place.id) keep(state.session)
     } catch (error) {
       log.debug({ err: error, session_id: place.id }, 'the session that was joined could not be looked up')
-      if (server === to) again = clock.after(LIMITS.opencode_begin_ms, retry)
+      if (server === to) rejoin = clock.after(LIMITS.opencode_begin_ms, retry)
     }
   }
 
-  /** `overtaken`: something else was asked for meanwhile, and has an answer of its own. */
-  async function goOn(to: OpencodeServer, place: Place): Promise<'found' | 'gone' | 'overtaken'> {
+  /** With the first that is still there. `overtaken`: something else was asked for meanwhile, and has its own answer. */
+  async function goOnWith(to: OpencodeServer, places: Place[]): Promise<Found> {
+    let found: Found = 'gone'
+    for (const place of places) if (found === 'gone') found = await goOn(to, place)
+    if (found === 'overtaken') return found
+    if (found === 'gone') move(unbound(state))
+    if (answered) return found
+    answered = true
+    void host?.report(status())
+    // Its time was over before the server had answered.
+    if (state.doubt !== null && doubting === null) void ask()
+    return found
+  }
+
+  async function goOn(to: OpencodeServer, place: Place): Promise<Found> {
     const before = state.session?.id
     const lookup = (lookups += 1)
-    const session: Session | null = await to.session(place)
+    const session = await to.session(place)
+    const newest_message = session && (await to.newestMessage(place))
     const asked = state
     const busy = session !== null && (await to.isBusy(place))
     if (server !== to || lookup !== lookups) return 'overtaken'
     // What began meanwhile is newer.
     if (state.session?.id !== before) return 'found'
     if (session === null) return 'gone'
-    move(lookedUp(state, session, busy, asked))
-    again?.cancel()
+    move(lookedUp(state, { session, newest_message, busy }, asked, clock.now()))
     // The end of that turn may come before the server tells of anything.
     if (busy) askAgain()
     return 'found'
   }
 }
+
+type Found = 'found' | 'gone' | 'overtaken'
 
 const PATIENCE_MS = {
   created: LIMITS.opencode_first_prompt_ms,

@@ -13,6 +13,8 @@ export const Session = z.looseObject({
   directory: z.string(),
   agent: z.string().optional(),
   model: z.looseObject({ id: z.string(), providerID: z.string(), variant: z.string().optional() }).optional(),
+  /** In ms since 1970. */
+  time: z.looseObject({ created: z.number() }),
 })
 export type Session = z.infer<typeof Session>
 
@@ -30,6 +32,12 @@ const message = z.looseObject({
     .looseObject({ providerID: z.string(), modelID: z.string(), variant: z.string().optional() })
     .optional(),
 })
+/** Of one session, as they are kept. */
+export const Messages = z.array(
+  z.looseObject({ info: message.extend({ time: z.looseObject({ created: z.number() }) }) }),
+)
+export type KeptMessage = z.infer<typeof Messages>[number]['info']
+
 const part = z.looseObject({
   type: z.string(),
   messageID: z.string(),

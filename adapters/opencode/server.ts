@@ -5,9 +5,11 @@ import {
   Envelope,
   Event,
   Health,
+  Messages,
   Open,
   Session,
   Statuses,
+  type KeptMessage,
   type PermissionReply,
   type Prompt,
 } from './protocol.ts'
@@ -39,6 +41,8 @@ export class OpencodeVersionError extends Error {}
 export interface OpencodeServer {
   /** Null where there is none of that id. */
   session(place: Place): Promise<Session | null>
+  /** Null where nothing was said yet. */
+  newestMessage(place: Place): Promise<KeptMessage | null>
   isBusy(place: Place): Promise<boolean>
   /** The server has it; whether it is ever answered is told by events. */
   prompt(place: Place, prompt: Prompt): Promise<void>
@@ -170,6 +174,10 @@ export async function connectOpencode(
         if (error instanceof OpencodeError && error.status === 404) return null
         throw error
       }
+    },
+    async newestMessage({ id, directory }) {
+      const route = `/session/${encodeURIComponent(id)}/message${inDirectory(directory)}&limit=1`
+      return (await read(route, Messages)).at(-1)?.info ?? null
     },
     async isBusy({ id, directory }) {
       const statuses = await read(`/session/status${inDirectory(directory)}`, Statuses)

@@ -5,8 +5,9 @@
  * The session that is rung is the one a person works in: the newest that began, or the one that was last
  * written to. A subagent's session has a parent and is never bound.
  */
-import type { Event, Prompt, Session } from './protocol.ts'
+import type { Event, KeptMessage, Prompt, Session } from './protocol.ts'
 import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 
 export interface TrackedSession {
@@ -60,12 +61,12 @@ export function bound(state: TrackedSession, session: Session): TrackedSession {
 }
 
 export function unbound(state: TrackedSession): TrackedSession {
-  return { ...state, ...UNBOUND }
+  return { ...state, ...UNBOUND, candidate: state.candidate }
 }
 
-/** The server is gone. The session is kept on disk, and so is a prompt that it was just given. */
+/** The server is gone. The session is kept on disk; where it stands is for the next connection to say. */
 export function adrift(state: TrackedSession): TrackedSession {
-  return { ...state, turn: 'unknown', standing: [], candidate: null, doubt: presumption(state) }
+  return { ...state, turn: 'unknown', standing: [], doubt: null }
 }
 
 /** A session is bound, and its server answers. */
@@ -76,10 +77,6 @@ export function isThere({ turn }: TrackedSession): boolean {
 /** A turn runs, or is about to, of which no event told yet. */
 export function turnPresumed(state: TrackedSession, doubt: Presumption = 'begins'): TrackedSession {
   return { ...turnBegun(state), doubt }
-}
-
-function presumption({ doubt }: TrackedSession): Presumption | null {
-  return doubt === 'aborted' ? null : doubt
 }
 
 /** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
@@ -94,17 +91,33 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
   return busy ? { ...turnBegun(state), doubt: null } : { ...state, turn: 'idle', doubt: null }
 }
 
-/** Binds the session that was looked up, with the server's answer to whether its turn runs. */
+/** What the server answered when it was asked where a session stands. */
+export interface Standing {
+  session: Session
+  newest_message: KeptMessage | null
+  busy: boolean
+}
+
+/** Binds the session that was looked up. `asked` is the state in which its turn was asked for. */
 export function lookedUp(
   state: TrackedSession,
-  session: Session,
-  busy: boolean,
+  { session, newest_message, busy }: Standing,
   asked: TrackedSession,
+  now_ms: number,
 ): TrackedSession {
   const next = bound(state, session)
-  // Somebody began it, or wrote in it, just now: the server may not know of that turn yet.
-  const presumed = state.candidate === session.id ? 'begins' : presumption(next)
-  return presumed !== null && !busy ? turnPresumed(next, presumed) : statusAnswered(next, busy, asked)
+  if (busy) return statusAnswered(next, busy, asked)
+  // The server may not know yet of a turn that just began, whether that was told or not.
+  if (next.doubt !== null) return turnBegun(next)
+  if (state.candidate === session.id || isFresh(newest_message, now_ms)) return turnPresumed(next)
+  if (newest_message === null && now_ms - session.time.created < LIMITS.opencode_first_prompt_ms)
+    return turnPresumed(next, 'created')
+  return statusAnswered(next, busy, asked)
+}
+
+/** A message that was not answered, so lately that its turn may not have begun. */
+function isFresh(message: KeptMessage | null, now_ms: number): boolean {
+  return message?.role === 'user' && now_ms - message.time.created < LIMITS.opencode_begin_ms
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {

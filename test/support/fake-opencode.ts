@@ -1,11 +1,11 @@
 /** An opencode server with one session, as the shim sees it: the test plays the person and the turns. */
-import type { Event, Prompt, Session } from '../../adapters/opencode/protocol.ts'
+import type { Event, KeptMessage, Prompt, Session } from '../../adapters/opencode/protocol.ts'
 import { OpencodeError, type OpencodeServer, type Place } from '../../adapters/opencode/server.ts'
 import type { PlaceMode } from '../suites/surface.suite.ts'
 import type { FakeClock } from './fake-clock.ts'
 
 export const session = (id: string, change: Partial<Session> = {}): Session => ({
-  ...{ id, directory: '/project' },
+  ...{ id, directory: '/project', time: { created: 0 } },
   ...change,
 })
 
@@ -18,6 +18,8 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
     /** What the server answers when it is asked. */
     busy: false,
     prompts: [] as Prompt[],
+    /** The newest message of each session. */
+    kept: new Map<string, KeptMessage>(),
     /** Texts that came through. */
     shown: [] as string[],
     /** Taken and not yet told of. */
@@ -26,6 +28,9 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
     server: {
       async session({ id }: Place): Promise<Session | null> {
         return world.sessions.find((known) => known.id === id) ?? null
+      },
+      async newestMessage({ id }: Place): Promise<KeptMessage | null> {
+        return world.kept.get(id) ?? null
       },
       async isBusy(): Promise<boolean> {
         return world.busy
@@ -66,18 +71,19 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
       type: 'session.status',
       properties: { sessionID, status: { type } },
     }),
-    message: (message_id: string, sessionID = 'ses_1', change: object = {}): Event => ({
-      type: 'message.updated',
-      properties: { sessionID, info: { id: message_id, role: 'user', ...change } },
-    }),
+    message: (id: string, sessionID = 'ses_1', change: object = {}): Event =>
+      world.keeps(sessionID, { id, role: 'user', ...change }),
     part: (messageID: string, metadata?: Record<string, string>, sessionID = 'ses_1'): Event => ({
       type: 'message.part.updated',
       properties: { sessionID, part: { type: 'text', messageID, ...(metadata && { metadata }) } },
     }),
-    answer: (parentID: string, sessionID = 'ses_1'): Event => ({
-      type: 'message.updated',
-      properties: { sessionID, info: { id: id(), role: 'assistant', parentID } },
-    }),
+    answer: (parentID: string, sessionID = 'ses_1'): Event =>
+      world.keeps(sessionID, { id: id(), role: 'assistant', parentID }),
+    keeps(sessionID: string, message: Omit<KeptMessage, 'time'>): Event {
+      const info = { ...message, time: { created: clock.now() } } as KeptMessage
+      world.kept.set(sessionID, info)
+      return { type: 'message.updated', properties: { sessionID, info } }
+    },
     created: (info: Session): Event => ({
       type: 'session.created',
       properties: { sessionID: info.id, info },

@@ -3,7 +3,7 @@
  * runs in. No port is needed, and no password. Source: the types of `@opencode-ai/plugin` 1.18.
  */
 import type { z } from 'zod'
-import { Session, Statuses, type Prompt } from '../protocol.ts'
+import { Messages, Session, Statuses, type Prompt } from '../protocol.ts'
 import { OpencodeError, type OpencodeServer } from '../server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../../src/ports/clock.ts'
@@ -24,6 +24,7 @@ type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface PluginClient {
   session: {
     get(of: OfSession): Promise<Answer>
+    messages(of: OfSession & { query: { limit: number } }): Promise<Answer>
     status(of: OfDirectory): Promise<Answer>
     promptAsync(of: OfSession & { body: Prompt }): Promise<Answer>
   }
@@ -64,6 +65,11 @@ export function ownServer(client: PluginClient, clock: Pick<Clock, 'after'>): Op
         if (error instanceof OpencodeError && error.status === 404) return null
         throw error
       }
+    },
+    async newestMessage({ id, directory }) {
+      const of = { path: { id }, query: { directory, limit: 1 } }
+      const messages = read(Messages, await ask('its messages', () => client.session.messages(of)))
+      return messages.at(-1)?.info ?? null
     },
     async isBusy({ id, directory }) {
       const of = { query: { directory } }

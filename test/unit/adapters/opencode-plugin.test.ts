@@ -24,6 +24,11 @@ function client(known = [session('ses_1')]) {
         const data = known.find(({ id }) => id === of.path.id)
         return data === undefined ? { response: { status: 404, ok: false } } : { data, response: ok }
       },
+      async messages(of) {
+        asked.push(of)
+        const info = { id: 'msg_2', role: 'user', time: { created: 1 } }
+        return { data: of.path.id === 'ses_1' ? [{ info, parts: [] }] : [], response: ok }
+      },
       status: async () => ({ data: { ses_1: { type: 'busy' } }, response: ok }),
       async promptAsync(of) {
         asked.push(of)
@@ -41,6 +46,9 @@ describe("opencode's own client", () => {
     const server = ownServer(given, fakeClock())
     expect(await server.session(at('ses_1'))).toMatchObject({ id: 'ses_1' })
     expect(await server.session(at('ses_9'))).toBeNull()
+    expect(await server.newestMessage(at('ses_1'))).toMatchObject({ id: 'msg_2' })
+    expect(asked.at(-1)).toEqual({ path: { id: 'ses_1' }, query: { directory: DIRECTORY, limit: 1 } })
+    expect(await server.newestMessage(at('ses_2'))).toBeNull()
     expect([await server.isBusy(at('ses_1')), await server.isBusy(at('ses_2'))]).toEqual([true, false])
     const prompt = { parts: [{ type: 'text' as const, text: 'ring', metadata: {} }] as const }
     await server.prompt(at('ses_1'), { parts: [...prompt.parts] })

@@ -19,7 +19,11 @@ afterEach(() => {
 const ANSWERS: Record<string, unknown> = {
   'GET /permission?directory=%2Fa%20b': [{ id: 'per_1', sessionID: 'ses_1' }],
   'GET /question?directory=%2Fa%20b': [{ id: 'que_1', sessionID: 'ses_1' }],
-  'POST /session?directory=%2Fa%20b': { id: 'ses_new', directory: '/a b' },
+  'POST /session?directory=%2Fa%20b': { id: 'ses_new', directory: '/a b', time: { created: 1 } },
+  'GET /session/ses_1/message?directory=%2Fa%20b&limit=1': [
+    { info: { id: 'msg_2', role: 'user', time: { created: 2 } }, parts: [] },
+  ],
+  'GET /session/ses_2/message?directory=%2Fa%20b&limit=1': [],
   'POST /permission/per_1/reply?directory=%2Fa%20b': true,
   'POST /question/que_1/reject?directory=%2Fa%20b': true,
 }
@@ -45,7 +49,7 @@ async function served(version: string | null = '1.18.33', streams = true) {
       if (route.startsWith('GET /session/status'))
         return void response.end('{"ses_1":{"type":"busy"},"ses_2":{"type":"retry","attempt":1}}')
       if (route.startsWith('GET /session/ses_1?'))
-        return void response.end('{"id":"ses_1","directory":"/a b","agent":"plan"}')
+        return void response.end('{"id":"ses_1","directory":"/a b","agent":"plan","time":{"created":1}}')
       const given = ANSWERS[route]
       if (given !== undefined) return void response.end(JSON.stringify(given))
       response.writeHead(route.includes('/prompt_async') && !route.includes('ses_0') ? 204 : 404).end()
@@ -86,6 +90,8 @@ test('asks for a session in its own directory, with the password', async () => {
   const link = await place.connect()
   expect(await link.session(at('ses_1'))).toMatchObject({ agent: 'plan' })
   expect(await link.session(at('ses_9'))).toBeNull()
+  expect(await link.newestMessage(at('ses_1'))).toMatchObject({ id: 'msg_2', time: { created: 2 } })
+  expect(await link.newestMessage(at('ses_2'))).toBeNull()
   expect(await Promise.all(['ses_1', 'ses_2', 'ses_3'].map((id) => link.isBusy(at(id))))).toEqual([
     true,
     true,

@@ -63,8 +63,8 @@ function lateAnswer(place: ReturnType<typeof fakeOpencode>) {
   const real = { ...place.server }
   place.server.isBusy = () => new Promise((resolve, reject) => questions.push({ resolve, reject }))
   async function end(how: (question: (typeof questions)[number]) => void) {
-    place.server.isBusy = () => real.isBusy()
     await atRest()
+    place.server.isBusy = () => real.isBusy()
     expect(questions).toHaveLength(1)
     questions.forEach(how)
     await atRest()
@@ -292,6 +292,78 @@ describe('before the server has said where a session stands', () => {
 })
 
 describe('a turn', () => {
+  test('of a message that came while nothing was heard of the server may be about to begin', async () => {
+    const place = await attached()
+    surface.disconnected()
+    place.message('msg_1')
+    await clock.advance(LIMITS.opencode_begin_ms - 1)
+    await surface.connected(place.server, null)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    tell(place.says('busy'), ...place.ends())
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('of an older message was over before, however often the connection is made anew', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'))
+    for (let flaps = 0; flaps < 3; flaps += 1) {
+      surface.disconnected()
+      await clock.advance(LIMITS.opencode_begin_ms / 2)
+      await surface.connected(place.server, null)
+    }
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
+  })
+
+  test('whose message was answered while nothing was heard of the server is over', async () => {
+    const place = await attached()
+    surface.disconnected()
+    place.message('msg_1')
+    place.answer('msg_1')
+    await surface.connected(place.server, null)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
+  })
+
+  test('that somebody began by writing in another session is known once the server tells of that one', async () => {
+    const place = await attached()
+    place.sessions.push(session('ses_2'))
+    tell(place.message('msg_9', 'ses_2'))
+    surface.disconnected()
+    await surface.connected(place.server, EARLIER)
+    expect(await status()).toMatchObject({ session_id: 'ses_1' })
+    tell(place.updated(session('ses_2')))
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_2', turn: 'busy' })
+  })
+
+  test('in doubt for longer than the server takes to say where it stands is asked for then', async () => {
+    const place = await attached()
+    surface.disconnected()
+    const { asked, connected } = await connecting(place)
+    tell(place.created(session('ses_2')))
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
+    await asked.says(false)
+    await connected
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_2', turn: 'idle' })
+  })
+
+  test('that was over before the answer that it runs came is over', async () => {
+    const { place, asked } = await inDoubt()
+    tell(...place.ends())
+    await asked.says(true)
+    expect((await status()).turn).toBe('busy')
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('is believed to run as long as the server says so', async () => {
+    const place = await attachedBusy()
+    for (let waits = 0; waits < 3; waits += 1) await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('busy')
+    place.busy = false
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).turn).toBe('idle')
+  })
+
   test('that began after the server was asked is not over by its answer', async () => {
     const place = fakeOpencode(clock)
     tell(place.created(session('ses_1')))
@@ -313,8 +385,9 @@ describe('a turn', () => {
     'that begins is not over by a new connection ($what, away meanwhile: $away)',
     async ({ what, patience_ms, away }) => {
       const place = await attached()
-      place.sessions.push(session('ses_2'))
-      tell(what === 'message' ? place.message('msg_1') : place.created(session('ses_2')))
+      const begun = session('ses_2', { time: { created: clock.now() } })
+      place.sessions.push(begun)
+      tell(what === 'message' ? place.message('msg_1') : place.created(begun))
       if (away) surface.disconnected()
       expect(await status()).toMatchObject(away ? { turn: 'unknown', absent: true } : { turn: 'busy' })
       await surface.connected(place.server, null)
