@@ -5,7 +5,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { blockIn, putBlock, TOML_MARKS, withoutBlock } from './marked-block.ts'
 import type { Draft } from './splices.ts'
 import { isTaken } from './taken.ts'
-import { placeOf, withoutMark } from './text.ts'
+import { indentAt, lineEnd, placeOf, withoutMark } from './text.ts'
 
 /** `body` defines the table `at` and nothing else. */
 export interface Table {
@@ -18,9 +18,8 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const before = parsed(file, text)
   const [outer, inner] = at
   const group = before[outer]
-  if (group !== undefined && isMap(group) && Object.hasOwn(group, inner)) {
-    throw isTaken('table', `${file}: ${at.join('.')}`)
-  }
+  if (group !== undefined && !isMap(group)) throw takesNoTable(file, text, outer)
+  if (group !== undefined && Object.hasOwn(group, inner)) throw isTaken('table', `${file}: ${at.join('.')}`)
   const draft = putBlock(text, TOML_MARKS, body)
   try {
     parsed(file, draft.text)
@@ -31,15 +30,28 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
 }
 
 /** What stands there is whole in itself, so the place in question is its own, not one of the draft. */
-function takesNoTable(file: string, text: string, outer: string, cause: unknown): TurnbellError {
-  const [above_tables = ''] = withoutMark(text).split(/^[ \t]*\[/m)
-  const key = new RegExp(`^[ \\t]*(?=["']?${outer}["']?[ \\t]*=)`, 'm').exec(above_tables)
-  const place = key === null ? '' : `, ${placeOf(text, key.index + key[0].length)}`
+function takesNoTable(file: string, text: string, outer: string, cause?: unknown): TurnbellError {
   return new TurnbellError('config_invalid', {
-    detail: `${file}${place}: ${outer} is written as one value, to which no table can be added`,
+    detail: `${file}, ${placeOf(text, beginOf(text, outer))}: ${outer} is written in a form to which no table can be added`,
     hint: `Write it as tables of their own, such as [${outer}.name]. Nothing was changed.`,
     cause,
   })
+}
+
+/**
+ * Where the statement begins that defines this key. Only whole statements can be parsed, so it begins behind the
+ * last lines that could before the key was among what they say.
+ */
+function beginOf(text: string, key: string): number {
+  let begin = 0
+  for (let end = 0; end < text.length;) {
+    end = lineEnd(text, end)
+    const known = tryParse(text.slice(0, end))
+    if (known === null) continue
+    if (Object.hasOwn(known, key)) break
+    begin = end
+  }
+  return begin + indentAt(text, begin).length
 }
 
 export function holdsTable(file: string, text: string, { body }: Table): boolean {
@@ -72,7 +84,7 @@ function without(whole: Record<string, unknown>, [outer = '', inner = '']: reado
 function parsed(file: string, text: string): Record<string, unknown> {
   try {
     // Plain objects, so that two readings can be compared.
-    return structuredClone(parse(withoutMark(text), { integersAsBigInt: 'asNeeded' }))
+    return structuredClone(read(text))
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const what = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
@@ -83,6 +95,16 @@ function parsed(file: string, text: string): Record<string, unknown> {
     })
   }
 }
+
+function tryParse(text: string): Record<string, unknown> | null {
+  try {
+    return read(text)
+  } catch {
+    return null
+  }
+}
+
+const read = (text: string) => parse(withoutMark(text), { integersAsBigInt: 'asNeeded' })
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)

@@ -53,6 +53,18 @@ describe('a section in a Markdown file', () => {
 describe('a table in a TOML file', () => {
   const TABLE: Table = { at: ['servers', 'turnbell'], body: '[servers.turnbell]\ncommand = "node"' }
   const put = (text: string) => putTable('/p/c.toml', text, TABLE)
+  const TRICKY = `a = """
+servers = 1
+[[servers]]
+"""
+b = [
+  [1, 2],
+  [3],
+]
+# servers = 2
+servers = {
+}
+`
   const REALISTIC = `# mine\nmodel = "x" # the good one\r\n[servers.docs]\r\nargs = [\r\n  "a", # first\r\n]`
 
   test.each([
@@ -85,11 +97,14 @@ describe('a table in a TOML file', () => {
   test('is refused over a table of the same name', () => {
     expect(problem(() => put('[servers.turnbell]\ncommand = "mine"\n'))).toMatch(/^connection_taken/)
   })
-  test('is refused where the group is written on one line', () => {
-    const message = problem(() => put('a = 1\n  servers = { a = { b = 1 } }\n[other]\nservers = 1\n'))
-    expect(message).toMatch(
-      /^config_invalid: \/p\/c\.toml, line 2, column 3: servers is written as one value/,
-    )
+  test.each([
+    ['on one line', 'a = 1\n  servers = { a = { b = 1 } }\n[other]\nservers = 1\n', 'line 2, column 3'],
+    ['as a value', 'a = 1\r\nservers = "none"\r\n', 'line 2, column 1'],
+    ['as a list of tables', '[other]\nservers = 1\n\n[[servers]]\nname = "a"\n', 'line 4, column 1'],
+    ['below a text and a list that look like it', TRICKY, 'line 10, column 1'],
+  ])('is refused where the group is written %s', (_, text, place) => {
+    const message = problem(() => put(text))
+    expect(message).toContain(`config_invalid: /p/c.toml, ${place}: servers is written in a form`)
   })
   test('is refused in a broken file, with line and column', () => {
     expect(problem(() => put('a = 1\nb = = 2\n'))).toMatch(/^config_invalid: \/p\/c\.toml, line 2, column 5/)

@@ -126,9 +126,12 @@ describe('entries are refused', () => {
   ])('in a file with %s, with line and column', (_, text, place) => {
     expect(problem(() => put(text))).toMatch(new RegExp(`^config_invalid: /p/settings.json, ${place}`))
   })
-  test('where a key on the way stands twice, so that another value would win', () => {
-    const message = problem(() => put('{ "env": {}, "env": { "A": "1" } }', ENTRIES.slice(0, 1)))
-    expect(message).toMatch(/^config_invalid: .*, line 1, column 14: env\.WHO cannot be set/)
+  test.each([
+    ['first', '{ "env": {}, "env": { "A": {} } }', 'line 1, column 14'],
+    ['further', '{ "env": {\n  "A": {},\n  "A": { "B": 1 }\n} }', 'line 3, column 3'],
+  ])('where a key %s on the way stands twice, so that another value would win', (_, text, place) => {
+    const message = problem(() => put(text, [{ at: ['env', 'A', 'WHO'], value: 'ada' }]))
+    expect(message).toMatch(new RegExp(`^config_invalid: .*, ${place}: env\\.A\\.WHO cannot be set`))
   })
 })
 
