@@ -56,6 +56,12 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
   const declared = config.personas[identity]
   const surface = surfaceFrom(flags, declared?.surface, identity)
   const shim = shimOf(surface, declared?.surface === surface ? declared : undefined)
+  if (surface === 'tmux' && shim === null) {
+    throw new TurnbellError('config_invalid', {
+      detail: `--surface tmux: config.yaml does not say in which pane the client of ${identity} runs`,
+      hint: `turnbell persona add ${identity} --surface tmux --pane PANE`,
+    })
+  }
   const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
   // Our own command shim sees a program begin and end, but not whether an agent read the bell.
   const receipts = shim !== COMMAND_SHIM

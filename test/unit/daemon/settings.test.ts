@@ -23,6 +23,7 @@ describe('a daemon', () => {
     ['a path', ['--persona', '../ada'], '"../ada"'],
     ['a reserved name', ['--persona', 'operator', '--surface', 'mcp'], 'reserved'],
     ['somebody without a surface', ['--persona', 'zoe'], 'personas.zoe'],
+    ['to type into a pane that nobody named', ['--persona', 'bob', '--surface', 'tmux'], 'in which pane'],
     ['a surface that is none', ['--persona', 'ada', '--surface', 'emacs'], '"emacs"'],
   ])('that is told %s refuses to start', (_, argv, detail) => {
     const start = () => settingsFrom(readFlags(argv), config)
