@@ -14,7 +14,7 @@ export const CommandSettings = z.strictObject({
   /** Program and arguments; no shell. The doorbell arrives as one JSON line on stdin. */
   argv: z.array(z.string().min(1)).min(1),
   timeout_ms: z.number().int().min(100).max(600_000).default(LIMITS.command_timeout_ms),
-  /** A file holding `idle` or `busy`; without it a drain is taken as the end of the turn. */
+  /** A file holding `idle` or `busy`; without it the turn lasts as long as the program runs. */
   status_file: z.string().min(1).optional(),
 })
 export type CommandSettings = z.infer<typeof CommandSettings>

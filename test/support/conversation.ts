@@ -30,7 +30,7 @@ const HANDED_OVER = /Stop hook additional context: \[turnbell\] [^\n]* \(bell ([
  * soak says at any moment: where somebody speaks while it rings, the client's own queue may put both together.
  */
 const PERSONS =
-  /^(hello( there)?|a fresh start|here (again|I am)|back again|use your tool|look by yourself|go on|make a file|ask a helper)$/m
+  /^(hello( there)?|a fresh start|here (again|I am)|back again|use your tool|look by yourself|go on|make a file|ask (a helper|clara)|and then this|pretend)$/m
 
 /** A turn of the main agent goes on as long as the model asks for tools. */
 export function turnsOf({ shown }: ModelServer): Turn[] {

@@ -15,6 +15,7 @@ try {
   const surface = mySurface(await connectClient(), Date.now())
   surface.open(serveSurface(surface, { persona }))
 } catch (error) {
-  console.error(error.message, error.hint ?? '')
+  // What says how to mend it is a refusal; anything else is a bug, and worth its stack.
+  console.error(error.hint === undefined ? error : `${error.message}\n${error.hint}`)
   process.exit(1)
 }
