@@ -59,14 +59,13 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
-  /** For a turn that runs by the server's answer, whose end may have been told before: it is asked until then. */
+  /** The server is asked again: it did not answer, or a turn runs by its answer, whose end was told before that. */
   let again: Timer | null = null
-  /** The lookup of a session that somebody joined in, where it was not answered. */
+  /** Somebody joined in this session while it was not known yet where the other one stands. */
+  let joining: Place | null = null
   let rejoin: Timer | null = null
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
-  /** What this connection goes on with, unless somebody joins in another. */
-  let resumed: Place | null = null
 
   function status(): SurfaceStatus {
     const seen = answered ? state : { ...state, turn: 'unknown' as const }
@@ -96,7 +95,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   async function ask(): Promise<void> {
     const [to, asked] = [server, state]
     const place = asked.session
-    // Before the first answer one is under way. Nor may the server know yet of the turn that a doubt is about.
+    // Before the first answer a question is under way. Nor may it know yet of the turn that a doubt is about.
     if (to === null || place === null || !answered || doubting !== null) return
     const stillThere = () => server === to && state.session?.id === place.id
     try {
@@ -112,7 +111,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
   function askAgain(): void {
     again?.cancel()
-    again = clock.after(LIMITS.opencode_begin_ms, () => void (state.turn === 'busy' && ask()))
+    again = clock.after(LIMITS.opencode_begin_ms, () => void (state.turn !== 'idle' && ask()))
   }
 
   const mayRing = (to: OpencodeServer, place: Place) =>
@@ -157,23 +156,36 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       server = to
       answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
-      resumed = earlier ?? state.session
-      await goOnWith(to, resumed === null ? [] : [resumed])
+      const place = earlier ?? state.session
+      if (place !== null && (await goOn(to, place)) === 'gone') move(unbound(state))
+      while (joining !== null) await lookUp(joining)
+      if (server !== to) return
+      answered = true
+      void host?.report(status())
+      // The doubt's time may be over already.
+      if (state.doubt !== null && doubting === null) void ask()
     },
 
     disconnected() {
       server = null
       again?.cancel()
       rejoin?.cancel()
+      joining = null
       move(adrift(state))
       answered = false
     },
 
     told: (event) => move(told(state, event, identity)),
 
-    joined,
+    async joined(place) {
+      rejoin?.cancel()
+      if (server === null) return
+      if (answered) await lookUp(place)
+      else joining = place
+    },
 
     close() {
+      server = null
       doubting?.cancel()
       again?.cancel()
       rejoin?.cancel()
@@ -181,37 +193,28 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     },
   }
 
-  async function joined(place: Place): Promise<void> {
+  /** The session that somebody joined in. Never rejects. */
+  async function lookUp(place: Place): Promise<void> {
     const to = server
-    if (to === null || place.id === state.session?.id) return
-    rejoin?.cancel()
-    const before = state.session
-    const retry = () => void (state.session?.id === before?.id && joined(place))
-    const other = answered ? before : resumed
+    joining = null
+    const before = state.session?.id
+    if (place.id === before) {
+      // They came back before another one was looked up.
+      lookups += 1
+      return
+    }
+    if (to === null) return
     try {
-      const found = await goOnWith(to, other === null ? [place] : [place, other])
-      // Where it is gone, the bridge is to know which one is rung.
-      if (found !== 'overtaken' && state.session?.id !== place.id) keep(state.session)
+      // The bridge is to know, too, which one is rung.
+      if ((await goOn(to, place)) === 'gone') keep(state.session)
     } catch (error) {
       log.debug({ err: error, session_id: place.id }, 'the session that was joined could not be looked up')
+      const retry = () => void (state.session?.id === before && lookUp(place))
       if (server === to) rejoin = clock.after(LIMITS.opencode_begin_ms, retry)
     }
   }
 
-  /** With the first that is still there. `overtaken`: something else was asked for meanwhile, and has its own answer. */
-  async function goOnWith(to: OpencodeServer, places: Place[]): Promise<Found> {
-    let found: Found = 'gone'
-    for (const place of places) if (found === 'gone') found = await goOn(to, place)
-    if (found === 'overtaken') return found
-    if (found === 'gone') move(unbound(state))
-    if (answered) return found
-    answered = true
-    void host?.report(status())
-    // Its time was over before the server had answered.
-    if (state.doubt !== null && doubting === null) void ask()
-    return found
-  }
-
+  /** `overtaken`: something else was asked for meanwhile, and has an answer of its own. */
   async function goOn(to: OpencodeServer, place: Place): Promise<Found> {
     const before = state.session?.id
     const lookup = (lookups += 1)
@@ -221,7 +224,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const busy = session !== null && (await to.isBusy(place))
     if (server !== to || lookup !== lookups) return 'overtaken'
     // What began meanwhile is newer.
-    if (state.session?.id !== before) return 'found'
+    if (state.session !== null && state.session.id !== before) return 'found'
     if (session === null) return 'gone'
     move(lookedUp(state, { session, newest_message, busy }, asked, clock.now()))
     // The end of that turn may come before the server tells of anything.

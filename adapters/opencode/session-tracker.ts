@@ -21,6 +21,8 @@ export interface TrackedSession {
   choice: Pick<Prompt, 'agent' | 'model' | 'variant'>
   /** Ids ascend. opencode tells of older messages again. */
   newest_message_id: string
+  /** The newest that an answer was begun to. */
+  answered_message_id: string
   /** Bells that stand in the session and were not answered yet. */
   standing: readonly { message_id: string; doorbell_id: DoorbellId }[]
   /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
@@ -40,6 +42,7 @@ const UNBOUND = {
   turn: 'unknown',
   choice: {},
   newest_message_id: '',
+  answered_message_id: '',
   standing: [],
   candidate: null,
   doubt: null,
@@ -66,7 +69,8 @@ export function unbound(state: TrackedSession): TrackedSession {
 
 /** The server is gone. The session is kept on disk; where it stands is for the next connection to say. */
 export function adrift(state: TrackedSession): TrackedSession {
-  return { ...state, turn: 'unknown', standing: [], doubt: null }
+  const { newest_message_id: answered_message_id } = state
+  return { ...state, turn: 'unknown', standing: [], answered_message_id, doubt: null }
 }
 
 /** A session is bound, and its server answers. */
@@ -88,11 +92,12 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
     const spoken = asked.newest_message_id !== state.newest_message_id
     if (spoken && !busy) return { ...state, doubt: 'begins' }
   }
-  return busy ? { ...turnBegun(state), doubt: null } : { ...state, turn: 'idle', doubt: null }
+  if (busy) return { ...turnBegun(state), doubt: null }
+  return state.doubt === null ? turnEnded(state) : { ...state, turn: 'idle', doubt: null }
 }
 
 /** What the server answered when it was asked where a session stands. */
-export interface Standing {
+export interface LookedUp {
   session: Session
   newest_message: KeptMessage | null
   busy: boolean
@@ -101,11 +106,12 @@ export interface Standing {
 /** Binds the session that was looked up. `asked` is the state in which its turn was asked for. */
 export function lookedUp(
   state: TrackedSession,
-  { session, newest_message, busy }: Standing,
+  { session, newest_message, busy }: LookedUp,
   asked: TrackedSession,
   now_ms: number,
 ): TrackedSession {
   const next = bound(state, session)
+  if (next.doubt === 'aborted') return turnBegun(next)
   if (busy) return statusAnswered(next, busy, asked)
   // The server may not know yet of a turn that just began, whether that was told or not.
   if (next.doubt !== null) return turnBegun(next)
@@ -115,7 +121,10 @@ export function lookedUp(
   return statusAnswered(next, busy, asked)
 }
 
-/** A message that was not answered, so lately that its turn may not have begun. */
+/**
+ * A message that was not answered, so lately that its turn may not have begun. `created` is when the prompt came:
+ * one that took the server long to prepare is not known by it.
+ */
 function isFresh(message: KeptMessage | null, now_ms: number): boolean {
   return message?.role === 'user' && now_ms - message.time.created < LIMITS.opencode_begin_ms
 }
@@ -173,10 +182,13 @@ type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
 
 function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
   if (info.role === 'assistant') {
-    const answered = state.standing.find(({ message_id }) => message_id === info.parentID)
-    if (answered === undefined) return state
+    const { parentID: message_id = '' } = info
+    const next =
+      message_id > state.answered_message_id ? { ...state, answered_message_id: message_id } : state
+    const answered = state.standing.find((bell) => bell.message_id === message_id)
+    if (answered === undefined) return next
     const standing = state.standing.filter((bell) => bell !== answered)
-    return { ...state, standing, seen_doorbell_id: answered.doorbell_id }
+    return { ...next, standing, seen_doorbell_id: answered.doorbell_id }
   }
   if (info.role !== 'user' || info.id <= state.newest_message_id) return state
   const { agent, model } = info
@@ -200,7 +212,10 @@ function turnRuns(state: TrackedSession): TrackedSession {
 }
 
 function turnEnded(state: TrackedSession): TrackedSession {
-  return state.doubt === null ? { ...state, turn: 'idle' } : state
+  if (state.doubt !== null) return state
+  // A message that came too late for the turn that ended begins the next one.
+  const left = state.turn === 'busy' && state.newest_message_id > state.answered_message_id
+  return left ? { ...state, doubt: 'begins' } : { ...state, turn: 'idle' }
 }
 
 function turnMoved(before: TrackedSession, after: TrackedSession): boolean {

@@ -161,7 +161,10 @@ export const LIMITS = {
   /** It sends a heartbeat every ten seconds. */
   opencode_silence_ms: 30_000,
   opencode_event_length_max: 64 * 1024 * 1024,
-  /** Between a message and the word that its turn runs; two seconds in a directory that is used first. */
+  /**
+   * Between a message and the word that its turn runs; two seconds in a directory that is used first. As long as
+   * that, too, until a question is asked again.
+   */
   opencode_begin_ms: 5_000,
   /** From a new session to the prompt that began it: a tenth of a second, in a window that just opened. */
   opencode_first_prompt_ms: 2_000,

@@ -39,8 +39,8 @@ function takesNoTable(file: string, text: string, outer: string, cause?: unknown
 }
 
 /**
- * Where the statement begins that defines this key. Only whole statements can be parsed, so it begins behind the
- * last lines that could before the key was among what they say.
+ * Where the statement begins that defines this key. Lines from the top can be parsed only if they end with a whole
+ * statement, so it begins behind the most of them that can be and do not define the key yet.
  */
 function beginOf(text: string, key: string): number {
   let begin = 0

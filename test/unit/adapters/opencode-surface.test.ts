@@ -201,11 +201,73 @@ describe('a session that began while nothing was heard of the server', () => {
     expect(kept.at(-1)).toMatchObject({ id: 'ses_2' })
   })
 
-  test('takes nothing from the one that is rung where it is gone', async () => {
+  test('takes nothing from the one that is rung where it is gone, and the bridge knows it again', async () => {
     await attached()
+    kept = []
     await surface.joined({ id: 'ses_gone', directory: '/project' })
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
-    expect(kept.at(-1)).toEqual(EARLIER)
+    expect(kept).toEqual([EARLIER])
+  })
+
+  test('takes no doubt from the one that is rung where it is gone', async () => {
+    const place = await attached()
+    tell(...place.begins(), ...place.aborts())
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    tell(...place.ends())
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+  })
+
+  test('is bound though the one that was rung is deleted before it is looked up', async () => {
+    const place = await attached()
+    place.sessions.push(session('ses_2'))
+    const asked = lateAnswer(place)
+    const joined = surface.joined({ id: 'ses_2', directory: '/project' })
+    tell({ type: 'session.deleted', properties: { sessionID: 'ses_1' } })
+    await asked.says(false)
+    await joined
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'idle' })
+  })
+
+  test('is the last of those that are joined, in whatever order they are answered', async () => {
+    const place = await attached()
+    place.sessions.push(session('ses_2'), session('ses_3'))
+    const asked = lateAnswer(place)
+    const former = surface.joined({ id: 'ses_2', directory: '/project' })
+    await atRest()
+    place.server.isBusy = async () => false
+    await surface.joined({ id: 'ses_3', directory: '/project' })
+    await asked.says(false)
+    await former
+    expect(kept.at(-1)).toMatchObject({ id: 'ses_3' })
+  })
+
+  test.each(['answers late', 'did not answer'] as const)(
+    'is left alone once the person is back in the other, where the server %s',
+    async (how) => {
+      const place = await attached()
+      place.sessions.push(session('ses_2'))
+      const asked = lateAnswer(place)
+      const former = surface.joined({ id: 'ses_2', directory: '/project' })
+      await atRest()
+      if (how === 'answers late') await surface.joined(EARLIER)
+      await (how === 'answers late' ? asked.says(false) : asked.fails())
+      await former
+      if (how === 'did not answer') await surface.joined(EARLIER)
+      await clock.advance(LIMITS.opencode_begin_ms)
+      expect((await status()).session_id).toBe('ses_1')
+    },
+  )
+
+  test('is not asked for again where another one began since', async () => {
+    const place = await attached()
+    place.sessions.push(session('ses_2'))
+    const asked = lateAnswer(place)
+    const former = surface.joined({ id: 'ses_2', directory: '/project' })
+    await asked.fails()
+    await former
+    tell(place.created(session('ses_3')))
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect((await status()).session_id).toBe('ses_3')
   })
 
   test('is asked for again where the server did not answer', async () => {
@@ -275,11 +337,57 @@ describe('before the server has said where a session stands', () => {
     const place = fakeOpencode(clock)
     tell(place.created(session('ses_1')))
     const { asked, connected } = await connecting(place)
-    place.server.isBusy = async () => false
     await surface.joined({ id: 'ses_gone', directory: '/project' })
-    await asked.says(true)
+    await asked.says(false)
     await connected
     await clock.advance(LIMITS.opencode_first_prompt_ms)
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
+  test('one that is joined in counts, though its lookup fails and another begins meanwhile', async () => {
+    const place = fakeOpencode(clock)
+    const { asked, connected } = await connecting(place)
+    await surface.joined({ id: 'ses_2', directory: '/project' })
+    const real = { ...place.server }
+    place.server.session = () => Promise.reject(new OpencodeError(null, 'not answered'))
+    await asked.says(false)
+    await connected
+    place.server.session = (at) => real.session(at)
+    tell(place.created(session('ses_3')))
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_3', turn: 'idle' })
+  })
+
+  test('one that begins counts, and not the other where one that is gone was joined', async () => {
+    const place = fakeOpencode(clock)
+    const { asked, connected } = await connecting(place)
+    tell(place.created(session('ses_3')), place.message('msg_1', 'ses_3'))
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    await asked.says(false)
+    await connected
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_3', turn: 'busy' })
+  })
+
+  test('a turn that is aborted ends after the second word on it', async () => {
+    const place = await attached()
+    surface.disconnected()
+    const { asked, connected } = await connecting(place)
+    tell(...place.aborts())
+    await asked.says(true)
+    await connected
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+    const then = lateAnswer(place)
+    await clock.advance(LIMITS.opencode_settle_ms)
+    await then.fails()
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle' })
+  })
+
+  test('a session that just began and was answered is idle', async () => {
+    const place = fakeOpencode(clock, [session('ses_1', { time: { created: clock.now() } })])
+    place.message('msg_1')
+    place.answer('msg_1')
+    await surface.connected(place.server, EARLIER)
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
   })
 
@@ -292,6 +400,34 @@ describe('before the server has said where a session stands', () => {
 })
 
 describe('a turn', () => {
+  test('that ends behind a message that nobody answered may be followed by its own', async () => {
+    const place = await attached()
+    tell(...place.begins(), place.message('msg_9'), ...place.ends())
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    tell(place.says('busy'), place.answer('msg_9'), ...place.ends())
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('that is not asked for any more once the surface is closed', async () => {
+    const place = await attachedBusy()
+    const asked = lateAnswer(place)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    surface.close()
+    await asked.says(true)
+    let questions = 0
+    place.server.isBusy = async () => (questions += 1) > 0
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(questions).toBe(0)
+  })
+
+  test('in doubt is not ended by the answer of a former server', async () => {
+    const { asked } = await inDoubt()
+    surface.disconnected()
+    await attachedBusy()
+    await asked.says(false)
+    expect((await status()).turn).toBe('busy')
+  })
+
   test('of a message that came while nothing was heard of the server may be about to begin', async () => {
     const place = await attached()
     surface.disconnected()
@@ -348,7 +484,7 @@ describe('a turn', () => {
 
   test('that was over before the answer that it runs came is over', async () => {
     const { place, asked } = await inDoubt()
-    tell(...place.ends())
+    tell(place.answer('msg_1'), ...place.ends())
     await asked.says(true)
     expect((await status()).turn).toBe('busy')
     await clock.advance(LIMITS.opencode_begin_ms)
@@ -478,9 +614,9 @@ describe('a turn', () => {
 
   test('is not begun by an older message that is told of again', async () => {
     const place = await attached()
-    tell(place.message('msg_1'), place.says('busy'), ...place.ends())
+    tell(...place.begins(), ...place.ends())
     const { turn_seq } = await status()
-    tell(place.message('msg_1', 'ses_1', { summary: { diffs: [] } }))
+    tell(place.message('msg_0001', 'ses_1', { summary: { diffs: [] } }))
     expect(await status()).toMatchObject({ turn: 'idle', turn_seq })
   })
 
@@ -541,7 +677,8 @@ describe('a bell', () => {
     await surface.notify_surface(doorbell())
     const chosen = { agent: 'plan', model: { providerID: 'p', modelID: 'big' }, variant: 'high' }
     expect(place.prompts.at(-1)).toMatchObject(chosen)
-    tell(place.message('msg_1', 'ses_1', { agent: 'build' }), place.says('busy'), ...place.ends())
+    tell(place.message('msg_1', 'ses_1', { agent: 'build' }), place.says('busy'))
+    tell(place.answer('msg_1'), ...place.ends())
     await surface.notify_surface(doorbell())
     expect(place.prompts.at(-1)).toMatchObject({ ...chosen, agent: 'build' })
   })
