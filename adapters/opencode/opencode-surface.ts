@@ -37,7 +37,8 @@ export interface OpencodeSurface extends Surface {
   told(event: Event): void
   /**
    * Somebody joins in this session. The server tells of it too, but not yet in the first moment of a connection.
-   * Never rejects: where the server does not answer, it is asked again.
+   * Never rejects: where the server does not answer, it is asked again; where there is none, the next connection
+   * goes on with what is kept.
    */
   joined(place: Place): Promise<void>
   close(): void
@@ -59,7 +60,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
-  /** The server is asked again: it did not answer, or a turn runs by its answer, whose end was told before that. */
+  /** Until the next question: the last was not answered, or only its answer says that a turn runs, and its end may have been told before. */
   let again: Timer | null = null
   /** Somebody joined in this session while it was not known yet where the other one stands. */
   let joining: Place | null = null
@@ -95,7 +96,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   async function ask(): Promise<void> {
     const [to, asked] = [server, state]
     const place = asked.session
-    // Before the first answer a question is under way. Nor may it know yet of the turn that a doubt is about.
+    // Before the first answer a question is under way. The turn that a doubt is about the server may not know yet.
     if (to === null || place === null || !answered || doubting !== null) return
     const stillThere = () => server === to && state.session?.id === place.id
     try {
@@ -199,7 +200,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     joining = null
     const before = state.session?.id
     if (place.id === before) {
-      // They came back before another one was looked up.
+      // They may be back before another one was looked up; that one counts no more.
       lookups += 1
       return
     }

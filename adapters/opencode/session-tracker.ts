@@ -96,7 +96,7 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
   return state.doubt === null ? turnEnded(state) : { ...state, turn: 'idle', doubt: null }
 }
 
-/** What the server answered when it was asked where a session stands. */
+/** What the server answered when it was asked for a session: what it is, what was said last, whether a turn runs. */
 export interface LookedUp {
   session: Session
   newest_message: KeptMessage | null
@@ -122,7 +122,7 @@ export function lookedUp(
 }
 
 /**
- * A message that was not answered, so lately that its turn may not have begun. `created` is when the prompt came:
+ * A message that was not answered, so lately that its turn may not have begun. `time` is when the prompt came:
  * one that took the server long to prepare is not known by it.
  */
 function isFresh(message: KeptMessage | null, now_ms: number): boolean {
