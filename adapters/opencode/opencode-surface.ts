@@ -159,12 +159,12 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session
       if (place !== null && (await goOn(to, place)) === 'gone') move(unbound(state))
-      while (joining !== null) await lookUp(joining)
+      while (server === to && joining !== null) await lookUp(joining)
       if (server !== to) return
       answered = true
       void host?.report(status())
       // The doubt's time may be over already.
-      if (state.doubt !== null && doubting === null) void ask()
+      if (state.turn === 'busy' && doubting === null) void ask()
     },
 
     disconnected() {
@@ -199,34 +199,32 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const to = server
     joining = null
     const before = state.session?.id
-    if (place.id === before) {
-      // They may be back before another one was looked up; that one counts no more.
-      lookups += 1
-      return
-    }
-    if (to === null) return
+    // They may be back before another one was looked up: that one counts no more.
+    const lookup = (lookups += 1)
+    if (to === null || place.id === before) return
     try {
       // The bridge is to know, too, which one is rung.
-      if ((await goOn(to, place)) === 'gone') keep(state.session)
+      if ((await goOn(to, place, lookup)) === 'gone') keep(state.session)
     } catch (error) {
       log.debug({ err: error, session_id: place.id }, 'the session that was joined could not be looked up')
+      if (server !== to || lookup !== lookups) return
       const retry = () => void (state.session?.id === before && lookUp(place))
-      if (server === to) rejoin = clock.after(LIMITS.opencode_begin_ms, retry)
+      rejoin = clock.after(LIMITS.opencode_begin_ms, retry)
     }
   }
 
   /** `overtaken`: something else was asked for meanwhile, and has an answer of its own. */
-  async function goOn(to: OpencodeServer, place: Place): Promise<Found> {
+  async function goOn(to: OpencodeServer, place: Place, lookup = (lookups += 1)): Promise<Found> {
     const before = state.session?.id
-    const lookup = (lookups += 1)
     const session = await to.session(place)
-    const newest_message = session && (await to.newestMessage(place))
+    const newest_message = session && (await to.newestMessage(place).catch(() => 'unread' as const))
     const asked = state
     const busy = session !== null && (await to.isBusy(place))
     if (server !== to || lookup !== lookups) return 'overtaken'
     // What began meanwhile is newer.
     if (state.session !== null && state.session.id !== before) return 'found'
-    if (session === null) return 'gone'
+    const deleted = state.session === null && before === place.id
+    if (session === null || deleted) return 'gone'
     move(lookedUp(state, { session, newest_message, busy }, asked, clock.now()))
     // The end of that turn may come before the server tells of anything.
     if (busy) askAgain()
@@ -239,5 +237,5 @@ type Found = 'found' | 'gone' | 'overtaken'
 const PATIENCE_MS = {
   created: LIMITS.opencode_first_prompt_ms,
   begins: LIMITS.opencode_begin_ms,
-  aborted: LIMITS.opencode_settle_ms,
+  breaks: LIMITS.opencode_settle_ms,
 }

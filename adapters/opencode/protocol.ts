@@ -58,7 +58,7 @@ export const Event = z.discriminatedUnion('type', [
   event('session.deleted', {}),
   event('session.status', { status: Status }),
   event('session.idle', {}),
-  event('session.error', { error: z.looseObject({ name: z.string() }).optional() }),
+  event('session.error', {}),
   event('message.updated', { info: message }),
   event('message.part.updated', { part }),
 ])

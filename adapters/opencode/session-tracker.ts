@@ -29,10 +29,10 @@ export interface TrackedSession {
   candidate: string | null
   /**
    * What was told does not say whether a turn runs, so the server is asked in a while. `created`: most begin
-   * with a message, which is told a moment later. `begins`: a message came, its turn not yet. `aborted`: the end
-   * of such a turn is told twice, and what is rung between the two may be lost.
+   * with a message, which is told a moment later. `begins`: a message came, its turn not yet. `breaks`: a turn was
+   * aborted, or failed; the end of such a one is told twice, and what is rung between the two may be lost.
    */
-  doubt: Presumption | 'aborted' | null
+  doubt: Presumption | 'breaks' | null
 }
 
 type Presumption = 'created' | 'begins'
@@ -69,8 +69,7 @@ export function unbound(state: TrackedSession): TrackedSession {
 
 /** The server is gone. The session is kept on disk; where it stands is for the next connection to say. */
 export function adrift(state: TrackedSession): TrackedSession {
-  const { newest_message_id: answered_message_id } = state
-  return { ...state, turn: 'unknown', standing: [], answered_message_id, doubt: null }
+  return { ...state, turn: 'unknown', standing: [], doubt: null }
 }
 
 /** A session is bound, and its server answers. */
@@ -99,7 +98,8 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
 /** What the server answered when it was asked for a session: what it is, what was said last, whether a turn runs. */
 export interface LookedUp {
   session: Session
-  newest_message: KeptMessage | null
+  /** `unread` where the server could not show it. */
+  newest_message: KeptMessage | 'unread' | null
   busy: boolean
 }
 
@@ -110,8 +110,8 @@ export function lookedUp(
   asked: TrackedSession,
   now_ms: number,
 ): TrackedSession {
-  const next = bound(state, session)
-  if (next.doubt === 'aborted') return turnBegun(next)
+  const next = withNewest(bound(state, session), newest_message)
+  if (next.doubt === 'breaks') return turnBegun(next)
   if (busy) return statusAnswered(next, busy, asked)
   // The server may not know yet of a turn that just began, whether that was told or not.
   if (next.doubt !== null) return turnBegun(next)
@@ -125,8 +125,20 @@ export function lookedUp(
  * A message that was not answered, so lately that its turn may not have begun. `time` is when the prompt came:
  * one that took the server long to prepare is not known by it.
  */
-function isFresh(message: KeptMessage | null, now_ms: number): boolean {
+function isFresh(message: LookedUp['newest_message'], now_ms: number): boolean {
+  if (message === 'unread') return true
   return message?.role === 'user' && now_ms - message.time.created < LIMITS.opencode_begin_ms
+}
+
+/** What was said and answered while nothing was heard. */
+function withNewest(state: TrackedSession, message: LookedUp['newest_message']): TrackedSession {
+  if (message === null || message === 'unread') return state
+  if (message.role === 'assistant') return answeredTo(state, message.parentID)
+  return message.id > state.newest_message_id ? { ...state, newest_message_id: message.id } : state
+}
+
+function answeredTo(state: TrackedSession, message_id = ''): TrackedSession {
+  return message_id > state.answered_message_id ? { ...state, answered_message_id: message_id } : state
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
@@ -153,7 +165,7 @@ function toldOfBound(
     case 'session.idle':
       return turnEnded(state)
     case 'session.error':
-      return aborts(event.properties.error?.name) ? { ...state, doubt: 'aborted' } : state
+      return state.turn === 'idle' ? state : { ...state, doubt: 'breaks' }
     case 'message.part.updated': {
       const { messageID: message_id, metadata } = event.properties.part
       const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
@@ -182,10 +194,8 @@ type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
 
 function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
   if (info.role === 'assistant') {
-    const { parentID: message_id = '' } = info
-    const next =
-      message_id > state.answered_message_id ? { ...state, answered_message_id: message_id } : state
-    const answered = state.standing.find((bell) => bell.message_id === message_id)
+    const next = answeredTo(state, info.parentID)
+    const answered = state.standing.find(({ message_id }) => message_id === info.parentID)
     if (answered === undefined) return next
     const standing = state.standing.filter((bell) => bell !== answered)
     return { ...next, standing, seen_doorbell_id: answered.doorbell_id }
@@ -206,9 +216,9 @@ function turnBegun<S extends TrackedSession>(state: S): S {
   return { ...state, turn: 'busy', turn_seq: state.turn === 'busy' ? state.turn_seq : state.turn_seq + 1 }
 }
 
-/** Of a turn that was aborted the second end may still come, whatever runs now. */
+/** Of a turn that broke the second end may still come, whatever runs now. */
 function turnRuns(state: TrackedSession): TrackedSession {
-  return { ...turnBegun(state), doubt: state.doubt === 'aborted' ? 'aborted' : null }
+  return { ...turnBegun(state), doubt: state.doubt === 'breaks' ? 'breaks' : null }
 }
 
 function turnEnded(state: TrackedSession): TrackedSession {
@@ -220,10 +230,6 @@ function turnEnded(state: TrackedSession): TrackedSession {
 
 function turnMoved(before: TrackedSession, after: TrackedSession): boolean {
   return before.turn !== after.turn || before.turn_seq !== after.turn_seq || before.doubt !== after.doubt
-}
-
-function aborts(error: string | undefined): boolean {
-  return error === 'MessageAbortedError'
 }
 
 function choiceIn({ agent, model }: Session): TrackedSession['choice'] {

@@ -168,7 +168,7 @@ export const LIMITS = {
   opencode_begin_ms: 5_000,
   /** From a new session to the prompt that began it: a tenth of a second, in a window that just opened. */
   opencode_first_prompt_ms: 2_000,
-  /** An aborted turn says twice that it ended; the second time within this. */
+  /** A turn that was aborted, or failed, says twice that it ended; the second time within this. */
   opencode_settle_ms: 750,
   opencode_dial_ms: 200,
 

@@ -83,6 +83,24 @@ describe('opencode without a window', () => {
     expectOneBellPerTurn(scene.model, ['meanwhile'])
   })
 
+  test('is rung once behind a turn that fails', async () => {
+    const scene = await open()
+    await isThere(scene)
+    // The failed prompt stands in the conversation unanswered, so the next request shows it together with the doorbell.
+    const terminal = scene.terminal()
+    await terminal.shows(AT_PROMPT, 60_000)
+    let fail = () => {}
+    const after = new Promise<void>((resolve) => (fail = resolve))
+    scene.model.next(/work on this/, { after, fails: 400 })
+    await say(terminal, 'work on this')
+    await scene.asked(/work on this/)
+    const sent = await scene.send('meanwhile')
+    await scene.knows(1)
+    fail()
+    await scene.settled([sent])
+    expectOneBellPerTurn(scene.model, ['meanwhile'])
+  })
+
   test('goes on with its session in the next daemon, and a person may look at it', async () => {
     const scene = await open()
     await isThere(scene)

@@ -63,8 +63,8 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
     ends(sessionID = 'ses_1'): Event[] {
       return [world.says('idle', sessionID), { type: 'session.idle', properties: { sessionID } }]
     },
-    aborts(sessionID = 'ses_1'): Event[] {
-      const error = { name: 'MessageAbortedError' }
+    breaks(sessionID = 'ses_1', name = 'MessageAbortedError'): Event[] {
+      const error = { name }
       return [{ type: 'session.error', properties: { sessionID, error } }, ...world.ends(sessionID)]
     },
     says: (type: string, sessionID = 'ses_1'): Event => ({

@@ -11,6 +11,8 @@ export interface Reply {
   tools?: { name: string; input: object }[]
   /** The answer begins only once this resolves. */
   after?: Promise<unknown>
+  /** An HTTP status instead of an answer. */
+  fails?: number
 }
 
 /**
@@ -82,7 +84,10 @@ export function createModelServer(api: ModelApi): ModelServer {
     request.reply = replyTo(request)
     shown.push(request)
     await request.reply.after
-    if (!response.destroyed) api.answer(response, body, request.reply)
+    if (response.destroyed) return
+    const { fails } = request.reply
+    if (fails === undefined) api.answer(response, body, request.reply)
+    else sendJson(response, fails, { error: { type: 'invalid_request_error', message: 'as told' } })
   }
 
   const server = http.createServer((request, response) => {

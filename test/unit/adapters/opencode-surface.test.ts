@@ -211,7 +211,7 @@ describe('a session that began while nothing was heard of the server', () => {
 
   test('takes no doubt from the one that is rung where it is gone', async () => {
     const place = await attached()
-    tell(...place.begins(), ...place.aborts())
+    tell(...place.begins(), ...place.breaks())
     await surface.joined({ id: 'ses_gone', directory: '/project' })
     tell(...place.ends())
     expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
@@ -241,18 +241,22 @@ describe('a session that began while nothing was heard of the server', () => {
     expect(kept.at(-1)).toMatchObject({ id: 'ses_3' })
   })
 
-  test.each(['answers late', 'did not answer'] as const)(
-    'is left alone once the person is back in the other, where the server %s',
-    async (how) => {
+  test.each([
+    { when: 'before', how: 'says' },
+    { when: 'before', how: 'fails' },
+    { when: 'after', how: 'fails' },
+  ] as const)(
+    'is left alone once the person is back in the other, $when the server $how',
+    async ({ when, how }) => {
       const place = await attached()
       place.sessions.push(session('ses_2'))
       const asked = lateAnswer(place)
       const former = surface.joined({ id: 'ses_2', directory: '/project' })
       await atRest()
-      if (how === 'answers late') await surface.joined(EARLIER)
-      await (how === 'answers late' ? asked.says(false) : asked.fails())
+      if (when === 'before') await surface.joined(EARLIER)
+      await (how === 'says' ? asked.says(false) : asked.fails())
       await former
-      if (how === 'did not answer') await surface.joined(EARLIER)
+      if (when === 'after') await surface.joined(EARLIER)
       await clock.advance(LIMITS.opencode_begin_ms)
       expect((await status()).session_id).toBe('ses_1')
     },
@@ -358,6 +362,30 @@ describe('before the server has said where a session stands', () => {
     expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_3', turn: 'idle' })
   })
 
+  test('one that is deleted while it is looked up is none', async () => {
+    const place = await attached()
+    surface.disconnected()
+    const { asked, connected } = await connecting(place)
+    tell({ type: 'session.deleted', properties: { sessionID: 'ses_1' } })
+    await asked.says(false)
+    await connected
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test('one that is joined in is not looked up by a former server', async () => {
+    const gone = fakeOpencode(clock)
+    const former = await connecting(gone)
+    surface.disconnected()
+    const next = fakeOpencode(clock)
+    const { asked, connected } = await connecting(next)
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    await former.asked.says(false)
+    await former.connected
+    await asked.says(false)
+    await connected
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
   test('one that begins counts, and not the other where one that is gone was joined', async () => {
     const place = fakeOpencode(clock)
     const { asked, connected } = await connecting(place)
@@ -372,7 +400,7 @@ describe('before the server has said where a session stands', () => {
     const place = await attached()
     surface.disconnected()
     const { asked, connected } = await connecting(place)
-    tell(...place.aborts())
+    tell(...place.breaks())
     await asked.says(true)
     await connected
     expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
@@ -408,6 +436,35 @@ describe('a turn', () => {
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
+  test('that is over moves nothing by an error that is told late', async () => {
+    const place = await attached()
+    tell(...place.begins(), ...place.ends(), ...place.breaks('ses_1', 'UnknownError'))
+    expect((await status()).turn).toBe('idle')
+  })
+
+  test('that ends behind a message which came while nothing was heard may be followed by its own', async () => {
+    const place = await attached()
+    tell(...place.begins())
+    surface.disconnected()
+    place.message('msg_9')
+    place.busy = true
+    await surface.connected(place.server, null)
+    place.busy = false
+    tell(...place.ends())
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('may be about to begin where the server cannot show the newest message', async () => {
+    const place = fakeOpencode(clock)
+    place.server.newestMessage = () => Promise.reject(new OpencodeError(500, 'it cannot be shown'))
+    await surface.connected(place.server, EARLIER)
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
   test('that is not asked for any more once the surface is closed', async () => {
     const place = await attachedBusy()
     const asked = lateAnswer(place)
@@ -436,7 +493,7 @@ describe('a turn', () => {
     await surface.connected(place.server, null)
     expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
-    tell(place.says('busy'), ...place.ends())
+    tell(place.says('busy'), place.answer('msg_1'), ...place.ends())
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
@@ -538,6 +595,7 @@ describe('a turn', () => {
     const place = await attached()
     tell(place.message('msg_1'))
     surface.disconnected()
+    place.answer('msg_1')
     await clock.advance(LIMITS.opencode_begin_ms)
     place.busy = true
     await surface.connected(place.server, null)
@@ -620,16 +678,19 @@ describe('a turn', () => {
     expect(await status()).toMatchObject({ turn: 'idle', turn_seq })
   })
 
-  test('that was aborted ends once, after the second word on it', async () => {
-    const place = await attached()
-    tell(...place.begins(), ...place.aborts())
-    expect((await status()).turn).toBe('busy')
-    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
-    tell(...place.ends())
-    await clock.advance(LIMITS.opencode_settle_ms)
-    expect((await status()).turn).toBe('idle')
-    expect(new Set(host.reports.slice(-2).map(({ turn_seq }) => turn_seq)).size).toBe(1)
-  })
+  test.each(['MessageAbortedError', 'APIError'])(
+    'that broke by %s ends once, after the second word on it',
+    async (name) => {
+      const place = await attached()
+      tell(...place.begins(), ...place.breaks('ses_1', name))
+      expect((await status()).turn).toBe('busy')
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+      tell(...place.ends())
+      await clock.advance(LIMITS.opencode_settle_ms)
+      expect((await status()).turn).toBe('idle')
+      expect(new Set(host.reports.slice(-2).map(({ turn_seq }) => turn_seq)).size).toBe(1)
+    },
+  )
 
   test('that waits for its model again, or for a permission, is a running one', async () => {
     const place = await attached()
