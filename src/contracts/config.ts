@@ -3,7 +3,7 @@
  * An unknown key is an error. A secret is only ever given by reference.
  */
 import { z } from 'zod'
-import { ClientKind, PersonaName, SurfaceKind, TenantId } from './ids.ts'
+import { ClientKind, FacetName, PersonaName, SurfaceKind, TenantId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 /** Where a hub is called. */
@@ -105,6 +105,16 @@ export const Config = z.strictObject({
       reconnect_patience_ms: z.number().int().min(0).default(LIMITS.reconnect_patience_ms),
       bell_receipt_ms: z.number().int().min(100).default(LIMITS.bell_receipt_ms),
       redoorbell_max: z.number().int().min(0).max(100).default(LIMITS.redoorbell_max),
+    })
+    .prefault({}),
+  mcp: z
+    .strictObject({
+      /** The facets that this hub offers; what lies outside does not exist for anybody. */
+      expose: z.array(FacetName).default(['core']),
+      /** Offers the pro facades of exposed facets, too. */
+      pro: z.boolean().default(false),
+      /** Names for lists of facades, by which a call may be narrowed to what it is for. */
+      intents: z.record(z.string().min(1).max(64), z.array(z.string().min(1).max(64))).default({}),
     })
     .prefault({}),
   log: z

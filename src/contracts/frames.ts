@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { Problem } from './errors.ts'
+import { CallerContext, Narrowing } from './http.ts'
 import {
   DoorbellId,
   Identity,
@@ -83,6 +84,8 @@ export const ClientFrame = z.discriminatedUnion('type', [
     facade: z.string().min(1).max(64),
     action: z.string().min(1).max(64),
     params: z.record(z.string(), Json).optional(),
+    context: CallerContext.optional(),
+    narrowing: Narrowing.optional(),
   }),
   z.strictObject({ type: z.literal('ping') }),
 ])

@@ -37,6 +37,17 @@ export const CallerContext = z.object({
 })
 export type CallerContext = z.infer<typeof CallerContext>
 
+/** Bounds that a call or a connection sets itself: they only ever take away. */
+export const Narrowing = z.object({
+  facets: z.array(Name).optional(),
+  facades: z.array(Name).optional(),
+  /** Names that the configuration gives to lists of facades; each of them narrows. */
+  intents: z.array(Name).optional(),
+  /** Refuses what can change anything. */
+  read_only: z.boolean().optional(),
+})
+export type Narrowing = z.infer<typeof Narrowing>
+
 export const BatchRequest = z.strictObject({
   calls: z
     .array(z.strictObject({ facade: Name, action: Name, params: Params.optional() }))

@@ -70,6 +70,9 @@ export type Timestamp = z.infer<typeof Timestamp>
 /** The position of a signal in the hub's journal; grows by one with every accepted signal. */
 export type Seq = number
 
+/** A group of facades that is offered or not as a whole. */
+export const FacetName = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'a facet is a name such as core')
+
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 /** As `z.json()`, but named, so that published schemas refer to it instead of repeating it. */
 export const Json: z.ZodType<Json> = z

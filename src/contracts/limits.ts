@@ -73,6 +73,13 @@ export const LIMITS = {
   critical_resend_ms: 5_000,
   critical_tries_max: 3,
 
+  // Kernel
+  /** Calls that calls make: a batch in a routine that is invoked by name, and some more. */
+  call_depth_max: 8,
+  search_results_max: 50,
+  /** So that a token stays short enough for a header. */
+  token_facets_max: 16,
+
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,

@@ -1,12 +1,17 @@
 /** What a signed token says. Form: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
 import { z } from 'zod'
-import { Identity, PersonaName, RegistrationKind, SessionId, TenantId } from './ids.ts'
+import { FacetName, Identity, PersonaName, RegistrationKind, SessionId, TenantId } from './ids.ts'
+import { LIMITS } from './limits.ts'
+
+const Facets = z.array(FacetName).max(LIMITS.token_facets_max).readonly()
 
 export const TokenPayload = z.object({
   tenant_id: TenantId,
   identity: PersonaName,
   kind: RegistrationKind,
   session_id: SessionId.optional(),
+  /** What is open to its holder, whatever the hub offers to others. */
+  facets: Facets.optional(),
   /** Unix time in seconds. */
   exp: z.number().int(),
 })
@@ -22,12 +27,16 @@ export interface Caller {
   /** The persona; `operator` for the operator. */
   identity: string
   session_id?: string
+  /** See `TokenPayload`. */
+  facets?: readonly string[]
 }
 
 export const TokenRequest = z.strictObject({
   identity: Identity,
   kind: RegistrationKind,
   session_id: SessionId.optional(),
+  /** Only the operator may say. */
+  facets: Facets.optional(),
 })
 export const TokenAnswer = z.object({ token: z.string(), expires_in: z.number().int() })
 export type TokenAnswer = z.infer<typeof TokenAnswer>

@@ -3,5 +3,6 @@ import type { Facade } from '../kernel/define.ts'
 import { personas } from './personas.ts'
 import { projects } from './projects.ts'
 import { signals } from './signals.ts'
+import { tool } from './tool.ts'
 
-export const FACADES: readonly Facade[] = [signals, personas, projects]
+export const FACADES: readonly Facade[] = [signals, tool, personas, projects]

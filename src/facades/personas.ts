@@ -11,8 +11,7 @@ export const personas = defineFacade({
   name: 'personas',
   summary: 'Which personas exist, who is there for them, and their lifecycle.',
   compact: 'Personas and their lifecycle.',
-  facet: 'admin',
-  micro: false,
+  facet: 'core',
   actions: {
     add: defineAction({
       summary: 'Make a persona, or bring a wrapped or removed one back.',

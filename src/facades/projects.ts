@@ -8,8 +8,7 @@ export const projects = defineFacade({
   name: 'projects',
   summary: 'Projects that personas belong to.',
   compact: 'Projects of personas.',
-  facet: 'admin',
-  micro: false,
+  facet: 'core',
   actions: {
     list: defineAction({
       summary: 'All known projects with their root directories.',

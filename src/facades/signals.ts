@@ -15,7 +15,7 @@ export const signals = defineFacade({
   agent_hint:
     'When a drained signal is handled, call `signals` with action `ack` and its `signal_ids`; if it has a `reply_to`, put the answer in `result`, and it is sent there. What you cannot do now: action `release`. To write to somebody: action `send` with `to`, `intent`, `payload`.',
   facet: 'core',
-  micro: false,
+  listed: true,
   actions: {
     pending: defineAction({
       summary: 'Take the signals that wait for you.',

@@ -1,8 +1,8 @@
 /** What the hub does for each frame of an admitted client. */
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ClientFrame, ClientFrameOf } from '../contracts/frames.ts'
-import type { Json } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import type { DispatchOutcome } from '../kernel/define.ts'
 import type { Kernel } from '../kernel/dispatch.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
 import type { SignalService } from '../modules/signals/service.ts'
@@ -26,6 +26,7 @@ export interface FrameNeeds {
   isStopping(): boolean
 }
 
+type Answered = Extract<DispatchOutcome, { ok: true }>
 type Proven = Link & { member: Member }
 type Handlers = {
   [T in ClientFrame['type']]: (
@@ -131,7 +132,7 @@ const HANDLERS: Handlers = {
 async function call(
   needs: FrameNeeds,
   link: Proven,
-  { id, facade, action, params }: ClientFrameOf<'call'>,
+  { id, facade, action, params, context, narrowing }: ClientFrameOf<'call'>,
 ): Promise<void> {
   let settle: (how: 'written' | 'broken') => void = () => undefined
   const answered = new Promise<'written' | 'broken'>((resolve) => (settle = resolve))
@@ -141,7 +142,8 @@ async function call(
     action,
     params: params ?? {},
     caller,
-    context: { agent_id: caller.kind === 'operator' ? client_id : identity },
+    context: { agent_id: caller.kind === 'operator' ? client_id : identity, ...context },
+    narrowing,
     answered,
   })
   if (!outcome.ok) {
@@ -149,7 +151,7 @@ async function call(
     link.send({ ...outcome.problem, type: 'error', id })
     return
   }
-  const text = resultText(id, outcome.result)
+  const text = resultText(id, outcome)
   if (text === null) {
     settle('broken')
     throw new TurnbellError('limit_reached', {
@@ -161,8 +163,8 @@ async function call(
   link.sendText(text, (error) => settle(error ? 'broken' : 'written'))
 }
 
-function resultText(id: string | number, result: Json): string | null {
-  const text = JSON.stringify({ type: 'result', id, result })
+function resultText(id: string | number, { result, deprecated }: Answered): string | null {
+  const text = JSON.stringify({ type: 'result', id, result, ...(deprecated && { deprecated }) })
   return Buffer.byteLength(text) > LIMITS.frame_bytes_max ? null : text
 }
 

@@ -4,6 +4,7 @@
  */
 import { createKernel, type DispatchLine, type Kernel } from '../kernel/dispatch.ts'
 import type { Facade } from '../kernel/define.ts'
+import type { Grants } from '../kernel/policy.ts'
 import type { HubEvent } from '../contracts/events.ts'
 import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -36,6 +37,8 @@ export interface HubNeeds {
   secrets: { operator_token: string; signing_key: string }
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   facades: readonly Facade[]
+  /** What of them is offered; only the facet `core` where it is not said. */
+  grants?: Grants
   clock: Clock
   ids: Ids
   log: Log
@@ -128,6 +131,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
 
   const kernel = createKernel({
     ...{ facades: needs.facades, modules: { signals, personas }, events, clock, ids, log },
+    ...(needs.grants === undefined ? {} : { grants: needs.grants }),
     line(line) {
       metrics.dispatched(line)
       needs.line?.(line)

@@ -18,11 +18,13 @@ import { createIds, systemRandom } from '../system/random.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
 import { takeInConfigured } from './configured-personas.ts'
+import { exposeAnew, grantsOf, warnOfUnknown } from './exposure.ts'
 import { createHub, type Hub } from './hub.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
 import { replaceFile } from '../system/replace-file.ts'
+import { watchText } from '../system/watch-text.ts'
 
 const FLAGS = {
   host: { type: 'string' },
@@ -84,13 +86,15 @@ interface Opened {
   stores: Stores | null
   hub: Hub | null
   server: HubServer | null
+  /** Follows the configuration. */
+  config: { close(): void } | null
 }
 
 async function run(flags: Flags, open: typeof openStores, instance: string): Promise<void> {
   const home = resolveHome(process.env, flags.home)
   const config = loadConfig(home.config, process.env, configOf(flags))
   prepareHome(home)
-  const opened: Opened = { logs: null, lock: null, stores: null, hub: null, server: null }
+  const opened: Opened = { logs: null, lock: null, stores: null, hub: null, server: null, config: null }
   try {
     await start(home, config, flags, opened, open)
   } catch (error) {
@@ -133,9 +137,11 @@ async function start(
   const hub = (opened.hub = await createHub({
     ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades: FACADES, clock, ids, log },
     stores: opened.stores,
+    grants: grantsOf(config),
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
   }))
+  warnOfUnknown(hub.kernel, log)
   await takeInConfigured(hub.personas, config.personas, log)
   const server = (opened.server = await listen(hub, listenSettings(config), own, VERSION, clock))
   writePid(home, { pid: process.pid, url: server.url, started_at: timestamp(clock) })
@@ -151,6 +157,9 @@ async function start(
       onClose: () => leave(EXIT.done),
     })
   }
+  opened.config = watchText(home.config, () =>
+    exposeAnew(hub.kernel, () => loadConfig(home.config, process.env, configOf(flags)), log),
+  )
   leaving.started()
 }
 
@@ -208,7 +217,8 @@ function leaver(home: Home, opened: Opened): { leave: (code: number) => void; st
   }
 }
 
-async function closeAll(home: Home, { logs, lock, stores, hub, server }: Opened): Promise<void> {
+async function closeAll(home: Home, { logs, lock, stores, hub, server, config }: Opened): Promise<void> {
+  config?.close()
   try {
     if (server !== null) {
       const { cut_off } = await server.stop()

@@ -62,7 +62,7 @@ export async function listen(
   // A client that trickles its headers or body must not hold a socket for minutes.
   server.requestTimeout = LIMITS.http_request_ms
   server.headersTimeout = LIMITS.http_request_ms
-  const mcp = await createMcpHttp({ kernel, projection: projectMcp(kernel.registry), doors, version })
+  const mcp = await createMcpHttp({ kernel, projection: projectMcp(kernel), doors, version })
   const app = createHttpTransport({ kernel, doors, version, raw: [mcp] })
   await app.start(server)
 

@@ -63,8 +63,12 @@ export function createTokens(needs: {
       if (sameSecret(token, needs.operator_token)) {
         return { tenant_id, kind: 'operator', identity: 'operator' }
       }
-      const { identity, kind, session_id } = verify(token)
-      return { tenant_id, kind, identity, ...(session_id === undefined ? {} : { session_id }) }
+      const { identity, kind, session_id, facets } = verify(token)
+      return {
+        ...{ tenant_id, kind, identity },
+        ...(session_id === undefined ? {} : { session_id }),
+        ...(facets === undefined ? {} : { facets }),
+      }
     },
 
     issue(caller, request) {
@@ -81,11 +85,19 @@ export function createTokens(needs: {
           detail: 'A renewal is for the session that the token names.',
         })
       }
+      // Nor does it open what the token that is renewed does not.
+      const facets = caller.facets ?? (caller.kind === 'operator' ? request.facets : undefined)
+      if (request.facets?.some((facet) => facets?.includes(facet) !== true)) {
+        throw new TurnbellError('operator_required', {
+          detail: 'A renewal opens no facet that the token does not name.',
+        })
+      }
       const token = sign({
         tenant_id,
         identity: request.identity,
         kind: request.kind,
         ...(session_id === undefined ? {} : { session_id }),
+        ...(facets === undefined ? {} : { facets }),
         exp: now_s() + LIMITS.token_ttl_s,
       })
       return { token, expires_in: LIMITS.token_ttl_s }

@@ -3,7 +3,8 @@
  * call, the command line, the OpenAPI operation and the reference are derived.
  */
 import type { z } from 'zod'
-import type { ErrorCode } from '../contracts/errors.ts'
+import type { ErrorCode, Problem } from '../contracts/errors.ts'
+import type { Json } from '../contracts/ids.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
 
@@ -20,11 +21,55 @@ export interface DispatchContext {
 export interface CallContext extends Modules {
   caller: Caller
   context: DispatchContext
+  kernel: KernelView
   /**
    * Settles once the transport knows whether the answer left this process completely. A drain's lease
    * stands on `written` and is released on `broken`.
    */
   answered: Promise<'written' | 'broken'>
+}
+
+/** The kernel as one call sees it: as much of it as that call's caller was given. */
+export interface KernelView {
+  /** Actions that fit the words, best first; small misspellings are forgiven. */
+  search(query: string, limit: number): ActionLine[]
+  /** What there is to know of an action, or which actions a facade has. Throws what refuses it. */
+  describe(name: string): { [key: string]: Json }
+  /** Runs another action as a part of this call: same caller, same bounds, judged and logged like any other. */
+  call(facade: string, action: string | undefined, params: unknown): Promise<DispatchOutcome>
+  /** As `call`, under any name, with arguments as `tools/call` takes them. */
+  invoke(name: string, args: unknown): Promise<DispatchOutcome>
+}
+
+/** An action in one line. */
+export interface ActionLine {
+  /** As `tool_invoke` takes it: `signals_send`. */
+  name: string
+  summary: string
+  mutates: boolean
+}
+
+export type DispatchOutcome =
+  | { ok: true; result: Json; /** A name that was used is an old one. */ deprecated?: Deprecated }
+  | { ok: false; problem: Problem }
+
+/** An old name, and the facade and action that it stands for. */
+export interface Deprecated {
+  name: string
+  facade: string
+  action: string
+}
+
+/** An action with the names it goes by. */
+export interface Found {
+  facade: Facade
+  /** The action's name in its facade. */
+  name: string
+  action: Action
+  /** The old name it was found under. */
+  alias?: string
+  /** How a call under this name must be rewritten; undefined for today's names. */
+  adapt?: Alias['params']
 }
 
 type AnySchema = z.ZodType
@@ -42,6 +87,8 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   idempotent?: boolean
   /** True when a call can take away what nobody can bring back. */
   destructive?: boolean
+  /** It only runs other actions, and each of them is judged by itself: read-only bounds let it through. */
+  delegates?: true
   /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */
   own_tool?: { description: string; meta?: Record<string, unknown> }
   /** Old names that resolve here for ever. Never listed. */
@@ -62,10 +109,16 @@ export interface Facade {
   compact: string
   /** What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents. */
   agent_hint?: string
-  /** The group it is exposed with; `core` by default, `admin` is never listed as a tool. */
+  /** The group it is exposed with. Only `core` is, unless the configuration names others. */
   facet: string
-  /** Part of the smallest tier. */
-  micro: boolean
+  /** Part of the list that a client gets unasked, which stays small however much is loaded. */
+  listed?: true
+  /** The actions that the smallest tier shows; without any the facade is no part of it. */
+  micro?: readonly string[]
+  /** Exists only where pro features are switched on. */
+  pro?: true
+  /** Open in every facet: it reaches nothing that its caller may not call. */
+  everywhere?: true
   actions: Record<string, Action>
 }
 

@@ -6,12 +6,23 @@
  */
 import type { z } from 'zod'
 import { describeParams } from './describe.ts'
-import { permit } from './policy.ts'
-import { createRegistry, type Found, type Registry } from './registry.ts'
-import type { CallContext, DispatchContext, Facade } from './define.ts'
-import { toProblem, TurnbellError, type Problem } from '../contracts/errors.ts'
+import { GRANTS_DEFAULT, permit, refusal, boundsOf, type Asking, type Grants } from './policy.ts'
+import { createRegistry, type Registry } from './registry.ts'
+import { createActionSearch, type ActionSearch } from './search.ts'
+import { createKernelView } from './view.ts'
+import type {
+  CallContext,
+  Deprecated,
+  DispatchContext,
+  DispatchOutcome,
+  Facade,
+  Found,
+  KernelView,
+} from './define.ts'
+import { toProblem, TurnbellError } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
-import type { CallerContext } from '../contracts/http.ts'
+import type { CallerContext, Narrowing } from '../contracts/http.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
@@ -28,15 +39,15 @@ export interface DispatchRequest {
   context?: CallerContext | undefined
   /** See `CallContext.answered`. Must settle: a lease hangs on it. */
   answered: Promise<'written' | 'broken'>
-  /** Narrows this one call to these facades; others are refused with `facade_forbidden`. */
-  allowed_facades?: readonly string[] | undefined
+  /** Bounds of this one call, and of all that it calls in turn. */
+  narrowing?: Narrowing | undefined
 }
-
-export type DispatchOutcome = { ok: true; result: Json } | { ok: false; problem: Problem }
 
 /** One line of logs/dispatch.jsonl. */
 export interface DispatchLine {
   timestamp: string
+  /** What calls that this one made name as their parent. */
+  call_id: string
   facade: string
   action: string
   identity: string
@@ -54,6 +65,7 @@ export interface DispatchLine {
 
 export interface KernelOptions {
   facades: readonly Facade[]
+  grants?: Grants
   modules: Modules
   events: EventLog
   clock: Clock
@@ -67,25 +79,63 @@ export interface KernelOptions {
 
 export interface Kernel {
   registry: Registry
+  /** What is offered now. */
+  grants(): Grants
+  /** From now on this is offered. Every listener of `changed` is told, if it is something else than before. */
+  offer(grants: Grants): void
+  /** Returns what ends it. */
+  changed(listener: () => void): () => void
+  /** What this caller may call, in the order of the declarations. Throws `intent_unknown`, `facet_forbidden`. */
+  permitted(caller: Caller, narrowing?: Narrowing): Found[]
   /** Never rejects. */
   dispatch(request: DispatchRequest): Promise<DispatchOutcome>
 }
 
 const NAME_SHOWN_MAX = 64
 
-export function createKernel(options: KernelOptions): Kernel {
-  const registry = createRegistry(options.facades)
-  return { registry, dispatch: (request) => dispatch(registry, options, request) }
+/** What dispatch works with. */
+interface Workings extends KernelOptions {
+  registry: Registry
+  search: ActionSearch
+  granted(): Grants
 }
 
+export function createKernel(options: KernelOptions): Kernel {
+  const registry = createRegistry(options.facades)
+  const listeners = new Set<() => void>()
+  let grants = options.grants ?? GRANTS_DEFAULT
+  const search = createActionSearch(registry.actions)
+  const workings: Workings = { ...options, registry, search, granted: () => grants }
+  return {
+    registry,
+    grants: () => grants,
+    offer(offered) {
+      const same = JSON.stringify(offered) === JSON.stringify(grants)
+      grants = offered
+      if (!same) for (const listener of listeners) listener()
+    },
+    changed(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    permitted(caller, narrowing = {}) {
+      const asking: Asking = { caller, grants, narrowing: boundsOf(narrowing, { caller, grants }) }
+      return registry.actions.filter(({ facade, action }) => refusal(asking, facade, action) === null)
+    },
+    dispatch: (request) => dispatch(workings, request, 0),
+  }
+}
+
+/** `depth`: how many calls this one is inside of. */
 async function dispatch(
-  registry: Registry,
-  options: KernelOptions,
+  workings: Workings,
   request: DispatchRequest,
+  depth: number,
 ): Promise<DispatchOutcome> {
-  const { clock } = options
+  const { clock, registry } = workings
   const { caller } = request
   const started = clock.monotonic()
+  const call_id = workings.ids.next()
   const context = fullContext(request.context)
   // Until it resolves, a name is whatever the caller wrote, and every reader of the stream would carry it.
   const name = {
@@ -94,7 +144,7 @@ async function dispatch(
   }
   const who = { agent_id: context.agent_id, run_id: context.run_id }
   const tell = (type: string, data: Record<string, Json>) =>
-    options.events.append({
+    workings.events.append({
       type,
       // Whom it is about is told from the token; what the caller says of itself stays in the data.
       agent_id: caller.identity,
@@ -103,8 +153,9 @@ async function dispatch(
   const finish = (success: boolean, failure: { error?: string; instance?: string }) => {
     const duration_ms = Math.round((clock.monotonic() - started) * 1000) / 1000
     tell('result', { duration_ms, success })
-    options.line?.({
+    workings.line?.({
       timestamp: timestamp(clock),
+      call_id,
       ...name,
       identity: caller.identity,
       kind: caller.kind,
@@ -116,28 +167,64 @@ async function dispatch(
   }
 
   try {
-    options.seen?.(caller)
+    workings.seen?.(caller)
     const found = registry.resolve(request.facade, request.action)
     name.facade = found.facade.name
     name.action = found.name
     tell('dispatch', { timestamp: timestamp(clock) })
-    permit(caller, found.facade, found.action, request.allowed_facades)
+    if (depth > LIMITS.call_depth_max) throw tooDeep()
+    const grants = workings.granted()
+    const asking: Asking = {
+      caller,
+      grants,
+      narrowing: boundsOf(request.narrowing ?? {}, { caller, grants }),
+    }
+    permit(asking, found.facade, found.action)
     const input = parseInput(found, request.params)
-    const callContext: CallContext = { ...options.modules, caller, context, answered: request.answered }
+    let deprecated = deprecationOf(found)
+    const kernel: KernelView = createKernelView({
+      ...{ registry, search: workings.search, asking },
+      async dispatch(call) {
+        const told = { ...context, parent_call_id: call_id }
+        const outcome = await dispatch(
+          workings,
+          { ...request, action: undefined, ...call, context: told },
+          depth + 1,
+        )
+        if (outcome.ok) deprecated ??= outcome.deprecated
+        return outcome
+      },
+    })
+    const callContext: CallContext = {
+      ...workings.modules,
+      ...{ caller, context, kernel },
+      answered: request.answered,
+    }
     const output: unknown = await found.action.handle(input, callContext)
     const result = parseOutput(found.action.output, output)
     finish(true, {})
-    return { ok: true, result }
+    return { ok: true, result, ...(deprecated === undefined ? {} : { deprecated }) }
   } catch (error) {
-    const instance = options.ids.next()
+    const instance = workings.ids.next()
     const problem = toProblem(error, instance)
     if (problem.code === 'internal') {
-      options.log.error({ err: error, instance, ...name, identity: caller.identity }, 'an action broke')
+      workings.log.error({ err: error, instance, ...name, identity: caller.identity }, 'an action broke')
     }
     tell('error', { error: problem.code })
     finish(false, { error: problem.code, instance })
     return { ok: false, problem }
   }
+}
+
+function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {
+  return alias === undefined ? undefined : { name: alias, facade: facade.name, action: name }
+}
+
+function tooDeep(): TurnbellError {
+  return new TurnbellError('limit_reached', {
+    detail: `A call may stand inside at most ${LIMITS.call_depth_max} others.`,
+    hint: 'Call the innermost action by itself.',
+  })
 }
 
 /** What nobody said: an anonymous agent outside any run. */

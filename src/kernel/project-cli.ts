@@ -1,6 +1,7 @@
 /** The kernel as help texts of `turnbell call`. Only text; the command itself sends the call. */
 import { jsonSchema, type JsonSchema } from './schema.ts'
-import type { Found, Registry } from './registry.ts'
+import type { Found } from './define.ts'
+import type { Registry } from './registry.ts'
 
 export interface CliParam {
   name: string

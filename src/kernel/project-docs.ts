@@ -1,6 +1,7 @@
 /** The kernel as docs/reference.md. Generated; never edited by hand. */
 import { cliParams } from './project-cli.ts'
-import type { Found, Registry } from './registry.ts'
+import type { Found } from './define.ts'
+import type { Registry } from './registry.ts'
 import { ERRORS } from '../contracts/error-catalogue.ts'
 
 /** Markdown, ending with one newline; the same bytes for the same declarations. */

@@ -1,8 +1,8 @@
 /** The kernel as HTTP routes, and as the OpenAPI document that describes them. */
 import type { z } from 'zod'
-import type { Action } from './define.ts'
+import type { Action, Found } from './define.ts'
 import { jsonSchema, type JsonSchema } from './schema.ts'
-import type { Found, Registry } from './registry.ts'
+import type { Registry } from './registry.ts'
 import { ERRORS, type ErrorCode } from '../contracts/error-catalogue.ts'
 import { Problem } from '../contracts/errors.ts'
 
@@ -27,23 +27,28 @@ export function projectHttp(registry: Registry): HttpRoute[] {
 }
 
 /** What a bootstrapping client needs to know: `GET /facades`. */
-export function describeFacades(registry: Registry): object[] {
-  return registry.facades.map((facade) => ({
+export function describeFacades(actions: readonly Found[]): object[] {
+  return [...new Set(actions.map(({ facade }) => facade))].map((facade) => ({
     name: facade.name,
     summary: facade.summary,
     facet: facade.facet,
-    actions: Object.entries(facade.actions).map(([name, action]) => ({
-      name,
-      summary: action.summary,
-      mutates: action.mutates,
-      allow: action.allow,
-    })),
+    actions: actions
+      .filter((found) => found.facade === facade)
+      .map(({ name, action: { summary, mutates, allow } }) => ({ name, summary, mutates, allow })),
   }))
 }
 
-/** Every action with its schemas: `GET /tools`. `/call` works for each of them. */
-export function describeTools(registry: Registry): object[] {
-  return registry.actions.map(({ facade, name, action }) => ({
+/** Each of these actions with its schemas: `GET /tools`. `/call` works for all of them. */
+export function describeTools(actions: readonly Found[]): object[] {
+  return actions.map(toolOf)
+}
+
+const described = new WeakMap<Action, object>()
+
+function toolOf({ facade, name, action }: Found): object {
+  const known = described.get(action)
+  if (known !== undefined) return known
+  const tool = {
     name: `${facade.name}_${name}`,
     tool: facade.name,
     action: name,
@@ -52,7 +57,9 @@ export function describeTools(registry: Registry): object[] {
     mutates: action.mutates,
     input_schema: jsonSchema(action.input, 'input'),
     output_schema: jsonSchema(action.output, 'output'),
-  }))
+  }
+  described.set(action, tool)
+  return tool
 }
 
 /** A route that is no action of a facade, as the transport serves it. */

@@ -6,11 +6,12 @@
  * An action with a tool of its own carries its schema, because it must be callable without a look-up.
  */
 import { z } from 'zod'
-import type { Action, Facade } from './define.ts'
-import { refusal } from './policy.ts'
-import type { Found, Registry } from './registry.ts'
+import type { Action, Deprecated, DispatchOutcome, Facade, Found } from './define.ts'
+import type { Kernel } from './dispatch.ts'
 import { jsonSchema } from './schema.ts'
+import { spokenCall, type NamedCall } from './spoken-call.ts'
 import type { Problem } from '../contracts/errors.ts'
+import type { Narrowing } from '../contracts/http.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { Caller } from '../contracts/token.ts'
 
@@ -35,72 +36,73 @@ export interface McpToolResult {
   [key: string]: unknown
 }
 
-/** What a `tools/call` asks dispatch for. */
-export interface McpCall {
-  facade: string
-  action?: string
-  params: unknown
-}
-
 export const McpDetail = z.enum(['full', 'compact', 'micro'])
 export type McpDetail = z.infer<typeof McpDetail>
 
-/** How much a client wants to see. Presentation only: what is not listed can still be called. */
+/** How much a client wants to see, and within which bounds. */
 export interface McpView {
+  /** Presentation only: what is not listed can still be called. Without it, the short list of what matters. */
   detail?: McpDetail | undefined
-  /** Narrows the exposed facets to these; never widens them. */
-  facets?: readonly string[] | undefined
+  narrowing?: Narrowing | undefined
 }
 
 export interface McpProjection {
-  /** The facets that may be shown at all. */
-  facets: readonly string[]
-  /** What a kind of caller is shown, in the order of the list. Made once per view. */
-  tools(kind: Caller['kind'], view?: McpView): readonly McpTool[]
+  /** What a caller is shown, in the order of the list. Throws `intent_unknown`, `facet_forbidden`. */
+  tools(caller: Pick<Caller, 'kind' | 'facets'>, view?: McpView): readonly McpTool[]
   /** Any name, listed or not: a list is a diet, not an authorisation. */
-  call(name: string, args: unknown): McpCall
+  call(name: string, args: unknown): NamedCall
 }
 
-const FACETS_DEFAULT: readonly string[] = ['core']
-/** Never a tool, whatever is exposed: the operator has the command line and the HTTP routes. */
-const FACET_HIDDEN = 'admin'
-
-export function projectMcp(registry: Registry, exposed = FACETS_DEFAULT): McpProjection {
-  const facets = exposed.filter((facet) => facet !== FACET_HIDDEN)
-  const names = new Set(registry.facades.map((facade) => facade.name))
+/** Lists are made once per view, until something else is offered. */
+export function projectMcp(kernel: Pick<Kernel, 'registry' | 'permitted' | 'changed'>): McpProjection {
   const lists = new Map<string, readonly McpTool[]>()
+  kernel.changed(() => lists.clear())
   return {
-    facets,
-    tools(kind, { detail = 'full', facets: wanted } = {}) {
-      const shown = wanted === undefined ? facets : facets.filter((facet) => wanted.includes(facet))
-      const key = [kind, detail, ...shown].join(' ')
-      const list = lists.get(key) ?? listFor(kind, registry, shown, detail)
-      lists.set(key, list)
+    tools({ kind, facets }, view = {}) {
+      const key = JSON.stringify([kind, facets, view])
+      const known = lists.get(key)
+      if (known !== undefined) return known
+      const caller: Caller = { tenant_id: 'local', kind, identity: kind, ...(facets && { facets }) }
+      const list = listOf(kernel.permitted(caller, view.narrowing), view)
+      // Whoever asks chooses the bounds: a cache of all they can think of has no end.
+      if (lists.size < LISTS_MAX) lists.set(key, list)
       return list
     },
-    call: (name, args) => (names.has(name) ? facadeCall(name, args) : { facade: name, params: args }),
+    call: (name, args) => spokenCall(kernel.registry, name, args),
   }
 }
 
-function listFor(
-  kind: Caller['kind'],
-  registry: Registry,
-  facets: readonly string[],
-  detail: McpDetail,
-): McpTool[] {
-  const caller: Caller = { tenant_id: 'local', kind, identity: kind }
-  const facades = registry.facades.filter(
-    (facade) => facets.includes(facade.facet) && (detail !== 'micro' || facade.micro),
-  )
-  const permitted = registry.actions.filter(
-    ({ facade, action }) => facades.includes(facade) && refusal(caller, facade, action) === null,
-  )
-  const own = permitted.filter(({ action }) => detail !== 'micro' && action.own_tool !== undefined)
-  const inFacades = facades.flatMap((facade) => {
-    const actions = permitted.filter((found) => found.facade === facade && !own.includes(found))
-    return actions.length === 0 ? [] : [facadeTool(facade, actions, detail)]
+const LISTS_MAX = 256
+
+function listOf(permitted: readonly Found[], view: McpView): McpTool[] {
+  const { shown, detail, own } = shownIn(view)
+  const facades = new Set(permitted.map(({ facade }) => facade).filter((facade) => shown(facade)))
+  return [...facades].flatMap((facade) => {
+    const actions = permitted.filter((found) => found.facade === facade && isShown(found, view))
+    const apart = actions.filter(({ action }) => own && action.own_tool !== undefined)
+    const inside = actions.filter((found) => !apart.includes(found))
+    return [...apart.map(ownTool), ...(inside.length === 0 ? [] : [facadeTool(facade, inside, detail)])]
   })
-  return [...own.map(ownTool), ...inFacades]
+}
+
+/** Which facades, with how many words, and whether some actions are tools of their own. */
+function shownIn({ detail, narrowing = {} }: McpView): {
+  shown: (facade: Facade) => boolean
+  detail: McpDetail
+  own: boolean
+} {
+  const all = () => true
+  if (detail === 'micro') return { shown: ({ micro }) => micro !== undefined, detail, own: false }
+  // One task's few facades: as little as can be said of them.
+  if (narrowing.facades !== undefined || narrowing.intents !== undefined)
+    return { shown: all, detail: detail ?? 'compact', own: false }
+  if (detail !== undefined || narrowing.facets !== undefined)
+    return { shown: all, detail: detail ?? 'full', own: true }
+  return { shown: ({ listed }) => listed === true, detail: 'full', own: true }
+}
+
+function isShown({ facade, name }: Found, { detail }: McpView): boolean {
+  return detail !== 'micro' || facade.micro?.includes(name) === true
 }
 
 function ownTool({ facade, name, action }: Found): McpTool {
@@ -146,29 +148,14 @@ function inputSchema(action: Action): McpTool['inputSchema'] {
   return { ...jsonSchema(action.input, 'input'), type: 'object' }
 }
 
-/**
- * Models forget the nesting, or hand `params` over as JSON text. Both are meant clearly, so neither
- * costs a turn; the strict schema still judges what is in it.
- */
-function facadeCall(facade: string, args: unknown): McpCall {
-  if (typeof args !== 'object' || args === null || Array.isArray(args))
-    return { facade, action: '', params: args }
-  const { action, params, ...rest } = args as Record<string, unknown>
-  const name = typeof action === 'string' ? action : ''
-  if (params === undefined) return { facade, action: name, params: rest }
-  return { facade, action: name, params: typeof params === 'string' ? parsedOrItself(params) : params }
+/** A problem is told as a result: the model is to read it and act. */
+export function toolAnswer(outcome: DispatchOutcome): McpToolResult {
+  return outcome.ok ? toolResult(outcome.result, outcome.deprecated) : toolProblem(outcome.problem)
 }
 
-function parsedOrItself(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
-  }
-}
-
-export function toolResult(result: Json): McpToolResult {
+export function toolResult(result: Json, deprecated?: Deprecated): McpToolResult {
   return {
+    ...(deprecated === undefined ? {} : { _meta: { 'turnbell/deprecated': deprecated } }),
     content: [{ type: 'text', text: JSON.stringify(result) }],
     structuredContent:
       typeof result === 'object' && result !== null && !Array.isArray(result) ? result : { result },

@@ -4,23 +4,15 @@
  * One table resolves them all: `<facade>_<action>` in snake and camel case, old names, and the pair of
  * facade and action. Two declarations that claim one name are a mistake of ours and refuse to start.
  */
-import type { Action, Alias, Facade } from './define.ts'
+import type { Facade, Found } from './define.ts'
 import { nearest, snake } from './names.ts'
 import { TurnbellError } from '../contracts/errors.ts'
-
-export interface Found {
-  facade: Facade
-  /** The action's name in its facade. */
-  name: string
-  action: Action
-  /** How a call under this name must be rewritten; undefined for today's names. */
-  adapt?: Alias['params']
-}
 
 export interface Registry {
   facades: readonly Facade[]
   /** Every action once, in the order of the declarations. */
   actions: readonly Found[]
+  facade(name: string): Facade | null
   /**
    * A facade and its action, or one direct name. Throws `facade_unknown` or `action_unknown`, naming what
    * there is and what was probably meant.
@@ -58,14 +50,15 @@ export function createRegistry(facades: readonly Facade[]): Registry {
   // After all of today's names, so that the message names the alias as the one that came too late.
   for (const found of actions) {
     for (const alias of found.action.aliases ?? []) {
-      if (typeof alias === 'string') claim(snake(alias), found)
-      else claim(snake(alias.name), { ...found, adapt: alias.params })
+      if (typeof alias === 'string') claim(snake(alias), { ...found, alias })
+      else claim(snake(alias.name), { ...found, alias: alias.name, adapt: alias.params })
     }
   }
 
   return {
     facades,
     actions,
+    facade: (name) => byFacade.get(name) ?? byFacade.get(snake(name)) ?? null,
     resolve(facade, action) {
       const name = action === undefined ? facade : `${facade}_${action}`
       const found = byName.get(name) ?? byName.get(snake(name))

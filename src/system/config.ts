@@ -17,6 +17,8 @@ const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_RECONNECT_PATIENCE_MS: ['daemon', 'reconnect_patience_ms'],
   TURNBELL_BELL_RECEIPT_MS: ['daemon', 'bell_receipt_ms'],
   TURNBELL_REDOORBELL_MAX: ['daemon', 'redoorbell_max'],
+  TURNBELL_TOOLS: ['mcp', 'expose'],
+  TURNBELL_PRO: ['mcp', 'pro'],
   TURNBELL_LOG_LEVEL: ['log', 'level'],
   TURNBELL_CLAUDE_CODE: ['clients', 'claude_code'],
 }
@@ -99,6 +101,11 @@ function refuseMisspelt(env: NodeJS.ProcessEnv): void {
 
 /** What does not have the form of its type stays text, for the schema to refuse. */
 function parseScalar(text: string, type: string): unknown {
+  if (type === 'array')
+    return text
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== '')
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   return type === 'number' && /^\d+$/.test(text) ? Number(text) : text
 }
@@ -120,7 +127,8 @@ function isTree(value: unknown): value is Tree {
 
 /** What sets the key at this path. */
 function variableOf(path: readonly PropertyKey[]): string | undefined {
-  const key = path.join('.')
+  // A list is set as a whole; what is wrong may be one of its entries.
+  const key = path.filter((step) => typeof step === 'string').join('.')
   return Object.keys(ENVIRONMENT_KEYS).find((name) => ENVIRONMENT_KEYS[name]?.join('.') === key)
 }
 
@@ -135,7 +143,10 @@ function check(
     .slice(0, 1)
     .map((issue) =>
       JSON.stringify(
-        issue.path.reduce<unknown>((at, key) => (isTree(at) ? at[String(key)] : undefined), tree),
+        issue.path.reduce<unknown>(
+          (at, key) => (isTree(at) || Array.isArray(at) ? (at as Tree)[String(key)] : undefined),
+          tree,
+        ),
       ),
     )
   const key = parsed.error.issues.find(({ code }) => code === 'invalid_key')

@@ -8,6 +8,7 @@ import { FACADES } from '../../src/facades/all.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
 import type { Facade } from '../../src/kernel/define.ts'
 import { createKernel, type DispatchLine, type Kernel } from '../../src/kernel/dispatch.ts'
+import type { Grants } from '../../src/kernel/policy.ts'
 import { projectMcp } from '../../src/kernel/project-mcp.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
@@ -27,7 +28,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import type { Doors } from '../../src/transports/doors.ts'
 import { createHttpTransport } from '../../src/transports/http/server.ts'
-import { createMcpHttp, type McpHttp } from '../../src/transports/mcp/http.ts'
+import { createMcpHttp } from '../../src/transports/mcp/http.ts'
 
 export interface SmallHub {
   url: string
@@ -38,7 +39,6 @@ export interface SmallHub {
   personas: PersonaRegistry
   store: SignalStore
   events: EventLog
-  mcp: McpHttp
   /** Lines for logs/dispatch.jsonl. */
   lines: DispatchLine[]
   /** What was logged, with its level. */
@@ -70,7 +70,9 @@ export interface Answer {
 
 const OPERATOR = 'operator-secret'
 
-export async function startSmallHub(options: { facades?: readonly Facade[] } = {}): Promise<SmallHub> {
+export async function startSmallHub(
+  options: { facades?: readonly Facade[]; grants?: Grants } = {},
+): Promise<SmallHub> {
   const clock = systemClock
   const ids = createIds(clock, systemRandom)
   const logged: SmallHub['logged'] = []
@@ -97,6 +99,7 @@ export async function startSmallHub(options: { facades?: readonly Facade[] } = {
   const lines: DispatchLine[] = []
   const kernel = createKernel({
     facades: options.facades ?? FACADES,
+    ...(options.grants === undefined ? {} : { grants: options.grants }),
     modules: { signals, personas },
     events,
     clock,
@@ -125,7 +128,7 @@ export async function startSmallHub(options: { facades?: readonly Facade[] } = {
     clock,
     ids,
   }
-  const projection = projectMcp(kernel.registry)
+  const projection = projectMcp(kernel)
   const mcp = await createMcpHttp({ kernel, projection, doors, version: '0.0.0' })
   const http = createHttpTransport({ kernel, doors, version: '0.0.0', raw: [mcp] })
   await http.start(server)
@@ -142,7 +145,6 @@ export async function startSmallHub(options: { facades?: readonly Facade[] } = {
     personas,
     store,
     events,
-    mcp,
     lines,
     logged,
     readiness,

@@ -16,6 +16,7 @@ interface Options {
   identity: string
   kind: RegistrationKind
   session?: string
+  facet?: string[]
   ttl: number
 }
 
@@ -29,6 +30,7 @@ export function registerToken(program: Command, cli: Cli): void {
       new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
     )
     .option('--session <id>', 'the run of the agent it is for', parseAs(SessionId))
+    .option('--facet <name...>', 'what is open to it, instead of what the hub offers to all')
     .option('--ttl <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
     .addHelpText(
       'after',
@@ -37,7 +39,7 @@ export function registerToken(program: Command, cli: Cli): void {
         ['turnbell token create --identity wall --kind observer --ttl 7d', 'for a screen on the wall'],
       ]),
     )
-  command.action(async ({ identity, kind, session, ttl }: Options) => {
+  command.action(async ({ identity, kind, session, facet, ttl }: Options) => {
     const { home, config, out } = invocationOf(cli, command)
     if (ttl > LIMITS.token_ttl_s_max) {
       throw new TurnbellError('usage_invalid', {
@@ -52,6 +54,7 @@ export function registerToken(program: Command, cli: Cli): void {
       identity,
       kind,
       ...(session === undefined ? {} : { session_id: session }),
+      ...(facet === undefined ? {} : { facets: facet }),
       exp: Math.floor(cli.clock.now() / 1000) + ttl,
     }
     const result = { token: signToken(payload, signing_key), expires_in: ttl }

@@ -38,6 +38,7 @@ interface Settings {
   /** An address given on the command line: then no hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
+  facets: readonly string[] | undefined
   query: string
 }
 
@@ -50,7 +51,7 @@ export async function main(argv: string[]): Promise<void> {
   }
 }
 
-function serve({ home, config, identity, client, session, hub, autostart, query }: Settings): void {
+function serve({ home, config, identity, client, session, hub, autostart, facets, query }: Settings): void {
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
@@ -62,6 +63,7 @@ function serve({ home, config, identity, client, session, hub, autostart, query 
     locate: () => requireHub(home, config, hub),
     operatorToken: () => readOperatorToken(home),
     ...(autostart ? { startHub: () => startHub(home) } : {}),
+    ...(facets === undefined ? {} : { facets }),
     query,
     version: VERSION,
     clock: systemClock,
@@ -139,7 +141,8 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     session: values.session,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
-    query: queryOf(values.detail, values.facet),
+    facets: values.facet ?? (env['TURNBELL_TOOLS'] ? config.mcp.expose : undefined),
+    query: queryOf(values),
   }
 }
 
@@ -173,6 +176,8 @@ function parsed(argv: string[]) {
         stdio: { type: 'boolean' },
         json: { type: 'boolean' },
         facet: { type: 'string', multiple: true },
+        facade: { type: 'string', multiple: true },
+        'read-only': { type: 'boolean' },
         detail: { type: 'string' },
       },
     })
@@ -189,8 +194,13 @@ function parsed(argv: string[]) {
   }
 }
 
-function queryOf(detail: string | undefined, facets: readonly string[] = []): string {
-  const query = new URLSearchParams(facets.map((facet): [string, string] => ['facet', facet]))
-  if (detail !== undefined) query.set('detail', detail)
+/** The bounds and the detail as the hub's `/mcp` is told them. */
+function queryOf({ facet = [], facade = [], detail, ...flags }: ReturnType<typeof parsed>): string {
+  const query = new URLSearchParams([
+    ...facet.map((name): [string, string] => ['facet', name]),
+    ...facade.map((name): [string, string] => ['facade', name]),
+    ...(flags['read-only'] === true ? [['read_only', '1'] satisfies [string, string]] : []),
+    ...(detail === undefined ? [] : [['detail', detail] satisfies [string, string]]),
+  ])
   return query.size === 0 ? '' : `?${query.toString()}`
 }

@@ -24,6 +24,8 @@ export interface UpstreamDeps {
   identity: Identity
   /** The agent's session as its client names it; leases are held under it. */
   session_id: () => SessionId
+  /** What the persona's client may use, where it is not what the hub offers to everybody. */
+  facets?: readonly string[]
   /** Where the hub is now; throws `hub_unreachable` while none runs. Asked for every attempt: a restarted hub may have another port. */
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
@@ -107,7 +109,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     const answer = await http.post(
       `${deps.locate()}/auth/token`,
       { authorization: `Bearer ${operator}` },
-      { identity: deps.identity, kind: 'agent', session_id },
+      { identity: deps.identity, kind: 'agent', session_id, facets: deps.facets },
       abort,
     )
     if (answer.status !== 200) throw refusalIn(answer)

@@ -3,34 +3,33 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { answeredBy } from './answered.ts'
 import { PROBLEM_TYPE } from './problems.ts'
+import { narrowingInHeaders } from '../narrowing.ts'
 import { describeParams } from '../../kernel/describe.ts'
-import type { DispatchOutcome, Kernel } from '../../kernel/dispatch.ts'
+import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
+import type { Kernel } from '../../kernel/dispatch.ts'
 import type { HttpRoute } from '../../kernel/project-http.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { BatchRequest, CallerContext, CallRequest } from '../../contracts/http.ts'
 
-/** `POST /call`: 200 `{result}`, or a problem with its status. */
+/** `POST /call`: 200 `{result}`, or a problem with its status. What was called by an old name is told where today's is. */
 export async function call(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { tool, action, params } = parsed(CallRequest, request.body)
   const outcome = await kernel.dispatch({
     facade: tool,
     action,
     params,
-    caller: request.caller,
-    context: contextOf(request),
-    answered: answeredBy(reply.raw),
+    ...from(request, reply),
   })
-  return outcome.ok ? { result: outcome.result } : refuse(reply, outcome)
+  if (!outcome.ok) return refuse(reply, outcome)
+  if (outcome.deprecated !== undefined) void reply.header('link', successor(outcome.deprecated))
+  return { result: outcome.result }
 }
 
 /** `POST /batch`: in parallel, answered in order, each with its own error. */
 export async function batch(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { calls, context } = parsed(BatchRequest, request.body)
-  const shared = {
-    caller: request.caller,
-    context: context ?? contextOf(request),
-    answered: answeredBy(reply.raw),
-  }
+  const shared = from(request, reply)
+  if (context !== undefined) shared.context = context
   const outcomes = await Promise.all(calls.map((one) => kernel.dispatch({ ...one, ...shared })))
   return {
     results: outcomes.map((outcome) =>
@@ -50,11 +49,14 @@ export async function action(
     facade: route.facade,
     action: route.action,
     params: route.method === 'GET' ? route.fromQuery(request.query as Record<string, unknown>) : request.body,
-    caller: request.caller,
-    context: contextOf(request),
-    answered: answeredBy(reply.raw),
+    ...from(request, reply),
   })
   return outcome.ok ? outcome.result : refuse(reply, outcome)
+}
+
+/** Where today's name of an old one is (RFC 5829). */
+function successor({ facade, action }: Deprecated): string {
+  return `</api/${facade}/${action}>; rel="successor-version"`
 }
 
 function refuse(reply: FastifyReply, { problem }: Extract<DispatchOutcome, { ok: false }>): unknown {
@@ -70,6 +72,16 @@ export function parsed<T extends z.ZodType>(schema: T, value: unknown): z.output
     detail: describeParams(schema, value ?? {}, result.error),
     cause: result.error,
   })
+}
+
+/** Who calls, from where and within which bounds. */
+function from(request: FastifyRequest, reply: FastifyReply) {
+  return {
+    caller: request.caller,
+    context: contextOf(request),
+    narrowing: narrowingInHeaders(request.headers),
+    answered: answeredBy(reply.raw),
+  }
 }
 
 function contextOf({ headers }: FastifyRequest): CallerContext {

@@ -20,6 +20,7 @@ import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
+import { narrowingInHeaders } from '../narrowing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -147,8 +148,8 @@ function addFixedRoutes(
   streams: Set<{ end(): void }>,
 ): void {
   const open = { config: { open: true } }
-  const facades = JSON.stringify({ facades: describeFacades(kernel.registry) })
-  const tools = JSON.stringify({ tools: describeTools(kernel.registry) })
+  const listed = ({ caller, headers }: FastifyRequest) =>
+    kernel.permitted(caller, narrowingInHeaders(headers))
   const openapi = JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
   const json = (reply: FastifyReply, text: string) => reply.type('application/json; charset=utf-8').send(text)
 
@@ -166,8 +167,8 @@ function addFixedRoutes(
   )
   app.post('/call', (request, reply) => call(kernel, request, reply))
   app.post('/batch', (request, reply) => batch(kernel, request, reply))
-  app.get('/facades', (_, reply) => json(reply, facades))
-  app.get('/tools', (_, reply) => json(reply, tools))
+  app.get('/facades', (request) => ({ facades: describeFacades(listed(request)) }))
+  app.get('/tools', (request) => ({ tools: describeTools(listed(request)) }))
   app.get('/openapi.json', (_, reply) => json(reply, openapi))
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))

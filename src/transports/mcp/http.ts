@@ -25,21 +25,18 @@ import { readBody } from '../http/body.ts'
 import type { RawRoute } from '../http/server.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { McpDetail, type McpProjection, type McpView } from '../../kernel/project-mcp.ts'
+import { narrower } from '../../kernel/policy.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Doors } from '../doors.ts'
+import { narrowingInHeaders, narrowingInQuery } from '../narrowing.ts'
 
 export interface McpHttpOptions {
   kernel: Kernel
   projection: McpProjection
   doors: Doors
   version: string
-}
-
-export interface McpHttp extends RawRoute {
-  /** What is listed has changed; every client that wants to know is told. */
-  toolsChanged(): void
 }
 
 /** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
@@ -64,7 +61,7 @@ const UNKNOWN_SESSION: Refused = {
   }),
 }
 
-export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
+export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> {
   const { doors } = options
   const makeServer = () => createMcpServer({ ...options, ids: doors.ids, peerOf })
   const sessions = createMcpSessions(doors)
@@ -76,6 +73,11 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     modern.notify.resourceUpdated(uri)
     const update = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }
     sessions.notify(update, ({ subscriptions }) => subscriptions.has(uri))
+  })
+
+  const stopFollowing = options.kernel.changed(() => {
+    modern.notify.toolsChanged()
+    sessions.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, () => true)
   })
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -104,7 +106,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       refuse(response, { httpStatus: 400, code: RPC.parse_error, message: 'The body is not valid JSON.' })
       return
     }
-    const view = viewOf(request.url ?? '', options.projection)
+    const view = viewOf(request)
     const peer: McpPeer = { caller, view, answered: answeredBy(response) }
     const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
@@ -200,12 +202,9 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
         sendProblem(response, problemOf(error, doors, request.url ?? ''))
       }
     },
-    toolsChanged() {
-      modern.notify.toolsChanged()
-      sessions.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, () => true)
-    },
     async stop() {
       stopWatching()
+      stopFollowing()
       sessions.close()
       await Promise.all([modern.close(), exchanges.close()])
     },
@@ -227,25 +226,22 @@ function onlyOwn(caller: Caller, body: unknown): unknown {
   }
 }
 
-/** `?detail=` and `?facet=`, which may be given several times. */
-function viewOf(url: string, { facets }: McpProjection): McpView {
+/** `?detail=`, and the bounds that the query and the headers set. */
+function viewOf({ url = '', headers }: IncomingMessage): McpView {
+  const said = narrowingInHeaders(headers)
   const at = url.indexOf('?')
-  if (at < 0) return {}
+  if (at < 0) return said === undefined ? {} : { narrowing: said }
   const query = new URLSearchParams(url.slice(at))
-  const [detail, wanted] = [query.get('detail'), query.getAll('facet')]
+  const detail = query.get('detail')
   const known = McpDetail.safeParse(detail)
   if (detail !== null && !known.success) {
     throw new TurnbellError('request_invalid', {
       detail: `detail: expected one of ${McpDetail.options.join(', ')}, found ${JSON.stringify(detail)}`,
     })
   }
-  const unknown = wanted.find((facet) => !facets.includes(facet))
-  if (unknown !== undefined) {
-    throw new TurnbellError('request_invalid', {
-      detail: `facet: expected one of ${facets.join(', ')}, found ${JSON.stringify(unknown)}`,
-    })
-  }
-  return { detail: known.data, facets: wanted.length === 0 ? undefined : wanted }
+  const asked = narrowingInQuery(query)
+  const narrowing = said === undefined ? asked : narrower(asked ?? {}, said)
+  return { detail: known.data, ...(narrowing === undefined ? {} : { narrowing }) }
 }
 
 function protocolHeaders({ headers }: IncomingMessage): {

@@ -82,6 +82,7 @@ async function dispatched(
     params,
     context,
     caller: peer.caller,
+    narrowing: peer.view?.narrowing,
     answered: peer.answered,
   })
   if (!outcome.ok) throw protocolError(outcome.problem)

@@ -9,14 +9,16 @@ import {
   type ListResourcesResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import type { z } from 'zod'
 import { INSTRUCTIONS } from './instructions.ts'
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
 import { listResources, maySee, PENDING_TEMPLATE, readResource } from './resources.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import { toolProblem, toolResult, type McpProjection } from '../../kernel/project-mcp.ts'
+import { McpDetail, toolAnswer, type McpProjection, type McpView } from '../../kernel/project-mcp.ts'
 import { toProblem, TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
-import { CallerContext } from '../../contracts/http.ts'
+import { CallerContext, Narrowing } from '../../contracts/http.ts'
+import { narrower } from '../../kernel/policy.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface McpServerOptions {
@@ -43,7 +45,11 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
 
   server.setRequestHandler('tools/list', (_, context) => {
     const { caller, view } = peerOf(context)
-    return { tools: [...projection.tools(caller.kind, view)] }
+    try {
+      return { tools: [...projection.tools(caller, viewIn(context, view))] }
+    } catch (error) {
+      throw protocolError(toProblem(error, ids.next()))
+    }
   })
 
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
@@ -52,9 +58,10 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
       ...projection.call(params.name, params.arguments),
       caller: peer.caller,
       context: callerContext(context),
+      narrowing: viewIn(context, peer.view).narrowing,
       answered: peer.answered,
     })
-    return outcome.ok ? toolResult(outcome.result) : toolProblem(outcome.problem)
+    return toolAnswer(outcome)
   })
 
   server.setRequestHandler('resources/list', async (_, context) => {
@@ -85,14 +92,30 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
   return server
 }
 
-/** `_meta` belongs to everybody, so what is not ours or has another form is left alone. */
 function callerContext(context: ServerContext): CallerContext {
+  return saidIn(context, CallerContext) ?? {}
+}
+
+const ViewMeta = Narrowing.extend({ detail: McpDetail.optional() })
+
+/** What the connection asked to see, and what this request says of it besides. */
+function viewIn(context: ServerContext, view: McpView = {}): McpView {
+  const said = saidIn(context, ViewMeta)
+  if (said === undefined) return view
+  const { detail = view.detail, ...bounds } = said
+  return { detail, narrowing: narrower(view.narrowing ?? {}, bounds) }
+}
+
+/** `_meta` belongs to everybody, so what is not ours or has another form is left alone. */
+function saidIn<S extends z.ZodRawShape>(
+  context: ServerContext,
+  schema: z.ZodObject<S>,
+): Partial<z.infer<z.ZodObject<S>>> | undefined {
   const meta = context.mcpReq._meta
-  if (meta === undefined) return {}
-  const told: Record<string, unknown> = {}
-  for (const [name, schema] of Object.entries(CallerContext.shape)) {
-    const value = (meta as Record<string, unknown>)[name]
-    if (value !== undefined && schema.safeParse(value).success) told[name] = value
-  }
-  return told
+  if (meta === undefined) return undefined
+  const said = Object.entries(schema.shape).flatMap(([name, form]) => {
+    const value = meta[name]
+    return value !== undefined && (form as z.ZodType).safeParse(value).success ? [[name, value]] : []
+  })
+  return said.length === 0 ? undefined : (Object.fromEntries(said) as Partial<z.infer<z.ZodObject<S>>>)
 }

@@ -32,7 +32,10 @@ describe('every action', () => {
   })
 
   test.each(all)('%s answers an object and names only known errors', (_, { action }) => {
-    expect(jsonSchema(action.output, 'output')).toMatchObject({ type: 'object' })
+    // What only hands on another's answer may answer anything.
+    if (action.delegates !== true) {
+      expect(jsonSchema(action.output, 'output')).toMatchObject({ type: 'object' })
+    }
     for (const code of action.errors) expect(Object.keys(ERRORS)).toContain(code)
   })
 

@@ -338,6 +338,23 @@ describe('a call', () => {
     expect((await call(agent, 'inbox', { limit: 3 })).result).toMatchObject({ signals: { length: 3 } })
   })
 
+  test('may set itself bounds, and say which run it belongs to', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const agent = await hub.join('bob', 'agent')
+    const bounded = (narrowing: object) =>
+      agent.ask({ type: 'call', facade: 'signals', action: 'inbox', narrowing, context: { run_id: 'r1' } })
+    expect(await bounded({ facades: ['personas'] })).toMatchObject({
+      type: 'error',
+      code: 'facade_forbidden',
+    })
+    expect(await bounded({ read_only: true })).toMatchObject({ type: 'result', result: { signals: [] } })
+    expect(await bounded({ read_only: 'yes' })).toMatchObject({ type: 'error', code: 'frame_invalid' })
+    const { events } = hub.stores.events.read({ type: 'dispatch', limit: 1_000 })
+    const runs = events.map(({ data }) => data['run_id'])
+    expect(runs.slice(-2)).toEqual(['r1', 'r1'])
+  })
+
   test('keeps the order of sends on one link', async () => {
     hub = await liveHub()
     await add('bob')

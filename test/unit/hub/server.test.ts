@@ -21,7 +21,7 @@ function slow(): { facade: ReturnType<typeof defineFacade>; started: () => numbe
   let finish: () => void = () => undefined
   const until = new Promise<void>((resolve) => (finish = resolve))
   const facade = defineFacade({
-    ...{ name: 'slow', summary: 'Slow.', compact: 'Slow.', facet: 'core', micro: false },
+    ...{ name: 'slow', summary: 'Slow.', compact: 'Slow.', facet: 'core' },
     actions: {
       wait: defineAction({
         ...{ summary: 'Wait.', mutates: true, errors: [], allow: ['agent'] },

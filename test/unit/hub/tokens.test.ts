@@ -111,6 +111,22 @@ describe('issuing', () => {
     }
   })
 
+  test('opens facets where the operator says so, and a renewal opens no others', () => {
+    const { tokens } = setUp()
+    const request = { identity: 'bob', kind: 'agent' as const }
+    const operator = tokens.authenticate(OPERATOR)
+    const narrow = tokens.authenticate(tokens.issue(operator, { ...request, facets: ['work', 'core'] }).token)
+    expect(narrow.facets).toEqual(['work', 'core'])
+    expect(tokens.authenticate(tokens.issue(narrow, request).token).facets).toEqual(['work', 'core'])
+    const plain = tokens.authenticate(tokens.issue(operator, request).token)
+    expect(plain.facets).toBeUndefined()
+    for (const [holder, facets] of [
+      [narrow, ['pro']],
+      [plain, ['work']],
+    ] as const)
+      expect(() => tokens.issue(holder, { ...request, facets })).toThrow('opens no facet')
+  })
+
   test("renews for the caller's own identity, kind and session", () => {
     const { tokens } = setUp()
     const { token } = tokens.issue(bob, { identity: 'bob', kind: 'agent' })

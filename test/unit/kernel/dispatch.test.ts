@@ -1,13 +1,13 @@
 /** The one path of every call: in which order it is judged, and what is told of it. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineAction, defineFacade, type CallContext } from '../../../src/kernel/define.ts'
 import {
-  createKernel,
-  type DispatchLine,
+  defineAction,
+  defineFacade,
+  type CallContext,
   type DispatchOutcome,
-  type Kernel,
-} from '../../../src/kernel/dispatch.ts'
+} from '../../../src/kernel/define.ts'
+import { createKernel, type DispatchLine, type Kernel } from '../../../src/kernel/dispatch.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
@@ -33,7 +33,6 @@ const thing = defineFacade({
   summary: 'Things.',
   compact: 'Things.',
   facet: 'core',
-  micro: false,
   actions: {
     make: defineAction({
       summary: 'Makes.',
@@ -132,6 +131,7 @@ describe('a call that fits', () => {
       ...modules,
       caller: ADA,
       context: { agent_id: 'main', run_id: 'r1', parent_call_id: null, scope: 'portfolio' },
+      kernel: expect.objectContaining({ call: expect.any(Function) as unknown }) as unknown,
       answered,
     })
   })
@@ -150,6 +150,7 @@ describe('a call that fits', () => {
     expect(await call('thing_create', undefined, { title: 'b' })).toEqual({
       ok: true,
       result: { name: 'b', size: 1 },
+      deprecated: { name: 'thing_create', facade: 'thing', action: 'make' },
     })
     expect(code(await call('thing_create', undefined, { name: 'b' }))).toBe('params_invalid')
     expect(code(await call('thing_create', undefined, 'b'))).toBe('params_invalid')
@@ -187,14 +188,14 @@ describe('a call is refused', () => {
   })
 
   test('outside of the facades that this call was narrowed to', async () => {
-    const narrowed = (allowed_facades: string[]) =>
+    const narrowed = (facades: string[]) =>
       kernel.dispatch({
         facade: 'thing',
         action: 'make',
         params: { name: 'a' },
         caller: OPERATOR,
         answered: written,
-        allowed_facades,
+        narrowing: { facades },
       })
     expect(code(await narrowed(['thing']))).toBeNull()
     expect(code(await narrowed(['other']))).toBe('facade_forbidden')
@@ -210,7 +211,7 @@ describe('a call is refused', () => {
         detail: 'No bob.',
         hint: 'Ask ada.',
         retry: 'never',
-        instance: 'urn:turnbell:instance:ID1',
+        instance: 'urn:turnbell:instance:ID2',
       },
     })
   })
@@ -225,7 +226,7 @@ describe('a bug', () => {
       expect(JSON.stringify(outcome)).not.toContain('42')
       expect(logged).toHaveLength(1)
       expect(logged[0]?.fields).toMatchObject({
-        instance: 'ID1',
+        instance: 'ID2',
         facade: 'thing',
         action: 'breakdown',
         identity: 'ada',
@@ -300,6 +301,7 @@ describe('what is told', () => {
     expect(lines).toEqual([
       {
         timestamp: '1970-01-01T00:16:40.012Z',
+        call_id: 'ID1',
         facade: 'thing',
         action: 'make',
         identity: 'ada',
@@ -311,7 +313,7 @@ describe('what is told', () => {
         duration_ms: 12,
         success: true,
       },
-      expect.objectContaining({ success: false, error: 'target_unknown', instance: 'ID1' }),
+      expect.objectContaining({ success: false, error: 'target_unknown', instance: 'ID3' }),
     ])
   })
 

@@ -19,7 +19,7 @@ const action = (aliases: Action['aliases'] = []): Action =>
     handle: () => ({}),
   })
 const facade = (name: string, actions: Record<string, Action>): Facade =>
-  defineFacade({ name, summary: 'A facade.', compact: 'A facade.', facet: 'core', micro: false, actions })
+  defineFacade({ name, summary: 'A facade.', compact: 'A facade.', facet: 'core', actions })
 
 const registry = createRegistry([...FACADES, facade('sentinel', { create_issue: action(['sentinel_open']) })])
 const resolved = (name: string, of?: string) => {
@@ -73,7 +73,7 @@ describe('a name that resolves to nothing', () => {
   test('of a facade names the facades and the nearest', () => {
     const error = refused('sentinal', 'create_issue')
     expect(error.code).toBe('facade_unknown')
-    expect(error.detail).toContain('signals, personas, projects, sentinel')
+    expect(error.detail).toContain([...FACADES.map(({ name }) => name), 'sentinel'].join(', '))
     expect(error.hint).toBe('Did you mean sentinel?')
   })
 

@@ -17,6 +17,13 @@ describe('the configuration', () => {
     expect(config.hub).toMatchObject({ port: 6000, host: '::1' })
     expect(config.tenant_id).toBe('local')
   })
+  test('takes a list from the environment with commas', () => {
+    const { file } = load('mcp:\n  expose: [core, trace]\n')
+    expect(loadConfig(file, {}).mcp.expose).toEqual(['core', 'trace'])
+    expect(loadConfig(file, { TURNBELL_TOOLS: 'core, work,' }).mcp.expose).toEqual(['core', 'work'])
+    expect(() => loadConfig(file, { TURNBELL_TOOLS: 'Core' })).toThrow('TURNBELL_TOOLS: mcp.expose.0')
+    expect(loadConfig(file, { TURNBELL_PRO: 'true' }).mcp.pro).toBe(true)
+  })
   test.each([
     ['nosuchkey: 1\n', 'there is no key nosuchkey; allowed here: tenant_id, hub, daemon'],
     ['hub:\n  prot: 1\n', 'there is no key hub.prot; allowed here: host, port, store'],

@@ -26,7 +26,6 @@ const probe = () => {
     summary: 'Answers.',
     compact: 'Answers.',
     facet: 'core',
-    micro: false,
     actions: {
       answer: defineAction({
         summary: 'Answers.',

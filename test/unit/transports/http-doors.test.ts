@@ -197,7 +197,6 @@ describe('a hub that stops', () => {
       summary: 'Waits.',
       compact: 'Waits.',
       facet: 'core',
-      micro: false,
       actions: {
         wait: defineAction({
           summary: 'Waits.',

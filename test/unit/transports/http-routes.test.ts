@@ -1,6 +1,7 @@
 /** Every HTTP route with input that fits and input that does not. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { FACADES } from '../../../src/facades/all.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { Problem } from '../../../src/contracts/errors.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
@@ -59,7 +60,9 @@ describe('what is derived from the facades', () => {
   test('/facades lists each with its actions', async () => {
     const { body } = await hub.request('GET', '/facades')
     const facades = body['facades'] as unknown as { name: string; actions: { name: string }[] }[]
-    expect(facades.map(({ name }) => name)).toEqual(['signals', 'personas', 'projects'])
+    expect(facades.map(({ name }) => name)).toEqual(
+      FACADES.filter(({ facet }) => facet === 'core').map(({ name }) => name),
+    )
     expect(facades[0]?.actions.map(({ name }) => name)).toContain('pending')
   })
 

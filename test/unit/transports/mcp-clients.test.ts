@@ -129,7 +129,13 @@ describe.each([
   test('sees signals_pending first, always loaded, and nothing of the administration', () =>
     withClient(hub.token('ada'), async (client) => {
       const tools = await client.listTools()
-      expect(tools.map(({ name }) => name)).toEqual(['signals_pending', 'signals'])
+      expect(tools.map(({ name }) => name)).toEqual([
+        'signals_pending',
+        'signals',
+        'tool_search',
+        'tool_describe',
+        'tool_invoke',
+      ])
       expect(tools[0]?._meta).toEqual({ 'anthropic/alwaysLoad': true })
     }))
 

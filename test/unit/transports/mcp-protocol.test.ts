@@ -9,6 +9,8 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
+const DISCOVERY = ['tool_search', 'tool_describe', 'tool_invoke']
+
 let hub: SmallHub
 let cancelled: Promise<'written' | 'broken'>
 let entered: () => void
@@ -21,7 +23,7 @@ const holding = defineFacade({
   summary: 'Holds a call until it is let go.',
   compact: 'Holds.',
   facet: 'core',
-  micro: false,
+  listed: true,
   actions: {
     hold: defineAction({
       summary: 'Holds.',
@@ -262,7 +264,7 @@ describe('the stream of a session', () => {
     await eventually('the update', () => heard.text.includes('notifications/resources/updated'))
     await post(rpc('resources/unsubscribe', { uri }), headers)
     await push()
-    hub.mcp.toolsChanged()
+    hub.kernel.offer({ ...hub.kernel.grants(), facets: ['core', 'work'] })
     await eventually('the list changed', () => heard.text.includes('notifications/tools/list_changed'))
     expect(heard.text.match(/resources\/updated/g)).toHaveLength(1)
     expect(heard.text).not.toContain('payload')
@@ -388,8 +390,12 @@ describe('the 2026-07-28 era', () => {
       (
         (await modern('tools/list', {}, {}, token)).body['result'] as unknown as { tools: { name: string }[] }
       ).tools.map(({ name }) => name)
-    expect(await names(hub.token('ada'))).toEqual(['signals_pending', 'signals', 'holding'])
-    expect(await names(hub.token('ada', 'observer'))).toEqual(['signals'])
+    expect(await names(hub.token('ada'))).toEqual([
+      ...['signals_pending', 'signals'],
+      ...DISCOVERY,
+      'holding',
+    ])
+    expect(await names(hub.token('ada', 'observer'))).toEqual(['signals', ...DISCOVERY])
     expect(await names(hub.token('ada', 'daemon'))).toEqual([])
   })
 

@@ -1,0 +1,76 @@
+/** Finding and calling what is not in the list of tools: it costs a reader nothing until asked for. */
+import { z } from 'zod'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { fromProblem } from '../contracts/errors.ts'
+import { Json } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+
+const SEARCH_LIMIT_DEFAULT = 8
+const QUERY_LENGTH_MAX = 400
+
+const Name = z.string().min(1).max(128)
+const everybody = ['agent', 'observer'] as const
+
+export const tool = defineFacade({
+  name: 'tool',
+  summary: 'Find, read about and call any action, listed as a tool or not.',
+  compact: 'Find and call any action.',
+  facet: 'core',
+  listed: true,
+  everywhere: true,
+  actions: {
+    search: defineAction({
+      summary: 'Find actions by words: {query, limit?}.',
+      own_tool: {
+        description:
+          'Find what turnbell can do beyond the listed tools: names and one line each. Then tool_describe, then tool_invoke.',
+      },
+      mutates: false,
+      input: z.strictObject({
+        query: z.string().min(1).max(QUERY_LENGTH_MAX),
+        limit: z.number().int().min(1).max(LIMITS.search_results_max).default(SEARCH_LIMIT_DEFAULT),
+      }),
+      output: z.object({
+        tools: z.array(z.object({ name: z.string(), summary: z.string(), mutates: z.boolean() })),
+      }),
+      errors: [],
+      allow: everybody,
+      examples: [{ query: 'who blocks whom' }],
+      handle: ({ query, limit }, { kernel }) => ({ tools: kernel.search(query, limit) }),
+    }),
+
+    describe: defineAction({
+      summary: 'Parameters, examples and errors of an action, or the actions of a facade: {name, kind?}.',
+      own_tool: {
+        description:
+          'Parameters, examples and errors of one action (signals_send), or the actions of a facade.',
+      },
+      mutates: false,
+      input: z.strictObject({ name: Name }),
+      output: z.record(z.string(), Json),
+      errors: ['facade_unknown', 'action_unknown', 'facet_forbidden', 'facade_forbidden', 'pro_required'],
+      allow: everybody,
+      examples: [{ name: 'signals_send' }, { name: 'signals' }],
+      handle: ({ name }, { kernel }) => kernel.describe(name),
+    }),
+
+    invoke: defineAction({
+      summary: 'Call any action by its name: {name, args?}.',
+      own_tool: {
+        description: 'Call any action by its name, such as signals_send, with its parameters as args.',
+      },
+      mutates: true,
+      delegates: true,
+      input: z.strictObject({ name: Name, args: Json.optional() }),
+      output: Json,
+      errors: ['facade_unknown', 'action_unknown', 'params_invalid', 'facet_forbidden', 'limit_reached'],
+      allow: everybody,
+      examples: [{ name: 'signals_inbox', args: { limit: 5 } }],
+      async handle({ name, args }, { kernel }) {
+        const outcome = await kernel.invoke(name, args)
+        if (outcome.ok) return outcome.result
+        throw fromProblem(outcome.problem)
+      },
+    }),
+  },
+})

@@ -1,0 +1,37 @@
+/** The kernel as a handler sees it: what its caller was given, and nothing beyond. */
+import { actionLine, describeAction, describeFacade } from './describe-action.ts'
+import type { DispatchOutcome, Found, KernelView } from './define.ts'
+import { permit, refusal, type Asking } from './policy.ts'
+import type { Registry } from './registry.ts'
+import type { ActionSearch } from './search.ts'
+import { spokenCall, type NamedCall } from './spoken-call.ts'
+
+export interface ViewNeeds {
+  registry: Registry
+  search: ActionSearch
+  asking: Asking
+  dispatch: (call: NamedCall) => Promise<DispatchOutcome>
+}
+
+export function createKernelView({ registry, search, asking, dispatch }: ViewNeeds): KernelView {
+  const isOpen = ({ facade, action }: Found) => refusal(asking, facade, action) === null
+  return {
+    search: (query, limit) => search(query).filter(isOpen).slice(0, limit).map(actionLine),
+    describe(name) {
+      const facade = registry.facade(name)
+      if (facade === null) {
+        const found = registry.resolve(name)
+        permit(asking, found.facade, found.action)
+        return describeAction(found)
+      }
+      const all = registry.actions.filter((found) => found.facade === facade)
+      const open = all.filter(isOpen)
+      // What refuses all of it refuses the first.
+      if (open.length === 0 && all[0] !== undefined) permit(asking, facade, all[0].action)
+      return describeFacade(facade, open)
+    },
+    call: (facade, action, params) =>
+      dispatch(action === undefined ? { facade, params } : { facade, action, params }),
+    invoke: (name, args) => dispatch(spokenCall(registry, name, args)),
+  }
+}

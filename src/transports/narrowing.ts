@@ -1,0 +1,49 @@
+/** The bounds that a request sets itself, in the forms in which transports are told them. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Narrowing } from '../contracts/http.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+
+/** `X-Facets`, `X-Facades`, `X-Intent` (comma-separated) and `X-Read-Only`. Throws `request_invalid`. */
+export function narrowingInHeaders(headers: IncomingHttpHeaders): Narrowing | undefined {
+  const list = (name: string) => {
+    const told = headers[name]
+    return typeof told === 'string' ? told.split(',').map((one) => one.trim()) : undefined
+  }
+  return narrowingOf({
+    facets: list('x-facets'),
+    facades: list('x-facades'),
+    intents: list('x-intent'),
+    read_only: flag('X-Read-Only', headers['x-read-only']),
+  })
+}
+
+/** `?facet=`, `?facade=` and `?intent=`, each several times, and `?read_only=`. Throws `request_invalid`. */
+export function narrowingInQuery(query: URLSearchParams): Narrowing | undefined {
+  const list = (name: string) => (query.has(name) ? query.getAll(name) : undefined)
+  return narrowingOf({
+    facets: list('facet'),
+    facades: list('facade'),
+    intents: list('intent'),
+    read_only: flag('read_only', query.get('read_only') ?? undefined),
+  })
+}
+
+function narrowingOf(told: { [K in keyof Narrowing]: Narrowing[K] | undefined }): Narrowing | undefined {
+  const given = Object.entries(told).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return undefined
+  const parsed = Narrowing.safeParse(Object.fromEntries(given))
+  if (parsed.success) return parsed.data
+  const field = String(parsed.error.issues[0]?.path[0] ?? 'narrowing')
+  throw new TurnbellError('request_invalid', {
+    detail: `${field}: expected names of 1 to 128 characters`,
+  })
+}
+
+function flag(name: string, told: string | string[] | undefined): boolean | undefined {
+  if (told === undefined) return undefined
+  if (told === '1' || told === 'true') return true
+  if (told === '0' || told === 'false') return false
+  throw new TurnbellError('request_invalid', {
+    detail: `${name}: expected 1, true, 0 or false, found ${JSON.stringify(told)}`,
+  })
+}
