@@ -2,8 +2,8 @@
  * Who may import whom. The table in ARCHITECTURE.md, as rules. A room may always import itself; npm
  * packages are free except in `contracts`, which knows only zod.
  */
-// What the shims' roots share is a root itself.
-const MAIN = '(/main|^adapters/shim-process)\\.ts$'
+// What the shims' roots share is a root itself, and so is what the hub's two roots share.
+const MAIN = '(/main|^src/hub/composition|^adapters/shim-process)\\.ts$'
 const room = (names) =>
   `^(${names.map((name) => (name.startsWith('adapters') ? name : `src/${name}`)).join('|')})(/|\\.ts$)`
 

@@ -31,6 +31,7 @@ import { watchText } from '../../src/system/watch-text.ts'
 import { createBridge } from '../../src/transports/bridge/bridge.ts'
 import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
+import { createStandIn } from '../../src/transports/bridge/stand-in.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
 import { jsonAs } from '../../src/contracts/json.ts'
 
@@ -97,16 +98,19 @@ function attend({ home, config, identity }: Place): void {
     interrupted: () => worker.interrupted(),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
+  const standIn = createStandIn({
+    ...{ clock: systemClock, log },
+    ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
+  })
   const upstream = createUpstream({
     identity,
     session_id: session,
     locate: () => requireHub(home, config),
     operatorToken: () => readOperatorToken(home),
-    ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
+    missed: (away_ms, reached) => standIn.missed(away_ms, reached),
     query: '',
     version: VERSION,
     clock: systemClock,
-    log,
   })
   const worker = createWorker({
     surface,

@@ -279,7 +279,16 @@ export const LIMITS = {
   /** How long the report of an interrupted turn waits until the hub has back what was not shown. */
   give_back_wait_ms: 1_000,
 
+  // A hub that stands in
+  /** How long a hub of its own waits for the place: what runs there may end first. */
+  yield_patience_ms: 35_000,
+  yield_retry_ms: 50,
+
   // Bridge
+  /** A bridge whose hub has been away for this long within one call stands in for it, where none may be started. */
+  bridge_embed_after_ms: 3_000,
+  /** How often one that stands in looks whether the hub it would rather call is there. */
+  bridge_follow_ms: 5_000,
   /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */
   bridge_wait_ms: 6_000,
   bridge_retry_min_ms: 50,
@@ -299,6 +308,8 @@ export const LIMITS = {
   bridge_confirm_wait_ms: 600_000,
   /** How long a bridge that ends tries to say what it still owes the hub. */
   bridge_close_ms: 1_000,
+  /** The same for one that is the hub of others, too. */
+  stand_in_close_ms: 5_000,
 
   // Commands
   /** How long one waits for another that changes the same file, and how often it tries. */

@@ -12,7 +12,7 @@ import { LIMITS } from '../contracts/limits.ts'
 import { projectMcp } from '../kernel/project-mcp.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkOrigin, tokenOf } from '../transports/http/guard.ts'
-import { createHttpTransport } from '../transports/http/server.ts'
+import { createHttpTransport, type RawRoute } from '../transports/http/server.ts'
 import { createMcpHttp } from '../transports/mcp/http.ts'
 import type { Hub } from './hub.ts'
 
@@ -26,6 +26,8 @@ export interface ListenSettings {
   behind_proxy: boolean
   /** Where clients find the hub, when that is another address than the one it listens on. */
   url?: string | undefined
+  /** Routes besides the hub's own. */
+  raw?: readonly RawRoute[]
 }
 
 export interface HubServer {
@@ -63,7 +65,7 @@ export async function listen(
   server.requestTimeout = LIMITS.http_request_ms
   server.headersTimeout = LIMITS.http_request_ms
   const mcp = await createMcpHttp({ kernel, projection: projectMcp(kernel), doors, version })
-  const app = createHttpTransport({ kernel, doors, version, raw: [mcp] })
+  const app = createHttpTransport({ kernel, doors, version, raw: [mcp, ...(settings.raw ?? [])] })
   await app.start(server)
 
   server.on('upgrade', (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -8,7 +8,13 @@ import type { Home } from './home.ts'
 import { processAlive } from './processes.ts'
 
 /** What a hub writes into `hub/hub.pid` once it is ready; with port 0 it is the only way to know the port. */
-export const HubPid = z.object({ pid: z.number().int().positive(), url: z.url(), started_at: Timestamp })
+export const HubPid = z.object({
+  pid: z.number().int().positive(),
+  url: z.url(),
+  started_at: Timestamp,
+  /** A bridge's own, that makes room for any other. */
+  stands_in: z.boolean().optional(),
+})
 export type HubPid = z.infer<typeof HubPid>
 
 /** The running hub of this home; null where none runs, also when a killed one left its file behind. */

@@ -113,8 +113,68 @@ test('starts a hub where none runs, which outlives it', async () => {
   expect(runningHub(resolveHome({}, home))).not.toBeNull()
 })
 
-test('says what to do where no hub runs and none may be started', async () => {
-  const client = await connect('present', temporaryHome(), ['--no-autostart'])
+describe('where no hub runs and none may be started', () => {
+  const anyPort = () => {
+    const home = temporaryHome()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
+    return home
+  }
+  const send = (client: AnyClient, payload: string) =>
+    client.call('signals', { action: 'send', params: { to: 'ada', intent: 'note', payload } })
+
+  test('is the hub itself, for others too, until one of its own comes', async () => {
+    const home = anyPort()
+    const first = await connect('present', home, ['--no-autostart'])
+    expect(await first.tools()).toContain('signals_pending')
+    expect(payloads(await first.call('signals_pending'))).toEqual([])
+    const own = runningHub(resolveHome({}, home))
+    expect(own).toMatchObject({ stands_in: true })
+
+    const second = await connect('past', home, ['--no-autostart'])
+    expect((await send(second, 'from the second')).isError).toBeFalsy()
+    expect(runningHub(resolveHome({}, home))?.pid).toBe(own?.pid)
+
+    const hub = await startHub(home)
+    closers.push(() => end(hub, 'SIGTERM'))
+    expect(runningHub(resolveHome({}, home))).toMatchObject({ pid: hub.child.pid })
+    expect(payloads(await first.call('signals_pending'))).toEqual(['from the second'])
+    expect((await send(second, 'through the new one')).isError).toBeFalsy()
+    expect(payloads(await first.call('signals_pending'))).toEqual(['through the new one'])
+  })
+
+  test('hands the place to another client when its own ends, and nothing is lost', async () => {
+    const home = anyPort()
+    const first = await connect('present', home, ['--no-autostart'])
+    const second = await connect('present', home, ['--no-autostart'])
+    await first.call('signals_pending')
+    expect((await send(second, 'kept')).isError).toBeFalsy()
+    await first.close()
+    expect(payloads(await second.call('signals_pending'))).toEqual(['kept'])
+    expect(runningHub(resolveHome({}, home))).toMatchObject({ stands_in: true })
+    await second.close()
+    await eventually('the home is free', () => runningHub(resolveHome({}, home)) === null)
+  })
+
+  test('is killed like any hub: what it accepted is there for the next', async () => {
+    const home = anyPort()
+    const first = await connect('present', home, ['--no-autostart'])
+    await first.call('signals_pending')
+    expect((await send(first, 'kept')).isError).toBeFalsy()
+    process.kill(runningHub(resolveHome({}, home))?.pid ?? 0, 'SIGKILL')
+    const second = await connect('present', home, ['--no-autostart'])
+    expect(payloads(await second.call('signals_pending'))).toEqual(['kept'])
+  })
+
+  test('takes the place of a named one that does not answer', async () => {
+    const home = anyPort()
+    const client = await connect('present', home, ['--prefer-daemon', 'http://127.0.0.1:9'])
+    expect(await client.tools()).toContain('signals_pending')
+    expect(runningHub(resolveHome({}, home))).toMatchObject({ stands_in: true })
+  })
+})
+
+test('says what to do where the hub that was named is the only one', async () => {
+  const client = await connect('present', temporaryHome(), ['--hub', 'http://127.0.0.1:9'])
   const answer = await client.call('signals_pending')
   expect(answer.isError).toBe(true)
   expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })

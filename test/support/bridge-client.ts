@@ -64,7 +64,6 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
     query: '',
     version: '0.0.0',
     clock: systemClock,
-    log: silentLog,
     ...upstream,
   })
   const made = createBridge({

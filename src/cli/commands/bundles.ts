@@ -36,11 +36,11 @@ export function registerBundles(program: Command, cli: Cli): void {
 
   const mcp = program
     .command('mcp')
-    .description('MCP over stdio: proxies to the hub, starts one if none runs')
+    .description('MCP over stdio: proxies to the hub, starts one if none runs, or stands in for it')
     .option('--stdio', 'the only transport there is; accepted for clarity')
     .option('--persona <name>', 'who calls (TURNBELL_PERSONA)')
     .option('--prefer-daemon <url>', 'which hub to proxy to')
-    .option('--no-autostart', 'do not start a hub')
+    .option('--no-autostart', 'start no hub: be one until another comes')
     .option('--facet <name...>', 'only these groups of tools, whatever else the hub offers')
     .option('--facade <name...>', 'only these facades')
     .option('--read-only', 'only what changes nothing')

@@ -85,9 +85,9 @@ export function createBridge(options: BridgeOptions): Bridge {
         instructions: options.instructions,
       },
     )
-    server.setRequestHandler('tools/list', async () => {
+    server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
       try {
-        return await tools()
+        return await tools(mcpReq._meta)
       } catch (error) {
         throw asProtocolError(error)
       } finally {
@@ -143,22 +143,27 @@ export function createBridge(options: BridgeOptions): Bridge {
 }
 
 /** Lists the hub's tools, or what they were a moment ago: better than a client that believes there are none. */
-function createToolList(upstream: Upstream, log: Log, changed: () => void): () => Promise<ListToolsResult> {
+function createToolList(
+  upstream: Upstream,
+  log: Log,
+  changed: () => void,
+): (meta?: object) => Promise<ListToolsResult> {
   let former: ListToolsResult | null = null
-  const list = async (wait_ms: number) => {
-    former = (await upstream.request('tools/list', {}, { repeatable: true, wait_ms })) as ListToolsResult
+  const list = async (_meta: object | undefined, wait_ms: number) => {
+    const params = _meta === undefined ? {} : { _meta }
+    former = (await upstream.request('tools/list', params, { repeatable: true, wait_ms })) as ListToolsResult
     return former
   }
-  return async () => {
+  return async (meta) => {
     try {
-      return await list(LIMITS.bridge_wait_ms)
+      return await list(meta, LIMITS.bridge_wait_ms)
     } catch (error) {
       if (former !== null) {
         log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
         return former
       }
       // A client that was shown no tools asks again when it is told that they changed.
-      list(LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
+      list(meta, LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
         log.warn({ err: late }, 'the hub never listed its tools'),
       )
       throw error

@@ -1,5 +1,6 @@
 /** `turnbell mcp`: MCP over stdio for one persona's client. The composition root of the bridge. */
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
@@ -7,7 +8,9 @@ import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { stdioLines } from './stdio-lines.ts'
 import type { ToolCall } from './tool-calls.ts'
+import { createStandIn, type Embedded } from './stand-in.ts'
 import { createUpstream } from './upstream.ts'
+import type * as HubProgram from '../../hub/main.ts'
 import type { Config } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { exitCodeOf } from '../../contracts/exit-codes.ts'
@@ -38,6 +41,8 @@ interface Settings {
   /** An address given on the command line: then no hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
+  /** May be the hub itself while none is there. */
+  embeds: boolean
   facets: readonly string[] | undefined
   query: string
 }
@@ -51,23 +56,33 @@ export async function main(argv: string[]): Promise<void> {
   }
 }
 
-function serve({ home, config, identity, client, session, hub, autostart, facets, query }: Settings): void {
+function serve({ home, config, identity, client, session, hub, ...settings }: Settings): void {
+  const { autostart, embeds, facets, query } = settings
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
   let session_id = session ?? `mcp-${ids.next()}`
   const { run_dir } = personaPaths(home, config.tenant_id, identity, process.env)
+  const readConfig = () => loadConfig(home.config, process.env)
+  const standIn = createStandIn({
+    ...{ clock: systemClock, log },
+    ...(autostart ? { startHub: () => startHub(home) } : {}),
+    // A hub that was named by its address keeps its queue where it is.
+    ...(embeds && config.hub.url === undefined
+      ? { embed: (onEnd) => embed({ home, readConfig, onEnd }) }
+      : {}),
+    ...(hub === undefined ? {} : { namedAnswers: () => isAlive(hub) }),
+  })
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
-    locate: () => requireHub(home, config, hub),
+    locate: () => standIn.url() ?? requireHub(home, config, hub),
     operatorToken: () => readOperatorToken(home),
-    ...(autostart ? { startHub: () => startHub(home) } : {}),
+    missed: (away_ms, reached) => standIn.missed(away_ms, reached),
     ...(facets === undefined ? {} : { facets }),
     query,
     version: VERSION,
     clock: systemClock,
-    log,
   })
   const bridge = createBridge({
     upstream,
@@ -115,8 +130,13 @@ function serve({ home, config, identity, client, session, hub, autostart, facets
 
   /** Says what is still owed to the hub, but never keeps a client waiting that is gone. */
   function leave(): void {
-    systemClock.after(LIMITS.bridge_close_ms, () => process.exit(0))
-    void bridge.drains.settled().then(() => process.exit(0))
+    systemClock.after(standIn.url() === null ? LIMITS.bridge_close_ms : LIMITS.stand_in_close_ms, () =>
+      process.exit(0),
+    )
+    void bridge.drains
+      .settled()
+      .then(() => standIn.close())
+      .finally(() => process.exit(0))
   }
   for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
 }
@@ -125,6 +145,20 @@ function startHub(home: Home): void {
   prepareHome(home)
   const bin = path.join(import.meta.dirname, 'turnbell.js')
   startInBackground(bin, ['hub', '--home', home.root], home.hub_log, process.env)
+}
+
+/** The hub's program is only loaded where it is needed: the bridge starts with every session of a client. */
+async function embed(needs: { home: Home; readConfig: () => Config; onEnd: () => void }): Promise<Embedded> {
+  prepareHome(needs.home)
+  const file = pathToFileURL(path.join(import.meta.dirname, 'hub.js')).href
+  const { standIn } = (await import(file)) as typeof HubProgram
+  return standIn({ ...needs, clock: systemClock })
+}
+
+async function isAlive(url: string): Promise<boolean> {
+  const abort = AbortSignal.timeout(LIMITS.bridge_follow_ms)
+  const answer = await fetch(`${url.replace(/\/+$/, '')}/health`, { signal: abort }).catch(() => null)
+  return answer?.ok === true
 }
 
 function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
@@ -141,6 +175,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     session: values.session,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
+    embeds: values.hub === undefined,
     facets: values.facet ?? (env['TURNBELL_TOOLS'] ? config.mcp.expose : undefined),
     query: queryOf(values),
   }

@@ -13,7 +13,6 @@ import { jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
 
 const PROTOCOL = '2026-07-28'
 
@@ -30,13 +29,12 @@ export interface UpstreamDeps {
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
   operatorToken: () => string | null
-  /** Starts a hub in the background; absent where that is not wanted. */
-  startHub?: () => void
+  /** A hub is missed: see `StandIn.missed`. */
+  missed?: (away_ms: number, reached: boolean) => void
   /** Added to the address of `/mcp`: how much of the hub is shown. */
   query: string
   version: string
   clock: Clock
-  log: Log
 }
 
 export type Params = Record<string, unknown>
@@ -92,12 +90,11 @@ const RpcAnswer = z.object({
 })
 
 export function createUpstream(deps: UpstreamDeps): Upstream {
-  const { clock, log } = deps
+  const { clock } = deps
   const http = hubPost(clock)
   let token: { text: string; session_id: SessionId; renew_at: number } | null = null
   let next_id = 1
   let reached = false
-  let started_at = -Infinity
 
   async function tokenFor(session_id: SessionId, abort?: AbortSignal): Promise<string> {
     if (token !== null && token.session_id === session_id && clock.monotonic() < token.renew_at)
@@ -147,16 +144,6 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     return resultIn(await http.post(address(), headers, body(method, params), abort))
   }
 
-  function startIfWanted(away_ms: number): void {
-    if (deps.startHub === undefined) return
-    // One that ran a moment ago is probably being restarted by whoever runs it.
-    if (reached && away_ms < LIMITS.bridge_autostart_after_ms) return
-    if (clock.monotonic() - started_at < LIMITS.bridge_wait_ms) return
-    started_at = clock.monotonic()
-    log.info({}, 'no hub answers; starting one')
-    deps.startHub()
-  }
-
   return {
     async request(method, params, { repeatable, abort, carry_through, wait_ms = LIMITS.bridge_wait_ms }) {
       const under_way = carry_through === true ? undefined : abort
@@ -182,7 +169,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
           const away_ms = clock.monotonic() - began
           if (error instanceof HubAway && !error.unsent && !repeatable) throw new AnswerLost(error)
           if (away_ms + delay_ms > wait_ms) throw unreachable(error)
-          startIfWanted(away_ms)
+          deps.missed?.(away_ms, reached)
           await pause(clock, delay_ms, abort)
           delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
         }

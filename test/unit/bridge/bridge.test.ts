@@ -8,6 +8,9 @@ import {
   type BridgedOptions,
   hurriedClock,
 } from '../../support/bridge-client.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { createStandIn } from '../../../src/transports/bridge/stand-in.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 
@@ -234,16 +237,20 @@ test('a hub that stays away becomes a problem with a hint, and the next call tri
 test('starts a hub where none runs, once', async () => {
   let starts = 0
   const at = { url: 'http://127.0.0.1:9', operator: null as string | null }
+  const standIn = createStandIn({
+    ...{ clock: systemClock, log: silentLog },
+    startHub: () => {
+      starts += 1
+      void startHub().then((hub) => Object.assign(at, { url: hub.url, operator: hub.operator }))
+    },
+  })
   const client = await bridgedClient({
     era: 'present',
     upstream: {
       identity: 'ada',
       locate: () => at.url,
       operatorToken: () => at.operator,
-      startHub: () => {
-        starts += 1
-        void startHub().then((hub) => Object.assign(at, { url: hub.url, operator: hub.operator }))
-      },
+      missed: (away_ms, reached) => standIn.missed(away_ms, reached),
     },
   })
   open.push(client)

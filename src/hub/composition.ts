@@ -1,0 +1,183 @@
+/**
+ * A hub put together from its home: lock, stores, modules, port. Both roots do it, the hub's own process
+ * and a bridge that stands in for one.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../contracts/errors.ts'
+import type { Config } from '../contracts/config.ts'
+import type { Facade } from '../kernel/define.ts'
+import { timestamp, type Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/random.ts'
+import { openStores, type Stores } from '../storage/open.ts'
+import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
+import type { Home } from '../system/home.ts'
+import { runningHub, type HubPid } from '../system/hub-address.ts'
+import { createIds, systemRandom } from '../system/random.ts'
+import { replaceFile } from '../system/replace-file.ts'
+import { ensureSecrets } from '../system/secrets.ts'
+import { VERSION } from '../system/version.ts'
+import { watchText } from '../system/watch-text.ts'
+import { takeInConfigured } from './configured-personas.ts'
+import { exposeAnew, grantsOf, warnOfUnknown } from './exposure.ts'
+import { createHub, type Hub } from './hub.ts'
+import type { HubLogs } from './logs.ts'
+import { listen, type HubServer, type OwnHosts } from './server.ts'
+import { askToYield, yieldRoute } from './yielding.ts'
+
+export interface CompositionNeeds {
+  home: Home
+  config: Config
+  /** The configuration as it is when asked. */
+  readConfig: () => Config
+  facades: readonly Facade[]
+  logs: HubLogs
+  clock: Clock
+  /** Sets damaged lines of the journal aside instead of refusing to start. */
+  repair?: boolean
+  /** Takes its place only until a hub of its own is started, and then makes room. */
+  stands_in?: boolean
+  /** It has lost its home, or was asked to make room: stop it. */
+  onEnd: (why: 'lost' | 'yielded') => void
+  /** Another than the product's only in the benchmark that measures what the syncs cost. */
+  open?: typeof openStores
+}
+
+export interface ComposedHub {
+  url: string
+  hub: Hub
+  ids: Ids
+  operator_token: string
+  /** Lets what runs come to its end, closes everything and gives the home back. */
+  stop(): Promise<void>
+}
+
+/** What has been opened so far, to be closed again in the opposite order. */
+interface Opened {
+  lock: DirectoryLock | null
+  stores: Stores | null
+  hub: Hub | null
+  server: HubServer | null
+  /** Follows the configuration. */
+  config: { close(): void } | null
+}
+
+/** @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then all is closed again. */
+export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
+  const opened: Opened = { lock: null, stores: null, hub: null, server: null, config: null }
+  try {
+    return await compose(needs, opened)
+  } catch (error) {
+    await closeAll(needs, opened)
+    throw error
+  }
+}
+
+async function compose(needs: CompositionNeeds, opened: Opened): Promise<ComposedHub> {
+  const { home, config, logs, clock, onEnd, open = openStores } = needs
+  const { log } = logs
+  opened.lock = await lockHome(needs, (err) => {
+    log.error({ err }, 'the lock of this home was taken away; the hub stops')
+    onEnd('lost')
+  })
+  const secrets = ensureSecrets(home)
+  const ids = createIds(clock, systemRandom)
+  opened.stores = await open(config.hub.store, {
+    ...{ clock, log, hub_dir: home.hub_dir, repair: needs.repair === true },
+    // Unable to write, the hub stays up to say so. Fenced, it has no business here any more.
+    onFatal(error) {
+      if (error.code === 'store_fenced') onEnd('lost')
+    },
+  })
+  const own: OwnHosts = { list: [] }
+  const hub = (opened.hub = await createHub({
+    ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades: needs.facades, clock, ids, log },
+    stores: opened.stores,
+    grants: grantsOf(config),
+    line: (line) => logs.dispatch(line),
+    ownHosts: () => own.list,
+  }))
+  warnOfUnknown(hub.kernel, log)
+  await takeInConfigured(hub.personas, config.personas, log)
+  const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
+  const server = (opened.server = await listen(hub, { ...listenSettings(config), raw }, own, VERSION, clock))
+  writePid(home, {
+    ...{ pid: process.pid, url: server.url, started_at: timestamp(clock) },
+    ...(needs.stands_in === true ? { stands_in: true } : {}),
+  })
+  log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
+  opened.config = watchText(home.config, () => exposeAnew(hub.kernel, needs.readConfig, log))
+  let stopped: Promise<void> | null = null
+  return {
+    ...{ url: server.url, hub, ids, operator_token: secrets.operator_token },
+    stop: () => (stopped ??= closeAll(needs, opened)),
+  }
+}
+
+/** One hub per home. One that only stands in makes room; any other is named in the refusal. */
+async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void): Promise<DirectoryLock> {
+  const { home, clock, logs } = needs
+  const take = () => lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost })
+  try {
+    return await take()
+  } catch (error) {
+    const other = runningHub(home)
+    if (!(error instanceof TurnbellError) || other === null) throw error
+    if (other.stands_in === true && needs.stands_in !== true) {
+      logs.log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
+      return await askToYield(other, ensureSecrets(home).operator_token, take, clock)
+    }
+    throw new TurnbellError('already_running', {
+      detail: `${error.detail}, and answers at ${other.url}`,
+      hint: `Use that hub, or stop it first (kill ${other.pid}), or choose another home with --home.`,
+      cause: error,
+    })
+  }
+}
+
+async function closeAll(
+  { home, logs: { log } }: CompositionNeeds,
+  { lock, stores, hub, server, config }: Opened,
+): Promise<void> {
+  config?.close()
+  try {
+    if (server !== null) {
+      const { cut_off } = await server.stop()
+      if (cut_off) log.warn({}, 'requests that still ran after the grace were cut off')
+    } else await hub?.close()
+  } finally {
+    await stores?.close()
+    if (server !== null) fs.rmSync(home.hub_pid, { force: true })
+    await lock?.release()
+    if (server !== null) log.info({}, 'stopped')
+  }
+}
+
+function listenSettings(config: Config) {
+  const { host, port, tls_cert, tls_key, behind_proxy, url } = config.hub
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    throw new TurnbellError('config_invalid', {
+      detail: 'hub.tls_cert and hub.tls_key belong together; only one of them was given',
+    })
+  }
+  const tls =
+    tls_cert === undefined || tls_key === undefined
+      ? undefined
+      : { cert: readPem('hub.tls_cert', tls_cert), key: readPem('hub.tls_key', tls_key) }
+  return { host, port, tls, behind_proxy, url }
+}
+
+function readPem(key: string, file: string): string {
+  try {
+    return fs.readFileSync(path.resolve(file), 'utf8')
+  } catch (cause) {
+    throw new TurnbellError('config_invalid', {
+      detail: `${key}: ${file} cannot be read: ${String(cause)}`,
+      cause,
+    })
+  }
+}
+
+function writePid(home: Home, pid: HubPid): void {
+  replaceFile(home.hub_pid, `${JSON.stringify(pid)}\n`)
+}

@@ -1,0 +1,57 @@
+/** A hub inside another process, for as long as none of its own is there. */
+import type { Config } from '../contracts/config.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import { FACADES } from '../facades/all.ts'
+import { composeHub, type ComposedHub, type CompositionNeeds } from './composition.ts'
+import { openHubLogs } from './logs.ts'
+
+export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readConfig' | 'clock'> {
+  /** It is over: another hub takes the place, or has taken the home. */
+  onEnd: () => void
+}
+
+/**
+ * Resolves once it answers. It has the home's lock and its port, or another where that one is taken, so
+ * everybody else of this home finds it as they find any hub.
+ *
+ * @throws TurnbellError `already_running`, and what else keeps a hub from starting.
+ */
+export async function standIn(options: StandInOptions): Promise<{ url: string; stop(): Promise<void> }> {
+  const { home, readConfig, clock } = options
+  const config = readConfig()
+  const logs = openHubLogs(home, config.log.level, clock)
+  let composed: ComposedHub | null = null
+  let asked = false
+  const end = () => {
+    asked = true
+    if (composed === null) return
+    void stop().finally(options.onEnd)
+  }
+  const stop = async () => {
+    await composed?.stop()
+    logs.close()
+  }
+  try {
+    composed = await withAnyPort(config, (possible) =>
+      composeHub({
+        ...{ home, config: possible, readConfig, logs, clock, facades: FACADES },
+        stands_in: true,
+        onEnd: end,
+      }),
+    )
+  } catch (error) {
+    logs.close()
+    throw error
+  }
+  if (asked) end()
+  return { url: composed.url, stop }
+}
+
+async function withAnyPort<T>(config: Config, act: (config: Config) => Promise<T>): Promise<T> {
+  try {
+    return await act(config)
+  } catch (error) {
+    if (!(error instanceof TurnbellError) || error.code !== 'bind_failed') throw error
+    return act({ ...config, hub: { ...config.hub, port: 0 } })
+  }
+}
