@@ -1,18 +1,19 @@
 /** Runs generate.ts, which imports the product's own declarations, on Node without type stripping. */
 import { build } from 'esbuild'
 import { spawnSync } from 'node:child_process'
-import fs from 'node:fs'
 
-const bundle = 'node_modules/.cache/generate.mjs'
-fs.mkdirSync('node_modules/.cache', { recursive: true })
-await build({
+const { outputFiles } = await build({
   entryPoints: ['scripts/generate.ts'],
-  outfile: bundle,
+  write: false,
   bundle: true,
   platform: 'node',
   format: 'esm',
   packages: 'external',
   logLevel: 'warning',
 })
+// By way of standard input: nothing is left behind, and two runs cannot take each other's bundle.
 process.exitCode =
-  spawnSync(process.execPath, [bundle, ...process.argv.slice(2)], { stdio: 'inherit' }).status ?? 1
+  spawnSync(process.execPath, ['--input-type=module', '-', ...process.argv.slice(2)], {
+    input: outputFiles[0].text,
+    stdio: ['pipe', 'inherit', 'inherit'],
+  }).status ?? 1

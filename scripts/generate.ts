@@ -1,6 +1,6 @@
 /**
- * Writes what is derived from the declarations: the published JSON Schemas, the OpenAPI document and the
- * reference. `--check` compares instead of writing and fails on a difference.
+ * Writes what is derived from the declarations: the published JSON Schemas, the OpenAPI and AsyncAPI
+ * documents and the reference. `--check` compares instead of writing and fails on a difference.
  */
 import fs from 'node:fs'
 import { z } from 'zod'
@@ -24,6 +24,7 @@ import { projectDocs } from '../src/kernel/project-docs.ts'
 import { projectOpenApi } from '../src/kernel/project-http.ts'
 import { createRegistry } from '../src/kernel/registry.ts'
 import { FIXED_ROUTES } from '../src/transports/http/routes.ts'
+import { describeWebSocket } from '../src/transports/ws/asyncapi.ts'
 
 const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   config: { schema: Config, io: 'input' },
@@ -51,7 +52,8 @@ const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { ver
 
 const files = new Map<string, string>([
   ['docs/reference.md', projectDocs(registry)],
-  ['docs/schemas/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
+  ['docs/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
+  ['docs/asyncapi.json', json(describeWebSocket(version))],
 ])
 for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
   files.set(`docs/schemas/${name}.schema.json`, json(z.toJSONSchema(schema, { io, unrepresentable: 'any' })))

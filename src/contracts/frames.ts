@@ -20,7 +20,7 @@ import { MetricsSet } from './metrics.ts'
 import { LeaveReason, SurfaceFacts } from './registry.ts'
 
 /** Chosen by the client, echoed in the answer. */
-const RequestId = z.union([z.string().min(1).max(64), z.number().int()])
+export const RequestId = z.union([z.string().min(1).max(64), z.number().int()])
 
 export const PROTOCOL_VERSION = 1
 
@@ -39,6 +39,9 @@ export const Channel = z
     /^(global|metrics|agents\/[a-z0-9][a-z0-9._-]{0,62}|sessions\/.{1,128}|topics\/[A-Za-z0-9][A-Za-z0-9._-]{0,63})$/,
     'a channel is global, metrics, agents/<identity>, sessions/<session_id> or topics/<name>',
   )
+
+/** Events whose names begin so are sent again until the client acknowledges them. */
+export const CRITICAL_EVENTS = ['task.', 'subtask.', 'message.'] as const
 
 export const ClientFrame = z.discriminatedUnion('type', [
   z.strictObject({

@@ -4,7 +4,7 @@
  */
 import { TurnbellError } from '../contracts/errors.ts'
 import type { HubEvent } from '../contracts/events.ts'
-import type { HubFrameOf } from '../contracts/frames.ts'
+import { CRITICAL_EVENTS, type HubFrameOf } from '../contracts/frames.ts'
 import type { Json } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { hearsAll, mayHear } from '../kernel/policy.ts'
@@ -128,9 +128,8 @@ function leave(channels: Map<string, Set<Link>>, link: Link, channel: string): v
   if (links?.size === 0) channels.delete(channel)
 }
 
-/** Events that are sent again until the client acknowledges them. */
 function isCritical(event: string): boolean {
-  return /^(task|subtask|message)\./.test(event)
+  return CRITICAL_EVENTS.some((beginning) => event.startsWith(beginning))
 }
 
 function maySubscribe(member: Member, channel: string): boolean {

@@ -76,6 +76,13 @@ export const FIXED_ROUTES = {
     answer: z.record(z.string(), z.unknown()),
     errors: [],
   },
+  asyncapi: {
+    method: 'get',
+    path: '/asyncapi.json',
+    summary: 'The WebSocket protocol of /ws as an AsyncAPI document.',
+    answer: z.record(z.string(), z.unknown()),
+    errors: [],
+  },
   events: {
     method: 'get',
     path: '/events',

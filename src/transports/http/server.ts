@@ -21,6 +21,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
 import { narrowingInHeaders } from '../narrowing.ts'
+import { describeWebSocket } from '../ws/asyncapi.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -151,6 +152,7 @@ function addFixedRoutes(
   const listed = ({ caller, headers }: FastifyRequest) =>
     kernel.permitted(caller, narrowingInHeaders(headers))
   const openapi = JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
+  const asyncapi = JSON.stringify(describeWebSocket(version))
   const json = (reply: FastifyReply, text: string) => reply.type('application/json; charset=utf-8').send(text)
 
   app.get('/', open, (_, reply) => reply.type('text/html; charset=utf-8').send(PAGE))
@@ -170,6 +172,7 @@ function addFixedRoutes(
   app.get('/facades', (request) => ({ facades: describeFacades(listed(request)) }))
   app.get('/tools', (request) => ({ tools: describeTools(listed(request)) }))
   app.get('/openapi.json', (_, reply) => json(reply, openapi))
+  app.get('/asyncapi.json', (_, reply) => json(reply, asyncapi))
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
   void app.register(async (scope) => {

@@ -23,6 +23,7 @@ describe('a running hub', () => {
     ['GET', '/facades'],
     ['GET', '/tools'],
     ['GET', '/openapi.json'],
+    ['GET', '/asyncapi.json'],
     ['GET', '/events'],
     ['POST', '/hook/codex'],
     ['POST', '/auth/token'],

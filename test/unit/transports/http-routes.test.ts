@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { Problem } from '../../../src/contracts/errors.ts'
+import { describeWebSocket } from '../../../src/transports/ws/asyncapi.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
 let hub: SmallHub
@@ -64,6 +65,19 @@ describe('what is derived from the facades', () => {
       FACADES.filter(({ facet }) => facet === 'core').map(({ name }) => name),
     )
     expect(facades[0]?.actions.map(({ name }) => name)).toContain('pending')
+  })
+
+  test('/openapi.json names the fixed routes and those of the actions', async () => {
+    const { body } = await hub.request('GET', '/openapi.json')
+    expect(Object.keys(body['paths'] as object)).toEqual(
+      expect.arrayContaining(['/openapi.json', '/asyncapi.json', '/api/signals/send']),
+    )
+  })
+
+  test('/asyncapi.json is the WebSocket protocol of this hub', async () => {
+    const answer = await hub.request('GET', '/asyncapi.json')
+    expect(answer.type).toContain('application/json')
+    expect(answer.body).toEqual(describeWebSocket('0.0.0'))
   })
 
   test('/call knows every tool that /tools shows', async () => {
