@@ -1,8 +1,9 @@
 /**
  * Writes what is derived from the declarations: the published JSON Schemas, the OpenAPI and AsyncAPI
- * documents and the reference. `--check` compares instead of writing and fails on a difference.
+ * documents, the reference and the skill for agents. `--check` compares instead of writing and fails on a difference.
  */
 import fs from 'node:fs'
+import path from 'node:path'
 import { z } from 'zod'
 import { Config } from '../src/contracts/config.ts'
 import {
@@ -22,6 +23,7 @@ import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/si
 import { FACADES } from '../src/facades/all.ts'
 import { projectDocs } from '../src/kernel/project-docs.ts'
 import { projectOpenApi } from '../src/kernel/project-http.ts'
+import { projectSkill } from '../src/kernel/project-skill.ts'
 import { createRegistry } from '../src/kernel/registry.ts'
 import { FIXED_ROUTES } from '../src/transports/http/routes.ts'
 import { describeWebSocket } from '../src/transports/ws/asyncapi.ts'
@@ -52,6 +54,7 @@ const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { ver
 
 const files = new Map<string, string>([
   ['docs/reference.md', projectDocs(registry)],
+  ['docs/skill/SKILL.md', projectSkill(registry)],
   ['docs/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
   ['docs/asyncapi.json', json(describeWebSocket(version))],
 ])
@@ -62,12 +65,14 @@ for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
 const check = process.argv.includes('--check')
 const stale: string[] = []
 
-fs.mkdirSync('docs/schemas', { recursive: true })
 for (const [file, text] of files) {
   const current = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
   if (current === text) continue
   if (check) stale.push(file)
-  else fs.writeFileSync(file, text)
+  else {
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.writeFileSync(file, text)
+  }
 }
 if (stale.length > 0) {
   process.stderr.write(`out of date, run \`npm run generate\`: ${stale.join(', ')}\n`)

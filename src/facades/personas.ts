@@ -47,6 +47,7 @@ export const personas = defineFacade({
       output: PersonaOverview.partial({ pending_count: true, registrations: true }),
       errors: ['target_unknown'],
       allow: ['agent', 'daemon', 'observer'],
+      examples: [{ identity: 'bob' }],
       handle: ({ identity }, { personas }) => {
         const listed = personas.list().find((persona) => persona.identity === identity)
         const persona = listed ?? personas.get(identity)

@@ -64,6 +64,9 @@ export function typeName(schema: JsonSchema): string {
   if ('const' in schema) return JSON.stringify(schema['const'])
   const anyOf = schema['anyOf']
   if (Array.isArray(anyOf)) return anyOf.map((one) => typeName(one as JsonSchema)).join('|')
-  if (schema['type'] === 'array') return `${typeName((schema['items'] ?? {}) as JsonSchema)}[]`
+  if (schema['type'] === 'array') {
+    const item = typeName((schema['items'] ?? {}) as JsonSchema)
+    return item.includes('|') ? `(${item})[]` : `${item}[]`
+  }
   return typeof schema['type'] === 'string' ? schema['type'] : 'json'
 }

@@ -1,0 +1,137 @@
+/**
+ * The kernel as a skill: the page that an agent opens when it is to work with turnbell. Generated for
+ * whoever drives turnbell as an agent, so what only the operator may call is not in it. Every line is
+ * paid for in the reader's context; the reference is where there is room.
+ */
+import type { Action, Facade, Found } from './define.ts'
+import { cliParams, type CliParam } from './project-cli.ts'
+import { projectInstructions } from './project-instructions.ts'
+import type { Registry } from './registry.ts'
+import type { Retry } from '../contracts/error-catalogue.ts'
+
+const NAME = 'turnbell'
+/** More are a look-up: an action with so many is called with a few of them. */
+const PARAMS_SHOWN_MAX = 8
+const DISCOVERY = 'tool'
+
+/** Markdown with front matter, ending with one newline; the same bytes for the same declarations. */
+export function projectSkill(registry: Registry): string {
+  const forAgents = registry.actions.filter(({ action }) => action.allow.includes('agent'))
+  const facades = registry.facades.filter((facade) => forAgents.some((found) => found.facade === facade))
+  const sections = facades.map((facade) =>
+    facadeSection(
+      facade,
+      forAgents.filter((found) => found.facade === facade),
+    ),
+  )
+  const discovery = facades.some(({ name }) => name === DISCOVERY) ? [UNLISTED] : []
+  return `${[
+    frontMatter(facades),
+    `# ${NAME}`,
+    INTRODUCTION,
+    '## Routine',
+    projectInstructions(facades),
+    '## Calls',
+    [...CALLS, ...discovery].map((line) => `- ${line}`).join('\n'),
+    '## Refusals',
+    refusals(),
+    '## Tools',
+    ...sections,
+  ].join('\n\n')}\n`
+}
+
+function frontMatter(facades: readonly Facade[]): string {
+  const description = [
+    'Durable signals and shared tools for a team of coding agents.',
+    'Use it when a line begins with [turnbell], when you are to write to, answer or wait for another agent or a person,',
+    `or when a task names one of: ${facades.map(({ name }) => name).join(', ')}.`,
+  ].join(' ')
+  // JSON is YAML: quoted, no sign in the text can be taken for another's.
+  return ['---', `name: ${NAME}`, `description: ${JSON.stringify(description)}`, '---'].join('\n')
+}
+
+const INTRODUCTION =
+  'turnbell keeps messages between agents on disk until their reader has them, and rings a reader only between two turns.'
+
+const CALLS = [
+  'A facade is an MCP tool of its name and takes `{"action": …, "params": {…}}`. An action that is written below with an underscore, as `facade_action`, is a tool by itself and takes its parameters directly.',
+  'Below, `name?` may be left out and `= value` is what it then is; `…` says that there are more. _Reads_ changes nothing; _Repeatable_ changes something, and a second time does no harm; _Changes_ does it again.',
+  'Without MCP: `turnbell call FACADE ACTION --params JSON`.',
+]
+
+const UNLISTED =
+  'What is not in your list of tools can be called all the same: find it with `tool_search`, read its parameters with `tool_describe`, call it with `tool_invoke`.'
+
+const AGAIN: Record<Retry, string> = {
+  never: 'the same call fails again, change it',
+  after_delay: 'the same call may succeed later',
+  after_rebind: 'not as this session: a newer one has its place, or its token is too old',
+}
+
+function refusals(): string {
+  const again = Object.entries(AGAIN).map(([retry, meaning]) => `\`${retry}\` (${meaning})`)
+  return `A call that is refused answers with a problem. Do what its \`hint\` says; \`detail\` says what was wrong this time, and \`code\` which rule it was. \`retry\` is ${again.join(', ')}. \`internal\` is a mistake in turnbell: tell your user its \`instance\`.`
+}
+
+function facadeSection(facade: Facade, actions: readonly Found[]): string {
+  const example = actions.map(exampleOf).find((text) => text !== null)
+  return [
+    `### ${facade.name}`,
+    `${facade.summary}${facade.facet === 'core' ? '' : ` Only where the facet \`${facade.facet}\` is exposed.`}`,
+    actions.map(actionLine).join('\n'),
+    ...(example === undefined ? [] : [`For example ${example}`]),
+  ].join('\n\n')
+}
+
+function actionLine(found: Found): string {
+  const { action } = found
+  return `- \`${calledAs(found)}(${paramList(found)})\` ${effectOf(action)}. ${withoutFields(action.summary)}`
+}
+
+function calledAs({ facade, name, action }: Found): string {
+  return action.own_tool === undefined ? name : `${facade.name}_${name}`
+}
+
+/** As a signature: what must be there first, so that what is cut off can be left out. */
+function paramList(found: Found): string {
+  const params = cliParams(found)
+  const shown = mainParams(found.action, params)
+  const said = shown.map((param) => {
+    const fallback = param.default === undefined ? '' : ` = ${JSON.stringify(param.default)}`
+    return `${param.name}${param.required ? '' : '?'}: ${param.type}${fallback}`
+  })
+  return [...said, ...(params.length > shown.length ? ['…'] : [])].join(', ')
+}
+
+/** Those that the summary names, where it names any; what is required is always among them. */
+function mainParams({ summary }: Action, params: readonly CliParam[]): CliParam[] {
+  const named = FIELDS.exec(summary)?.[1]?.match(/(?<=^|, ?)[a-z_]+/g)
+  const needed = params.filter(({ required }) => required)
+  const optional = params.filter(({ required }) => !required)
+  if (!named) return [...needed, ...optional].slice(0, Math.max(PARAMS_SHOWN_MAX, needed.length))
+  return [...needed, ...optional.filter(({ name }) => named.includes(name))]
+}
+
+function effectOf({ mutates, idempotent, destructive }: Action): string {
+  if (!mutates) return '_Reads_'
+  const effect = idempotent === true ? '_Repeatable_' : '_Changes_'
+  return destructive === true ? `${effect}, for good` : effect
+}
+
+/** A list of tools shows no schemas, so summaries name the fields that matter: `Do this: {one, other?}`. */
+const FIELDS = /: \{([^{}]*)\}/
+
+/** Here they stand before it, with their types. */
+function withoutFields(summary: string): string {
+  return summary.replace(FIELDS, '')
+}
+
+/** As the call would be written, or null where there is none, or one that is no news. */
+function exampleOf(found: Found): string | null {
+  const { facade, name, action } = found
+  const example = action.examples?.[0]
+  if (example === undefined || Object.keys(example as object).length === 0) return null
+  return action.own_tool === undefined
+    ? `\`${facade.name}\`: \`${JSON.stringify({ action: name, params: example })}\``
+    : `\`${calledAs(found)}\`: \`${JSON.stringify(example)}\``
+}

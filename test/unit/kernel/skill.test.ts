@@ -1,0 +1,121 @@
+import { encode } from 'gpt-tokenizer'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { FACADES } from '../../../src/facades/all.ts'
+import { defineAction, defineFacade, type Action } from '../../../src/kernel/define.ts'
+import { projectInstructions } from '../../../src/kernel/project-instructions.ts'
+import { projectSkill } from '../../../src/kernel/project-skill.ts'
+import { createRegistry } from '../../../src/kernel/registry.ts'
+import { Retry } from '../../../src/contracts/error-catalogue.ts'
+
+const TOKENS_MAX = 6_000
+/** What Claude Code takes of a skill's description. */
+const DESCRIPTION_LENGTH_MAX = 1_024
+
+const registry = createRegistry(FACADES)
+const skill = projectSkill(registry)
+const agentMay = ({ allow }: Action) => allow.includes('agent')
+
+/** The only line of a skill that has nothing but this action. */
+function lineOf(action: Partial<Action>): string {
+  const look = defineAction({
+    summary: 'Looks.',
+    mutates: false,
+    input: z.strictObject({}),
+    output: z.object({}),
+    errors: [],
+    allow: ['agent'],
+    handle: () => ({}),
+    ...action,
+  })
+  const facade = { ...(FACADES[0] as (typeof FACADES)[number]), name: 'garden', actions: { look } }
+  const lines = projectSkill(createRegistry([defineFacade(facade)])).split('\n')
+  return lines.find((line) => /^- `(garden_)?look\(/.test(line)) ?? ''
+}
+
+describe('the skill for agents', () => {
+  test('fits its budget', () => expect(encode(skill).length).toBeLessThan(TOKENS_MAX))
+
+  test('begins with a name and with when to use it', () => {
+    const [, front = '', rest = ''] = /^---\n([^]*?)\n---\n([^]*)$/.exec(skill) ?? []
+    const { name, description, ...more } = parse(front) as { name: string; description: string }
+    expect(more).toEqual({})
+    expect(name).toBe('turnbell')
+    expect(description).toMatch(/Use it when .*\[turnbell\]/)
+    expect(description.length).toBeLessThanOrEqual(DESCRIPTION_LENGTH_MAX)
+    expect(description).not.toMatch(/[<>]/)
+    expect(rest).toMatch(/^\n# turnbell\n/)
+  })
+
+  test('says the routine in the words of the instructions, once', () => {
+    const agents = registry.facades.filter(({ actions }) => Object.values(actions).some(agentMay))
+    expect(skill.split(projectInstructions(agents))).toHaveLength(2)
+  })
+
+  test('has one line for everything that an agent may call, and none for the rest', () => {
+    for (const { facade, name, action } of registry.actions) {
+      const section = new RegExp(`### ${facade.name}\n[^]*?(?=\n### |$)`).exec(skill)?.[0] ?? ''
+      const called = action.own_tool === undefined ? name : `${facade.name}_${name}`
+      const lines = section.split('\n').filter((line) => line.startsWith(`- \`${called}(`))
+      expect(lines, called).toHaveLength(agentMay(action) ? 1 : 0)
+    }
+    expect(skill).not.toContain('### projects')
+  })
+
+  test('has an example for every facade whose actions have one', () => {
+    for (const facade of registry.facades) {
+      const examples = Object.values(facade.actions)
+        .filter(agentMay)
+        .flatMap((action) => action.examples ?? [])
+      if (examples.some((params) => Object.keys(params as object).length > 0))
+        expect(skill).toMatch(
+          new RegExp(`### ${facade.name}\n(?:(?!\n### )[^])*\nFor example \`${facade.name}`),
+        )
+    }
+  })
+
+  test('says what each kind of refusal asks for', () => {
+    for (const retry of Retry.options) expect(skill).toContain(`\`${retry}\` (`)
+    for (const member of ['code', 'detail', 'hint']) expect(skill).toContain(`\`${member}\``)
+  })
+
+  test('is the same every time', () => expect(projectSkill(createRegistry(FACADES))).toBe(skill))
+})
+
+describe('a line of the skill', () => {
+  const eleven = z.strictObject(
+    Object.fromEntries(
+      [...'abcdefghijk'].map((name) => [name, name === 'k' ? z.string() : z.number().optional()]),
+    ),
+  )
+
+  test.each<[string, Partial<Action>, string]>([
+    ['only looks', {}, '- `look()` _Reads_. Looks.'],
+    ['changes', { mutates: true }, '- `look()` _Changes_. Looks.'],
+    ['may be repeated', { mutates: true, idempotent: true }, '- `look()` _Repeatable_. Looks.'],
+    ['takes away', { mutates: true, destructive: true }, '- `look()` _Changes_, for good. Looks.'],
+    ['is a tool by itself', { own_tool: { description: 'Long.' } }, '- `garden_look()` _Reads_. Looks.'],
+    [
+      'has parameters',
+      {
+        input: z.strictObject({
+          at: z.string(),
+          deep: z.boolean().default(false),
+          of: z.array(z.enum(['a', 'b'])),
+        }),
+      },
+      '- `look(at: string, of: ("a"|"b")[], deep?: boolean = false)` _Reads_. Looks.',
+    ],
+    [
+      'has many, of which the summary names some',
+      { input: eleven, summary: 'Looks: {b?, k, d?: 1-9}. Twice.' },
+      '- `look(k: string, b?: number, d?: number, …)` _Reads_. Looks. Twice.',
+    ],
+    [
+      'has many and names none',
+      { input: eleven },
+      '- `look(k: string, a?: number, b?: number, c?: number, d?: number, e?: number, f?: number, g?: number, …)` _Reads_. Looks.',
+    ],
+  ])('that %s', (_, action, line) => expect(lineOf(action)).toBe(line))
+})
