@@ -7,29 +7,35 @@ export const PersonaState = z.enum(['active', 'wrapped', 'removed'])
 export type PersonaState = z.infer<typeof PersonaState>
 
 /** A lasting identity with a queue. What the registry wants to be true, not what happens to run. */
-export const Persona = z.object({
-  identity: Identity,
-  surface: SurfaceKind,
-  state: PersonaState,
-  project_id: ProjectId.optional(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const Persona = z
+  .object({
+    identity: Identity,
+    surface: SurfaceKind,
+    state: PersonaState,
+    project_id: ProjectId.optional(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ title: 'Persona' })
 export type Persona = z.infer<typeof Persona>
 
-export const Project = z.object({ project_id: ProjectId, root: z.string(), created_at: Timestamp })
+export const Project = z
+  .object({ project_id: ProjectId, root: z.string(), created_at: Timestamp })
+  .meta({ title: 'Project' })
 export type Project = z.infer<typeof Project>
 
 export const Turn = z.enum(['idle', 'busy', 'unknown'])
 export type Turn = z.infer<typeof Turn>
 
 /** What a daemon knows of its surface; travels with its heartbeat. */
-export const SurfaceFacts = z.object({
-  attached: z.boolean(),
-  session_id: SessionId.nullable(),
-  turn: Turn,
-  turn_seq: z.number().int().min(0),
-})
+export const SurfaceFacts = z
+  .object({
+    attached: z.boolean(),
+    session_id: SessionId.nullable(),
+    turn: Turn,
+    turn_seq: z.number().int().min(0),
+  })
+  .meta({ title: 'SurfaceFacts' })
 export type SurfaceFacts = z.infer<typeof SurfaceFacts>
 
 /** Why a registration ended. `wrap`, `expire` and `preempt` invalidate its session's leases at once. */
@@ -37,22 +43,24 @@ export const LeaveReason = z.enum(['wrap', 'expire', 'preempt', 'close'])
 export type LeaveReason = z.infer<typeof LeaveReason>
 
 /** One row of the runtime registry. Key: identity, surface, kind. The epoch fences older holders. */
-export const Registration = z.object({
-  identity: Identity,
-  surface: SurfaceKind,
-  kind: RegistrationKind,
-  session_id: SessionId,
-  epoch: z.number().int(),
-  connected: z.boolean(),
-  joined_at: Timestamp,
-  last_heartbeat_at: Timestamp,
-  facts: SurfaceFacts.optional(),
-})
+export const Registration = z
+  .object({
+    identity: Identity,
+    surface: SurfaceKind,
+    kind: RegistrationKind,
+    session_id: SessionId,
+    epoch: z.number().int(),
+    connected: z.boolean(),
+    joined_at: Timestamp,
+    last_heartbeat_at: Timestamp,
+    facts: SurfaceFacts.optional(),
+  })
+  .meta({ title: 'Registration' })
 export type Registration = z.infer<typeof Registration>
 
 /** A persona as lists show it: with what waits for it and who is there for it now. */
 export const PersonaOverview = Persona.extend({
   pending_count: z.number().int(),
   registrations: z.array(Registration),
-})
+}).meta({ title: 'PersonaOverview' })
 export type PersonaOverview = z.infer<typeof PersonaOverview>

@@ -51,59 +51,65 @@ export interface Signal {
 }
 
 /** The stages of a signal's life as times; a stage nobody observed is null. */
-export const Stages = z.object({
-  created_at: Timestamp,
-  pushed_at: Timestamp.nullable(),
-  rung_at: Timestamp.nullable(),
-  seen_at: Timestamp.nullable(),
-  drained_at: Timestamp.nullable(),
-  confirmed_at: Timestamp.nullable(),
-  completed_at: Timestamp.nullable(),
-})
+export const Stages = z
+  .object({
+    created_at: Timestamp,
+    pushed_at: Timestamp.nullable(),
+    rung_at: Timestamp.nullable(),
+    seen_at: Timestamp.nullable(),
+    drained_at: Timestamp.nullable(),
+    confirmed_at: Timestamp.nullable(),
+    completed_at: Timestamp.nullable(),
+  })
+  .meta({ title: 'Stages' })
 export type Stages = z.infer<typeof Stages>
 
 /** What `signals read` and the dashboard show. */
-export const SignalView = z.object({
-  signal_id: SignalId,
-  seq: z.number().int(),
-  to: Identity,
-  from: Sender,
-  origin: Origin,
-  intent: z.string(),
-  topic: z.string().optional(),
-  payload: Json,
-  priority: z.number().int(),
-  reply_to: Identity.optional(),
-  in_reply_to: SignalId.optional(),
-  to_session: SessionId.optional(),
-  broadcast_id: Ulid.optional(),
-  status: SignalStatus,
-  deliveries: z.number().int(),
-  expires_at: Timestamp,
-  /** The session that holds the lease of a tentative ack. */
-  leased_to: SessionId.optional(),
-  drain_id: DrainId.optional(),
-  result: Json.optional(),
-  stages: Stages,
-})
+export const SignalView = z
+  .object({
+    signal_id: SignalId,
+    seq: z.number().int(),
+    to: Identity,
+    from: Sender,
+    origin: Origin,
+    intent: z.string(),
+    topic: z.string().optional(),
+    payload: Json,
+    priority: z.number().int(),
+    reply_to: Identity.optional(),
+    in_reply_to: SignalId.optional(),
+    to_session: SessionId.optional(),
+    broadcast_id: Ulid.optional(),
+    status: SignalStatus,
+    deliveries: z.number().int(),
+    expires_at: Timestamp,
+    /** The session that holds the lease of a tentative ack. */
+    leased_to: SessionId.optional(),
+    drain_id: DrainId.optional(),
+    result: Json.optional(),
+    stages: Stages,
+  })
+  .meta({ title: 'SignalView' })
 export type SignalView = z.infer<typeof SignalView>
 
 /** One signal as the agent receives it from a drain. */
-export const DrainedSignal = z.object({
-  signal_id: SignalId,
-  from: Sender,
-  origin: Origin,
-  to: Identity,
-  intent: z.string(),
-  topic: z.string().optional(),
-  payload: Json,
-  priority: z.number().int(),
-  reply_to: Identity.optional(),
-  in_reply_to: SignalId.optional(),
-  created_at: Timestamp,
-  /** How often it was handed out, this time included: 1 is the first delivery. */
-  deliveries: z.number().int(),
-})
+export const DrainedSignal = z
+  .object({
+    signal_id: SignalId,
+    from: Sender,
+    origin: Origin,
+    to: Identity,
+    intent: z.string(),
+    topic: z.string().optional(),
+    payload: Json,
+    priority: z.number().int(),
+    reply_to: Identity.optional(),
+    in_reply_to: SignalId.optional(),
+    created_at: Timestamp,
+    /** How often it was handed out, this time included: 1 is the first delivery. */
+    deliveries: z.number().int(),
+  })
+  .meta({ title: 'DrainedSignal' })
 export type DrainedSignal = z.infer<typeof DrainedSignal>
 
 export const DrainInput = z.strictObject({
@@ -126,7 +132,7 @@ export type DrainResult = z.infer<typeof DrainResult>
 export const RouteReason = z.enum(['no_binding', 'stale', 'daemon_down', 'surface_absent'])
 export type RouteReason = z.infer<typeof RouteReason>
 
-export const Route = z.object({ live: z.boolean(), reason: RouteReason.nullable() })
+export const Route = z.object({ live: z.boolean(), reason: RouteReason.nullable() }).meta({ title: 'Route' })
 export type Route = z.infer<typeof Route>
 
 export const SendInput = z.strictObject({
@@ -147,11 +153,13 @@ export const SendInput = z.strictObject({
 export type SendInput = z.infer<typeof SendInput>
 
 /** Leaves only after the signal's bytes are on disk. */
-export const Receipt = z.object({
-  signal_id: SignalId,
-  durable: z.literal(true),
-  seq: z.number().int(),
-  status: SignalStatus,
-  route: Route,
-})
+export const Receipt = z
+  .object({
+    signal_id: SignalId,
+    durable: z.literal(true),
+    seq: z.number().int(),
+    status: SignalStatus,
+    route: Route,
+  })
+  .meta({ title: 'Receipt' })
 export type Receipt = z.infer<typeof Receipt>

@@ -1,15 +1,8 @@
 /** The kernel as help texts of `turnbell call`. Only text; the command itself sends the call. */
-import { jsonSchema, type JsonSchema } from './schema.ts'
 import type { Found } from './define.ts'
+import { fieldsOf, type Field } from './fields.ts'
 import type { Registry } from './registry.ts'
-
-export interface CliParam {
-  name: string
-  /** `string`, `integer`, `"a"|"b"`, `string[]`, … */
-  type: string
-  required: boolean
-  default?: unknown
-}
+import { jsonSchema } from './schema.ts'
 
 /** `turnbell call --help`: every facade with its actions. */
 export function cliOverview(registry: Registry): string {
@@ -44,29 +37,7 @@ export function cliAction(found: Found): string {
   ].join('\n')
 }
 
-export function cliParams({ action }: Found): CliParam[] {
-  const schema = jsonSchema(action.input, 'input')
-  const required = (schema['required'] ?? []) as string[]
-  return Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>).map(
-    ([name, property]) => ({
-      name,
-      type: typeName(property),
-      required: required.includes(name),
-      ...('default' in property ? { default: property['default'] } : {}),
-    }),
-  )
-}
-
-/** A JSON Schema in the few letters that a help line has. */
-export function typeName(schema: JsonSchema): string {
-  const options = schema['enum']
-  if (Array.isArray(options)) return options.map((option) => JSON.stringify(option)).join('|')
-  if ('const' in schema) return JSON.stringify(schema['const'])
-  const anyOf = schema['anyOf']
-  if (Array.isArray(anyOf)) return anyOf.map((one) => typeName(one as JsonSchema)).join('|')
-  if (schema['type'] === 'array') {
-    const item = typeName((schema['items'] ?? {}) as JsonSchema)
-    return item.includes('|') ? `(${item})[]` : `${item}[]`
-  }
-  return typeof schema['type'] === 'string' ? schema['type'] : 'json'
+/** The parameters of an action, in the order of its schema. */
+export function cliParams({ action }: Found): Field[] {
+  return fieldsOf(jsonSchema(action.input, 'input'))
 }

@@ -4,7 +4,8 @@
  * paid for in the reader's context; the reference is where there is room.
  */
 import type { Action, Facade, Found } from './define.ts'
-import { cliParams, type CliParam } from './project-cli.ts'
+import type { Field } from './fields.ts'
+import { cliParams } from './project-cli.ts'
 import { projectInstructions } from './project-instructions.ts'
 import type { Registry } from './registry.ts'
 import type { Retry } from '../contracts/error-catalogue.ts'
@@ -104,7 +105,7 @@ function paramList(found: Found): string {
 }
 
 /** Those that the summary names, where it names any; what is required is always among them. */
-function mainParams({ summary }: Action, params: readonly CliParam[]): CliParam[] {
+function mainParams({ summary }: Action, params: readonly Field[]): Field[] {
   const named = FIELDS.exec(summary)?.[1]?.match(/(?<=^|, ?)[a-z_]+/g)
   const needed = params.filter(({ required }) => required)
   const optional = params.filter(({ required }) => !required)

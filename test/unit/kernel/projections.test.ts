@@ -1,9 +1,8 @@
-/** What is derived from the facades: tools, routes, OpenAPI, help and reference. */
+/** What is derived from the facades: tools, routes, OpenAPI and help. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { cliAction, cliOverview, cliParams } from '../../../src/kernel/project-cli.ts'
-import { projectDocs } from '../../../src/kernel/project-docs.ts'
 import {
   describeFacades,
   describeTools,
@@ -12,7 +11,6 @@ import {
 } from '../../../src/kernel/project-http.ts'
 import { projectMcp, toolProblem, toolResult } from '../../../src/kernel/project-mcp.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { smallKernel } from '../../support/small-kernel.ts'
 import { FIXED_ROUTES } from '../../../src/transports/http/routes.ts'
@@ -190,14 +188,5 @@ describe('the other views', () => {
     expect(help).toContain(`--params '{"to":"bob"`)
     const [, surface] = cliParams(registry.resolve('personas_add'))
     expect(surface?.type).toBe('"claude-code"|"codex"|"opencode"|"tmux"|"command"|"mcp"')
-  })
-
-  test('the reference names every action, old name and error, and is the same every time', () => {
-    const docs = projectDocs(registry)
-    for (const { facade, name } of registry.actions) expect(docs).toContain(`### ${facade.name} ${name}\n`)
-    for (const old of ['prism_signal', 'prism_signals_pending', 'coord_send', 'coord_inbox', 'coord_ack'])
-      expect(docs).toContain(`\`${old}\``)
-    for (const code of Object.keys(ERRORS)) expect(docs).toContain(`| \`${code}\` |`)
-    expect(projectDocs(createRegistry(FACADES))).toBe(docs)
   })
 })

@@ -86,7 +86,7 @@ describe('the skill for agents', () => {
 describe('a line of the skill', () => {
   const eleven = z.strictObject(
     Object.fromEntries(
-      [...'abcdefghijk'].map((name) => [name, name === 'k' ? z.string() : z.number().optional()]),
+      'abcdefghijk'.split('').map((name) => [name, name === 'k' ? z.string() : z.number().optional()]),
     ),
   )
 
