@@ -46,8 +46,14 @@ function contents(registry: Registry, forms: Forms): string {
   return [...facades, ...rest, '- [Errors](#errors)'].join('\n')
 }
 
-function facadeFacts({ summary, facet }: Facade): string {
-  return `${summary} Facet \`${facet}\`.`
+function facadeFacts({ summary, facet, listed, everywhere, micro, pro }: Facade): string {
+  return [
+    summary,
+    `Facet \`${facet}\`${everywhere === true ? ', and open in every other' : ''}.`,
+    listed === true ? 'In the list of tools that a client gets unasked.' : 'Not listed unless asked for.',
+    ...(micro === undefined ? [] : [`The smallest list shows ${codes(micro)}.`]),
+    ...(pro === true ? ['Only where pro features are switched on.'] : []),
+  ].join(' ')
 }
 
 function actionSection(found: Found, forms: Forms): string[] {
@@ -75,8 +81,9 @@ function actionFacts({ facade, name, action }: Found): string {
   return facts.map((fact) => `- ${fact}`).join('\n')
 }
 
-function effectOf({ mutates, idempotent, destructive }: Found['action']): string {
+function effectOf({ mutates, idempotent, destructive, delegates }: Found['action']): string {
   if (!mutates) return 'Changes nothing.'
+  if (delegates === true) return 'Changes what the action that it calls changes.'
   const again = idempotent === true ? 'Changes state; repeating it is harmless.' : 'Changes state.'
   return destructive === true ? `${again} What it takes away, nobody can bring back.` : again
 }
@@ -99,11 +106,11 @@ function answer(schema: JsonSchema, forms: Forms): string[] {
   const title = schema['title']
   if (typeof title === 'string' && forms.has(title)) return [`Answers a ${linked(title, forms)}.`]
   if (schema['type'] !== 'object' || schema['properties'] === undefined) return ['Answers any JSON.']
-  const rows = answerTable('answer', schema, forms)
+  const rows = fieldTable('answer', schema, forms)
   return rows.length === 0 ? ['Answers an empty object.'] : rows
 }
 
-function answerTable(heading: string, schema: JsonSchema, forms: Forms): string[] {
+function fieldTable(heading: string, schema: JsonSchema, forms: Forms): string[] {
   const rows = fieldsOf(schema, true).map(({ name, type, required }) => [
     `\`${name}${required ? '' : '?'}\``,
     linked(type, forms),
@@ -126,7 +133,7 @@ function formSections(forms: Forms): string[] {
   if (forms.size === 0) return []
   const sections = [...forms].flatMap(([title, schema]) => [
     `### Form ${title}`,
-    ...answerTable('field', schema, forms),
+    ...fieldTable('field', schema, forms),
   ])
   return ['## Forms', ...sections]
 }

@@ -13,7 +13,6 @@ import type { Retry } from '../contracts/error-catalogue.ts'
 const NAME = 'turnbell'
 /** More are a look-up: an action with so many is called with a few of them. */
 const PARAMS_SHOWN_MAX = 8
-const DISCOVERY = 'tool'
 
 /** Markdown with front matter, ending with one newline; the same bytes for the same declarations. */
 export function projectSkill(registry: Registry): string {
@@ -25,7 +24,6 @@ export function projectSkill(registry: Registry): string {
       forAgents.filter((found) => found.facade === facade),
     ),
   )
-  const discovery = facades.some(({ name }) => name === DISCOVERY) ? [UNLISTED] : []
   return `${[
     frontMatter(facades),
     `# ${NAME}`,
@@ -33,7 +31,7 @@ export function projectSkill(registry: Registry): string {
     '## Routine',
     projectInstructions(facades),
     '## Calls',
-    [...CALLS, ...discovery].map((line) => `- ${line}`).join('\n'),
+    CALLS.map((line) => `- ${line}`).join('\n'),
     '## Refusals',
     refusals(),
     '## Tools',
@@ -42,10 +40,12 @@ export function projectSkill(registry: Registry): string {
 }
 
 function frontMatter(facades: readonly Facade[]): string {
+  // What is there in every facet only leads to the others; its name would call for the skill at any word of tools.
+  const named = facades.filter(({ everywhere }) => everywhere !== true).map(({ name }) => name)
   const description = [
     'Durable signals and shared tools for a team of coding agents.',
     'Use it when a line begins with [turnbell], when you are to write to, answer or wait for another agent or a person,',
-    `or when a task names one of: ${facades.map(({ name }) => name).join(', ')}.`,
+    `or when a task needs one of its tools: ${named.join(', ')}.`,
   ].join(' ')
   // JSON is YAML: quoted, no sign in the text can be taken for another's.
   return ['---', `name: ${NAME}`, `description: ${JSON.stringify(description)}`, '---'].join('\n')
@@ -57,11 +57,9 @@ const INTRODUCTION =
 const CALLS = [
   'A facade is an MCP tool of its name and takes `{"action": …, "params": {…}}`. An action that is written below with an underscore, as `facade_action`, is a tool by itself and takes its parameters directly.',
   'Below, `name?` may be left out and `= value` is what it then is; `…` says that there are more. _Reads_ changes nothing; _Repeatable_ changes something, and a second time does no harm; _Changes_ does it again.',
+  'What is _not listed_ is usually missing in your list of tools, and can be called all the same: `tool_invoke` with `facade_action` as its `name` and the parameters as `args`. `tool_search` finds an action by words, `tool_describe` shows all of its parameters.',
   'Without MCP: `turnbell call FACADE ACTION --params JSON`.',
 ]
-
-const UNLISTED =
-  'What is not in your list of tools can be called all the same: find it with `tool_search`, read its parameters with `tool_describe`, call it with `tool_invoke`.'
 
 const AGAIN: Record<Retry, string> = {
   never: 'the same call fails again, change it',
@@ -78,10 +76,19 @@ function facadeSection(facade: Facade, actions: readonly Found[]): string {
   const example = actions.map(exampleOf).find((text) => text !== null)
   return [
     `### ${facade.name}`,
-    `${facade.summary}${facade.facet === 'core' ? '' : ` Only where the facet \`${facade.facet}\` is exposed.`}`,
+    [facade.summary, ...placeOf(facade)].join(' '),
     actions.map(actionLine).join('\n'),
     ...(example === undefined ? [] : [`For example ${example}`]),
   ].join('\n\n')
+}
+
+/** Where it is to be had, as far as that is not everywhere. */
+function placeOf({ listed, facet, everywhere, pro }: Facade): string[] {
+  return [
+    ...(listed === true ? [] : ['_Not listed._']),
+    ...(facet === 'core' || everywhere === true ? [] : [`Only where the facet \`${facet}\` is exposed.`]),
+    ...(pro === true ? ['Only where pro features are switched on.'] : []),
+  ]
 }
 
 function actionLine(found: Found): string {
@@ -113,8 +120,9 @@ function mainParams({ summary }: Action, params: readonly Field[]): Field[] {
   return [...needed, ...optional.filter(({ name }) => named.includes(name))]
 }
 
-function effectOf({ mutates, idempotent, destructive }: Action): string {
+function effectOf({ mutates, idempotent, destructive, delegates }: Action): string {
   if (!mutates) return '_Reads_'
+  if (delegates === true) return '_As what it calls_'
   const effect = idempotent === true ? '_Repeatable_' : '_Changes_'
   return destructive === true ? `${effect}, for good` : effect
 }

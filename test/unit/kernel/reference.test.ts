@@ -78,3 +78,14 @@ test.each([
   ['a field', z.object({ at: z.string() }), '| answer | type |\n| --- | --- |\n| `at` | `string` |'],
   ['perhaps a field', z.object({ at: z.string().optional() }), '| `at?` | `string` |'],
 ])('an answer that is %s', (_, output, said) => expect(answering(output)).toContain(said))
+
+test.each([
+  [{}, 'Facet `outdoors`. Not listed unless asked for.'],
+  [{ listed: true }, 'Facet `outdoors`. In the list of tools that a client gets unasked.'],
+  [{ everywhere: true }, 'Facet `outdoors`, and open in every other.'],
+  [{ micro: ['look'] }, 'The smallest list shows `look`.'],
+  [{ pro: true }, 'Only where pro features are switched on.'],
+] as const)('a facade that is %j', (more, said) => {
+  const facade = { name: 'garden', summary: 'Looks around.', compact: 'Looks.', facet: 'outdoors' }
+  expect(projectDocs(createRegistry([defineFacade({ ...facade, ...more, actions: {} })]))).toContain(said)
+})

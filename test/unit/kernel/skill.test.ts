@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
-import { defineAction, defineFacade, type Action } from '../../../src/kernel/define.ts'
+import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
 import { projectInstructions } from '../../../src/kernel/project-instructions.ts'
 import { projectSkill } from '../../../src/kernel/project-skill.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
@@ -17,8 +17,8 @@ const registry = createRegistry(FACADES)
 const skill = projectSkill(registry)
 const agentMay = ({ allow }: Action) => allow.includes('agent')
 
-/** The only line of a skill that has nothing but this action. */
-function lineOf(action: Partial<Action>): string {
+/** The skill of one facade with one action. */
+function skillOf(action: Partial<Action>, facade: Partial<Facade> = {}): string {
   const look = defineAction({
     summary: 'Looks.',
     mutates: false,
@@ -29,9 +29,8 @@ function lineOf(action: Partial<Action>): string {
     handle: () => ({}),
     ...action,
   })
-  const facade = { ...(FACADES[0] as (typeof FACADES)[number]), name: 'garden', actions: { look } }
-  const lines = projectSkill(createRegistry([defineFacade(facade)])).split('\n')
-  return lines.find((line) => /^- `(garden_)?look\(/.test(line)) ?? ''
+  const garden = { name: 'garden', summary: 'Looks around.', compact: 'Looks.', facet: 'core' }
+  return projectSkill(createRegistry([defineFacade({ ...garden, ...facade, actions: { look } })]))
 }
 
 describe('the skill for agents', () => {
@@ -80,6 +79,17 @@ describe('the skill for agents', () => {
     for (const member of ['code', 'detail', 'hint']) expect(skill).toContain(`\`${member}\``)
   })
 
+  test('marks what is in no list, and says how to reach it', () => {
+    for (const facade of registry.facades.filter(({ actions }) => Object.values(actions).some(agentMay))) {
+      const words = new RegExp(`### ${facade.name}\n\n(.*)`).exec(skill)?.[1]
+      expect(words?.includes('_Not listed._'), facade.name).toBe(facade.listed !== true)
+    }
+    for (const name of ['tool_search', 'tool_describe', 'tool_invoke']) {
+      expect(() => registry.resolve(name)).not.toThrow()
+      expect(skill).toContain(`\`${name}\``)
+    }
+  })
+
   test('is the same every time', () => expect(projectSkill(createRegistry(FACADES))).toBe(skill))
 })
 
@@ -95,6 +105,7 @@ describe('a line of the skill', () => {
     ['changes', { mutates: true }, '- `look()` _Changes_. Looks.'],
     ['may be repeated', { mutates: true, idempotent: true }, '- `look()` _Repeatable_. Looks.'],
     ['takes away', { mutates: true, destructive: true }, '- `look()` _Changes_, for good. Looks.'],
+    ['runs others', { mutates: true, delegates: true }, '- `look()` _As what it calls_. Looks.'],
     ['is a tool by itself', { own_tool: { description: 'Long.' } }, '- `garden_look()` _Reads_. Looks.'],
     [
       'has parameters',
@@ -117,5 +128,26 @@ describe('a line of the skill', () => {
       { input: eleven },
       '- `look(k: string, a?: number, b?: number, c?: number, d?: number, e?: number, f?: number, g?: number, …)` _Reads_. Looks.',
     ],
-  ])('that %s', (_, action, line) => expect(lineOf(action)).toBe(line))
+  ])('that %s', (_, action, line) => expect(skillOf(action).split('\n')).toContain(line))
+})
+
+describe('a facade in the skill', () => {
+  test.each<[string, Partial<Facade>, string]>([
+    ['is listed', { listed: true }, 'Looks around.'],
+    ['is not listed', {}, 'Looks around. _Not listed._'],
+    [
+      'belongs to another facet',
+      { listed: true, facet: 'outdoors' },
+      'Looks around. Only where the facet `outdoors` is exposed.',
+    ],
+    ['is open in every facet', { listed: true, facet: 'outdoors', everywhere: true }, 'Looks around.'],
+    [
+      'is a pro facade',
+      { listed: true, pro: true },
+      'Looks around. Only where pro features are switched on.',
+    ],
+  ])('that %s', (_, facade, line) => expect(skillOf({}, facade).split('\n')).toContain(line))
+
+  test('that only the operator may call is left out', () =>
+    expect(skillOf({ allow: [] })).not.toContain('garden'))
 })
