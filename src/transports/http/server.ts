@@ -152,7 +152,8 @@ function addFixedRoutes(
   const listed = ({ caller, headers }: FastifyRequest) =>
     kernel.permitted(caller, narrowingInHeaders(headers))
   const openapi = JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
-  const asyncapi = JSON.stringify(describeWebSocket(version))
+  // Asked for by people who write a client, seldom enough not to be made at every start.
+  let asyncapi: string | null = null
   const json = (reply: FastifyReply, text: string) => reply.type('application/json; charset=utf-8').send(text)
 
   app.get('/', open, (_, reply) => reply.type('text/html; charset=utf-8').send(PAGE))
@@ -172,7 +173,9 @@ function addFixedRoutes(
   app.get('/facades', (request) => ({ facades: describeFacades(listed(request)) }))
   app.get('/tools', (request) => ({ tools: describeTools(listed(request)) }))
   app.get('/openapi.json', (_, reply) => json(reply, openapi))
-  app.get('/asyncapi.json', (_, reply) => json(reply, asyncapi))
+  app.get('/asyncapi.json', (_, reply) =>
+    json(reply, (asyncapi ??= JSON.stringify(describeWebSocket(version)))),
+  )
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
   void app.register(async (scope) => {
