@@ -1,10 +1,14 @@
 /**
- * Small named documents: personas, projects, sessions. One current version per (kind, id).
- * Every store runs `test/suites/record-store.suite.ts`.
+ * Small named documents: personas, projects, sessions, and every kind that a facade declares. One current
+ * version per (kind, id). Every store runs `test/suites/record-store.suite.ts`.
  */
 import type { Json } from '../contracts/ids.ts'
 
 export type RecordBody = { [key: string]: Json }
+export interface RecordRow {
+  id: string
+  body: RecordBody
+}
 
 /** What is done to one record takes effect in the order of the calls. */
 export interface RecordStore {
@@ -12,7 +16,27 @@ export interface RecordStore {
   put(kind: string, id: string, body: RecordBody): Promise<void>
   get(kind: string, id: string): Promise<RecordBody | null>
   /** All records of a kind, ordered by id. One that does not parse is set aside and reported, never fatal. */
-  list(kind: string): Promise<{ id: string; body: RecordBody }[]>
+  list(kind: string): Promise<RecordRow[]>
   /** Removing what is not there is no error. */
   remove(kind: string, id: string): Promise<void>
+  /** Takes a record that its reader cannot use out of the way; where there are files, it is kept with the reason. */
+  setAside(kind: string, id: string, reason: string): Promise<void>
+  /**
+   * Work that reads and then writes records of one kind, while nobody else writes that kind: neither in this
+   * process nor in another that shares the store. Such works run in the order of the calls, and writes from
+   * outside wait until they are over; reads by `list` do not. What the work throws is thrown, and what it had
+   * put stays put.
+   *
+   * The work uses the records it is handed. The store itself would wait for the work, and so for ever.
+   */
+  exclusive<T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T>
+}
+
+/** The records of one kind in the hands of exclusive work: the same promises, without waiting for a turn. */
+export interface HeldRecords {
+  put(id: string, body: RecordBody): Promise<void>
+  get(id: string): Promise<RecordBody | null>
+  list(): Promise<RecordRow[]>
+  remove(id: string): Promise<void>
+  setAside(id: string, reason: string): Promise<void>
 }

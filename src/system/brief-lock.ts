@@ -1,4 +1,5 @@
 /** Work of a moment that only one process on this machine may do at a time. */
+import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
@@ -11,6 +12,8 @@ export interface BriefLockOptions {
   /** For whoever waited in vain: what the other process is doing. */
   busy: string
   patience_ms?: number
+  /** How often it is tried meanwhile. */
+  try_ms?: number
   /** After so long without a sign of life its holder died in it. */
   stale_ms?: number
 }
@@ -18,21 +21,35 @@ export interface BriefLockOptions {
 /**
  * Waits for others that are at it, but not for ever, and not where the lock cannot be made at all.
  *
+ * Who stands still for longer than `stale_ms` (a suspended laptop) loses the lock without noticing. `stillMine`
+ * tells, and must be asked right before what others would be harmed by.
+ *
  * @throws TurnbellError `already_running`, `home_not_permitted`
  */
-export async function underBriefLock<T>(options: BriefLockOptions, act: () => Promise<T> | T): Promise<T> {
+export async function underBriefLock<T>(
+  options: BriefLockOptions,
+  act: (stillMine: () => boolean) => Promise<T> | T,
+): Promise<T> {
   const letGo = await takeIt(options)
+  const made = markOf(options.lock)
+  const stillMine = () => made !== null && markOf(options.lock) === made
   try {
-    return await act()
+    return await act(stillMine)
   } finally {
     // One that was lost meanwhile is another's to let go of.
-    await letGo().catch(() => undefined)
+    if (stillMine()) await letGo().catch(() => undefined)
   }
+}
+
+/** What tells a lock from one that was made later under its name; keeping it fresh does not change it. */
+function markOf(lock: string): string | null {
+  const stat = fs.statSync(lock, { throwIfNoEntry: false, bigint: true })
+  return stat === undefined ? null : `${stat.ino} ${stat.birthtimeNs}`
 }
 
 async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
   const { lock, busy, patience_ms = LIMITS.brief_lock_patience_ms } = options
-  const { stale_ms = LIMITS.brief_lock_stale_ms } = options
+  const { stale_ms = LIMITS.brief_lock_stale_ms, try_ms = LIMITS.brief_lock_try_ms } = options
   const latest = performance.now() + patience_ms
   for (;;) {
     try {
@@ -52,7 +69,7 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
           hint: 'Wait a moment and try again.',
           cause,
         })
-      await wait(LIMITS.brief_lock_try_ms)
+      await wait(try_ms)
     }
   }
 }

@@ -1,6 +1,6 @@
 /** What every record store promises, in the order of `ports/record-store.ts`. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { RecordStore } from '../../src/ports/record-store.ts'
+import type { RecordBody, RecordStore } from '../../src/ports/record-store.ts'
 
 export interface OpenedRecordStore {
   store: RecordStore
@@ -115,6 +115,92 @@ export function describeRecordStore(name: string, open: () => Promise<OpenedReco
       const found = (await store.get('persona', 'ada')) as { list: number[] }
       found.list.push(3)
       expect(await store.get('persona', 'ada')).toEqual({ list: [1] })
+    })
+
+    test('a record that says its own kind and id is kept as any other', async () => {
+      const bodies: Record<string, RecordBody> = {
+        own: { kind: 'issue', id: 'own', text: 'x' },
+        bare: { kind: 'issue', id: 'bare' },
+        tricky: { kind: 'issue', id: 'tricky', body: { kind: 'issue', id: 'tricky', body: {} } },
+        other: { kind: 'persona', id: 'somebody', body: 'text' },
+      }
+      for (const [id, body] of Object.entries(bodies)) await store.put('issue', id, body)
+      store = await opened.afterKill()
+      for (const [id, body] of Object.entries(bodies)) expect(await store.get('issue', id)).toEqual(body)
+    })
+
+    test('what is set aside is there no more, and setting aside what is not there is no error', async () => {
+      await store.put('persona', 'ada', { bad: true })
+      await store.put('persona', 'bob', { bad: false })
+      await store.setAside('persona', 'ada', 'it is bad')
+      await store.setAside('persona', 'ada', 'it is bad')
+      await store.setAside('nothing', 'ada', 'it is bad')
+      expect(await store.get('persona', 'ada')).toBeNull()
+      store = await opened.afterKill()
+      expect((await store.list('persona')).map(({ id }) => id)).toEqual(['bob'])
+    })
+
+    describe('exclusive work', () => {
+      const addOne = (to: RecordStore) =>
+        to.exclusive('counter', async (records) => {
+          const count = Number((await records.get('it'))?.['count'] ?? 0)
+          await records.put('it', { count: count + 1 })
+          return count + 1
+        })
+
+      test('reads and then writes while nobody else does', async () => {
+        const counts = await Promise.all(Array.from({ length: 20 }, () => addOne(store)))
+        expect(counts).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
+        store = await opened.afterKill()
+        expect(await store.get('counter', 'it')).toEqual({ count: 20 })
+      })
+
+      test('has all that a store can do with its kind', async () => {
+        await store.put('persona', 'ada', {})
+        const seen = await store.exclusive('counter', async (records) => {
+          await records.put('b', { b: 1 })
+          await records.put('a', { a: 1 })
+          await records.put('c', {})
+          await records.remove('c')
+          await records.put('d', {})
+          await records.setAside('d', 'it is bad')
+          return [await records.get('a'), await records.get('c'), await records.list()]
+        })
+        const rows = [
+          { id: 'a', body: { a: 1 } },
+          { id: 'b', body: { b: 1 } },
+        ]
+        expect(seen).toEqual([{ a: 1 }, null, rows])
+        expect(await store.list('counter')).toEqual(rows)
+      })
+
+      test('keeps writes from outside waiting, but not those of other kinds nor a list', async () => {
+        const order: string[] = []
+        let outside: Promise<unknown> = Promise.resolve()
+        await store.exclusive('counter', async (records) => {
+          await records.put('it', { by: 'the work' })
+          outside = Promise.all([
+            store.put('counter', 'it', { by: 'another' }).then(() => order.push('put')),
+            addOne(store).then(() => order.push('next work')),
+          ])
+          await store.put('persona', 'ada', {})
+          expect(await store.list('counter')).toEqual([{ id: 'it', body: { by: 'the work' } }])
+          expect(await records.get('it')).toEqual({ by: 'the work' })
+          order.push('the work')
+        })
+        await outside
+        expect(order).toEqual(['the work', 'put', 'next work'])
+        expect(await store.get('counter', 'it')).toEqual({ count: 1 })
+      })
+
+      test('that breaks hands its error on, keeps what it had put, and lets the next one go', async () => {
+        const broken = store.exclusive('counter', async (records) => {
+          await records.put('it', { count: 6 })
+          throw new Error('broke')
+        })
+        await expect(broken).rejects.toThrow('broke')
+        expect(await addOne(store)).toBe(7)
+      })
     })
   })
 }

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import type { RejectedRecord } from '../../../src/storage/file/record-folder.ts'
 import { createFileRecordStore } from '../../../src/storage/file/record-store.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -16,14 +17,15 @@ const BAD = {
 
 test('a file that is no record is set aside with the reason, and the others are listed', async () => {
   const directory = temporaryDirectory()
-  const notices: { file: string; kept_in: string; reason: string }[] = []
+  const notices: RejectedRecord[] = []
   const store = createFileRecordStore({ directory, onRejected: (notice) => notices.push(notice) })
   await store.put('persona', 'ada', { good: true })
   for (const [name, text] of Object.entries(BAD))
     fs.writeFileSync(path.join(directory, 'persona', name), text)
   expect(await store.list('persona')).toEqual([{ id: 'ada', body: { good: true } }])
   expect(notices.map(({ file }) => path.basename(file)).sort()).toEqual(Object.keys(BAD).sort())
-  for (const { file, kept_in, reason } of notices) {
+  for (const { file, kept_in: moved, reason } of notices) {
+    const kept_in = String(moved)
     expect(fs.readFileSync(kept_in, 'utf8')).toBe(BAD[path.basename(file) as keyof typeof BAD])
     expect(fs.readFileSync(`${kept_in}.reason`, 'utf8')).toBe(`${reason}\n`)
     expect(kept_in.startsWith(path.join(directory, 'rejected', 'persona'))).toBe(true)

@@ -36,6 +36,19 @@ describe('work under a brief lock', () => {
     })
   })
 
+  // As after a suspended laptop: another one has waited, found it stale, and taken it.
+  test('can tell that the lock was lost, and leaves it to its new holder', async () => {
+    const { lock } = at(temporaryDirectory())
+    await underBriefLock({ lock, busy: '' }, (stillMine) => {
+      expect(stillMine()).toBe(true)
+      fs.rmdirSync(lock)
+      expect(stillMine()).toBe(false)
+      fs.mkdirSync(lock)
+      expect(stillMine()).toBe(false)
+    })
+    expect(fs.existsSync(lock)).toBe(true)
+  })
+
   // Root may write anywhere else.
   test.runIf(process.platform === 'linux')('is refused at once where no lock can be made', async () => {
     const refused = underBriefLock(at('/sys/kernel'), () => 'never')

@@ -1,0 +1,200 @@
+/**
+ * The records of one kind: a folder with a JSON file for each. A file's name is made from the id so that it
+ * is safe on every file system; what the id really is, the file says.
+ *
+ * Nobody's turn is kept here, and no lock: that is up to whoever holds the folder.
+ */
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
+import { readRecord, recordName, recordText, type RecordForm } from './record-file.ts'
+import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
+import { codeOf } from './disk.ts'
+import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
+
+export interface RejectedRecord {
+  file: string
+  /** Null where it could not be moved: it stays where it is, and is passed over. */
+  kept_in: string | null
+  reason: string
+}
+
+export interface RecordFolderOptions {
+  kind: string
+  folder: string
+  /** Where files go that are no records, each with its reason beside it. */
+  rejected: string
+  form: RecordForm
+  /** Modes 0700 and 0600; otherwise what the user's own files get. */
+  secret: boolean
+  /** See `LookOptions`. */
+  edited: boolean
+  onRejected: (notice: RejectedRecord) => void
+  /** Called at the last moment before a file appears, changes or goes; throws where that must not be. */
+  mayChange?: () => void
+  /** Only tests bring their own. */
+  pause?: (ms: number) => Promise<unknown>
+}
+
+const READS_AT_ONCE = 32
+/** So many looks at a stamp take a millisecond, which is as long as everybody else may wait. */
+const STAMPS_AT_ONCE = 128
+
+/** A file as the last list found it; the text is null where it is no record and could not be moved. */
+interface Kept {
+  stamp: string
+  text: string | null
+}
+
+export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
+  const { kind, folder, form, secret, pause = wait, mayChange = () => {} } = options
+  const fileOf = (id: string) => path.join(folder, `${recordName(id)}${RECORD_ENDING}`)
+  const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, pause })
+  const reject = (file: string, stamp: string, reason: string) => rejectFile(options, file, stamp, reason)
+  let kept = new Map<string, Kept>()
+  let lists = 0
+
+  /** Reads a file for a list, and notes what the next one need not read again. */
+  const readListed = async (name: string, notes: Map<string, Kept>): Promise<RecordRow | null> => {
+    const file = path.join(folder, name)
+    const seen = await look(file)
+    if (seen === null) return null
+    const { stamp, record, text } = seen
+    if ('reason' in record) {
+      if (!(await reject(file, stamp, record.reason))) notes.set(name, { stamp, text: null })
+      return null
+    }
+    if (seen.stamp_holds) notes.set(name, { stamp, text })
+    return record
+  }
+
+  return {
+    async put(id, body) {
+      const file = fileOf(id)
+      const text = recordText(form, kind, id, body)
+      const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
+      if (made !== undefined) await syncDirectory(path.dirname(folder))
+      await fs.writeFile(`${file}.new`, text, { flush: true, ...fileMode(secret) })
+      mayChange()
+      await fs.rename(`${file}.new`, file)
+      await syncDirectory(folder)
+    },
+
+    async get(id) {
+      const file = fileOf(id)
+      const seen = await look(file)
+      if (seen === null) return null
+      if ('id' in seen.record) return seen.record.body
+      await reject(file, seen.stamp, seen.record.reason)
+      return null
+    },
+
+    async list() {
+      lists += 1
+      const notes = new Map<string, Kept>()
+      const rows: RecordRow[] = []
+      const unread: string[] = []
+      const names = (await namesIn(folder)).filter((name) => name.endsWith(RECORD_ENDING))
+      for (const [index, name] of names.entries()) {
+        if (index % STAMPS_AT_ONCE === STAMPS_AT_ONCE - 1) await breathe()
+        const known = kept.get(name)
+        if (known === undefined || stampAt(path.join(folder, name)) !== known.stamp) {
+          unread.push(name)
+          continue
+        }
+        notes.set(name, known)
+        if (known.text === null) continue
+        const record = readRecord(form, kind, path.basename(name, RECORD_ENDING), known.text)
+        if ('id' in record) rows.push(record)
+      }
+      await severalAtOnce(unread, async (name) => {
+        const row = await readListed(name, notes)
+        if (row !== null) rows.push(row)
+      })
+      // What is listed once, when a hub starts, is not worth its memory.
+      if (lists > 1) kept = notes
+      return rows.sort((a, b) => (a.id < b.id ? -1 : 1))
+    },
+
+    async remove(id) {
+      mayChange()
+      try {
+        await fs.unlink(fileOf(id))
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') return
+        throw error
+      }
+      await syncDirectory(folder)
+    },
+
+    async setAside(id, reason) {
+      const file = fileOf(id)
+      const stamp = stampAt(file)
+      if (stamp === null) return
+      mayChange()
+      await reject(file, stamp, reason)
+    },
+  }
+}
+
+/** False where the file could neither be moved nor is gone. */
+async function rejectFile(
+  { rejected, secret, onRejected }: RecordFolderOptions,
+  file: string,
+  stamp: string,
+  reason: string,
+): Promise<boolean> {
+  try {
+    await fs.mkdir(rejected, { recursive: true, ...directoryMode(secret) })
+    const kept_in = await freeName(rejected, path.basename(file))
+    // Somebody may have mended it since it was looked at, or another reader have moved it.
+    if (stampAt(file) !== stamp) return true
+    await fs.rename(file, kept_in)
+    await fs.writeFile(`${kept_in}.reason`, `${reason}\n`, fileMode(secret))
+    onRejected({ file, kept_in, reason })
+    return true
+  } catch (error) {
+    const code = codeOf(error) ?? ''
+    if (code === 'ENOENT') return true
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error
+    onRejected({ file, kept_in: null, reason })
+    return false
+  }
+}
+
+const directoryMode = (secret: boolean) => (secret ? { mode: 0o700 } : {})
+const fileMode = (secret: boolean) => (secret ? { mode: 0o600 } : {})
+
+async function severalAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const worker = async () => {
+    for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item)
+  }
+  await Promise.all(Array.from({ length: READS_AT_ONCE }, worker))
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await fs.readdir(folder)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+async function freeName(folder: string, wanted: string): Promise<string> {
+  const taken = new Set(await namesIn(folder))
+  let name = wanted
+  for (let count = 2; taken.has(name); count += 1) name = `${wanted}-${count}`
+  return path.join(folder, name)
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await fs.open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

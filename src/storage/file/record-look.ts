@@ -1,0 +1,82 @@
+/** A look at the file of one record: what it says, and by what to tell whether it has changed since. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { readRecord, type ReadRecord, type RecordForm } from './record-file.ts'
+import { codeOf } from './disk.ts'
+
+export const RECORD_ENDING = '.json'
+
+export interface RecordLook {
+  /** As long as the file has this one, it says the same. */
+  stamp: string
+  /** False while a change might still come that leaves the stamp as it is. */
+  stamp_holds: boolean
+  text: string
+  record: ReadRecord
+}
+
+export interface LookOptions {
+  kind: string
+  form: RecordForm
+  /**
+   * People and other programs write here as well: a file that cannot be read may be one that is being
+   * written, and is looked at again before that is said of it.
+   */
+  edited: boolean
+  pause: (ms: number) => Promise<unknown>
+}
+
+/** A record has its limits where it is put; a file beyond this was never one. */
+const FILE_BYTES_MAX = 1024 * 1024
+/** Who writes a file in several steps is through with it after this long without another. */
+const SETTLE_MS = 200
+const SETTLE_LOOKS_MAX = 5
+/** The steps of a file system's clock: a second change within one leaves the time of the first. */
+const CLOCK_STEP_MS = 50
+
+/** Null where there is nothing, or something that is still being written. */
+export async function lookAt(file: string, options: LookOptions): Promise<RecordLook | null> {
+  for (let looks = 1; ; looks += 1) {
+    const stat = statOf(file)
+    const text = stat === null ? null : await textOf(file, stat)
+    if (stat === null || text === null) return null
+    const name = path.basename(file, RECORD_ENDING)
+    const record = typeof text === 'string' ? readRecord(options.form, options.kind, name, text) : text
+    // A time to come is that of a clock set back, and as far from now as one that has passed.
+    const age_ms = Math.abs(Date.now() - Math.max(stat.mtimeMs, stat.ctimeMs))
+    const settled = !options.edited || age_ms >= SETTLE_MS
+    if (settled || 'id' in record) {
+      const stamp_holds = age_ms > CLOCK_STEP_MS
+      return { stamp: stampOf(stat), stamp_holds, text: typeof text === 'string' ? text : '', record }
+    }
+    if (looks === SETTLE_LOOKS_MAX) return null
+    await options.pause(SETTLE_MS - age_ms)
+  }
+}
+
+/** Null where there is no such file. */
+export function stampAt(file: string): string | null {
+  const stat = statOf(file)
+  return stat === null ? null : stampOf(stat)
+}
+
+function stampOf({ ino, size, mtimeMs, ctimeMs }: fs.Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
+}
+
+function statOf(file: string): fs.Stats | null {
+  return fs.lstatSync(file, { throwIfNoEntry: false }) ?? null
+}
+
+/** The text, why it cannot be one, or null where the file has gone. */
+async function textOf(file: string, stat: fs.Stats): Promise<string | { reason: string } | null> {
+  if (!stat.isFile()) return { reason: 'it is no plain file' }
+  if (stat.size > FILE_BYTES_MAX) return { reason: `it is larger than ${FILE_BYTES_MAX} bytes` }
+  try {
+    return await fs.promises.readFile(file, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null
+    if (codeOf(error) === 'EACCES') return { reason: 'it may not be read' }
+    throw error
+  }
+}

@@ -1,0 +1,198 @@
+/** What a project's records add to the promises of every store: people, git and other processes write there. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RejectedRecord } from '../../../src/storage/file/record-folder.ts'
+import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+function project(pause?: (ms: number) => Promise<unknown>) {
+  const root = temporaryDirectory()
+  const notices: RejectedRecord[] = []
+  const store = openProjectRecords({
+    root,
+    onRejected: (notice) => notices.push(notice),
+    ...(pause === undefined ? {} : { pause }),
+  })
+  const inside = (...names: string[]) => path.join(root, '.turnbell', ...names)
+  return {
+    ...{ root, store, notices, inside },
+    file: (id: string) => inside('records', 'issue', `${id}.json`),
+    read: (...names: string[]) => fs.readFileSync(inside(...names), 'utf8'),
+    /** A write of somebody else, into the file as it stands, as many editors do. */
+    write: (name: string, text: string) => fs.writeFileSync(inside('records', 'issue', name), text),
+    put: (id: string, fields: object = {}) =>
+      store.put('issue', id, { id, kind: 'issue', title: 'x', ...fields }),
+  }
+}
+
+describe('the folder of a project', () => {
+  test('appears with the first write, and no look makes it', async () => {
+    const { root, store, inside, put, read } = project()
+    expect(await store.list('issue')).toEqual([])
+    expect(await store.get('issue', 'a')).toBeNull()
+    expect(fs.readdirSync(root)).toEqual([])
+    await put('a')
+    expect(fs.readdirSync(inside()).sort()).toEqual(['.gitignore', 'records'])
+    const ignored = read('.gitignore').split('\n')
+    for (const line of ['embeddings/*.index', 'archive/', '.lock/', '*.new']) expect(ignored).toContain(line)
+    expect(fs.readdirSync(inside('records', 'issue'))).toEqual(['a.json'])
+  })
+
+  test('keeps what a person changed in its ignore list', async () => {
+    const { inside, put, read } = project()
+    await put('a')
+    fs.writeFileSync(inside('.gitignore'), 'mine\n')
+    await put('b')
+    expect(read('.gitignore')).toBe('mine\n')
+  })
+
+  test('holds each record as a file that says it plainly, with the modes of the user', async () => {
+    const { file, put } = project()
+    await put('a', { title: 'Ünï "x"', tags: ['one'] })
+    expect(JSON.parse(fs.readFileSync(file('a'), 'utf8'))).toEqual({
+      ...{ id: 'a', kind: 'issue', title: 'Ünï "x"', tags: ['one'] },
+    })
+    const umask = process.umask()
+    expect(fs.statSync(file('a')).mode & 0o777).toBe(0o666 & ~umask)
+    expect(fs.statSync(path.dirname(file('a'))).mode & 0o777).toBe(0o777 & ~umask)
+  })
+
+  test('is never made where the project is no directory', async () => {
+    const root = path.join(temporaryDirectory(), 'gone')
+    const store = openProjectRecords({ root })
+    expect(await store.list('issue')).toEqual([])
+    await expect(store.put('issue', 'a', {})).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(fs.existsSync(root)).toBe(false)
+    const file = path.join(temporaryDirectory(), 'file')
+    fs.writeFileSync(file, '')
+    const refused = openProjectRecords({ root: file }).put('issue', 'a', {})
+    await expect(refused).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+})
+
+describe('what others do to the files', () => {
+  test('is taken in at the next read: changed, added, removed', async () => {
+    const { store, file, write, put } = project()
+    await put('a', { title: 'one' })
+    await put('b')
+    // Twice, so that the second list is made from what the first remembers.
+    await store.list('issue')
+    await store.list('issue')
+    // In place, at once and of the same length: neither the folder nor the size tells of it.
+    write('a.json', fs.readFileSync(file('a'), 'utf8').replace('one', 'two'))
+    fs.rmSync(file('b'))
+    write('c.json', '{"kind":"issue","id":"c","more":[1]}')
+    expect(await store.list('issue')).toEqual([
+      { id: 'a', body: { id: 'a', kind: 'issue', title: 'two' } },
+      { id: 'c', body: { id: 'c', kind: 'issue', more: [1] } },
+    ])
+    expect(await store.get('issue', 'b')).toBeNull()
+    for (const title of ['six', 'ten', 'one']) {
+      write('a.json', fs.readFileSync(file('a'), 'utf8').replace(/"title": "\w+"/, `"title": "${title}"`))
+      expect((await store.list('issue'))[0]?.body['title']).toBe(title)
+      expect((await store.get('issue', 'a'))?.['title']).toBe(title)
+    }
+  })
+
+  const BAD: Record<string, [text: string, reason: RegExp]> = {
+    'torn.json': ['{"kind":"issue","id":"torn","ti', /no JSON/],
+    'empty.json': ['', /no JSON/],
+    'list.json': ['[]', /object/],
+    'nameless.json': ['{"kind":"issue","title":"x"}', /object with its kind and id/],
+    'kindless.json': ['{"id":"kindless"}', /kind is undefined/],
+    'copied.json': ['{"kind":"issue","id":"a","title":"x"}', /id is a/],
+    'merged.json': [
+      '{\n<<<<<<< HEAD\n  "id": "merged",\n=======\n  "id": "other",\n>>>>>>> theirs\n  "kind": "issue"\n}\n',
+      /merge conflict/,
+    ],
+    'huge.json': [`{"kind":"issue","id":"huge","text":"${'x'.repeat(1024 * 1024)}"}`, /larger/],
+  }
+
+  test('is set aside with the reason where it is no record, and the others are listed', async () => {
+    const { store, notices, inside, write, put } = project()
+    await put('a')
+    for (const [name, [text]] of Object.entries(BAD)) write(name, text)
+    fs.mkdirSync(inside('records', 'issue', 'folder.json'))
+    fs.symlinkSync('/etc/hostname', inside('records', 'issue', 'link.json'))
+    fs.writeFileSync(inside('records', 'issue', 'notes.txt'), 'mine')
+    expect((await store.list('issue')).map(({ id }) => id)).toEqual(['a'])
+    for (const [name, [text, reason]] of Object.entries(BAD)) {
+      expect(fs.readFileSync(inside('rejected', 'issue', name), 'utf8')).toBe(text)
+      expect(fs.readFileSync(inside('rejected', 'issue', `${name}.reason`), 'utf8')).toMatch(reason)
+    }
+    expect(fs.readdirSync(inside('records', 'issue')).sort()).toEqual(['a.json', 'notes.txt'])
+    expect(notices).toHaveLength(Object.keys(BAD).length + 2)
+  })
+
+  test('is waited for where it is half done', async () => {
+    let looks = 0
+    const { store, notices, write, put } = project(async () => {
+      looks += 1
+      if (looks === 2) write('b.json', '{"kind":"issue","id":"b"}')
+      else write('b.json', '{"kind":"iss')
+    })
+    await put('a')
+    write('b.json', '{"ki')
+    expect((await store.list('issue')).map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(notices).toEqual([])
+  })
+
+  test('is left alone while it is being written, however long that takes', async () => {
+    let text = '{'
+    const { store, notices, file, write, put } = project(async () => write('b.json', (text += ' ')))
+    await put('a')
+    write('b.json', text)
+    expect(await store.get('issue', 'b')).toBeNull()
+    expect((await store.list('issue')).map(({ id }) => id)).toEqual(['a'])
+    expect(notices).toEqual([])
+    expect(fs.readFileSync(file('b'), 'utf8')).toBe(text)
+  })
+
+  test('comes back from the rejected once it is mended', async () => {
+    const { store, inside, write, put } = project()
+    await put('a')
+    write('b.json', '{"kind":"issue","id":"b"')
+    await store.list('issue')
+    fs.writeFileSync(inside('rejected', 'issue', 'b.json'), '{"kind":"issue","id":"b"}')
+    fs.renameSync(inside('rejected', 'issue', 'b.json'), inside('records', 'issue', 'b.json'))
+    expect((await store.list('issue')).map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+})
+
+describe('the lock on a kind', () => {
+  const lockOf = (inside: (...names: string[]) => string) => inside('records', 'issue', '.lock')
+
+  test('is gone when the work is over', async () => {
+    const { inside, put, store } = project()
+    await put('a')
+    await expect(store.exclusive('issue', () => Promise.reject(new Error('broke')))).rejects.toThrow('broke')
+    expect(fs.readdirSync(inside('records', 'issue'))).toEqual(['a.json'])
+  })
+
+  test('of a process that died in it holds nobody for ever', async () => {
+    const { inside, put, store } = project()
+    await put('a')
+    fs.mkdirSync(lockOf(inside))
+    const old = new Date(Date.now() - 60_000)
+    fs.utimesSync(lockOf(inside), old, old)
+    await put('b')
+    expect(await store.list('issue')).toHaveLength(2)
+  })
+
+  // A laptop that was suspended in the middle of a change, while another process had work to do.
+  test('that was lost meanwhile makes every change refused, and is left to its new holder', async () => {
+    const { inside, put, store } = project()
+    await put('a', { title: 'before' })
+    const refused = store.exclusive('issue', async (records) => {
+      fs.rmdirSync(lockOf(inside))
+      fs.mkdirSync(lockOf(inside))
+      await expect(records.remove('a')).rejects.toMatchObject({ code: 'store_unavailable' })
+      await expect(records.setAside('a', 'bad')).rejects.toMatchObject({ code: 'store_unavailable' })
+      await records.put('a', { title: 'after' })
+    })
+    await expect(refused).rejects.toMatchObject({ code: 'store_unavailable', hint: /call again/ })
+    expect(await store.get('issue', 'a')).toMatchObject({ title: 'before' })
+    expect(fs.existsSync(lockOf(inside))).toBe(true)
+  })
+})
