@@ -5,7 +5,7 @@
  * comes back as the problem that every transport can send as it stands.
  */
 import type { z } from 'zod'
-import { describeParams } from './describe.ts'
+import { describeParams } from '../contracts/describe.ts'
 import { GRANTS_DEFAULT, permit, refusal, boundsOf, type Asking, type Grants } from './policy.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { createActionSearch, type ActionSearch } from './search.ts'

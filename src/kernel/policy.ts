@@ -3,7 +3,7 @@
  * every projection and every view of the event stream ask here and nowhere else.
  */
 import type { Action, Facade } from './define.ts'
-import { nearest } from './names.ts'
+import { nearest } from '../contracts/names.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { HubEvent } from '../contracts/events.ts'
 import type { Narrowing } from '../contracts/http.ts'

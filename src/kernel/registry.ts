@@ -5,7 +5,7 @@
  * facade and action. Two declarations that claim one name are a mistake of ours and refuse to start.
  */
 import type { Facade, Found } from './define.ts'
-import { nearest, snake } from './names.ts'
+import { nearest, snake } from '../contracts/names.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 
 export interface Registry {

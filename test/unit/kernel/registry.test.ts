@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
-import { nearest, snake } from '../../../src/kernel/names.ts'
+import { nearest, snake } from '../../../src/contracts/names.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 
