@@ -63,6 +63,8 @@ await Promise.all([
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
   // jsonc-parser's other form loads its parts in a way that no bundler can follow.
   build({ ...shared, entryPoints: programs, outdir: aside, mainFields: ['module', 'main'] }),
+  // For plugins that others write: their zod is ours.
+  build({ ...shared, entryPoints: { plugin: 'src/plugin/main.ts' }, outdir: aside, packages: 'external' }),
   // For surfaces that others write; their tests bring vitest along.
   build({ ...shared, entryPoints: kit, outdir: aside, external: ['vitest'] }),
   build({

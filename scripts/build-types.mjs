@@ -1,10 +1,10 @@
-/** Writes dist/types: the declarations behind `turnbell/surface` and `turnbell/surface-suite`, and no more. */
+/** Writes dist/types: the declarations behind what the package exports, and no more. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
-const ROOTS = ['adapters/kit/main.ts', 'test/suites/published.ts']
+const ROOTS = ['src/plugin/main.ts', 'adapters/kit/main.ts', 'test/suites/published.ts']
 const aside = fs.mkdtempSync(path.join(root, 'node_modules/.types-'))
 const types = path.join(root, 'dist/types')
 

@@ -25,6 +25,17 @@ describeSurface('typed', { takes: false, receipts: false }, async () => ({
   surface, clock: fakeClock(), mode() {}, rung: () => [], beginTurn: async () => {}, endTurn: async () => {}, close() {},
 }))
 `
+/** And a typed plugin. */
+const TYPED_PLUGIN = `
+import { definePlugin, defineAction, z } from 'turnbell/plugin'
+export default definePlugin({ name: 'typed', facades: [{ name: 'typed', summary: 'x', compact: 'x', actions: {
+  go: defineAction({ summary: 'x', mutates: false, errors: ['target_unknown'], allow: ['agent'],
+    input: z.strictObject({ n: z.number() }), output: z.object({ n: z.number() }),
+    handle: async ({ n }, { kernel }) => ((await kernel.call('signals', 'inbox', {})).ok ? { n } : { n: 0 }) }),
+  // @ts-expect-error the answer is no number
+  wrong: defineAction({ summary: 'x', mutates: false, errors: [], allow: [], input: z.strictObject({}), output: z.object({ n: z.number() }), handle: () => ({ n: 'x' }) }),
+} }] })
+`
 const run = (command, args, cwd = empty) => execFileSync(command, args, { cwd, encoding: 'utf8' })
 
 try {
@@ -53,6 +64,7 @@ function checkTemplate() {
   fs.symlinkSync(path.join(root, 'node_modules/vitest'), path.join(empty, 'node_modules/vitest'))
   run(path.join(root, 'node_modules/.bin/vitest'), ['run', '--root', template, '--reporter', 'dot'])
   fs.writeFileSync(path.join(empty, 'typed.mts'), TYPED)
+  fs.writeFileSync(path.join(empty, 'plugin.mts'), TYPED_PLUGIN)
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck']
-  run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts'])
+  run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts', 'plugin.mts'])
 }

@@ -117,6 +117,8 @@ export const Config = z.strictObject({
       intents: z.record(z.string().min(1).max(64), z.array(z.string().min(1).max(64))).default({}),
     })
     .prefault({}),
+  /** Paths, from the home, or packages that are installed there. */
+  plugins: z.array(z.string().min(1).max(4096)).max(LIMITS.plugins_max).default([]),
   log: z
     .strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') })
     .prefault({}),

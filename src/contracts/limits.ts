@@ -80,6 +80,10 @@ export const LIMITS = {
   /** So that a token stays short enough for a header. */
   token_facets_max: 16,
 
+  // Plugins
+  plugins_max: 100,
+  plugin_load_ms: 10_000,
+
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,

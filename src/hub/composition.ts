@@ -13,6 +13,7 @@ import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
 import { runningHub, type HubPid } from '../system/hub-address.ts'
+import { loadModule } from '../system/load-module.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
@@ -22,6 +23,7 @@ import { takeInConfigured } from './configured-personas.ts'
 import { exposeAnew, grantsOf, warnOfUnknown } from './exposure.ts'
 import { createHub, type Hub } from './hub.ts'
 import type { HubLogs } from './logs.ts'
+import { takeInPlugins } from './plugins.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
 import { askToYield, yieldRoute } from './yielding.ts'
 
@@ -89,9 +91,13 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
       if (error.code === 'store_fenced') onEnd('lost')
     },
   })
+  const { facades, reports } = await takeInPlugins({
+    ...{ plugins: config.plugins, facades: needs.facades, clock, log },
+    load: (plugin) => loadModule(plugin, home.root),
+  })
   const own: OwnHosts = { list: [] }
   const hub = (opened.hub = await createHub({
-    ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades: needs.facades, clock, ids, log },
+    ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades, plugins: reports, clock, ids, log },
     stores: opened.stores,
     grants: grantsOf(config),
     line: (line) => logs.dispatch(line),

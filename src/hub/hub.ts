@@ -6,6 +6,7 @@ import { createKernel, type DispatchLine, type Kernel } from '../kernel/dispatch
 import type { Facade } from '../kernel/define.ts'
 import type { Grants } from '../kernel/policy.ts'
 import type { HubEvent } from '../contracts/events.ts'
+import type { PluginReport } from '../contracts/plugin.ts'
 import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
@@ -37,6 +38,7 @@ export interface HubNeeds {
   secrets: { operator_token: string; signing_key: string }
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   facades: readonly Facade[]
+  plugins?: readonly PluginReport[]
   /** What of them is offered; only the facet `core` where it is not said. */
   grants?: Grants
   clock: Clock
@@ -130,7 +132,14 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   }
 
   const kernel = createKernel({
-    ...{ facades: needs.facades, modules: { signals, personas }, events, clock, ids, log },
+    ...{
+      facades: needs.facades,
+      modules: { signals, personas, plugins: needs.plugins ?? [] },
+      events,
+      clock,
+      ids,
+      log,
+    },
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
     line(line) {
       metrics.dispatched(line)

@@ -1,8 +1,11 @@
 /** What facades may ask of the modules. One line per module; the hub's composition root fills it. */
+import type { PluginReport } from '../contracts/plugin.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
 import type { SignalService } from './signals/service.ts'
 
 export interface Modules {
   signals: SignalService
   personas: PersonaRegistry
+  /** What became of the plugins that the configuration names. */
+  plugins: readonly PluginReport[]
 }

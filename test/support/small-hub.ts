@@ -100,7 +100,7 @@ export async function startSmallHub(
   const kernel = createKernel({
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas },
+    modules: { signals, personas, plugins: [] },
     events,
     clock,
     ids,

@@ -1,0 +1,89 @@
+/** Plugins that the configuration names: taken in one by one, and left out with a word where one does not fit. */
+import { describeIssues } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { PluginReport } from '../contracts/plugin.ts'
+import type { Facade } from '../kernel/define.ts'
+import { PLUGIN_API, PluginForm, pluginFacades, type Plugin, type PluginApi } from '../kernel/plugin.ts'
+import { jsonSchema } from '../kernel/schema.ts'
+import { createRegistry } from '../kernel/registry.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+
+export interface PluginNeeds {
+  /** Paths or package names, in the order of the configuration. */
+  plugins: readonly string[]
+  /** Imports one; its module's default export is the manifest, or makes it of `PLUGIN_API`. */
+  load: (plugin: string) => Promise<unknown>
+  /** What is there already; no plugin may claim one of its names. */
+  facades: readonly Facade[]
+  clock: Pick<Clock, 'after'>
+  log: Pick<Log, 'warn' | 'info'>
+}
+
+export interface Plugins {
+  /** Ours and theirs. */
+  facades: readonly Facade[]
+  reports: readonly PluginReport[]
+}
+
+/** Never rejects: a hub starts with whatever fits. */
+export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
+  let facades = needs.facades
+  const reports: PluginReport[] = []
+  for (const plugin of needs.plugins) {
+    const report: PluginReport = {
+      ...{ plugin, name: null, facades: [], kinds: [], steps: [], problem: null },
+    }
+    try {
+      const manifest = await inTime(manifestOf(needs.load(plugin)), needs.clock)
+      report.name = manifest.name
+      const theirs = pluginFacades(manifest)
+      requireSchemas(theirs)
+      // Refuses what claims a name that is taken.
+      createRegistry([...facades, ...theirs])
+      facades = [...facades, ...theirs]
+      report.facades = theirs.map(({ name }) => name)
+      needs.log.info({ plugin, facades: report.facades }, 'a plugin was taken in')
+    } catch (err) {
+      report.problem = err instanceof Error ? err.message : String(err)
+      needs.log.warn({ plugin, err, detail: report.problem }, `the plugin ${plugin} was left out`)
+    }
+    reports.push(report)
+  }
+  return { facades, reports }
+}
+
+async function manifestOf(loading: Promise<unknown>): Promise<Plugin> {
+  const { default: told } = ((await loading) ?? {}) as { default?: unknown }
+  if (told === undefined) throw new Error('its module has no default export')
+  const manifest: unknown =
+    typeof told === 'function' ? await (told as (api: PluginApi) => unknown)(PLUGIN_API) : told
+  const parsed = PluginForm.safeParse(manifest)
+  if (!parsed.success) throw new Error(`its manifest does not fit: ${describeIssues(parsed.error)}`)
+  return parsed.data as unknown as Plugin
+}
+
+/** A schema that JSON cannot say would break every list it stands in. */
+function requireSchemas(facades: readonly Facade[]): void {
+  for (const facade of facades) {
+    for (const [name, { input, output }] of Object.entries(facade.actions)) {
+      try {
+        if (jsonSchema(input, 'input')['type'] !== 'object') throw new Error('its input is no object')
+        jsonSchema(output, 'output')
+      } catch (cause) {
+        throw new Error(`${facade.name}.${name}: ${(cause as Error).message}`, { cause })
+      }
+    }
+  }
+}
+
+/** A module may wait for something at its top level, and for ever. */
+function inTime<T>(loading: Promise<T>, clock: PluginNeeds['clock']): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const patience_ms = LIMITS.plugin_load_ms
+    const timer = clock.after(patience_ms, () =>
+      reject(new Error(`it was not loaded within ${patience_ms} ms`)),
+    )
+    loading.then(resolve, reject).finally(() => timer.cancel())
+  })
+}
