@@ -64,6 +64,7 @@ export const EventsQuery = z.strictObject({
   /** A seq, or an ISO time. */
   since: z.string().max(64).optional(),
   agent_id: z.string().max(128).optional(),
+  run_id: z.string().max(128).optional(),
   /** An exact type, or a prefix that ends with `.`. */
   type: z.string().max(64).optional(),
   limit: z.coerce.number().int().min(1).max(LIMITS.events_page_max).default(LIMITS.events_page_max),

@@ -4,7 +4,10 @@ import type { HubEvent, NewHubEvent } from '../contracts/events.ts'
 export interface EventQuery {
   /** Events after this seq, or after this ISO time. */
   since?: number | string
+  /** Of what is about this agent, or was done by whoever calls itself so. */
   agent_id?: string
+  /** Of what was done in this run. */
+  run_id?: string
   /** An exact type, or a prefix that ends with `.`. */
   type?: string
   limit: number

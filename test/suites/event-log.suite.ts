@@ -101,6 +101,15 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(types({ type: 'signal.', agent_id: 'bob' })).toEqual(['signal.drained'])
     })
 
+    test('reads what somebody did under a name of its own, and in a run', () => {
+      log.append({ type: 'dispatch', agent_id: 'ada', data: { agent_id: 'reviewer', run_id: 'r1' } })
+      log.append({ type: 'result', agent_id: 'ada', data: { agent_id: 'anonymous', run_id: null } })
+      expect(types({ agent_id: 'reviewer' })).toEqual(['dispatch'])
+      expect(types({ run_id: 'r1' })).toEqual(['dispatch'])
+      expect(types({ agent_id: 'ada' })).toEqual(['dispatch', 'result'])
+      expect(types({ run_id: 'r1', agent_id: 'bob' })).toEqual([])
+    })
+
     test('is bounded: the oldest go, the newest stay, and seqs go on', () => {
       for (let count = 0; count < 20 * EVENTS_KEPT; count += 1) append('a')
       const { events } = log.read({ limit: 100_000 })

@@ -29,7 +29,7 @@ export function createMemoryEventLog(
       for (const watcher of watchers) watcher(event)
       return event
     },
-    read({ since = 0, agent_id, type, limit }) {
+    read({ since = 0, agent_id, run_id, type, limit }) {
       const kept = events.slice(-events_max)
       const found: HubEvent[] = []
       let next = typeof since === 'number' ? since : 0
@@ -37,7 +37,8 @@ export function createMemoryEventLog(
         if (found.length === limit) break
         next = event.seq
         if (typeof since === 'string' && event.timestamp <= since) continue
-        if (agent_id !== undefined && event.agent_id !== agent_id) continue
+        if (agent_id !== undefined && ![event.agent_id, event.data['agent_id']].includes(agent_id)) continue
+        if (run_id !== undefined && event.data['run_id'] !== run_id) continue
         if (type !== undefined && !matches(event.type, type)) continue
         found.push(event)
       }

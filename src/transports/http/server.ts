@@ -200,9 +200,10 @@ function events(
   reply: FastifyReply,
 ): unknown {
   const query = { ...(request.query as Record<string, unknown>) }
-  const { since, agent_id, type, limit } = parsed(EventsQuery, query)
+  const { since, agent_id, run_id, type, limit } = parsed(EventsQuery, query)
   const filter = {
     ...(agent_id === undefined ? {} : { agent_id }),
+    ...(run_id === undefined ? {} : { run_id }),
     ...(type === undefined ? {} : { type }),
   }
   if (request.headers.accept?.includes('text/event-stream') !== true) {
