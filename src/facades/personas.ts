@@ -64,6 +64,7 @@ export const personas = defineFacade({
       output: Persona,
       errors: ['operator_required', 'target_unknown', 'store_unavailable'],
       allow: [],
+      examples: [{ identity: 'bob' }],
       handle: ({ identity }, { personas }) => personas.wrap(identity),
     }),
 
@@ -75,6 +76,7 @@ export const personas = defineFacade({
       output: Persona,
       errors: ['operator_required', 'target_unknown', 'store_unavailable'],
       allow: [],
+      examples: [{ identity: 'bob' }],
       handle: ({ identity }, { personas }) => personas.remove(identity),
     }),
   },

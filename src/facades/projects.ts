@@ -31,6 +31,7 @@ export const projects = defineFacade({
       output: z.object({ removed: z.array(Identity) }),
       errors: ['operator_required', 'store_unavailable'],
       allow: [],
+      examples: [{ project: '/home/ada/shop' }],
       handle: ({ project }, { personas }) => personas.removeProject(project),
     }),
   },

@@ -132,6 +132,7 @@ export const signals = defineFacade({
       output: z.object({ released: z.array(SignalId), unknown: z.array(SignalId) }),
       errors: ['kind_forbidden', 'store_unavailable'],
       allow: ['agent'],
+      examples: [{ signal_ids: ['01JZ0000000000000000000000'] }],
       handle: (input, { signals, caller }) => signals.release(caller, input),
     }),
 
@@ -143,6 +144,7 @@ export const signals = defineFacade({
       output: z.object({ replayed: z.array(SignalId), unknown: z.array(SignalId) }),
       errors: ['kind_forbidden', 'target_wrapped', 'queue_full', 'store_unavailable'],
       allow: ['agent'],
+      examples: [{ signal_ids: ['01JZ0000000000000000000000'] }],
       handle: (input, { signals, caller }) => signals.replay(caller, input),
     }),
 
@@ -153,6 +155,7 @@ export const signals = defineFacade({
       output: SignalView,
       errors: ['signal_unknown', 'store_unavailable'],
       allow: ['agent', 'observer'],
+      examples: [{ signal_id: '01JZ0000000000000000000000' }],
       handle: ({ signal_id }, { signals, caller }) => signals.read(caller, signal_id),
     }),
   },

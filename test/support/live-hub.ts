@@ -7,6 +7,7 @@ import type { DispatchLine } from '../../src/kernel/dispatch.ts'
 import { createHub, type Hub } from '../../src/hub/hub.ts'
 import { listen, type HubServer, type ListenSettings, type OwnHosts } from '../../src/hub/server.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
+import type { Grants } from '../../src/kernel/policy.ts'
 import type { Facade } from '../../src/kernel/define.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
@@ -71,6 +72,7 @@ export async function liveHub(
     stores?: Partial<LiveHub['stores']>
     spy?: (store: SignalStore) => SignalStore
     facades?: readonly Facade[]
+    grants?: Grants
     settings?: Partial<ListenSettings>
     clock?: FakeClock
   } = {},
@@ -91,6 +93,7 @@ export async function liveHub(
   const hub = await createHub({
     ...{ tenant_id: 'local', version: '0.0.0-test', clock, log, stores },
     facades: options.facades ?? FACADES,
+    ...(options.grants === undefined ? {} : { grants: options.grants }),
     ids: createIds(clock, systemRandom),
     secrets: { operator_token: OPERATOR_TOKEN, signing_key: SIGNING_KEY },
     line: (line) => lines.push(line),
