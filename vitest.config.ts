@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-// Three projects: `fast` is part of the check command, `e2e` starts real processes from dist/,
-// `clients` drives real agent CLIs against a local model server.
+// Four projects: `fast` is part of the check command, `e2e` starts real processes from dist/, `judges` lets
+// the programs of others judge one, `clients` drives real agent CLIs against a local model server.
 export default defineConfig({
   test: {
     projects: [
@@ -26,6 +26,16 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/temporary-place.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'judges',
+          include: ['test/judges/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-place.ts', 'test/judges/setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -1,0 +1,15 @@
+/**
+ * Installs the programs of others that judge the hub's surface, for `npm run test:judges`, into the
+ * ignored folder `.judges/`. They are hundreds of megabytes and one of them needs a newer Node than
+ * turnbell does, so they are never dependencies.
+ */
+import { fetchPackages } from './fetch-packages.mjs'
+
+fetchPackages('.judges', {
+  // Only for the conformance suite.
+  node: '22.23.3',
+  '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
+  '@modelcontextprotocol/inspector': '0.22.0',
+  '@redocly/cli': '2.77.0',
+  '@asyncapi/parser': '3.6.3',
+})

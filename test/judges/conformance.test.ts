@@ -1,0 +1,39 @@
+/**
+ * The official conformance suite of MCP against a real hub of this checkout, which is started with the
+ * tools, prompts and resources that the suite looks for. Nothing that a revision requires is excused.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { conformance, requiredScenarios, type Check } from '../support/judges.ts'
+import { end, startHub, temporaryHome, type Running } from '../support/processes.ts'
+
+let hub: Running & { url: string }
+let operator: string
+
+beforeAll(async () => {
+  const home = temporaryHome()
+  hub = await startHub(home, ['--port', '0'], { TURNBELL_CONFORMANCE: '1' })
+  operator = fs.readFileSync(path.join(home, 'secrets/operator.token'), 'utf8').trim()
+})
+afterAll(() => end(hub, 'SIGTERM'))
+
+describe.each(['2025-11-25', '2026-07-28'])('%s is spoken as the suite requires', (revision) => {
+  let found: Awaited<ReturnType<typeof conformance>>
+  beforeAll(async () => {
+    // The suite sends no headers of ours.
+    found = await conformance(`${hub.url}/mcp?token=${operator}`, revision)
+  })
+
+  test.each(requiredScenarios(revision))('%s', (scenario) => {
+    const checks = found.checks.get(scenario) ?? []
+    expect(checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING').map(said)).toEqual([])
+    expect(checks.map(({ status }) => status)).not.toEqual([])
+  })
+
+  test('in the eyes of the suite itself', () => {
+    expect(found.verdict, found.verdict.stdout.slice(-2000)).toMatchObject({ code: 0 })
+  })
+})
+
+const said = ({ id, description, errorMessage = '' }: Check) => `${id}: ${description} ${errorMessage}`
