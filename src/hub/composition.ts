@@ -19,6 +19,7 @@ import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
 import { watchText } from '../system/watch-text.ts'
+import type { McpExtend } from '../transports/mcp/extension.ts'
 import { takeInConfigured } from './configured-personas.ts'
 import { exposeAnew, grantsOf, warnOfUnknown } from './exposure.ts'
 import { createHub, type Hub } from './hub.ts'
@@ -33,6 +34,8 @@ export interface CompositionNeeds {
   /** The configuration as it is when asked. */
   readConfig: () => Config
   facades: readonly Facade[]
+  /** What MCP offers beside the kernel's own. */
+  extend?: McpExtend | undefined
   logs: HubLogs
   clock: Clock
   /** Sets damaged lines of the journal aside instead of refusing to start. */
@@ -106,7 +109,8 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   warnOfUnknown(hub.kernel, log)
   await takeInConfigured(hub.personas, config.personas, log)
   const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
-  const server = (opened.server = await listen(hub, { ...listenSettings(config), raw }, own, VERSION, clock))
+  const settings = { ...listenSettings(config), raw, extend: needs.extend }
+  const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
   writePid(home, {
     ...{ pid: process.pid, url: server.url, started_at: timestamp(clock) },
     ...(needs.stands_in === true ? { stands_in: true } : {}),

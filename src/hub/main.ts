@@ -6,11 +6,13 @@ import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import type { Identity } from '../contracts/ids.ts'
 import { FACADES } from '../facades/all.ts'
 import { openStores } from '../storage/open.ts'
+import { loadFromCheckout } from '../system/checkout.ts'
 import { systemClock as clock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
 import { prepareHome, resolveHome } from '../system/home.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
+import type { McpExtend } from '../transports/mcp/extension.ts'
 import { composeHub, type ComposedHub } from './composition.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
@@ -85,6 +87,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
     const composed = await composeHub({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },
       repair: flags.repair === true,
+      extend: await conformanceFixtures(logs),
       onEnd: () => leaving.leave(EXIT.failed),
     })
     announce(composed, persona, logs, leaving)
@@ -114,6 +117,14 @@ function announce(
     ...{ url, persona, operator_token, version: VERSION, ids, clock, log, streams },
     onClose: () => leave(EXIT.done),
   })
+}
+
+/** What the official conformance suite looks for on a hub, in a checkout that is told to offer it. */
+async function conformanceFixtures({ log }: HubLogs): Promise<McpExtend | undefined> {
+  if (process.env['TURNBELL_CONFORMANCE'] !== '1') return undefined
+  const fixtures = await loadFromCheckout('test/conformance/load.mjs', import.meta.url)
+  if (fixtures === null) log.warn({}, 'TURNBELL_CONFORMANCE is for checkouts; this one has no fixtures')
+  return (fixtures as { extend: McpExtend } | null)?.extend
 }
 
 function whenThingsBreak(logs: HubLogs): void {

@@ -13,6 +13,7 @@ import { projectMcp } from '../kernel/project-mcp.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkOrigin, tokenOf } from '../transports/http/guard.ts'
 import { createHttpTransport, type RawRoute } from '../transports/http/server.ts'
+import type { McpExtend } from '../transports/mcp/extension.ts'
 import { createMcpHttp } from '../transports/mcp/http.ts'
 import type { Hub } from './hub.ts'
 
@@ -28,6 +29,8 @@ export interface ListenSettings {
   url?: string | undefined
   /** Routes besides the hub's own. */
   raw?: readonly RawRoute[]
+  /** What MCP offers beside the kernel's own. */
+  extend?: McpExtend | undefined
 }
 
 export interface HubServer {
@@ -64,7 +67,8 @@ export async function listen(
   // A client that trickles its headers or body must not hold a socket for minutes.
   server.requestTimeout = LIMITS.http_request_ms
   server.headersTimeout = LIMITS.http_request_ms
-  const mcp = await createMcpHttp({ kernel, projection: projectMcp(kernel), doors, version })
+  const projection = projectMcp(kernel)
+  const mcp = await createMcpHttp({ kernel, projection, doors, version, extend: settings.extend })
   const app = createHttpTransport({ kernel, doors, version, raw: [mcp, ...(settings.raw ?? [])] })
   await app.start(server)
 

@@ -28,6 +28,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import type { Doors } from '../../src/transports/doors.ts'
 import { createHttpTransport } from '../../src/transports/http/server.ts'
+import type { McpExtend } from '../../src/transports/mcp/extension.ts'
 import { createMcpHttp } from '../../src/transports/mcp/http.ts'
 
 export interface SmallHub {
@@ -70,9 +71,13 @@ export interface Answer {
 
 const OPERATOR = 'operator-secret'
 
-export async function startSmallHub(
-  options: { facades?: readonly Facade[]; grants?: Grants } = {},
-): Promise<SmallHub> {
+export interface SmallHubOptions {
+  facades?: readonly Facade[]
+  grants?: Grants
+  extend?: McpExtend
+}
+
+export async function startSmallHub(options: SmallHubOptions = {}): Promise<SmallHub> {
   const clock = systemClock
   const ids = createIds(clock, systemRandom)
   const logged: SmallHub['logged'] = []
@@ -129,7 +134,7 @@ export async function startSmallHub(
     ids,
   }
   const projection = projectMcp(kernel)
-  const mcp = await createMcpHttp({ kernel, projection, doors, version: '0.0.0' })
+  const mcp = await createMcpHttp({ kernel, projection, doors, version: '0.0.0', extend: options.extend })
   const http = createHttpTransport({ kernel, doors, version: '0.0.0', raw: [mcp] })
   await http.start(server)
 

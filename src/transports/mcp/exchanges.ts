@@ -15,6 +15,7 @@ import {
   isJSONRPCErrorResponse,
   type JSONRPCErrorResponse,
   type JSONRPCMessage,
+  type JSONRPCRequest,
   type MessageClassification,
   type RequestId,
   type Server,
@@ -22,6 +23,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { refusalOf } from './protocol-error.ts'
+import { createReply, type Reply, type ReplyOptions } from './reply.ts'
 import type { Doors } from '../doors.ts'
 import { problemOf } from '../http/problems.ts'
 
@@ -34,12 +36,14 @@ interface OpenRequest {
 }
 
 interface Exchange {
-  response: ServerResponse
-  headers: Record<string, string>
-  batch: boolean
+  reply: Reply
+  session_id: string | undefined
   /** Inner ids that have no answer yet. */
   open: Map<number, OpenRequest>
-  answers: JSONRPCMessage[]
+}
+
+export interface ServeOptions extends ReplyOptions {
+  session_id: string | undefined
 }
 
 export interface Exchanges {
@@ -48,7 +52,7 @@ export interface Exchanges {
     messages: readonly JSONRPCMessage[],
     peer: McpPeer,
     response: ServerResponse,
-    options: { batch: boolean; headers: Record<string, string>; session_id: string | undefined },
+    options: ServeOptions,
   ): void
   /** Resolves once what runs is answered and the server is closed. */
   close(): Promise<void>
@@ -72,6 +76,8 @@ export async function createExchanges(
   const byInnerId = new Map<number, Exchange>()
   /** What a later `notifications/cancelled` of the same session may name. */
   const cancellable = new Map<string, number>()
+  /** What clients were asked and have not answered yet, by the server's own ids. */
+  const asked = new Map<RequestId, Exchange>()
   let last_id = 0
   let idle: (() => void) | null = null
   const forget = (inner_id: number) => {
@@ -85,10 +91,12 @@ export async function createExchanges(
       transport.onclose?.()
       return Promise.resolve()
     },
-    send(message) {
-      // Everything else a server could say (a request, a notification) has no stream to go to here.
+    send(message, options) {
       if (isJSONRPCResultResponse(message)) answer(message)
       else if (isJSONRPCErrorResponse(message)) answer(withProblem(message, doors))
+      else if (isJSONRPCRequest(message)) return ask(message, options?.relatedRequestId)
+      // What belongs to no request has no stream to go to here.
+      else byInnerId.get(Number(options?.relatedRequestId))?.reply.say(message)
       return Promise.resolve()
     },
   }
@@ -100,14 +108,22 @@ export async function createExchanges(
     const request = exchange?.open.get(inner_id)
     if (exchange === undefined || request === undefined) return
     exchange.open.delete(inner_id)
-    exchange.answers.push({ ...message, id: request.id })
-    if (exchange.open.size === 0) write(exchange)
+    exchange.reply.answer({ ...message, id: request.id })
+    if (exchange.open.size === 0) exchange.reply.end()
     forget(inner_id)
   }
 
+  const ask = async (message: JSONRPCRequest, related: RequestId | undefined): Promise<void> => {
+    const exchange = byInnerId.get(Number(related))
+    if (exchange?.session_id === undefined || !exchange.reply.say(message))
+      throw new Error('this client cannot be asked: that needs a session and an open stream')
+    asked.set(message.id, exchange)
+  }
+
   return {
-    serve(messages, peer, response, { batch, headers, session_id }) {
-      const exchange: Exchange = { response, headers, batch, open: new Map(), answers: [] }
+    serve(messages, peer, response, options) {
+      const { session_id } = options
+      const exchange: Exchange = { reply: createReply(response, options), session_id, open: new Map() }
       const inside = messages.map((message): JSONRPCMessage => {
         if (!isJSONRPCRequest(message)) return message
         const inner_id = ++last_id
@@ -118,6 +134,7 @@ export async function createExchanges(
       })
       const ids = [...exchange.open]
       response.once('close', () => {
+        for (const [question, { reply }] of asked) if (reply === exchange.reply) asked.delete(question)
         for (const [inner_id, { id }] of ids) {
           forget(inner_id)
           if (session_id === undefined) continue
@@ -133,14 +150,21 @@ export async function createExchanges(
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
           cancel(message, session_id)
-        else transport.onmessage?.(message, extraFor(message))
+        else if (isJSONRPCRequest(message) || isJSONRPCNotification(message) || isDue(message, session_id))
+          transport.onmessage?.(message, extraFor(message))
       }
-      if (ids.length === 0) response.writeHead(202, headers).end()
+      if (ids.length === 0) response.writeHead(202, options.headers).end()
     },
     async close() {
       if (byInnerId.size > 0) await new Promise<void>((resolve) => (idle = resolve))
       await server.close()
     },
+  }
+
+  /** A client answers only what its own session was asked. */
+  function isDue({ id }: { id?: RequestId | undefined }, session_id: string | undefined): boolean {
+    if (id === undefined || session_id === undefined) return false
+    return asked.get(id)?.session_id === session_id && asked.delete(id)
   }
 
   /**
@@ -163,10 +187,7 @@ export async function createExchanges(
     if (exchange === undefined || request === undefined) return
     request.drop()
     exchange.open.delete(inner_id)
-    if (exchange.open.size === 0) {
-      if (exchange.answers.length > 0) write(exchange)
-      else exchange.response.destroy()
-    }
+    if (exchange.open.size === 0) exchange.reply.end()
     forget(inner_id)
   }
 }
@@ -176,17 +197,6 @@ function openRequest(id: RequestId, peer: McpPeer): OpenRequest {
   let drop: () => void = () => undefined
   const dropped = new Promise<'broken'>((resolve) => (drop = () => resolve('broken')))
   return { id, drop, peer: { ...peer, answered: Promise.race([dropped, peer.answered]) } }
-}
-
-function write({ response, headers, batch, answers }: Exchange): void {
-  if (response.destroyed) return
-  const body = JSON.stringify(batch ? answers : answers[0])
-  response.writeHead(200, {
-    ...headers,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-  })
-  response.end(body)
 }
 
 function keyOf(session_id: string, id: RequestId): string {

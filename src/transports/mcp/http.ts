@@ -11,7 +11,9 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/server'
+import { EVENT_STREAM_HEADERS, takesEvents } from './event-stream.ts'
 import { createExchanges } from './exchanges.ts'
+import { NO_EXTENSION, type McpExtend } from './extension.ts'
 import { refusalOf } from './protocol-error.ts'
 import { peerOf, type McpPeer } from './peer.ts'
 import { createModernMcp } from './modern.ts'
@@ -37,6 +39,8 @@ export interface McpHttpOptions {
   projection: McpProjection
   doors: Doors
   version: string
+  /** What is offered beside the kernel's own. */
+  extend?: McpExtend | undefined
 }
 
 /** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
@@ -63,10 +67,15 @@ const UNKNOWN_SESSION: Refused = {
 
 export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> {
   const { doors } = options
-  const makeServer = () => createMcpServer({ ...options, ids: doors.ids, peerOf })
+  const toolsChanged = () => {
+    modern.notify.toolsChanged()
+    sessions.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, () => true)
+  }
+  const extension = options.extend?.({ toolsChanged }) ?? NO_EXTENSION
+  const makeServer = () => createMcpServer({ ...options, extension, ids: doors.ids, peerOf })
   const sessions = createMcpSessions(doors)
   const exchanges = await createExchanges(makeServer(), doors)
-  const modern = await createModernMcp(makeServer, doors)
+  const modern = await createModernMcp(makeServer, extension, doors)
   const stopWatching = doors.events.watch(({ type, agent_id }) => {
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)
@@ -75,10 +84,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     sessions.notify(update, ({ subscriptions }) => subscriptions.has(uri))
   })
 
-  const stopFollowing = options.kernel.changed(() => {
-    modern.notify.toolsChanged()
-    sessions.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, () => true)
-  })
+  const stopFollowing = options.kernel.changed(toolsChanged)
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const caller = admit(request, doors, { token_in_query: true })
@@ -147,6 +153,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     const from: McpPeer = session === undefined ? peer : { ...peer, subscriptions: session.subscriptions }
     exchanges.serve(messages, from, response, {
       batch,
+      streams: takesEvents(request.headers.accept),
       session_id: session?.id,
       headers: session === undefined ? {} : { 'mcp-session-id': session.id },
     })
@@ -164,18 +171,13 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     session: McpSession | null | undefined,
   ): void => {
     if (session === null) refuse(response, UNKNOWN_SESSION)
-    else if (session === undefined || request.headers.accept?.includes('text/event-stream') !== true) {
+    else if (session === undefined || !takesEvents(request.headers.accept)) {
       response.setHeader('allow', 'POST')
       const message = 'A stream needs a session and Accept: text/event-stream.'
       refuse(response, { httpStatus: 405, code: RPC.transport, message })
     } else {
       sessions.open(session, response)
-      response.writeHead(200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-cache, no-transform',
-        'x-accel-buffering': 'no',
-        'mcp-session-id': session.id,
-      })
+      response.writeHead(200, { ...EVENT_STREAM_HEADERS, 'mcp-session-id': session.id })
       response.flushHeaders()
     }
   }

@@ -18,6 +18,7 @@ import {
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
 import { createExchanges, withProblem, type Exchanges } from './exchanges.ts'
+import type { McpExtension } from './extension.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Doors } from '../doors.ts'
@@ -43,6 +44,7 @@ export interface ModernMcp {
 
 export async function createModernMcp(
   makeServer: () => Server,
+  extension: Pick<McpExtension, 'tools'>,
   doors: Pick<Doors, 'ids' | 'log'>,
 ): Promise<ModernMcp> {
   const { log } = doors
@@ -69,8 +71,9 @@ export async function createModernMcp(
   return {
     notify: entry.notify,
     async serve(request, response, route, body, peer) {
-      if (isPlainCall(request, route)) {
-        direct.serve([route.message], peer, response, { batch: false, headers: {}, session_id: undefined })
+      if (isPlainCall(request, route, extension)) {
+        const plain = { headers: {}, batch: false, streams: false, session_id: undefined }
+        direct.serve([route.message], peer, response, plain)
         return
       }
       const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
@@ -100,10 +103,11 @@ function isListen(route: NotPast): boolean {
   return route.message.method === 'subscriptions/listen'
 }
 
-/** A tool call whose headers say what its body says. Everything else is the entry's to judge. */
+/** A call of a kernel's tool whose headers say what its body says. Everything else is the entry's to judge. */
 function isPlainCall(
   { headers }: IncomingMessage,
   route: NotPast,
+  { tools }: Pick<McpExtension, 'tools'>,
 ): route is Extract<NotPast, { messageKind: 'request' }> {
   if (route.messageKind !== 'request') return false
   const { method, params } = route.message
@@ -113,7 +117,8 @@ function isPlainCall(
     headers['mcp-protocol-version'] === REVISION &&
     headers['mcp-method'] === method &&
     typeof params?.['name'] === 'string' &&
-    headers['mcp-name'] === params['name']
+    headers['mcp-name'] === params['name'] &&
+    !tools.has(params['name'])
   )
 }
 

@@ -6,10 +6,12 @@
 import {
   Server,
   type CallToolResult,
+  type InputRequiredResult,
   type ListResourcesResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
+import { NO_EXTENSION, type McpExtension } from './extension.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
@@ -29,30 +31,42 @@ export interface McpServerOptions {
   ids: Ids
   /** Who makes this request. */
   peerOf: (context: ServerContext) => McpPeer
+  extension?: McpExtension
 }
 
 /** A low-level server, not connected yet. It keeps nothing of its callers, so it may serve one after the other. */
-export function createMcpServer({ kernel, projection, version, ids, peerOf }: McpServerOptions): Server {
+export function createMcpServer(options: McpServerOptions): Server {
+  const { kernel, projection, version, ids, peerOf, extension = NO_EXTENSION } = options
   const refusal = (code: ErrorCode, detail: string) =>
     protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()))
   const server = new Server(
     { name: 'turnbell', title: 'turnbell', version },
     {
-      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+      capabilities: {
+        ...extension.capabilities,
+        tools: { listChanged: true },
+        resources: { subscribe: true },
+      },
       instructions: INSTRUCTIONS,
+      ...(extension.requestState === undefined ? {} : { requestState: extension.requestState }),
     },
   )
+  extension.install(server)
 
+  const extensionTools = [...extension.tools.values()].map(({ tool }) => tool)
   server.setRequestHandler('tools/list', (_, context) => {
     const { caller, view } = peerOf(context)
     try {
-      return { tools: [...projection.tools(caller, viewIn(context, view))] }
+      return { tools: [...projection.tools(caller, viewIn(context, view)), ...extensionTools] }
     } catch (error) {
       throw protocolError(toProblem(error, ids.next()))
     }
   })
 
-  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+  type Called = Promise<CallToolResult | InputRequiredResult>
+  server.setRequestHandler('tools/call', async ({ params }, context): Called => {
+    const added = extension.tools.get(params.name)
+    if (added !== undefined) return added.call(params.arguments ?? {}, context)
     const peer = peerOf(context)
     const outcome = await kernel.dispatch({
       ...projection.call(params.name, params.arguments),
@@ -66,11 +80,14 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
 
   server.setRequestHandler('resources/list', async (_, context) => {
     const resources = await listResources(kernel, peerOf(context), callerContext(context))
-    return { resources } as ListResourcesResult
+    return { resources: [...resources, ...extension.resources] } as ListResourcesResult
   })
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [PENDING_TEMPLATE] }))
-  server.setRequestHandler('resources/read', async ({ params }, context) => ({
-    contents: await readResource(kernel, peerOf(context), callerContext(context), params.uri),
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: [PENDING_TEMPLATE, ...extension.resourceTemplates],
+  }))
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => ({
+    contents:
+      extension.read(uri) ?? (await readResource(kernel, peerOf(context), callerContext(context), uri)),
   }))
 
   // The 2025 era only; 2026-07-28 subscribes with `subscriptions/listen`, which the SDK's entry serves.
@@ -79,7 +96,7 @@ export function createMcpServer({ kernel, projection, version, ids, peerOf }: Mc
     if (subscriptions === undefined) {
       throw refusal('request_invalid', 'Subscriptions need an MCP session: begin with initialize.')
     }
-    if (!maySee(caller, params.uri)) {
+    if (extension.read(params.uri) === null && !maySee(caller, params.uri)) {
       throw refusal('identity_mismatch', `${params.uri} is not ${caller.identity}'s.`)
     }
     subscriptions.add(params.uri)

@@ -4,6 +4,7 @@
  * simply made anew for the caller that names it.
  */
 import type { ServerResponse } from 'node:http'
+import { eventOf } from './event-stream.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
@@ -89,7 +90,7 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
       })
     },
     notify(message, wants) {
-      const frame = `event: message\ndata: ${JSON.stringify(message)}\n\n`
+      const frame = eventOf(message)
       for (const row of rows.values()) {
         if (row.stream === null || !wants(row)) continue
         if (row.stream.writableLength > LIMITS.ws_backlog_bytes_max) row.stream.destroy()

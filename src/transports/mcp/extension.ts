@@ -1,0 +1,50 @@
+/**
+ * What a hub can offer over MCP beside its kernel: tools whose answers are more than JSON, resources, and
+ * methods that the kernel has no use for. They share the route, the sessions and both eras with the
+ * kernel's own. The product has none.
+ */
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  Server,
+  ServerCapabilities,
+  ServerContext,
+  ServerOptions,
+  Tool,
+} from '@modelcontextprotocol/server'
+
+export interface ExtensionTool {
+  tool: Tool
+  /** Through `context` it may also say and ask something before it answers. */
+  call(args: Record<string, unknown>, context: ServerContext): Promise<CallToolResult | InputRequiredResult>
+}
+
+export interface McpExtension {
+  /** Beside tools and resources, which every server has. */
+  capabilities: Omit<ServerCapabilities, 'tools' | 'resources'>
+  /** Proves what a client hands back as the state of a request. */
+  requestState?: ServerOptions['requestState']
+  /** By name; listed after the kernel's. */
+  tools: ReadonlyMap<string, ExtensionTool>
+  resources: readonly Resource[]
+  resourceTemplates: readonly ResourceTemplateType[]
+  /** Null for a uri that is none of its own. */
+  read(uri: string): ReadResourceResult['contents'] | null
+  /** Sets the handlers of further methods on a server that was just made. */
+  install(server: Server): void
+}
+
+/** `toolsChanged` tells every client that listens that the list is another. */
+export type McpExtend = (hub: { toolsChanged: () => void }) => McpExtension
+
+export const NO_EXTENSION: McpExtension = {
+  capabilities: {},
+  tools: new Map(),
+  resources: [],
+  resourceTemplates: [],
+  read: () => null,
+  install: () => undefined,
+}

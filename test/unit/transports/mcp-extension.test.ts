@@ -1,0 +1,325 @@
+/** What a hub can offer over MCP beside its kernel, and the streams that only such an offer needs. */
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server'
+import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { McpExtend } from '../../../src/transports/mcp/extension.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+
+type Call = (context: ServerContext) => Promise<CallToolResult | InputRequiredResult>
+
+/** What the tools do that say something before they answer, or ask. */
+const CALLS: Record<string, Call> = {
+  still: async () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }),
+  tells: async ({ mcpReq }) => {
+    for (const progress of [1, 2])
+      await mcpReq.notify({ method: 'notifications/progress', params: { progressToken: 't', progress } })
+    return { content: [] }
+  },
+  asks: async ({ mcpReq }) => {
+    const params = { messages: [], maxTokens: 1 }
+    const answer = await mcpReq.send({ method: 'sampling/createMessage', params })
+    return { content: [{ type: 'text', text: answer.model }] }
+  },
+  holds: async ({ mcpReq }) => {
+    await mcpReq.notify({
+      method: 'notifications/progress',
+      params: { progressToken: 't', progress: 0 },
+    })
+    await new Promise<void>((resolve) => (release = resolve))
+    return { content: [] }
+  },
+  needs: async () =>
+    inputRequired({ inputRequests: { word: inputRequired.createMessage({ messages: [], maxTokens: 1 }) } }),
+}
+
+let release: () => void
+const extend: McpExtend = ({ toolsChanged }) => {
+  const changes: Call = async () => {
+    toolsChanged()
+    return { content: [] }
+  }
+  const tools = Object.entries({ ...CALLS, changes }).map(([name, handle]) => {
+    const tool = { name, description: name, inputSchema: { type: 'object' as const } }
+    return [name, { tool, call: (_: unknown, context: ServerContext) => handle(context) }] as const
+  })
+  return {
+    capabilities: { prompts: {} },
+    tools: new Map(tools),
+    resources: [{ uri: 'test://a', name: 'a' }],
+    resourceTemplates: [{ uriTemplate: 'test://{id}', name: 'any' }],
+    read: (uri) => (uri === 'test://a' ? [{ uri, text: 'words' }] : null),
+    install(server) {
+      server.setRequestHandler('prompts/list', () => ({ prompts: [{ name: 'p' }] }))
+    },
+  }
+}
+
+let hub: SmallHub
+beforeAll(async () => {
+  hub = await startSmallHub({ extend })
+  for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+})
+afterAll(() => hub.close())
+
+const EVENTS = { accept: 'application/json, text/event-stream' }
+const rpc = (method: string, params: object = {}, id: number | string = 1) => ({
+  ...{ jsonrpc: '2.0', id },
+  ...{ method, params },
+})
+const call = (name: string, id: number | string = 1) => rpc('tools/call', { name, arguments: {} }, id)
+
+function post(
+  body: unknown,
+  headers: Record<string, string> = EVENTS,
+  identity = 'ada',
+  at = hub,
+): Promise<Answer> {
+  return at.request('POST', '/mcp', { token: at.token(identity), body, headers })
+}
+
+async function session(identity = 'ada', at = hub): Promise<Record<string, string>> {
+  const clientInfo = { name: 'raw', version: '1' }
+  const begun = rpc('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+  const answer = await post(begun, EVENTS, identity, at)
+  return { ...EVENTS, 'mcp-session-id': answer.headers.get('mcp-session-id') as string }
+}
+
+interface Message {
+  id?: number | string
+  method?: string
+  params?: { progress?: number }
+  result?: { content?: { text?: string }[] }
+  error?: { message: string }
+}
+const messagesIn = (text: string) =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Message)
+
+/** A POST whose answer is read while it comes. */
+async function stream(body: object, headers: Record<string, string>, at = hub) {
+  const outgoing = httpRequest({
+    ...{ host: '127.0.0.1', port: at.port, path: '/mcp', method: 'POST' },
+    headers: {
+      authorization: `Bearer ${at.token('ada')}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+  })
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once('response', resolve).once('error', reject)
+    outgoing.end(JSON.stringify(body))
+  })
+  const heard = { messages: [] as Message[], over: false, broken: false, leave: () => outgoing.destroy() }
+  let text = ''
+  incoming.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+    heard.messages = messagesIn(text)
+  })
+  incoming.on('error', () => (heard.broken = true))
+  incoming.on('close', () => (heard.over = true))
+  return heard
+}
+
+test('a tool beside the kernel’s is listed after them, and answers any content as plain JSON', async () => {
+  const listed = await post(rpc('tools/list'))
+  const { tools } = listed.body['result'] as { tools: { name: string }[] }
+  expect(tools.map(({ name }) => name)).toEqual([
+    'signals_pending',
+    'signals',
+    ...Object.keys(CALLS),
+    'changes',
+  ])
+  const answer = await post(call('still'))
+  expect(answer.type).toBe('application/json')
+  expect(answer.body['result']).toMatchObject({ content: [{ type: 'image', mimeType: 'image/png' }] })
+})
+
+test('resources and methods beside the kernel’s are served with its own', async () => {
+  const own = { uri: 'turnbell://signals/ada/pending' }
+  expect((await post(rpc('resources/list'))).body['result']).toMatchObject({
+    resources: [own, { uri: 'test://a' }],
+  })
+  expect((await post(rpc('resources/templates/list'))).body['result']).toMatchObject({
+    resourceTemplates: [{ name: 'pending signals' }, { name: 'any' }],
+  })
+  const read = async (uri: string) => (await post(rpc('resources/read', { uri }))).body
+  expect(await read('test://a')).toMatchObject({ result: { contents: [{ text: 'words' }] } })
+  expect(await read('test://b')).toMatchObject({ error: { code: -32602, data: { uri: 'test://b' } } })
+  expect(await read(own.uri)).toMatchObject({ result: { contents: [own] } })
+  expect((await post(rpc('prompts/list'))).body['result']).toMatchObject({ prompts: [{ name: 'p' }] })
+})
+
+test('only resources of one’s own can be subscribed to, those beside the kernel’s among them', async () => {
+  const headers = await session()
+  const subscribe = async (uri: string) => (await post(rpc('resources/subscribe', { uri }), headers)).body
+  expect(await subscribe('test://a')).toMatchObject({ result: {} })
+  expect(await subscribe('test://b')).toMatchObject({ error: { data: { code: 'identity_mismatch' } } })
+})
+
+test('a hub without anything beside the kernel has none of it', async () => {
+  const plain = await startSmallHub()
+  try {
+    await plain.personas.add({ identity: 'ada', surface: 'mcp' })
+    const ask = (method: string) =>
+      plain.request('POST', '/mcp', { token: plain.token('ada'), body: rpc(method), headers: EVENTS })
+    const { tools } = (await ask('tools/list')).body['result'] as { tools: { name: string }[] }
+    expect(tools.map(({ name }) => name)).toEqual(['signals_pending', 'signals'])
+    expect((await ask('prompts/list')).body['error']).toMatchObject({ code: -32601 })
+  } finally {
+    await plain.close()
+  }
+})
+
+describe('what a tool says before it answers', () => {
+  test('comes as events, and the answer after it', async () => {
+    const answer = await post(call('tells', 'x'))
+    expect(answer.type).toBe('text/event-stream')
+    expect(messagesIn(answer.text)).toMatchObject([
+      { method: 'notifications/progress', params: { progress: 1 } },
+      { method: 'notifications/progress', params: { progress: 2 } },
+      { id: 'x', result: { content: [] } },
+    ])
+  })
+
+  test('keeps the session of the answer', async () => {
+    const headers = await session()
+    const answer = await post(call('tells'), headers)
+    expect(answer.headers.get('mcp-session-id')).toBe(headers['mcp-session-id'])
+  })
+
+  test('is left out for a client that reads no events', async () => {
+    const answer = await post(call('tells'), { accept: 'application/json' })
+    expect(answer.type).toBe('application/json')
+    expect(answer.body).toMatchObject({ id: 1, result: { content: [] } })
+  })
+
+  test('makes events of a batch’s answers, those before it included', async () => {
+    const answer = await post([rpc('ping', {}, 'a'), call('tells', 'b'), rpc('ping', {}, 'c')])
+    expect(answer.type).toBe('text/event-stream')
+    const said = messagesIn(answer.text)
+    expect(said.flatMap(({ id }) => id ?? []).sort()).toEqual(['a', 'b', 'c'])
+    expect(said.filter(({ method }) => method !== undefined)).toHaveLength(2)
+  })
+
+  test('ends with the connection when the call is cancelled', async () => {
+    const headers = await session()
+    const heard = await stream(call('holds', 'h'), headers)
+    await eventually('it has begun', () => heard.messages.length === 1)
+    const params = { requestId: 'h' }
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params }, headers)
+    await eventually('the connection is closed', () => heard.over)
+    expect([heard.broken, heard.messages.length]).toEqual([true, 1])
+    release()
+  })
+})
+
+describe('a question to the client', () => {
+  const answerTo = (id: Message['id'], model = 'm') => ({
+    ...{ jsonrpc: '2.0', id },
+    result: { role: 'assistant', content: { type: 'text', text: '' }, model },
+  })
+  /** A call that has asked. */
+  async function asking(headers: Record<string, string>, at = hub) {
+    const heard = await stream(call('asks', 'q'), headers, at)
+    await eventually('the question', () => heard.messages.length === 1)
+    expect(heard.messages[0]).toMatchObject({ method: 'sampling/createMessage' })
+    return { heard, question: heard.messages[0]?.id }
+  }
+
+  test('comes on the stream of the call, and is answered by another POST', async () => {
+    const headers = await session()
+    const { heard, question } = await asking(headers)
+    expect((await post(answerTo(question, 'mine'), headers)).status).toBe(202)
+    await eventually('the answer', () => heard.over)
+    expect(heard.messages[1]).toMatchObject({ id: 'q', result: { content: [{ text: 'mine' }] } })
+  })
+
+  test('is answered only by the session that was asked, and only once', async () => {
+    const headers = await session()
+    const { heard, question } = await asking(headers)
+    await post(answerTo(question, 'of another'), await session('bob'), 'bob')
+    await post(answerTo(question, 'of another session'), await session())
+    await post(answerTo(question, 'of no session'))
+    await post(answerTo('no such question'), headers)
+    await post(answerTo(question, 'mine'), headers)
+    await post(answerTo(question, 'too late'), headers)
+    await eventually('the answer', () => heard.over)
+    expect(heard.messages[1]).toMatchObject({ result: { content: [{ text: 'mine' }] } })
+  })
+
+  test('can be refused by the client', async () => {
+    const headers = await session()
+    const { heard, question } = await asking(headers)
+    await post({ jsonrpc: '2.0', id: question, error: { code: -1, message: 'I would rather not' } }, headers)
+    await eventually('the answer', () => heard.over)
+    expect(heard.messages[1]).toMatchObject({ id: 'q', error: { message: 'I would rather not' } })
+  })
+
+  test('holds nothing up once its client has left', async () => {
+    const quitting = await startSmallHub({ extend })
+    await quitting.personas.add({ identity: 'ada', surface: 'mcp' })
+    const { heard } = await asking(await session('ada', quitting), quitting)
+    heard.leave()
+    await eventually('it is gone', () => heard.over)
+    await quitting.close()
+  })
+
+  test.each([
+    ['a session', EVENTS],
+    ['a stream', null],
+  ])('fails at once without %s', async (_, given) => {
+    const headers = given ?? { ...(await session()), accept: 'application/json' }
+    expect((await post(call('asks'), headers)).body).toMatchObject({ error: { code: -32603 } })
+  })
+})
+
+describe('in the 2026-07-28 era', () => {
+  const modern = (name: string) => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const told = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name }
+    return post(rpc('tools/call', { name, arguments: {}, _meta }), { ...EVENTS, ...told })
+  }
+
+  test('what is said before the answer comes as events, too', async () => {
+    const answer = await modern('tells')
+    expect(answer.type).toBe('text/event-stream')
+    expect(messagesIn(answer.text).map(({ method }) => method)).toEqual([
+      'notifications/progress',
+      'notifications/progress',
+      undefined,
+    ])
+  })
+
+  test('a tool that needs what the client cannot give is refused with 400', async () => {
+    const answer = await modern('needs')
+    expect(answer.status).toBe(400)
+    expect(answer.body['error']).toMatchObject({
+      code: -32021,
+      data: { requiredCapabilities: { sampling: {} } },
+    })
+  })
+
+  test('what asks the client in the middle of a call is refused: the era knows no such requests', async () => {
+    expect((await modern('asks')).body['error']).toMatchObject({ code: -32603 })
+  })
+})
+
+test('who listens is told that the list of tools has changed', async () => {
+  const headers = await session()
+  const outgoing = httpRequest({
+    ...{ host: '127.0.0.1', port: hub.port, path: '/mcp' },
+    headers: { authorization: `Bearer ${hub.token('ada')}`, ...headers, accept: 'text/event-stream' },
+  })
+  const incoming = await new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve).end())
+  let heard = ''
+  incoming.on('data', (chunk: Buffer) => (heard += chunk.toString()))
+  incoming.on('error', () => undefined)
+  await post(call('changes'), headers)
+  await eventually('the change', () => heard.includes('notifications/tools/list_changed'))
+  outgoing.destroy()
+})
