@@ -52,6 +52,7 @@ try {
   const demo = JSON.parse(run(path.join(empty, 'node_modules/.bin/turnbell'), ['demo', '--json']))
   if (demo.ok !== true) throw new Error(`the demo failed: ${JSON.stringify(demo)}`)
   checkTemplate()
+  checkNoFixtures()
   console.log(`packed, installed and ran turnbell ${said}`)
 } finally {
   fs.rmSync(empty, { recursive: true, force: true })
@@ -67,4 +68,15 @@ function checkTemplate() {
   fs.writeFileSync(path.join(empty, 'plugin.mts'), TYPED_PLUGIN)
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck']
   run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts', 'plugin.mts'])
+}
+
+/** What the conformance suite looks for is offered by a checkout's hub only. */
+function checkNoFixtures() {
+  const installed = path.join(empty, 'node_modules/turnbell')
+  const files = fs.readdirSync(installed, { recursive: true, withFileTypes: true })
+  const holding = files
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => fs.readFileSync(file, 'utf8').includes('test_simple_text'))
+  if (holding.length > 0) throw new Error(`fixtures were packed: ${holding.join(', ')}`)
 }

@@ -1,7 +1,7 @@
 /**
  * `npm test`: everything a release needs, on a fresh machine. Installs what the tests stand on
- * (Debian packages when it is root, agent clients from npm), builds, checks, packs, and runs every
- * test. Ends with the plain line `N passed, N failed`.
+ * (Debian packages when it is root, judges and agent clients from npm), builds, checks, packs, and runs
+ * every test. Ends with the plain line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,7 +10,8 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
 process.chdir(root)
-const quick = process.argv.includes('--no-clients')
+const clients = !process.argv.includes('--no-clients')
+const judges = !process.argv.includes('--no-judges')
 
 /** Programs from outside npm, the Debian package that brings each, and which tests need it. */
 const PROGRAMS = [
@@ -30,11 +31,14 @@ installPrograms()
 step('build', 'node', ['build.mjs'])
 step('check', 'node', ['scripts/check.mjs'])
 step('package', 'node', ['scripts/check-package.mjs'])
-if (!quick) step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])
 tests('fast')
 tests('e2e')
-if (quick) leftOut.push('real clients: --no-clients was given')
-else tests('clients')
+if (!judges) leftOut.push('conformance, inspector, document lints: --no-judges was given')
+else if (step('fetch judges', 'node', ['scripts/fetch-judges.mjs'])) tests('judges')
+else leftOut.push('conformance, inspector, document lints: the judges could not be fetched')
+if (!clients) leftOut.push('real clients: --no-clients was given')
+else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests('clients')
+else leftOut.push('real clients: they could not be fetched')
 
 for (const what of leftOut) console.log(`LEFT OUT  ${what}`)
 console.log(`${passed} passed, ${failed} failed`)
@@ -70,6 +74,7 @@ function step(name, command, args) {
   const { status } = spawnSync(command, args, { stdio: 'inherit' })
   if (status === 0) passed += 1
   else failed += 1
+  return status === 0
 }
 
 function tests(project) {

@@ -97,17 +97,27 @@ export async function lintOpenApi(document: unknown): Promise<LintProblem[]> {
   }
 }
 
-/** What the official parser finds in an AsyncAPI document: errors, warnings and hints alike. */
+/** What the official parser finds wrong in an AsyncAPI document. */
 export async function parseAsyncApi(document: unknown): Promise<string[]> {
   const { Parser } = createRequire(path.join(JUDGES, 'package.json'))('@asyncapi/parser') as AsyncApi
   const { diagnostics } = await new Parser().parse(JSON.stringify(document))
-  return diagnostics.map(({ code, message, path: where }) => `${code} at /${where.join('/')}: ${message}`)
+  return diagnostics
+    .filter(({ severity }) => severity <= ASYNCAPI_WARNING)
+    .map(({ code, message, path: where }) => `${code} at /${where.join('/')}: ${message}`)
 }
+
+/** Beyond it come hints, such as that there is a newer version of AsyncAPI. */
+const ASYNCAPI_WARNING = 1
 
 interface AsyncApi {
   Parser: new () => {
     parse(text: string): Promise<{
-      diagnostics: { code: string | number; message: string; path: (string | number)[] }[]
+      diagnostics: {
+        severity: number
+        code: string | number
+        message: string
+        path: (string | number)[]
+      }[]
     }>
   }
 }

@@ -34,6 +34,9 @@ const CALLS: Record<string, Call> = {
     inputRequired({ inputRequests: { word: inputRequired.createMessage({ messages: [], maxTokens: 1 }) } }),
 }
 
+/** Those and one that needs its hub. */
+const ADDED = [...Object.keys(CALLS), 'changes']
+
 let release: () => void
 const extend: McpExtend = ({ toolsChanged }) => {
   const changes: Call = async () => {
@@ -124,12 +127,9 @@ async function stream(body: object, headers: Record<string, string>, at = hub) {
 test('a tool beside the kernel’s is listed after them, and answers any content as plain JSON', async () => {
   const listed = await post(rpc('tools/list'))
   const { tools } = listed.body['result'] as { tools: { name: string }[] }
-  expect(tools.map(({ name }) => name)).toEqual([
-    'signals_pending',
-    'signals',
-    ...Object.keys(CALLS),
-    'changes',
-  ])
+  const names = tools.map(({ name }) => name)
+  expect(names[0]).toBe('signals_pending')
+  expect(names.slice(-ADDED.length)).toEqual(ADDED)
   const answer = await post(call('still'))
   expect(answer.type).toBe('application/json')
   expect(answer.body['result']).toMatchObject({ content: [{ type: 'image', mimeType: 'image/png' }] })
@@ -164,7 +164,7 @@ test('a hub without anything beside the kernel has none of it', async () => {
     const ask = (method: string) =>
       plain.request('POST', '/mcp', { token: plain.token('ada'), body: rpc(method), headers: EVENTS })
     const { tools } = (await ask('tools/list')).body['result'] as { tools: { name: string }[] }
-    expect(tools.map(({ name }) => name)).toEqual(['signals_pending', 'signals'])
+    expect(tools.filter(({ name }) => ADDED.includes(name))).toEqual([])
     expect((await ask('prompts/list')).body['error']).toMatchObject({ code: -32601 })
   } finally {
     await plain.close()
