@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformance, requiredScenarios, type Check } from '../support/judges.ts'
+import { startTokenRelay } from '../support/token-relay.ts'
 import { end, startHub, temporaryHome, type Running } from '../support/processes.ts'
 
 let hub: Running & { url: string }
@@ -22,13 +23,11 @@ describe.each(['2025-11-25', '2026-07-28'])('%s is spoken as the suite requires'
   let found: Awaited<ReturnType<typeof conformance>>
   beforeAll(async () => {
     // The suite sends no headers of ours.
-    found = await conformance(`${hub.url}/mcp?token=${operator}`, revision)
+    found = await conformance(`${hub.url}/mcp?token=${operator}`, { requirements: revision })
   })
 
   test.each(requiredScenarios(revision))('%s', (scenario) => {
-    const checks = found.checks.get(scenario) ?? []
-    expect(checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING').map(said)).toEqual([])
-    expect(checks.map(({ status }) => status)).not.toEqual([])
+    expect(faults(found.checks.get(scenario))).toEqual([])
   })
 
   test('in the eyes of the suite itself', () => {
@@ -36,4 +35,21 @@ describe.each(['2025-11-25', '2026-07-28'])('%s is spoken as the suite requires'
   })
 })
 
-const said = ({ id, description, errorMessage = '' }: Check) => `${id}: ${description} ${errorMessage}`
+// Not counted yet, but our own way past the SDK for plain calls stands on these headers.
+test('the headers of 2026-07-28 are judged as the suite would', async () => {
+  // This scenario leaves out the query of the address.
+  const relay = await startTokenRelay(hub.url, operator)
+  const scenario = 'http-header-validation'
+  try {
+    const { checks } = await conformance(`${relay.url}/mcp`, { scenario })
+    expect(faults(checks.get(scenario))).toEqual([])
+  } finally {
+    await relay.close()
+  }
+})
+
+function faults(checks: Check[] | undefined): string[] {
+  if (checks === undefined || checks.length === 0) return ['it was not run']
+  const found = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+  return found.map(({ id, description, errorMessage = '' }) => `${id}: ${description} ${errorMessage}`)
+}

@@ -53,14 +53,17 @@ export interface Check {
   errorMessage?: string
 }
 
-/** Runs what a revision requires against an MCP address. Answers every check, by scenario. */
+/**
+ * Runs what a revision requires, or one scenario, against an MCP address. Answers every check, by scenario.
+ */
 export async function conformance(
   url: string,
-  revision: string,
+  what: { requirements: string } | { scenario: string },
 ): Promise<{ verdict: Verdict; checks: Map<string, Check[]> }> {
   const results = fs.mkdtempSync(path.join(os.tmpdir(), 'conformance-'))
   const program = path.join(CONFORMANCE, 'dist/index.js')
-  const options = ['--url', url, '--requirements', revision, '--output-dir', results]
+  const [[name = '', value = ''] = []] = Object.entries(what)
+  const options = ['--url', url, `--${name}`, value, '--output-dir', results]
   const verdict = await judge(NODE_22, [program, 'server', ...options])
   const checks = new Map<string, Check[]>()
   for (const name of fs.readdirSync(results)) {

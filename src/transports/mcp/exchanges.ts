@@ -150,7 +150,7 @@ export async function createExchanges(
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
           cancel(message, session_id)
-        else if (isJSONRPCRequest(message) || isJSONRPCNotification(message) || isDue(message, session_id))
+        else if ('method' in message || isDue(message, session_id))
           transport.onmessage?.(message, extraFor(message))
       }
       if (ids.length === 0) response.writeHead(202, options.headers).end()
