@@ -1,6 +1,6 @@
 /** Tools that answer at once, with every kind of content, and tools that say something before they do. */
 import { PNG, WAV } from './media.ts'
-import { content, text, tool } from './tool.ts'
+import { content, talking, text, tool } from './tool.ts'
 
 const resource = (uri: string, mimeType: string, words: string) => ({
   type: 'resource' as const,
@@ -28,16 +28,16 @@ export const ANSWERS = [
     ...content(text('It failed, as it was meant to.')),
     isError: true,
   })),
-  tool('test_tool_with_logging', 'Logs three times.', async (_, { mcpReq }) => {
+  talking('test_tool_with_logging', 'Logs three times.', async (_, { mcpReq }) => {
     for (const words of ['begins', 'works', 'ends']) await mcpReq.log('info', `the tool ${words}`)
     return content(text('Logged.'))
   }),
   // What this one logs may only leave where the request asked for logs.
-  tool('test_logging_tool', 'Logs once.', async (_, { mcpReq }) => {
+  talking('test_logging_tool', 'Logs once.', async (_, { mcpReq }) => {
     await mcpReq.log('info', 'the tool was called')
     return content(text('Logged.'))
   }),
-  tool('test_tool_with_progress', 'Tells how far it is.', async (_, { mcpReq }) => {
+  talking('test_tool_with_progress', 'Tells how far it is.', async (_, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken
     if (progressToken === undefined) return content(text('Nobody asked how far it is.'))
     for (const progress of [0, 50, 100]) {

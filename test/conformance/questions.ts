@@ -1,6 +1,6 @@
 /** Tools of the 2025 era that ask the client in the middle of a call. */
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { content, text, tool } from './tool.ts'
+import { content, text, talking } from './tool.ts'
 
 type Asked = Parameters<ServerContext['mcpReq']['elicitInput']>[0]
 type Form = Extract<Asked, { requestedSchema: unknown }>['requestedSchema']['properties']
@@ -18,7 +18,7 @@ const CHOICES = [
 ]
 
 export const QUESTIONS = [
-  tool(
+  talking(
     'test_sampling',
     "Asks the client's model.",
     async (args, { mcpReq }) => {
@@ -32,7 +32,7 @@ export const QUESTIONS = [
     },
     { properties: { prompt: { type: 'string' } }, required: ['prompt'] },
   ),
-  tool(
+  talking(
     'test_elicitation',
     'Asks the user for two fields.',
     (args, context) =>
@@ -42,7 +42,7 @@ export const QUESTIONS = [
       }),
     { properties: { message: { type: 'string' } }, required: ['message'] },
   ),
-  tool('test_elicitation_sep1034_defaults', 'Asks the user with every field filled in.', (_, context) =>
+  talking('test_elicitation_sep1034_defaults', 'Asks the user with every field filled in.', (_, context) =>
     ask(context, 'Is this right?', {
       name: { type: 'string', default: 'John Doe' },
       age: { type: 'integer', default: 30 },
@@ -51,7 +51,7 @@ export const QUESTIONS = [
       verified: { type: 'boolean', default: true },
     }),
   ),
-  tool('test_elicitation_sep1330_enums', 'Asks the user to choose, in every way.', (_, context) =>
+  talking('test_elicitation_sep1330_enums', 'Asks the user to choose, in every way.', (_, context) =>
     ask(context, 'Choose.', {
       untitledSingle: { type: 'string', enum: ['a', 'b'] },
       titledSingle: { type: 'string', oneOf: CHOICES },

@@ -11,7 +11,7 @@ import {
   type ClientCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { content, text, tool } from './tool.ts'
+import { content, text, talking } from './tool.ts'
 
 interface State {
   round: number
@@ -54,22 +54,22 @@ const done = content(text('Nothing more is needed.'))
 
 const PREFIX = 'test_input_required_result'
 export const ROUNDS = [
-  tool(`${PREFIX}_elicitation`, 'Needs a name.', (_, context) => {
+  talking(`${PREFIX}_elicitation`, 'Needs a name.', (_, context) => {
     const name = filled(context, 'user_name', 'name')
     if (typeof name === 'string') return content(text(`Good day, ${name}.`))
     return inputRequired({ inputRequests: { user_name: form('Your name?', 'name') } })
   }),
-  tool(`${PREFIX}_sampling`, "Needs a word of the client's model.", (_, context) => {
+  talking(`${PREFIX}_sampling`, "Needs a word of the client's model.", (_, context) => {
     const answer = given(context, 'capital_question')
     if (answer !== undefined) return content(text(JSON.stringify(answer)))
     return inputRequired({ inputRequests: { capital_question: question('The capital of France?') } })
   }),
-  tool(`${PREFIX}_list_roots`, "Needs the client's roots.", (_, context) => {
+  talking(`${PREFIX}_list_roots`, "Needs the client's roots.", (_, context) => {
     const answer = given(context, 'client_roots')
     if (answer !== undefined) return content(text(JSON.stringify(answer)))
     return inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } })
   }),
-  tool(`${PREFIX}_multiple_inputs`, 'Needs three things at once.', async (_, context) => {
+  talking(`${PREFIX}_multiple_inputs`, 'Needs three things at once.', async (_, context) => {
     const keys = ['user_name', 'greeting', 'client_roots']
     if (keys.every((key) => given(context, key) !== undefined)) return done
     return inputRequired({
@@ -82,7 +82,7 @@ export const ROUNDS = [
     })
   }),
   ...[`${PREFIX}_request_state`, `${PREFIX}_tampered_state`].map((name) =>
-    tool(name, 'Needs its own state back, unbroken.', async (_, context) => {
+    talking(name, 'Needs its own state back, unbroken.', async (_, context) => {
       const back = context.mcpReq.requestState()
       if (back !== undefined && filled(context, 'confirm', 'ok') === true)
         return content(text('state-ok: the state is the one that was given out.'))
@@ -92,14 +92,14 @@ export const ROUNDS = [
       })
     }),
   ),
-  tool(`${PREFIX}_multi_round`, 'Needs two things, one after the other.', async (_, { mcpReq }) => {
+  talking(`${PREFIX}_multi_round`, 'Needs two things, one after the other.', async (_, { mcpReq }) => {
     const round = mcpReq.requestState<State>()?.round ?? 0
     if (round === 2) return done
     const inputRequests =
       round === 0 ? { step1: form('Your name?', 'name') } : { step2: form('Your colour?', 'color') }
     return inputRequired({ inputRequests, requestState: await sealed(round + 1) })
   }),
-  tool(`${PREFIX}_capabilities`, 'Needs only what the client says it can give.', (_, { mcpReq }) => {
+  talking(`${PREFIX}_capabilities`, 'Needs only what the client says it can give.', (_, { mcpReq }) => {
     const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined
     const can = envelope?.[CLIENT_CAPABILITIES_META_KEY]
     return inputRequired({
@@ -110,12 +110,16 @@ export const ROUNDS = [
     })
   }),
   // The SDK refuses on its own to ask a client for what that cannot do.
-  tool('test_missing_capability', 'Needs sampling of a client that has none.', () =>
+  talking('test_missing_capability', 'Needs sampling of a client that has none.', () =>
     inputRequired({ inputRequests: { pong: question('Say pong.') } }),
   ),
-  tool('test_streaming_elicitation', 'Needs a name, and must not ask for it by a request.', (_, context) => {
-    const name = filled(context, 'user_name', 'name')
-    if (typeof name === 'string') return content(text(`Good day, ${name}.`))
-    return inputRequired({ inputRequests: { user_name: form('Your name?', 'name') } })
-  }),
+  talking(
+    'test_streaming_elicitation',
+    'Needs a name, and must not ask for it by a request.',
+    (_, context) => {
+      const name = filled(context, 'user_name', 'name')
+      if (typeof name === 'string') return content(text(`Good day, ${name}.`))
+      return inputRequired({ inputRequests: { user_name: form('Your name?', 'name') } })
+    },
+  ),
 ]

@@ -62,8 +62,8 @@ export async function conformance(
 ): Promise<{ verdict: Verdict; checks: Map<string, Check[]> }> {
   const results = fs.mkdtempSync(path.join(os.tmpdir(), 'conformance-'))
   const program = path.join(CONFORMANCE, 'dist/index.js')
-  const [[name = '', value = ''] = []] = Object.entries(what)
-  const options = ['--url', url, `--${name}`, value, '--output-dir', results]
+  const asked = Object.entries(what).flatMap(([name, value]) => [`--${name}`, value])
+  const options = ['--url', url, ...asked, '--output-dir', results]
   const verdict = await judge(NODE_22, [program, 'server', ...options])
   const checks = new Map<string, Check[]>()
   for (const name of fs.readdirSync(results)) {

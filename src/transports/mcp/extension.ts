@@ -18,7 +18,8 @@ import type {
 
 export interface ExtensionTool {
   tool: Tool
-  /** Through `context` it may also say and ask something before it answers. */
+  /** It may say, ask or need something before it answers; a call of any other is a plain one. */
+  talks: boolean
   call(args: Record<string, unknown>, context: ServerContext): Promise<CallToolResult | InputRequiredResult>
 }
 

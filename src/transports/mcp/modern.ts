@@ -103,7 +103,7 @@ function isListen(route: NotPast): boolean {
   return route.message.method === 'subscriptions/listen'
 }
 
-/** A call of a kernel's tool whose headers say what its body says. Everything else is the entry's to judge. */
+/** A call whose headers say what its body says, of a tool that only answers. All else is the entry's to judge. */
 function isPlainCall(
   { headers }: IncomingMessage,
   route: NotPast,
@@ -118,7 +118,7 @@ function isPlainCall(
     headers['mcp-method'] === method &&
     typeof params?.['name'] === 'string' &&
     headers['mcp-name'] === params['name'] &&
-    !tools.has(params['name'])
+    tools.get(params['name'])?.talks !== true
   )
 }
 

@@ -45,7 +45,8 @@ const extend: McpExtend = ({ toolsChanged }) => {
   }
   const tools = Object.entries({ ...CALLS, changes }).map(([name, handle]) => {
     const tool = { name, description: name, inputSchema: { type: 'object' as const } }
-    return [name, { tool, call: (_: unknown, context: ServerContext) => handle(context) }] as const
+    const call = (_: unknown, context: ServerContext) => handle(context)
+    return [name, { tool, talks: name !== 'still', call }] as const
   })
   return {
     capabilities: { prompts: {} },
@@ -275,6 +276,12 @@ describe('a question to the client', () => {
 })
 
 describe('in the 2026-07-28 era', () => {
+  test('a tool that only answers is called as plainly as the kernel’s', async () => {
+    const answer = await modern('still')
+    expect(answer.type).toBe('application/json')
+    expect(answer.body['result']).toMatchObject({ resultType: 'complete', content: [{ type: 'image' }] })
+  })
+
   const modern = (name: string) => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
