@@ -12,6 +12,7 @@ export default defineConfig({
             'test/unit/**/*.test.ts',
             'test/contract/**/*.test.ts',
             'test/property/**/*.test.ts',
+            'test/fixtures/facade/*.test.ts',
             'test/tidy.test.ts',
           ],
           globalSetup: ['test/support/temporary-place.ts'],
