@@ -8,6 +8,7 @@ import { met, type Figure } from './figures.ts'
 import { journal } from './journal.ts'
 import { stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, settings } from './processes.ts'
+import { mcp } from './mcp.ts'
 import { sendMany } from './send-many.ts'
 import { sendOne } from './send-one.ts'
 
@@ -17,6 +18,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   journal,
   doorbell,
   'daemon-idle': daemonIdle,
+  mcp,
 }
 /** Everything together. What is not done by then is broken, and says so. */
 const RUN_MAX_MS = 9 * 60_000

@@ -48,6 +48,8 @@ interface StartOptions {
   /** The line of its output that says it is ready; without one it counts as ready at once. */
   ready?: RegExp
   ipc?: boolean
+  /** Its streams are for the bench: nobody else reads what it says. */
+  piped?: boolean
   /** Measured for what it weighs or how fast it starts: never profiled. */
   bare?: boolean
 }
@@ -55,7 +57,7 @@ interface StartOptions {
 /** Starts `node ARGS` in an environment without anything an outer turnbell may have set. */
 export async function startNode(
   args: readonly string[],
-  { ready, ipc = false, bare = false }: StartOptions = {},
+  { ready, ipc = false, bare = false, piped = false }: StartOptions = {},
 ): Promise<Process & { child: ChildProcess; match: RegExpExecArray | null }> {
   const profile = settings.profile && !bare ? ['--cpu-prof', '--cpu-prof-dir', settings.profile] : []
   const env = Object.fromEntries(
@@ -63,7 +65,7 @@ export async function startNode(
   )
   const child = spawn(process.execPath, [...profile, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
+    stdio: [piped ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
   })
   const gone = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
@@ -75,7 +77,7 @@ export async function startNode(
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
   const match = ready ? await readyLine(child, ready, gone, () => `node ${args.join(' ')}: ${said}`) : null
   // Nobody reads on: a pipe that fills up would stop the process.
-  child.stdout?.resume()
+  if (!piped) child.stdout?.resume()
   return { child, pid: child.pid ?? 0, match, stop: () => stop(child, gone) }
 }
 

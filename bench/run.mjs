@@ -27,7 +27,9 @@ process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
 
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
 await build({
-  entryPoints: ['main', 'sender', 'journal-process', 'hub-without-sync'].map((name) => `bench/${name}.ts`),
+  entryPoints: ['main', 'sender', 'echo', 'journal-process', 'hub-without-sync'].map(
+    (name) => `bench/${name}.ts`,
+  ),
   outdir: out,
   bundle: true,
   platform: 'node',

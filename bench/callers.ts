@@ -1,0 +1,97 @@
+/**
+ * Callers in a closed loop, as cheap as they can be: bytes that were made before are written to a socket or a
+ * pipe, and an answer is recognised by its length or its end, never parsed.
+ */
+import net from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { micros } from './figures.ts'
+
+export interface Called {
+  calls_per_s: number
+}
+
+/** One connection for each caller, kept alive; the next request leaves when the answer is complete. */
+export async function callHttp(url: string, request: Buffer, callers: number, ms: number): Promise<Called> {
+  const { hostname, port } = new URL(url)
+  const until = performance.now() + ms
+  const began = micros()
+  const counts = await Promise.all(
+    Array.from({ length: callers }, () => caller(net.connect(Number(port), hostname), request, until)),
+  )
+  return rate(counts, began)
+}
+
+function caller(socket: net.Socket, request: Buffer, until: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let answered = 0
+    let held: Buffer = Buffer.alloc(0)
+    socket.setNoDelay(true)
+    socket.once('error', reject)
+    socket.once('connect', () => socket.write(request))
+    socket.on('data', (chunk: Buffer) => {
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+      const size = sizeOf(held)
+      if (size === null || held.length < size) return
+      if (!held.subarray(0, 12).equals(OK)) {
+        reject(new Error(held.toString('utf8', 0, 400)))
+        socket.destroy()
+        return
+      }
+      held = held.subarray(size)
+      answered += 1
+      if (performance.now() < until) socket.write(request)
+      else socket.end(() => resolve(answered))
+    })
+  })
+}
+
+const OK = Buffer.from('HTTP/1.1 200')
+const END = Buffer.from('\r\n\r\n')
+
+/** Of a whole answer with a content-length; null while its head is not complete. */
+function sizeOf(held: Buffer): number | null {
+  const head = held.indexOf(END)
+  if (head < 0) return null
+  const length = /content-length: (\d+)/i.exec(held.toString('latin1', 0, head))?.[1]
+  if (length === undefined) throw new Error(`an answer without a length: ${held.toString('utf8', 0, 200)}`)
+  return head + END.length + Number(length)
+}
+
+/** So many requests are always on their way through one pair of pipes; every line is an answer. */
+export async function callStdio(
+  { input, output }: { input: Writable; output: Readable },
+  request: (id: number) => string,
+  callers: number,
+  ms: number,
+): Promise<Called> {
+  const until = performance.now() + ms
+  const began = micros()
+  let answered = 0
+  let open = 0
+  let id = 0
+  const ask = () => {
+    open += 1
+    input.write(request((id += 1)))
+  }
+  return await new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
+      for (const byte of chunk) {
+        if (byte !== 0x0a) continue
+        answered += 1
+        open -= 1
+        if (performance.now() < until) ask()
+      }
+      if (open > 0) return
+      output.off('data', onData)
+      resolve(rate([answered], began))
+    }
+    output.on('data', onData)
+    output.once('error', reject)
+    for (let count = 0; count < callers; count += 1) ask()
+  })
+}
+
+function rate(counts: readonly number[], began_us: number): Called {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  return { calls_per_s: (total * 1e6) / (micros() - began_us) }
+}
