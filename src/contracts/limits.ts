@@ -53,6 +53,21 @@ export const LIMITS = {
   registration_expire_ms: 30_000,
   personas_max: 20_000,
 
+  // Records
+  /** The name of a kind or of a status. */
+  record_word_length_max: 64,
+  record_scope_length_max: 256,
+  /** One record as it is kept. Text that is longer belongs into a file of the project. */
+  record_bytes_max: 64 * 1024,
+  records_page_default: 20,
+  records_page_max: 500,
+  /** A page ends early here, so that its answer fits frame_bytes_max on every transport. */
+  records_page_bytes_max: 128 * 1024,
+  filter_values_max: 100,
+  filter_text_length_max: 256,
+  cursor_length_max: 1_024,
+  project_aliases_max: 32,
+
   // WebSocket
   frame_bytes_max: 256 * 1024,
   hello_timeout_ms: 5_000,

@@ -19,8 +19,19 @@ export const Persona = z
   .meta({ title: 'Persona' })
 export type Persona = z.infer<typeof Persona>
 
+/** A short name for a project. `portfolio` means all of them, and is none. */
+export const ProjectAlias = z
+  .string()
+  .regex(/^(?!portfolio$)[a-z0-9][a-z0-9._-]{0,62}$/, 'an alias matches [a-z0-9][a-z0-9._-]{0,62}')
+
 export const Project = z
-  .object({ project_id: ProjectId, root: z.string(), created_at: Timestamp })
+  .object({
+    project_id: ProjectId,
+    root: z.string(),
+    name: z.string().optional(),
+    aliases: z.array(z.string()).default([]),
+    created_at: Timestamp,
+  })
   .meta({ title: 'Project' })
 export type Project = z.infer<typeof Project>
 

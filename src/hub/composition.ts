@@ -9,6 +9,7 @@ import type { Config } from '../contracts/config.ts'
 import type { Facade } from '../kernel/define.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/random.ts'
+import { projectOpener } from '../storage/open-projects.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
@@ -102,6 +103,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   const hub = (opened.hub = await createHub({
     ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades, plugins: reports, clock, ids, log },
     stores: opened.stores,
+    openProject: projectOpener({ log }),
     grants: grantsOf(config),
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,

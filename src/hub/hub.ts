@@ -11,7 +11,9 @@ import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
 import type { Caller } from '../contracts/token.ts'
+import { createRecords } from '../modules/records/service.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/personas.ts'
+import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
 import { createRouteResolver } from '../modules/registry/route.ts'
 import { sessionOf } from '../modules/signals/callers.ts'
@@ -37,6 +39,8 @@ export interface HubNeeds {
   version: string
   secrets: { operator_token: string; signing_key: string }
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
+  /** The records in a project's directory; null where there is no such directory. */
+  openProject: (root: string) => RecordStore | null
   facades: readonly Facade[]
   plugins?: readonly PluginReport[]
   /** What of them is offered; only the facet `core` where it is not said. */
@@ -100,8 +104,9 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ links, channels, events, store, registrations, clock, ids },
     pendingCount: (identity, session_id) => signals.pendingCount(identity, session_id),
   })
+  const projects = await openProjects({ records: stores.records, clock, ids, log })
   const personas = await openPersonaRegistry({
-    ...{ records: stores.records, registrations, clock, ids, log },
+    ...{ records: stores.records, projects, registrations, clock, log },
     pendingCount: (identity) => store.pendingCount(identity),
     changed(persona) {
       if (persona.state !== 'active') reports.forget(persona.identity)
@@ -111,6 +116,12 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const signals: SignalModule = createSignals({
     ...{ store, personas, routes, clock, ids, log },
     events: push.signals,
+  })
+
+  const records = createRecords({
+    kinds: needs.facades.flatMap(({ kinds = [] }) => kinds),
+    ...{ home: stores.records, openProject: needs.openProject },
+    ...{ projects, personas, events, clock, ids, log },
   })
 
   /** A row ended. An agent's session ended with it, unless another row still holds the session. */
@@ -134,7 +145,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const kernel = createKernel({
     ...{
       facades: needs.facades,
-      modules: { signals, personas, plugins: needs.plugins ?? [] },
+      modules: { signals, personas, projects, records, plugins: needs.plugins ?? [] },
       events,
       clock,
       ids,

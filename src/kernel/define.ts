@@ -5,6 +5,7 @@
 import type { z } from 'zod'
 import type { ErrorCode, Problem } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
 
@@ -119,6 +120,8 @@ export interface Facade {
   pro?: true
   /** Open in every facet: it reaches nothing that its caller may not call. */
   everywhere?: true
+  /** The kinds of records that are its own; each belongs to one facade. */
+  kinds?: readonly RecordKind[]
   actions: Record<string, Action>
 }
 

@@ -1,6 +1,8 @@
 /** What facades may ask of the modules. One line per module; the hub's composition root fills it. */
 import type { PluginReport } from '../contracts/plugin.ts'
+import type { Records } from './records/service.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
+import type { Projects } from './registry/projects.ts'
 import type { SignalService } from './signals/service.ts'
 
 export interface Modules {
@@ -8,4 +10,6 @@ export interface Modules {
   personas: PersonaRegistry
   /** What became of the plugins that the configuration names. */
   plugins: readonly PluginReport[]
+  projects: Projects
+  records: Records
 }

@@ -17,6 +17,7 @@ import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
+import { memoryProjects } from './memory-projects.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
 
@@ -91,6 +92,7 @@ export async function liveHub(
   const lines: DispatchLine[] = []
   const own: OwnHosts = { list: [] }
   const hub = await createHub({
+    openProject: memoryProjects(),
     ...{ tenant_id: 'local', version: '0.0.0-test', clock, log, stores },
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),

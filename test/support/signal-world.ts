@@ -3,6 +3,7 @@ import type { Json } from '../../src/contracts/ids.ts'
 import { SendInput, DrainInput } from '../../src/contracts/signal.ts'
 import type { LeaveReason, Registration, SurfaceFacts } from '../../src/contracts/registry.ts'
 import type { Caller } from '../../src/contracts/token.ts'
+import { openProjects } from '../../src/modules/registry/projects.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
 import {
   createRegistrations,
@@ -114,8 +115,9 @@ export async function signalWorld(
     },
   })
   const routes = createRouteResolver(registrations)
+  const projects = await openProjects({ records, clock, ids, log: silentLog })
   const personas = await openPersonaRegistry({
-    ...{ records, registrations, clock, ids, log: silentLog },
+    ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: (identity) => store.pendingCount(identity),
     changed: (persona) => tell('persona.changed', persona),
   })

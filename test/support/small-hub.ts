@@ -14,6 +14,8 @@ import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import type { Caller } from '../../src/contracts/token.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
+import { createRecords, type Records } from '../../src/modules/records/service.ts'
+import { openProjects } from '../../src/modules/registry/projects.ts'
 import { createRegistrations } from '../../src/modules/registry/registrations.ts'
 import { createRouteResolver } from '../../src/modules/registry/route.ts'
 import type { SignalEvents } from '../../src/modules/signals/events.ts'
@@ -27,6 +29,7 @@ import { createMemorySignalStore } from '../../src/storage/memory/signal-store.t
 import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import type { Doors } from '../../src/transports/doors.ts'
+import { memoryProjects } from './memory-projects.ts'
 import { createHttpTransport } from '../../src/transports/http/server.ts'
 import type { McpExtend } from '../../src/transports/mcp/extension.ts'
 import { createMcpHttp } from '../../src/transports/mcp/http.ts'
@@ -38,6 +41,7 @@ export interface SmallHub {
   kernel: Kernel
   signals: SignalModule
   personas: PersonaRegistry
+  records: Records
   store: SignalStore
   events: EventLog
   /** Lines for logs/dispatch.jsonl. */
@@ -88,14 +92,20 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const store = createMemorySignalStore(clock)
   const events = createMemoryEventLog(clock)
   const registrations = createRegistrations({ clock, events: { joined: () => {}, left: () => {} } })
+  const home = createMemoryRecordStore()
+  const projects = await openProjects({ records: home, clock, ids, log })
   const personas = await openPersonaRegistry({
-    records: createMemoryRecordStore(),
-    registrations,
+    ...{ records: home, projects, registrations },
     pendingCount: (identity) => store.pendingCount(identity),
     changed: () => {},
     clock,
-    ids,
     log,
+  })
+  const facades = options.facades ?? FACADES
+  const openProject = memoryProjects()
+  const records = createRecords({
+    kinds: facades.flatMap(({ kinds = [] }) => kinds),
+    ...{ home, openProject, projects, personas, events, clock, ids, log },
   })
   const routes = createRouteResolver(registrations)
   const signals = createSignals({ store, personas, routes, events: signalEvents(events), clock, ids, log })
@@ -103,9 +113,9 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
 
   const lines: DispatchLine[] = []
   const kernel = createKernel({
-    facades: options.facades ?? FACADES,
+    facades,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas, plugins: [] },
+    modules: { signals, personas, projects, records, plugins: [] },
     events,
     clock,
     ids,
@@ -148,6 +158,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     kernel,
     signals,
     personas,
+    records,
     store,
     events,
     lines,

@@ -1,5 +1,5 @@
 /** Personas and projects: what should exist. Durable, and independent of what happens to run. */
-import { openProjects } from './projects.ts'
+import type { Projects } from './projects.ts'
 import type { Registrations } from './registrations.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { RESERVED_IDENTITIES, type Identity, type SurfaceKind } from '../../contracts/ids.ts'
@@ -7,7 +7,6 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { Persona, type PersonaOverview, type PersonaState, type Project } from '../../contracts/registry.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Ids } from '../../ports/random.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
 export interface PersonaRegistry {
@@ -28,12 +27,12 @@ export interface PersonaRegistry {
 
 export interface PersonaNeeds {
   records: RecordStore
+  projects: Projects
   registrations: Pick<Registrations, 'rows' | 'end'>
   pendingCount(identity: Identity): number
   /** Told after the record is durable. */
   changed(persona: Persona): void
   clock: Clock
-  ids: Ids
   log: Log
 }
 
@@ -41,8 +40,7 @@ const KIND = 'persona'
 
 /** Reads what is recorded. Records that do not fit are left out and reported, never fatal. */
 export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaRegistry> {
-  const { records, registrations, clock } = needs
-  const projects = await openProjects(needs)
+  const { records, projects, registrations, clock } = needs
   const personas = new Map<Identity, Persona>()
   /** All but the removed ones. */
   let present = 0

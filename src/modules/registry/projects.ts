@@ -1,20 +1,33 @@
-/** Projects: a root path and the id that stands for it. */
+/** Projects: a root path and the id that stands for it, with the other names it is known by. */
 import path from 'node:path'
 import { Project } from '../../contracts/registry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { RecordStore } from '../../ports/record-store.ts'
+import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
 const KIND = 'project'
 
 export interface Projects {
   list(): Project[]
-  /** By id or by root path. */
+  /** By id, by alias, or by root path. */
   find(project: string): Project | null
+  /** As `find`; of a path inside a project, the innermost project around it. */
+  around(project: string): Project | null
+  /** As `around`; throws `project_unknown`. */
+  get(project: string): Project
   /** The one with this root, made where there is none. Two calls at once make one. */
   at(root: string): Promise<Project>
+  /** As `at`, and says what it is called. Throws `alias_taken` and `limit_reached`. */
+  add(input: {
+    path: string
+    name?: string | undefined
+    aliases?: readonly string[] | undefined
+  }): Promise<Project>
+  /** Gives it another name, or takes one away. Throws `project_unknown`, `alias_taken`, `limit_reached`. */
+  alias(project: string, alias: string, remove: boolean): Promise<Project>
   remove(project_id: string): Promise<void>
 }
 
@@ -26,44 +39,87 @@ export async function openProjects(needs: {
 }): Promise<Projects> {
   const { records, clock, ids } = needs
   const by_root = new Map<string, Project>()
-  const underway = new Map<string, Promise<Project>>()
   for (const { id, body } of await records.list(KIND)) {
     const parsed = Project.safeParse(body)
     if (parsed.success) by_root.set(parsed.data.root, parsed.data)
     else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
   }
 
-  const make = async (root: string): Promise<Project> => {
-    const project: Project = { project_id: ids.next(), root, created_at: timestamp(clock) }
-    await records.put(KIND, project.project_id, { ...project })
-    by_root.set(root, project)
-    return project
+  /** One change at a time: what is decided on must still be true when it is recorded. */
+  const change = (root: string, what: (project: Project) => Project): Promise<Project> =>
+    records.exclusive(KIND, async (held) => {
+      const known = by_root.get(root)
+      const before = known ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
+      const project = what(before)
+      if (project === known) return project
+      for (const alias of project.aliases) refuseTaken(alias, project)
+      if (project.aliases.length > LIMITS.project_aliases_max) {
+        throw new TurnbellError('limit_reached', {
+          detail: `${root} would have more than ${LIMITS.project_aliases_max} aliases.`,
+          hint: 'Take one away: `registry alias` with `remove`.',
+        })
+      }
+      await held.put(project.project_id, project as RecordBody)
+      by_root.set(root, project)
+      return project
+    })
+
+  const refuseTaken = (alias: string, project: Project) => {
+    const holder = [...by_root.values()].find(({ aliases }) => aliases.includes(alias))
+    if (holder === undefined || holder.project_id === project.project_id) return
+    throw new TurnbellError('alias_taken', { detail: `${alias} is an alias of ${holder.root}.` })
+  }
+
+  const find: Projects['find'] = (project) => {
+    const others = ({ project_id, aliases }: Project) => project_id === project || aliases.includes(project)
+    return by_root.get(normal(project)) ?? [...by_root.values()].find(others) ?? null
+  }
+
+  const around: Projects['around'] = (project) => {
+    const found = find(project)
+    if (found !== null || !path.isAbsolute(project)) return found
+    const parent = path.dirname(normal(project))
+    return parent === normal(project) ? null : around(parent)
+  }
+
+  const get: Projects['get'] = (project) => {
+    const found = around(project)
+    if (found !== null) return found
+    throw new TurnbellError('project_unknown', { detail: `There is no project ${JSON.stringify(project)}.` })
   }
 
   return {
     list: () => [...by_root.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1)),
-    find: (project) =>
-      by_root.get(normal(project)) ??
-      [...by_root.values()].find(({ project_id }) => project_id === project) ??
-      null,
-    at(given) {
-      if (!path.isAbsolute(given)) {
-        throw new TurnbellError('params_invalid', {
-          detail: `project: ${JSON.stringify(given)} is not an absolute path.`,
-        })
-      }
-      const root = normal(given)
-      const known = by_root.get(root)
-      if (known) return Promise.resolve(known)
-      let making = underway.get(root)
-      if (!making) underway.set(root, (making = make(root).finally(() => underway.delete(root))))
-      return making
+    ...{ find, around, get },
+    async at(given) {
+      const root = rootOf(given)
+      return by_root.get(root) ?? change(root, (project) => project)
+    },
+    async add(input) {
+      return change(rootOf(input.path), (project) => ({
+        ...project,
+        ...(input.name === undefined ? {} : { name: input.name }),
+        aliases: [...new Set([...project.aliases, ...(input.aliases ?? [])])],
+      }))
+    },
+    async alias(project, alias, remove) {
+      return change(get(project).root, (known) => ({
+        ...known,
+        aliases: [...known.aliases.filter((one) => one !== alias), ...(remove ? [] : [alias])],
+      }))
     },
     async remove(project_id) {
       await records.remove(KIND, project_id)
       for (const [root, project] of by_root) if (project.project_id === project_id) by_root.delete(root)
     },
   }
+}
+
+function rootOf(given: string): string {
+  if (path.isAbsolute(given)) return normal(given)
+  throw new TurnbellError('params_invalid', {
+    detail: `project: ${JSON.stringify(given)} is not an absolute path.`,
+  })
 }
 
 /** One spelling of a path: no trailing slash, no dots. */

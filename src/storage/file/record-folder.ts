@@ -8,6 +8,7 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
 import { readRecord, recordName, recordText, type RecordForm } from './record-file.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
 import { codeOf } from './disk.ts'
 import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
@@ -69,16 +70,16 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
   }
 
   return {
-    async put(id, body) {
-      const file = fileOf(id)
-      const text = recordText(form, kind, id, body)
-      const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
-      if (made !== undefined) await syncDirectory(path.dirname(folder))
-      await fs.writeFile(`${file}.new`, text, { flush: true, ...fileMode(secret) })
-      mayChange()
-      await fs.rename(`${file}.new`, file)
-      await syncDirectory(folder)
-    },
+    put: (id, body) =>
+      writing(fileOf(id), async (file) => {
+        const text = recordText(form, kind, id, body)
+        const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
+        if (made !== undefined) await syncDirectory(path.dirname(folder))
+        await fs.writeFile(`${file}.new`, text, { flush: true, ...fileMode(secret) })
+        mayChange()
+        await fs.rename(`${file}.new`, file)
+        await syncDirectory(folder)
+      }),
 
     async get(id) {
       const file = fileOf(id)
@@ -116,16 +117,17 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
       return rows.sort((a, b) => (a.id < b.id ? -1 : 1))
     },
 
-    async remove(id) {
-      mayChange()
-      try {
-        await fs.unlink(fileOf(id))
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return
-        throw error
-      }
-      await syncDirectory(folder)
-    },
+    remove: (id) =>
+      writing(fileOf(id), async (file) => {
+        mayChange()
+        try {
+          await fs.unlink(file)
+        } catch (error) {
+          if (codeOf(error) === 'ENOENT') return
+          throw error
+        }
+        await syncDirectory(folder)
+      }),
 
     async setAside(id, reason) {
       const file = fileOf(id)
@@ -134,6 +136,20 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
       mayChange()
       await reject(file, stamp, reason)
     },
+  }
+}
+
+/** What the system says of a file, for the one who must mend it. */
+async function writing(file: string, work: (file: string) => Promise<void>): Promise<void> {
+  try {
+    await work(file)
+  } catch (cause) {
+    if (cause instanceof TurnbellError) throw cause
+    throw new TurnbellError('store_unavailable', {
+      detail: `${file} cannot be written: ${String(cause)}`,
+      hint: 'Look at the disk and at who may write there, then call again.',
+      cause,
+    })
   }
 }
 

@@ -66,3 +66,12 @@ test('no kind stands among the rejected', async () => {
   const store = createFileRecordStore({ directory: temporaryDirectory() })
   await expect(store.put('rejected', 'a', {})).rejects.toThrow()
 })
+
+test('a disk that takes no record is a refusal that says where', async () => {
+  const directory = temporaryDirectory()
+  fs.writeFileSync(path.join(directory, 'persona'), 'a file where the folder should be')
+  const store = createFileRecordStore({ directory })
+  const refused = { code: 'store_unavailable', detail: /persona.*ada/ }
+  await expect(store.put('persona', 'ada', {})).rejects.toMatchObject(refused)
+  await expect(store.remove('persona', 'ada')).rejects.toMatchObject(refused)
+})

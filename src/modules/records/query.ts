@@ -1,0 +1,129 @@
+/** Which records are meant, in which order, and how many of them at a time. */
+import { describeParams } from '../../contracts/describe.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Json } from '../../contracts/ids.ts'
+import { jsonIn } from '../../contracts/json.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { nearest } from '../../contracts/names.ts'
+import {
+  FILTER_WORDS,
+  KeptRecord,
+  type FilterValue,
+  type RecordPage,
+  type RecordSort,
+} from '../../contracts/records.ts'
+import { z } from 'zod'
+import { invalid } from './change.ts'
+import type { KnownKind } from './kinds.ts'
+
+export type Filter = Record<string, FilterValue>
+
+export interface Paging {
+  sort: RecordSort
+  limit: number
+  after?: string | undefined
+}
+
+const Words = z.object(FILTER_WORDS)
+const COMMON = Object.keys(KeptRecord.shape)
+
+/** Whether a record is meant. Throws `params_invalid` for a field that no such record has. */
+export function matcher(known: KnownKind, filter: Filter): (record: KeptRecord) => boolean {
+  const { since, until, text, ...fields } = filter
+  const words = Words.safeParse({ since, until, text })
+  if (!words.success) throw invalid(known, `filter: ${describeParams(Words, filter, words.error)}`)
+  const own = Object.keys(known.own.shape)
+  for (const field of Object.keys(fields)) requireField(known, field, [...COMMON, ...own])
+
+  const from = words.data.since === undefined ? -Infinity : Date.parse(words.data.since)
+  const to = words.data.until === undefined ? Infinity : Date.parse(words.data.until)
+  const part = words.data.text?.toLowerCase()
+  return (record) => {
+    const at = Date.parse(record.created_at)
+    if (at < from || at >= to) return false
+    if (part !== undefined && !own.some((field) => hasText(record[field], part))) return false
+    return Object.entries(fields).every(([field, wanted]) => isOneOf(record[field], wanted))
+  }
+}
+
+function requireField(known: KnownKind, field: string, fields: readonly string[]): void {
+  if (fields.includes(field)) return
+  const allowed = [...Object.keys(FILTER_WORDS), ...fields]
+  const meant = nearest(field, allowed)
+  const guess = meant === null ? '' : ` (did you mean ${meant}?)`
+  throw invalid(known, `filter: unknown field ${field}${guess}; allowed: ${allowed.join(', ')}`)
+}
+
+/**
+ * A field that is a list has each of its entries for a value. Compared as text, because a query of a URL
+ * knows nothing else; null finds what has no value at all.
+ */
+function isOneOf(value: Json | undefined, wanted: FilterValue): boolean {
+  const values = Array.isArray(value) ? value : [value ?? null]
+  const all = Array.isArray(wanted) ? wanted : [wanted]
+  return values.some((one) => all.some((other) => (one === null ? other === null : same(one, other))))
+}
+
+function same(value: Json, wanted: string | number | boolean | null): boolean {
+  return wanted !== null && typeof value !== 'object' && String(value) === String(wanted)
+}
+
+function hasText(value: Json | undefined, part: string): boolean {
+  if (typeof value === 'string') return value.toLowerCase().includes(part)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.values(value).some((inner) => hasText(inner, part))
+}
+
+/** One page of records that were found. Throws `params_invalid` for an `after` that no page gave out. */
+export function page(found: readonly KeptRecord[], { sort, limit, after }: Paging): RecordPage {
+  const descending = sort.startsWith('-')
+  const field = descending ? sort.slice(1) : sort
+  const placeOf = (record: KeptRecord): Place => [(record[field] ?? '') as string | number, record.id]
+  const compare = (a: Place, b: Place) => (descending ? -1 : 1) * comparePlaces(a, b)
+  const start = after === undefined ? null : placeIn(after, sort)
+  const left = found
+    .filter((record) => start === null || compare(placeOf(record), start) > 0)
+    .sort((a, b) => compare(placeOf(a), placeOf(b)))
+
+  const records = withinBytes(left.slice(0, limit))
+  const last = records.at(-1)
+  const more = last !== undefined && records.length < left.length
+  return { records, next: more ? cursor(sort, placeOf(last)) : null, total: found.length }
+}
+
+function withinBytes(records: KeptRecord[]): KeptRecord[] {
+  let bytes = 0
+  const end = records.findIndex((record, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(record))
+    return bytes > LIMITS.records_page_bytes_max && index > 0
+  })
+  return end === -1 ? records : records.slice(0, end)
+}
+
+/** Where a record stands in its order: what is sorted by, and its id where that is the same. */
+type Place = [value: string | number, id: string]
+
+function comparePlaces([a, a_id]: Place, [b, b_id]: Place): number {
+  return compareValues(a, b) || compareValues(a_id, b_id)
+}
+
+function compareValues(a: string | number, b: string | number): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+const Cursor = z.tuple([z.string(), z.union([z.string(), z.number()]), z.string()])
+
+function cursor(sort: RecordSort, place: Place): string {
+  return Buffer.from(JSON.stringify([sort, ...place])).toString('base64url')
+}
+
+function placeIn(after: string, sort: RecordSort): Place {
+  const read = Cursor.safeParse(jsonIn(Buffer.from(after, 'base64url').toString()))
+  if (read.success && read.data[0] === sort) return [read.data[1], read.data[2]]
+  throw new TurnbellError('params_invalid', {
+    detail: read.success
+      ? `after: the page before was sorted by ${read.data[0]}, this one is by ${sort}`
+      : 'after: expected the `next` of a page, found something else',
+    hint: 'Take `next` from the page before, with the same sort; or ask without `after` from the beginning.',
+  })
+}

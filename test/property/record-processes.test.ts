@@ -1,0 +1,53 @@
+/** Several processes put and count in the same project at the same time. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bundle } from '../support/bundle.ts'
+import { callBy, recordsIn } from '../support/record-writer.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const TURNS = 12
+
+test('nothing that several processes put or count is lost, and no two changes have the same generation', async () => {
+  const root = temporaryDirectory()
+  const writer = await bundle('test/support/record-writer.ts', temporaryDirectory())
+  const [records, call] = [recordsIn(root), callBy('main', root)]
+  const { id } = await records.put(call, { kind: 'tally', record: { text: 'all' } })
+
+  const writers = await Promise.all(
+    ['ada', 'bob', 'cyd'].map(async (name) => {
+      const args = [writer, root, name, String(TURNS), id]
+      const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const gone = once(child, 'exit')
+      await once(child.stdout, 'data')
+      return { name, child, gone }
+    }),
+  )
+  for (const { child } of writers) child.stdin.write('go\n')
+  // This process is one of them, and reads while they write.
+  const seen: number[] = []
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    await records.put(call, { kind: 'tally', record: { text: `main ${turn}` } })
+    seen.push((await records.query(call, { kind: 'tally' })).total)
+  }
+  for (const { gone } of writers) expect(await gone).toEqual([0, null])
+
+  const { records: all } = await records.query(call, { kind: 'tally', sort: 'generation', limit: 500 })
+  const names = ['main', ...writers.map(({ name }) => name)]
+  const wanted = names.flatMap((name) => Array.from({ length: TURNS }, (_, turn) => `${name} ${turn}`))
+  expect(all.map(({ text }) => text).sort()).toEqual(['all', ...wanted].sort())
+  expect(all.find((record) => record.id === id)?.['count']).toBe(writers.length * TURNS)
+  const generations = all.map(({ generation }) => generation)
+  expect(new Set(generations).size).toBe(all.length)
+  // Every change took the next one: each put and each count of each process, and the first.
+  expect(Math.max(...generations)).toBe(1 + TURNS * (2 * writers.length + 1))
+  expect(seen).toEqual([...seen].sort((a, b) => a - b))
+  const folder = path.join(root, '.turnbell')
+  expect(fs.readdirSync(folder).sort()).toEqual(['.gitignore', 'records'])
+  expect(fs.readdirSync(path.join(folder, 'records/tally')).every((name) => name.endsWith('.json'))).toBe(
+    true,
+  )
+})

@@ -1,0 +1,109 @@
+/** The record module over memory stores: a hub's own, and one for each project. */
+import { z } from 'zod'
+import type { HubEvent } from '../../src/contracts/events.ts'
+import type { RecordKind } from '../../src/contracts/records.ts'
+import { openProjects, type Projects } from '../../src/modules/registry/projects.ts'
+import { createRecords, type Records } from '../../src/modules/records/service.ts'
+import type { RecordCall } from '../../src/modules/records/where.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
+import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { fakeClock, type FakeClock } from './fake-clock.ts'
+import { memoryProjects } from './memory-projects.ts'
+
+/** A list without statuses, a thing to do, a thing that is there once, and one that the hub keeps. */
+export const KINDS = {
+  note: {
+    name: 'note',
+    summary: 'Something worth knowing.',
+    keeper: 'project',
+    fields: z.strictObject({
+      text: z.string().min(1).max(100_000),
+      tags: z.array(z.string()).default([]),
+      weight: z.number().optional(),
+    }),
+  },
+  chore: {
+    name: 'chore',
+    summary: 'Something to be done.',
+    keeper: 'project',
+    fields: z.strictObject({
+      title: z.string().min(1),
+      count: z.number().int().min(0).max(5).default(1),
+      owner: z.string().nullable().optional(),
+    }),
+    status: {
+      initial: 'open',
+      moves: { open: ['running', 'done'], running: ['open', 'done'] },
+      closing: { to: 'done', fields: { result: z.string().min(1), grade: z.number().optional() } },
+    },
+  },
+  mark: {
+    name: 'mark',
+    summary: 'Something that is there once under its name.',
+    keeper: 'project',
+    fields: z.strictObject({
+      name: z.string(),
+      page: z.number().default(1),
+      color: z.string().default('red'),
+    }),
+    status: { initial: 'set', moves: { set: ['gone'] }, closing: { to: 'gone' } },
+    unique: ['name', 'page'],
+  },
+  session: {
+    name: 'session',
+    summary: 'Something of the hub.',
+    keeper: 'hub',
+    fields: z.strictObject({ project_id: z.string().optional() }),
+  },
+} satisfies Record<string, RecordKind>
+
+export interface RecordWorld {
+  records: Records
+  projects: Projects
+  clock: FakeClock
+  home: RecordStore
+  project(root: string): RecordStore
+  /** What the module told, oldest first. */
+  told(): HubEvent[]
+  /** Ada has no project; bob's is /work/bob, and the one of gil is not there. */
+  as(identity: string, context?: Partial<RecordCall['context']>): RecordCall
+}
+
+export async function recordWorld(kinds: readonly RecordKind[] = Object.values(KINDS)): Promise<RecordWorld> {
+  const clock = fakeClock()
+  const ids = createIds(clock, systemRandom)
+  const events = createMemoryEventLog(clock)
+  const home = createMemoryRecordStore()
+  const openProject = memoryProjects()
+  const projects = await openProjects({ records: home, clock, ids, log: silentLog })
+  const roots: Record<string, string> = { bob: '/work/bob', gil: '/gone/gil' }
+  const members = new Map<string, string>()
+  for (const [identity, root] of Object.entries(roots)) {
+    members.set(identity, (await projects.at(root)).project_id)
+  }
+  const at = new Date(clock.now()).toISOString()
+  const records = createRecords({
+    ...{ kinds, home, openProject, projects, events, clock, ids, log: silentLog },
+    personas: {
+      get(identity) {
+        const project_id = members.get(identity)
+        return {
+          ...{ identity, surface: 'command', state: 'active', created_at: at, updated_at: at },
+          ...(project_id === undefined ? {} : { project_id }),
+        }
+      },
+    },
+  })
+  return {
+    ...{ records, projects, clock, home },
+    project: (root) => openProject(root) as RecordStore,
+    told: () => events.read({ limit: 1_000 }).events,
+    as: (identity, context = {}) => ({
+      caller: { identity },
+      context: { agent_id: 'anonymous', scope: null, ...context },
+    }),
+  }
+}

@@ -1,0 +1,53 @@
+// One of several processes that work in the same project. Started with: ROOT NAME COUNT ID, where ID is that
+// of a tally that all of them count up. Says `ready`, and begins when something comes in.
+import { once } from 'node:events'
+import { z } from 'zod'
+import type { RecordKind } from '../../src/contracts/records.ts'
+import { createRecords, type Records } from '../../src/modules/records/service.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
+import { projectOpener } from '../../src/storage/open-projects.ts'
+import { systemClock as clock } from '../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+
+const TALLY: RecordKind = {
+  name: 'tally',
+  summary: 'Something that is counted.',
+  keeper: 'project',
+  fields: z.strictObject({ text: z.string(), count: z.number().default(0) }),
+}
+
+/** As `root` is everybody's project, whoever calls is in it. */
+export function recordsIn(root: string): Records {
+  const project = { project_id: '01JZ0000000000000000000000', root, aliases: [], created_at: '' }
+  return createRecords({
+    kinds: [TALLY],
+    home: createMemoryRecordStore(),
+    openProject: projectOpener({ log: silentLog }),
+    projects: { around: () => project, at: async () => project, list: () => [project] },
+    personas: { get: () => null },
+    events: createMemoryEventLog(clock),
+    ...{ clock, ids: createIds(clock, systemRandom), log: silentLog },
+  })
+}
+
+export const callBy = (identity: string, scope: string) => ({
+  caller: { identity },
+  context: { agent_id: 'anonymous', scope },
+})
+
+if (process.argv[1]?.includes('record-writer') === true) {
+  const [root = '', name = '', count = '0', id = ''] = process.argv.slice(2)
+  const records = recordsIn(root)
+  const call = callBy(name, root)
+  process.stdout.write('ready\n')
+  await once(process.stdin, 'data')
+  for (let turn = 0; turn < Number(count); turn += 1) {
+    await Promise.all([
+      records.put(call, { kind: 'tally', record: { text: `${name} ${turn}` } }),
+      records.increment(call, { kind: 'tally', id, field: 'count' }),
+    ])
+  }
+  process.stdin.destroy()
+}

@@ -1,0 +1,88 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { openProjects, type Projects } from '../../../../src/modules/registry/projects.ts'
+import { silentLog } from '../../../../src/ports/log.ts'
+import type { RecordStore } from '../../../../src/ports/record-store.ts'
+import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
+import { createIds, systemRandom } from '../../../../src/system/random.ts'
+import { fakeClock } from '../../../support/fake-clock.ts'
+
+const clock = fakeClock()
+const ids = createIds(clock, systemRandom)
+let records: RecordStore
+let projects: Projects
+const open = () => openProjects({ records, clock, ids, log: silentLog })
+
+beforeEach(async () => {
+  records = createMemoryRecordStore()
+  projects = await open()
+})
+
+describe('a project', () => {
+  test('is found by its id, its directory and its aliases, also after a restart', async () => {
+    const { project_id } = await projects.add({
+      path: '/work/app/',
+      name: 'The app',
+      aliases: ['app', 'main'],
+    })
+    for (const known of [projects, await open()]) {
+      for (const name of [project_id, '/work/app', '/work/./app', 'app', 'main']) {
+        expect(known.find(name)).toMatchObject({ project_id, root: '/work/app', name: 'The app' })
+      }
+      expect(known.find('The app')).toBeNull()
+      expect(known.find('/work')).toBeNull()
+    }
+  })
+
+  test('is around every path inside of it', async () => {
+    await projects.at('/work/app')
+    expect(projects.around('/work/app/src/x.ts')?.root).toBe('/work/app')
+    expect(projects.around('/work/application')).toBeNull()
+    expect(projects.around('/')).toBeNull()
+    expect(projects.around('src/x.ts')).toBeNull()
+    expect(() => projects.get('/work/other')).toThrow(/project_unknown/)
+  })
+
+  test('added again keeps its id and its aliases, and takes new ones', async () => {
+    const first = await projects.add({ path: '/work/app', aliases: ['app'] })
+    const again = await projects.add({ path: '/work/app', aliases: ['app', 'main'] })
+    expect(again).toEqual({ ...first, aliases: ['app', 'main'] })
+    expect(await projects.at('/work/app')).toEqual(again)
+    expect(projects.list()).toEqual([again])
+  })
+
+  test('that was recorded before there were aliases has none', async () => {
+    const body = { project_id: ids.next(), root: '/work/old', created_at: '2026-01-01T00:00:00.000Z' }
+    await records.put('project', body.project_id, body)
+    expect((await open()).list()).toEqual([{ ...body, aliases: [] }])
+  })
+})
+
+describe('an alias', () => {
+  test('is given and taken away', async () => {
+    const { root } = await projects.at('/work/app')
+    expect(await projects.alias(root, 'app', false)).toMatchObject({ aliases: ['app'] })
+    expect(await projects.alias('app', 'app', false)).toMatchObject({ aliases: ['app'] })
+    expect(await projects.alias('app', 'main', false)).toMatchObject({ aliases: ['app', 'main'] })
+    expect(await projects.alias('main', 'app', true)).toMatchObject({ aliases: ['main'] })
+    expect(projects.find('app')).toBeNull()
+  })
+
+  test('belongs to one project, however many ask for it at once', async () => {
+    const asked = ['/a', '/b', '/c'].map((path) => projects.add({ path, aliases: ['app'] }))
+    const answers = await Promise.allSettled(asked)
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(projects.list().map(({ root }) => root)).toEqual(['/a'])
+    await projects.at('/b')
+    await expect(projects.alias('/b', 'app', false)).rejects.toMatchObject({
+      code: 'alias_taken',
+      detail: 'app is an alias of /a.',
+    })
+  })
+
+  test('is one of a few', async () => {
+    const aliases = Array.from({ length: LIMITS.project_aliases_max }, (_, n) => `a${n}`)
+    await projects.add({ path: '/work/app', aliases })
+    await expect(projects.alias('a0', 'more', false)).rejects.toMatchObject({ code: 'limit_reached' })
+  })
+})
