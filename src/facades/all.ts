@@ -1,9 +1,23 @@
 /** What turnbell can do. One line per facade, in the order in which they are shown. */
 import type { Facade } from '../kernel/define.ts'
+import { architect } from './architect.ts'
+import { dojo } from './dojo.ts'
+import { feedback } from './feedback.ts'
+import { friction } from './friction.ts'
+import { learnings } from './learnings.ts'
 import { personas } from './personas.ts'
 import { plugins } from './plugins.ts'
 import { projects } from './projects.ts'
+import { registry } from './registry.ts'
+import { sentinel } from './sentinel.ts'
 import { signals } from './signals.ts'
+import { store } from './store.ts'
 import { tool } from './tool.ts'
 
-export const FACADES: readonly Facade[] = [signals, tool, personas, projects, plugins]
+export const FACADES: readonly Facade[] = [
+  ...[signals, store, tool],
+  ...[sentinel],
+  ...[architect, dojo],
+  ...[friction, feedback, learnings],
+  ...[personas, projects, registry, plugins],
+]

@@ -1,30 +1,34 @@
 /** Which kinds of records there are. A kind that contradicts itself or another refuses to start: it is ours. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { nearest } from '../../contracts/names.ts'
 import {
-  COMMON_FIELDS,
+  closingFields,
+  ownFields,
+  recordInput,
+  statusesOf,
+  storedRecord,
+} from '../../contracts/record-schemas.ts'
+import {
   FILTER_WORDS,
   KeptRecord,
   KindName,
   PAGE_FIELDS,
-  RecordAgent,
-  RecordScope,
   RecordStatus,
   type RecordKind,
   type StatusRules,
 } from '../../contracts/records.ts'
 
-/** A kind with what follows from its declaration. */
+/** A kind with what follows from its declaration; see `record-schemas.ts`. */
 export interface KnownKind {
   kind: RecordKind
   /** All of them, the initial one first; none where the kind has no status. */
   statuses: readonly string[]
-  /** What a put takes as `record`. An `id` makes it a change of that record. */
+  /** What a put takes as `record`. */
   input: z.ZodObject
-  /** The kind's own fields once a record is there: those of its closing included. */
+  /** The kind's own fields, those of its closing included. */
   own: z.ZodObject
-  /** What a file must hold to be such a record. Fields it does not know are kept: a newer turnbell knows them. */
+  /** What a file must hold to be such a record. */
   stored: z.ZodObject
 }
 
@@ -68,8 +72,7 @@ function derived(kind: RecordKind): KnownKind {
     throw new Error(`the kind ${name} cannot be: ${why}`)
   }
   if (!KindName.safeParse(name).success || TAKEN.includes(name)) refuse('no kind may have this name')
-  const closing = status?.closing?.fields ?? {}
-  const names = [...Object.keys(kind.fields.shape), ...Object.keys(closing)]
+  const names = [...Object.keys(kind.fields.shape), ...Object.keys(closingFields(kind))]
   for (const field of names) {
     if (RESERVED.has(field)) refuse(`its field ${field} means something else in every record or query`)
     if (field === 'project_id' && kind.keeper === 'project') refuse('project_id is told by where a record is')
@@ -79,40 +82,22 @@ function derived(kind: RecordKind): KnownKind {
     if (!(field in kind.fields.shape)) refuse(`${field}, by which it should be unique, is no field of it`)
   }
 
-  const statuses = status === undefined ? [] : statusesOf(status)
+  const statuses = statusesOf(kind)
   const wrong = statuses.find((one) => !RecordStatus.safeParse(one).success)
   if (wrong !== undefined) refuse(`${wrong} is no name for a status`)
   if (status?.closing !== undefined && !statusesBefore(status, status.closing.to).length) {
     refuse(`nothing leads to ${status.closing.to}, which should close it`)
   }
 
-  const own = z.strictObject({ ...kind.fields.shape, ...optional(closing) })
-  const statusField = statuses.length === 0 ? null : z.enum(statuses)
   return {
-    ...{ kind, statuses, own },
-    input: z.strictObject({
-      ...optional({ id: COMMON_FIELDS.id, scope: RecordScope, agent_id: RecordAgent }),
-      ...(statusField === null ? {} : { status: statusField.optional() }),
-      ...kind.fields.shape,
-    }),
-    stored: z.looseObject({
-      ...COMMON_FIELDS,
-      kind: z.literal(name),
-      ...(statusField === null ? {} : { status: statusField }),
-      ...own.shape,
-    }),
+    ...{ kind, statuses },
+    input: recordInput(kind),
+    own: ownFields(kind),
+    stored: storedRecord(kind),
   }
-}
-
-function statusesOf({ initial, moves }: StatusRules): string[] {
-  return [...new Set([initial, ...Object.keys(moves), ...Object.values(moves).flat()])]
 }
 
 /** From where a status can be reached in one move. */
 export function statusesBefore({ moves }: StatusRules, status: string): string[] {
   return Object.keys(moves).filter((from) => moves[from]?.includes(status))
-}
-
-function optional(fields: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
-  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.optional()]))
 }

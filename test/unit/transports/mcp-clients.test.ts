@@ -132,6 +132,7 @@ describe.each([
       expect(tools.map(({ name }) => name)).toEqual([
         'signals_pending',
         'signals',
+        'store',
         'tool_search',
         'tool_describe',
         'tool_invoke',

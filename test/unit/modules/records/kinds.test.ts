@@ -13,7 +13,7 @@ describe('a kind', () => {
     const known = createKinds([KINDS.chore]).get('chore')
     expect(known.statuses).toEqual(['open', 'running', 'done'])
     expect(Object.keys(known.input.shape)).toEqual([
-      ...['id', 'scope', 'agent_id', 'status', 'title', 'count', 'owner'],
+      ...['id', 'status', 'title', 'count', 'owner', 'scope', 'agent_id'],
     ])
     expect(Object.keys(known.own.shape)).toEqual(['title', 'count', 'owner', 'result', 'grade'])
     expect(createKinds([KINDS.note]).get('note').statuses).toEqual([])

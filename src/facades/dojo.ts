@@ -1,0 +1,84 @@
+/** Ideas on their way: wishes, and what is proposed to fulfil them. */
+import { z } from 'zod'
+import { create, query, RECORD_READ_ERRORS, RECORD_READERS } from './record-actions.ts'
+import { Links, Reference, Text } from './record-fields.ts'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { storedRecord } from '../contracts/record-schemas.ts'
+import { PAGE_FIELDS, type RecordKind } from '../contracts/records.ts'
+
+const Wish: RecordKind = {
+  name: 'wish',
+  summary: 'Something that would be good to have.',
+  keeper: 'project',
+  fields: z.strictObject({ text: Text, links: Links }),
+  status: {
+    initial: 'open',
+    moves: { open: ['proposed'] },
+    closing: { to: 'proposed' },
+  },
+  examples: [{ text: 'A tool that finds dead links in the docs.' }],
+}
+
+const Proposal: RecordKind = {
+  name: 'proposal',
+  summary: 'How a wish could be fulfilled, before it is tried.',
+  keeper: 'project',
+  fields: z.strictObject({ text: Text, wish_id: Reference.optional(), links: Links }),
+  status: {
+    initial: 'draft',
+    moves: {
+      draft: ['scaffolded', 'rejected'],
+      scaffolded: ['run', 'rejected'],
+      run: ['graduated', 'rejected'],
+    },
+    closing: { to: 'rejected', fields: { reason: Text } },
+  },
+  examples: [{ text: 'Walk the docs with a link checker.', wish_id: '01JZ0000000000000000000000' }],
+}
+
+const propose = create(Proposal, 'Say how a wish could be fulfilled: {text, wish_id?, links?}.')
+
+export const dojo = defineFacade({
+  name: 'dojo',
+  summary: 'Wishes, and proposals for how to fulfil them.',
+  compact: 'Wishes and proposals.',
+  facet: 'design',
+  kinds: [Wish, Proposal],
+  actions: {
+    add_wish: create(Wish, 'Note what would be good to have: {text, links?}.'),
+    list_wishes: query(Wish, 'Wishes: {status?, text?, limit?}.', {
+      examples: [{ status: 'open' }],
+    }),
+    create_proposal: {
+      ...propose,
+      errors: [...propose.errors, 'record_unknown'],
+      async handle(input, call) {
+        const { wish_id } = input as { wish_id?: string }
+        if (wish_id === undefined) return propose.handle(input, call)
+        await call.records.get(call, { kind: Wish.name, id: wish_id })
+        const proposal = await propose.handle(input, call)
+        // Last, so that a wish is never called proposed for which there is no proposal.
+        await call.records.move(call, { kind: Wish.name, id: wish_id, to: 'proposed' })
+        return proposal
+      },
+    },
+    list: defineAction({
+      summary: 'The newest wishes and proposals side by side: {limit?}.',
+      mutates: false,
+      input: z.strictObject({ limit: PAGE_FIELDS.limit }),
+      output: z.object({
+        wishes: z.array(storedRecord(Wish)),
+        proposals: z.array(storedRecord(Proposal)),
+      }),
+      errors: RECORD_READ_ERRORS,
+      allow: RECORD_READERS,
+      async handle({ limit }, call) {
+        const [wishes, proposals] = await Promise.all([
+          call.records.query(call, { kind: Wish.name, limit }),
+          call.records.query(call, { kind: Proposal.name, limit }),
+        ])
+        return { wishes: wishes.records, proposals: proposals.records }
+      },
+    }),
+  },
+})

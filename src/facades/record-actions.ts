@@ -1,0 +1,146 @@
+/**
+ * The actions that a kind of records needs, each made from the kind: a facade that is only records is a
+ * table of these. What they do, the record module does.
+ */
+import { z } from 'zod'
+import { defineAction, type Action, type Alias } from '../kernel/define.ts'
+import type { ErrorCode } from '../contracts/errors.ts'
+import { type Json, Ulid } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import { closingFields, newRecord, statusesOf, storedRecord } from '../contracts/record-schemas.ts'
+import {
+  FILTER_WORDS,
+  PAGE_FIELDS,
+  RecordAgent,
+  RecordPage,
+  RecordScope,
+  type RecordKind,
+} from '../contracts/records.ts'
+
+type Fields = Record<string, Json>
+type Shape = Record<string, z.ZodType>
+
+/** What a declaration may add to its summary. */
+interface More {
+  aliases?: readonly (string | Alias)[]
+}
+
+export const RECORD_READ_ERRORS = ['project_unknown', 'store_unavailable'] as const
+export const RECORD_WRITE_ERRORS = [...RECORD_READ_ERRORS, 'portfolio_readonly'] as const
+const CHANGE_ERRORS: readonly ErrorCode[] = [...RECORD_WRITE_ERRORS, 'record_unknown', 'record_too_large']
+
+export const RECORD_READERS = ['agent', 'observer'] as const
+export const RECORD_WRITERS = ['agent'] as const
+
+/** Puts a new record. `omit`: fields that only turnbell fills in. */
+export function create(
+  kind: RecordKind,
+  summary: string,
+  { omit = [], ...more }: More & { omit?: readonly string[] } = {},
+): Action {
+  const given = Object.entries(newRecord(kind).shape).filter(([name]) => !omit.includes(name))
+  return defineAction({
+    ...{ summary, ...more, mutates: true, allow: RECORD_WRITERS },
+    ...(kind.unique === undefined ? {} : { idempotent: true }),
+    ...(kind.examples === undefined ? {} : { examples: kind.examples }),
+    input: z.strictObject(Object.fromEntries(given)),
+    output: storedRecord(kind),
+    errors: [...RECORD_WRITE_ERRORS, 'record_too_large'],
+    handle: (record, call) => call.records.put(call, { kind: kind.name, record: record as Fields }),
+  })
+}
+
+/** Finds records by what they say. `by`: a field that must be told. */
+export function query(
+  kind: RecordKind,
+  summary: string,
+  { by, ...more }: More & { by?: string; examples?: readonly Fields[] } = {},
+): Action {
+  const fields = filterFields(kind)
+  return defineAction({
+    ...{ summary, ...more, mutates: false, allow: RECORD_READERS },
+    input: z.strictObject({
+      ...Object.fromEntries(
+        Object.entries(fields).map(([name, field]) => [name, name === by ? field : field.optional()]),
+      ),
+      ...FILTER_WORDS,
+      ...PAGE_FIELDS,
+    }),
+    output: RecordPage.extend({ records: z.array(storedRecord(kind)) }),
+    errors: RECORD_READ_ERRORS,
+    handle: ({ sort, limit, after, ...filter }, call) =>
+      call.records.query(call, { kind: kind.name, filter: filter as never, sort, limit, after }),
+  })
+}
+
+/** One record by its id. */
+export function read(kind: RecordKind, summary: string, more: More = {}): Action {
+  return defineAction({
+    ...{ summary, ...more, mutates: false, allow: RECORD_READERS },
+    input: z.strictObject({ id: Ulid }),
+    examples: [{ id: ID_SHOWN }],
+    output: storedRecord(kind),
+    errors: [...RECORD_READ_ERRORS, 'record_unknown'],
+    handle: ({ id }, call) => call.records.get(call, { kind: kind.name, id }),
+  })
+}
+
+/** The kind's closing transition, with the fields that belong to it. */
+export function close(
+  kind: RecordKind,
+  summary: string,
+  { example = {}, ...more }: More & { example?: Fields } = {},
+): Action {
+  return defineAction({
+    ...{ summary, ...more, mutates: true, idempotent: true, allow: RECORD_WRITERS },
+    input: z.strictObject({ id: Ulid, ...closingFields(kind) }),
+    examples: [{ id: ID_SHOWN, ...example }],
+    output: storedRecord(kind),
+    errors: [...CHANGE_ERRORS, 'transition_forbidden'],
+    handle: ({ id, ...fields }, call) => call.records.close(call, { kind: kind.name, id, fields }),
+  })
+}
+
+/** Adds to a number of the record, one unless told otherwise. */
+export function increment(kind: RecordKind, field: string, summary: string, more: More = {}): Action {
+  return defineAction({
+    ...{ summary, ...more, mutates: true, allow: RECORD_WRITERS },
+    input: z.strictObject({ id: Ulid, by: z.number().int().min(1).max(INCREMENT_MAX).default(1) }),
+    examples: [{ id: ID_SHOWN }],
+    output: storedRecord(kind),
+    errors: CHANGE_ERRORS,
+    handle: ({ id, by }, call) => call.records.increment(call, { kind: kind.name, id, field, by }),
+  })
+}
+
+const INCREMENT_MAX = 1_000
+
+/** In examples. */
+const ID_SHOWN = '01JZ0000000000000000000000'
+
+/** What can be asked for: one value of a field or any of several; of a list, an entry. Objects have no such values. */
+function filterFields(kind: RecordKind): Shape {
+  const statuses = statusesOf(kind)
+  const own: Shape = { ...kind.fields.shape, ...closingFields(kind) }
+  const values = {
+    ...(statuses.length === 0 ? {} : { status: z.enum(statuses) }),
+    ...{ scope: RecordScope, agent_id: RecordAgent },
+    ...Object.fromEntries(Object.entries(own).map(([name, field]) => [name, valueOf(field)])),
+  }
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      value === null ? [] : [[name, z.union([value, z.array(value).min(1).max(LIMITS.filter_values_max)])]],
+    ),
+  )
+}
+
+/** Null where a field has no values to compare with. */
+function valueOf(field: z.ZodType): z.ZodType | null {
+  if (field instanceof z.ZodOptional || field instanceof z.ZodDefault || field instanceof z.ZodNullable) {
+    return valueOf(field.unwrap() as z.ZodType)
+  }
+  if (field instanceof z.ZodArray) return valueOf(field.element as z.ZodType)
+  if (field instanceof z.ZodEnum || field instanceof z.ZodBoolean) return field
+  if (field instanceof z.ZodString) return z.string()
+  return field instanceof z.ZodNumber ? z.number() : null
+}

@@ -1,0 +1,62 @@
+/** Any kind of record by its name: what has no facade of its own needs no tool of its own. */
+import { z } from 'zod'
+import { RECORD_READ_ERRORS, RECORD_READERS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { Json, Ulid } from '../contracts/ids.ts'
+import { FilterValue, KeptRecord, PAGE_FIELDS, RecordPage } from '../contracts/records.ts'
+
+// Looser than the name of a kind: an unknown one is answered with those that there are.
+const Kind = z.string().min(1).max(128)
+const Fields = z.record(z.string(), Json)
+
+export const store = defineFacade({
+  name: 'store',
+  summary: 'Put, find and close records of any kind: issues, wishes, learnings and more.',
+  compact: 'Records of any kind.',
+  facet: 'core',
+  listed: true,
+  actions: {
+    put: defineAction({
+      summary: 'Keep a record, or change the one whose id it has: {kind, record}.',
+      mutates: true,
+      input: z.strictObject({ kind: Kind, record: Fields }),
+      output: KeptRecord,
+      errors: [
+        ...RECORD_WRITE_ERRORS,
+        ...(['kind_unknown', 'record_unknown', 'record_too_large', 'transition_forbidden'] as const),
+      ],
+      allow: RECORD_WRITERS,
+      examples: [{ kind: 'learning', record: { text: 'The tests need a free port.', tags: ['tests'] } }],
+      handle: (input, call) => call.records.put(call, input),
+    }),
+
+    query: defineAction({
+      summary: 'Find records: {kind, filter?: {status?, text?, since?, …any field}, sort?, limit?, after?}.',
+      mutates: false,
+      input: z.strictObject({
+        kind: Kind,
+        filter: z.record(z.string(), FilterValue).optional(),
+        ...PAGE_FIELDS,
+      }),
+      output: RecordPage,
+      errors: [...RECORD_READ_ERRORS, 'kind_unknown'],
+      allow: RECORD_READERS,
+      examples: [{ kind: 'issue', filter: { status: 'open', text: 'login' }, sort: '-created_at', limit: 5 }],
+      handle: (input, call) => call.records.query(call, input),
+    }),
+
+    close: defineAction({
+      summary: 'End a record the way its kind ends: {kind, id, fields?}.',
+      mutates: true,
+      idempotent: true,
+      input: z.strictObject({ kind: Kind, id: Ulid, fields: Fields.optional() }),
+      output: KeptRecord,
+      errors: [...RECORD_WRITE_ERRORS, 'kind_unknown', 'record_unknown', 'transition_forbidden'],
+      allow: RECORD_WRITERS,
+      examples: [
+        { kind: 'friction', id: '01JZ0000000000000000000000', fields: { resolution: 'Cached the index.' } },
+      ],
+      handle: (input, call) => call.records.close(call, input),
+    }),
+  },
+})

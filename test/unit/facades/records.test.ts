@@ -1,0 +1,247 @@
+/** Facades that are only records, through the doors of a hub. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { KeptRecord } from '../../../src/contracts/records.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+
+const FACETS = ['core', 'work', 'design', 'knowledge', 'admin']
+
+let hub: SmallHub
+beforeAll(async () => {
+  hub = await startSmallHub({ grants: { facets: FACETS, pro: false, intents: {} } })
+  await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/work/bob' })
+  await hub.personas.add({ identity: 'ada', surface: 'mcp' })
+})
+afterAll(() => hub.close())
+
+const as = (identity: string, headers: Record<string, string> = {}) => {
+  const token = identity === 'operator' ? hub.operator : hub.token(identity)
+  return async (action: string, params: object) =>
+    (await hub.request('POST', `/api/${action}`, { body: params, token, headers })).body
+}
+const ada = (headers: Record<string, string> = {}) => as('ada', headers)
+const NOWHERE = '01JZ0000000000000000000000'
+const texts = (page: Record<string, unknown>) => (page['records'] as KeptRecord[]).map(({ text }) => text)
+
+describe('friction', () => {
+  test('is logged, met again, resolved, and listed by what it says', async () => {
+    const call = ada()
+    const { id } = await call('friction/log', { text: 'Slow tests', tags: ['tests'] })
+    await call('friction/log', { text: 'No free port' })
+    expect(await call('friction/bump', { id })).toMatchObject({ count: 2 })
+    expect(await call('friction/bump', { id, by: 3 })).toMatchObject({ count: 5, status: 'open' })
+    expect(texts(await call('friction/list', {}))).toEqual(['Slow tests', 'No free port'])
+    const resolved = await call('friction/resolve', { id, resolution: 'Run them in parallel.' })
+    expect(resolved).toMatchObject({ status: 'resolved', resolution: 'Run them in parallel.', count: 5 })
+    expect(texts(await call('friction/list', { status: 'open' }))).toEqual(['No free port'])
+    expect(texts(await call('friction/list', { text: 'parallel', tags: ['x', 'tests'] }))).toEqual([
+      'Slow tests',
+    ])
+  })
+
+  test('is refused where it says nothing, or too much', async () => {
+    const call = ada()
+    expect(await call('friction/log', {})).toMatchObject({ code: 'params_invalid' })
+    expect(await call('friction/log', { text: 'x', count: 7 })).toMatchObject({ code: 'params_invalid' })
+    expect(await call('friction/list', { status: 'opne' })).toMatchObject({ code: 'params_invalid' })
+    expect(await call('friction/list', { limit: 0 })).toMatchObject({ code: 'params_invalid' })
+    expect(await call('friction/bump', { id: NOWHERE })).toMatchObject({
+      code: 'record_unknown',
+    })
+    const { id } = await call('friction/log', { text: 'x' })
+    expect(await call('friction/bump', { id, by: -1 })).toMatchObject({ code: 'params_invalid' })
+    expect(await call('friction/resolve', { id, text: 'y' })).toMatchObject({ code: 'params_invalid' })
+  })
+
+  test('is listed by a plain GET', async () => {
+    const page = await hub.request('GET', '/api/friction/list?status=resolved&limit=1', {
+      token: hub.token('ada', 'observer'),
+    })
+    expect(texts(page.body)).toEqual(['Slow tests'])
+  })
+
+  test('is only looked at by an observer', async () => {
+    const token = hub.token('ada', 'observer')
+    const refused = await hub.request('POST', '/api/friction/log', { body: { text: 'x' }, token })
+    expect(refused.body).toMatchObject({ code: 'kind_forbidden' })
+  })
+})
+
+describe('feedback and learnings', () => {
+  test('are added and listed, newest first, and never closed', async () => {
+    const call = ada()
+    await call('feedback/submit', { text: 'Good', tags: ['tools'] })
+    const { id } = await call('learnings/append', { text: 'One', scope: 'test/', agent_id: 'ada/2' })
+    await call('learnings/append', { text: 'Two' })
+    expect(texts(await call('feedback/list', {}))).toEqual(['Good'])
+    expect(texts(await call('learnings/list', {}))).toEqual(['Two', 'One'])
+    expect(texts(await call('learnings/list', { scope: 'test/' }))).toEqual(['One'])
+    expect(texts(await call('learnings/list', { agent_id: ['ada/2', 'x'] }))).toEqual(['One'])
+    const closed = await call('store/close', { kind: 'learning', id })
+    expect(closed).toMatchObject({ code: 'transition_forbidden' })
+  })
+
+  test('are of the project that the caller, or the call, is about', async () => {
+    await as('bob')('learnings/append', { text: 'Of bob' })
+    await ada({ 'x-scope': '/work/shop' })('learnings/append', { text: 'Of the shop' })
+    expect(texts(await as('bob')('learnings/list', {}))).toEqual(['Of bob'])
+    const everywhere = await ada({ 'x-scope': 'portfolio' })('learnings/list', { sort: 'id' })
+    expect(texts(everywhere)).toEqual(['Of bob', 'Of the shop'])
+    const refused = ada({ 'x-scope': 'portfolio' })('learnings/append', { text: 'x' })
+    expect(await refused).toMatchObject({ code: 'portfolio_readonly' })
+    expect(await ada({ 'x-scope': '/gone' })('learnings/list', {})).toMatchObject({ code: 'project_unknown' })
+  })
+})
+
+describe('sentinel', () => {
+  test('keeps issues with their epics, under today’s names and the old ones', async () => {
+    const call = ada({ 'x-scope': '/work/sentinel' })
+    const old = async (tool: string, params: object) => {
+      const request = {
+        body: { tool, params },
+        token: hub.token('ada'),
+        headers: { 'x-scope': '/work/sentinel' },
+      }
+      return (await hub.request('POST', '/call', request)).body['result'] as unknown as KeptRecord
+    }
+    const epic = await call('sentinel/log_epic', { title: 'Single sign-on' })
+    const epic_id = epic['id']
+    const first = await call('sentinel/create_issue', { title: 'Cookies', epic_id, priority: 'high' })
+    expect(first).toMatchObject({ status: 'open', tags: [], commits: [] })
+    const second = await old('sentinel_createIssue', { title: 'Logout', body: 'It does nothing.' })
+    expect(second).toMatchObject({ title: 'Logout', priority: 'medium' })
+
+    for (const tool of ['sentinel_listIssues', 'sentinel_list_repo_issues', 'sentinel_list_issues']) {
+      expect(await old(tool, { priority: ['high', 'critical'] })).toMatchObject({
+        records: [first],
+        total: 1,
+      })
+    }
+    expect(await call('sentinel/list_epic_issues', { epic_id, status: 'open' })).toMatchObject({ total: 1 })
+    expect(await call('sentinel/list_epic_issues', {})).toMatchObject({ code: 'params_invalid' })
+    expect(await call('sentinel/read_issue', { id: second.id })).toEqual(second)
+    const closed = await call('sentinel/close_issue', { id: second.id, resolution: 'Done' })
+    expect(closed).toMatchObject({ status: 'closed', resolution: 'Done' })
+    expect(await call('sentinel/list_issues', { status: 'closed' })).toMatchObject({ records: [closed] })
+
+    expect(await call('sentinel/resolve_epic', { id: epic_id })).toMatchObject({ status: 'resolved' })
+    expect(await call('sentinel/read_epic', { id: epic_id })).toMatchObject({ status: 'resolved' })
+    expect(await call('sentinel/list_epics', { text: 'SIGN-ON' })).toMatchObject({ total: 1 })
+    expect(await call('sentinel/read_epic', { id: second.id })).toMatchObject({ code: 'record_unknown' })
+  })
+
+  test('keeps how to see that an issue is done', async () => {
+    const call = ada({ 'x-scope': '/work/sentinel' })
+    const spec = { title: 'Cookies', steps: ['Log in'], expected: 'The start page.', issue_id: NOWHERE }
+    expect(await call('sentinel/create_test_spec', spec)).toMatchObject({ ...spec, status: 'draft' })
+    expect(await call('sentinel/list_test_specs', { issue_id: NOWHERE })).toMatchObject({ total: 1 })
+    expect(await call('sentinel/create_test_spec', { title: 'x' })).toMatchObject({ code: 'params_invalid' })
+  })
+})
+
+describe('architect', () => {
+  test('keeps policies until they are retired', async () => {
+    const call = ada({ 'x-scope': '/work/architect' })
+    const policy = await call('architect/create_policy', { title: 'No network', text: 'In unit tests.' })
+    expect(policy).toMatchObject({ status: 'active', severity: 'warning' })
+    expect(await call('architect/read_policy', { id: policy['id'] })).toEqual(policy)
+    expect(await call('store/close', { kind: 'policy', id: policy['id'] })).toMatchObject({
+      status: 'retired',
+    })
+    expect(await call('architect/list_policies', { status: 'active' })).toMatchObject({ total: 0 })
+  })
+})
+
+describe('dojo', () => {
+  test('leads from a wish to a proposal', async () => {
+    const call = ada({ 'x-scope': '/work/dojo' })
+    const wish = await call('dojo/add_wish', { text: 'A link checker', links: ['docs/'] })
+    const wish_id = wish['id']
+    expect(await call('dojo/list_wishes', { status: 'open' })).toMatchObject({ records: [wish] })
+    const proposal = await call('dojo/create_proposal', { text: 'Walk the docs.', wish_id })
+    expect(proposal).toMatchObject({ status: 'draft', wish_id })
+    await call('dojo/create_proposal', { text: 'Or ask somebody.', wish_id })
+    await call('dojo/create_proposal', { text: 'Something else.' })
+    expect(await call('dojo/list_wishes', { status: 'open' })).toMatchObject({ total: 0 })
+    expect(await call('dojo/list', { limit: 2 })).toMatchObject({
+      wishes: [{ status: 'proposed' }],
+      proposals: [{ text: 'Something else.' }, { text: 'Or ask somebody.' }],
+    })
+    const lost = await call('dojo/create_proposal', { text: 'x', wish_id: NOWHERE })
+    expect(lost).toMatchObject({ code: 'record_unknown' })
+    expect(await call('store/query', { kind: 'proposal' })).toMatchObject({ total: 3 })
+  })
+})
+
+describe('the store', () => {
+  test('puts, finds and closes what the facades put, and the other way round', async () => {
+    const call = ada({ 'x-scope': '/work/store', 'x-agent-id': 'ada/worker' })
+    const put = await call('store/put', { kind: 'friction', record: { text: 'Stored' } })
+    expect(put).toMatchObject({ kind: 'friction', status: 'open', count: 1, agent_id: 'ada/worker' })
+    expect(texts(await call('friction/list', {}))).toEqual(['Stored'])
+    const changed = await call('store/put', { kind: 'friction', record: { id: put['id'], tags: ['x'] } })
+    expect(changed).toMatchObject({ text: 'Stored', tags: ['x'], generation: 2 })
+    const filter = { status: ['open'], tags: 'x', text: 'STOR' }
+    const page = await call('store/query', { kind: 'friction', filter, sort: 'created_at', limit: 1 })
+    expect(page).toMatchObject({ records: [changed], next: null, total: 1 })
+    const closed = await call('store/close', {
+      ...{ kind: 'friction', id: put['id'], fields: { resolution: 'Mended' } },
+    })
+    expect(closed).toMatchObject({ status: 'resolved', resolution: 'Mended' })
+  })
+
+  test('names the kinds that there are, and what a record of one lacks', async () => {
+    const call = ada()
+    expect(await call('store/put', { kind: 'frictoin', record: {} })).toMatchObject({
+      code: 'kind_unknown',
+      hint: 'Did you mean friction?',
+    })
+    expect(await call('store/put', { kind: 'learning', record: { tags: [] } })).toMatchObject({
+      code: 'params_invalid',
+      detail: 'learning: text: expected string, found nothing',
+    })
+    expect(await call('store/query', { kind: 'learning', after: 'x' })).toMatchObject({
+      code: 'params_invalid',
+    })
+  })
+
+  test('has an example for every kind that it can keep', () => {
+    for (const { kind, input } of hub.records.kinds.list()) {
+      for (const example of kind.examples ?? []) expect(input.safeParse(example).success).toBe(true)
+    }
+    expect(hub.records.kinds.get('learning').input.safeParse({ text: 'x' }).success).toBe(true)
+  })
+})
+
+describe('the registry', () => {
+  test('knows projects by path and alias, the ones of personas included', async () => {
+    const call = ada()
+    const added = await call('registry/add', { path: '/work/shop/', name: 'Shop', aliases: ['shop'] })
+    expect(added).toMatchObject({ root: '/work/shop', name: 'Shop', aliases: ['shop'] })
+    for (const project of ['shop', '/work/shop', '/work/shop/src/index.ts', added['project_id']]) {
+      expect(await call('registry/resolve', { project })).toEqual(added)
+    }
+    expect(await call('registry/alias', { project: '/work/bob', alias: 'bobs' })).toMatchObject({
+      aliases: ['bobs'],
+    })
+    expect(await call('registry/alias', { project: 'shop', alias: 'bobs' })).toMatchObject({
+      code: 'alias_taken',
+    })
+    await call('registry/alias', { project: 'bobs', alias: 'bobs', remove: true })
+    expect(await call('registry/resolve', { project: 'bobs' })).toMatchObject({ code: 'project_unknown' })
+    const { projects } = (await call('registry/list', {})) as unknown as { projects: { root: string }[] }
+    expect(projects.map(({ root }) => root)).toContain('/work/bob')
+    expect(await call('registry/add', { path: 'here' })).toMatchObject({ code: 'params_invalid' })
+    expect(await call('registry/add', { path: '/x', aliases: ['portfolio'] })).toMatchObject({
+      code: 'params_invalid',
+    })
+  })
+
+  test('forgets a project only for the operator, with its personas, by any of its names', async () => {
+    await hub.personas.add({ identity: 'cyd', surface: 'mcp', project: '/work/cyd' })
+    const added = await ada()('registry/alias', { project: '/work/cyd', alias: 'cyds' })
+    expect(added).toMatchObject({ aliases: ['cyds'] })
+    expect(await ada()('registry/remove', { project: 'cyds' })).toMatchObject({ code: 'operator_required' })
+    expect(await as('operator')('registry/remove', { project: 'cyds' })).toEqual({ removed: ['cyd'] })
+    expect(await ada()('registry/resolve', { project: 'cyds' })).toMatchObject({ code: 'project_unknown' })
+  })
+})
