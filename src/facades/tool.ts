@@ -43,15 +43,18 @@ export const tool = defineFacade({
       summary: 'Parameters, examples and errors of an action, or the actions of a facade: {name, kind?}.',
       own_tool: {
         description:
-          'Parameters, examples and errors of one action (signals_send), or the actions of a facade.',
+          'Parameters, examples and errors of one action (signals_send), the actions of a facade, or with kind what a record holds.',
       },
       mutates: false,
-      input: z.strictObject({ name: Name }),
+      input: z.strictObject({ name: Name, kind: Name.optional() }),
       output: z.record(z.string(), Json),
-      errors: ['facade_unknown', 'action_unknown', 'facet_forbidden', 'facade_forbidden', 'pro_required'],
+      errors: [
+        ...(['facade_unknown', 'action_unknown', 'kind_unknown'] as const),
+        ...(['facet_forbidden', 'facade_forbidden', 'pro_required'] as const),
+      ],
       allow: everybody,
-      examples: [{ name: 'signals_send' }, { name: 'signals' }],
-      handle: ({ name }, { kernel }) => kernel.describe(name),
+      examples: [{ name: 'signals_send' }, { name: 'signals' }, { name: 'store_put', kind: 'learning' }],
+      handle: ({ name, kind }, { kernel }) => kernel.describe(name, kind),
     }),
 
     invoke: defineAction({

@@ -95,13 +95,23 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
       if (error.code === 'store_fenced') onEnd('lost')
     },
   })
-  const { facades, reports } = await takeInPlugins({
+  const { facades, kinds, reports } = await takeInPlugins({
     ...{ plugins: config.plugins, facades: needs.facades, clock, log },
     load: (plugin) => loadModule(plugin, home.root),
   })
   const own: OwnHosts = { list: [] }
   const hub = (opened.hub = await createHub({
-    ...{ tenant_id: config.tenant_id, version: VERSION, secrets, facades, plugins: reports, clock, ids, log },
+    ...{
+      tenant_id: config.tenant_id,
+      version: VERSION,
+      secrets,
+      facades,
+      kinds,
+      plugins: reports,
+      clock,
+      ids,
+      log,
+    },
     stores: opened.stores,
     openProject: projectOpener({ log }),
     grants: grantsOf(config),

@@ -7,6 +7,8 @@ import type { Facade } from '../kernel/define.ts'
 import type { Grants } from '../kernel/policy.ts'
 import type { HubEvent } from '../contracts/events.ts'
 import type { PluginReport } from '../contracts/plugin.ts'
+import type { RecordKind } from '../contracts/records.ts'
+import { createRegistry } from '../kernel/registry.ts'
 import type { TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
@@ -42,6 +44,8 @@ export interface HubNeeds {
   /** The records in a project's directory; null where there is no such directory. */
   openProject: (root: string) => RecordStore | null
   facades: readonly Facade[]
+  /** Kinds of records that belong to no facade. */
+  kinds?: readonly RecordKind[]
   plugins?: readonly PluginReport[]
   /** What of them is offered; only the facet `core` where it is not said. */
   grants?: Grants
@@ -119,7 +123,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   })
 
   const records = createRecords({
-    kinds: needs.facades.flatMap(({ kinds = [] }) => kinds),
+    kinds: createRegistry(needs.facades, needs.kinds).kinds,
     ...{ home: stores.records, openProject: needs.openProject },
     ...{ projects, personas, events, clock, ids, log },
   })
@@ -151,6 +155,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       ids,
       log,
     },
+    ...(needs.kinds === undefined ? {} : { kinds: needs.kinds }),
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
     line(line) {
       metrics.dispatched(line)

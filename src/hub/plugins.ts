@@ -2,10 +2,12 @@
 import { describeIssues } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { PluginReport } from '../contracts/plugin.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import type { Facade } from '../kernel/define.ts'
 import { PLUGIN_API, PluginForm, pluginFacades, type Plugin, type PluginApi } from '../kernel/plugin.ts'
 import { jsonSchema } from '../kernel/schema.ts'
 import { createRegistry } from '../kernel/registry.ts'
+import { createKinds } from '../modules/records/kinds.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
@@ -23,12 +25,15 @@ export interface PluginNeeds {
 export interface Plugins {
   /** Ours and theirs. */
   facades: readonly Facade[]
+  /** Theirs, besides those that facades declare. */
+  kinds: readonly RecordKind[]
   reports: readonly PluginReport[]
 }
 
 /** Never rejects: a hub starts with whatever fits. */
 export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
   let facades = needs.facades
+  let kinds: readonly RecordKind[] = []
   const reports: PluginReport[] = []
   for (const plugin of needs.plugins) {
     const report: PluginReport = {
@@ -41,16 +46,19 @@ export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
       requireSchemas(theirs)
       // Refuses what claims a name that is taken.
       createRegistry([...facades, ...theirs])
+      createKinds(createRegistry(facades, [...kinds, ...(manifest.kinds ?? [])]).kinds)
       facades = [...facades, ...theirs]
+      kinds = [...kinds, ...(manifest.kinds ?? [])]
+      report.kinds = (manifest.kinds ?? []).map(({ name }) => name)
       report.facades = theirs.map(({ name }) => name)
-      needs.log.info({ plugin, facades: report.facades }, 'a plugin was taken in')
+      needs.log.info({ plugin, facades: report.facades, kinds: report.kinds }, 'a plugin was taken in')
     } catch (err) {
       report.problem = err instanceof Error ? err.message : String(err)
       needs.log.warn({ plugin, err, detail: report.problem }, `the plugin ${plugin} was left out`)
     }
     reports.push(report)
   }
-  return { facades, reports }
+  return { facades, kinds, reports }
 }
 
 async function manifestOf(loading: Promise<unknown>): Promise<Plugin> {

@@ -34,8 +34,11 @@ export interface CallContext extends Modules {
 export interface KernelView {
   /** Actions that fit the words, best first; small misspellings are forgiven. */
   search(query: string, limit: number): ActionLine[]
-  /** What there is to know of an action, or which actions a facade has. Throws what refuses it. */
-  describe(name: string): { [key: string]: Json }
+  /**
+   * What there is to know of an action, or which actions a facade has; of an action that works on any kind of
+   * record, also which there are, or what one of them holds. Throws what refuses it.
+   */
+  describe(name: string, kind?: string): { [key: string]: Json }
   /** Runs another action as a part of this call: same caller, same bounds, judged and logged like any other. */
   call(facade: string, action: string | undefined, params: unknown): Promise<DispatchOutcome>
   /** As `call`, under any name, with arguments as `tools/call` takes them. */

@@ -1,8 +1,14 @@
 /** What a reader must know to call an action, shown one at a time instead of all of them in a list. */
+import { z } from 'zod'
 import type { ActionLine, Facade, Found } from './define.ts'
+import type { Registry } from './registry.ts'
 import { jsonSchema } from './schema.ts'
 import { ERRORS } from '../contracts/error-catalogue.ts'
+import { TurnbellError } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
+import { nearest } from '../contracts/names.ts'
+import { recordInput } from '../contracts/record-schemas.ts'
+import type { RecordKind } from '../contracts/records.ts'
 
 type Described = { [key: string]: Json }
 
@@ -29,5 +35,49 @@ export function describeAction(found: Found): Described {
     output_schema: jsonSchema(action.output, 'output') as Described,
     examples: examples.map((example) => example as Json),
     errors: errors.map((code) => ({ code, title: ERRORS[code].title, hint: ERRORS[code].hint })),
+  }
+}
+
+/** Whether an action works on records of whatever kind it is told. */
+export function takesAnyKind({ action }: Found): boolean {
+  const { properties = {} } = jsonSchema(action.input, 'input') as { properties?: object }
+  return 'kind' in properties
+}
+
+/** The kinds in a line each, or all of one. Throws `kind_unknown`, naming what there is. */
+export function describeRecords(registry: Registry, found: Found, wanted: string | undefined): Described {
+  const kinds = takesAnyKind(found) ? registry.kinds : []
+  if (wanted === undefined) {
+    return kinds.length === 0 ? {} : { kinds: kinds.map(({ name, summary }) => ({ name, summary })) }
+  }
+  const kind = kinds.find(({ name }) => name === wanted)
+  if (kind !== undefined) return { record: describeKind(kind) }
+  const names = kinds.map(({ name }) => name)
+  const meant = nearest(wanted, names)
+  throw new TurnbellError('kind_unknown', {
+    detail: `${found.facade.name}_${found.name} knows no kind ${JSON.stringify(wanted)}. There are: ${names.join(', ') || 'none'}.`,
+    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+  })
+}
+
+function describeKind(kind: RecordKind): Described {
+  const { name, summary, status, examples = [] } = kind
+  const closing = status?.closing
+  return {
+    ...{ kind: name, summary, kept_in: kind.keeper },
+    ...(kind.unique === undefined ? {} : { unique: [...kind.unique] }),
+    schema: jsonSchema(recordInput(kind), 'input') as Described,
+    ...(status === undefined
+      ? {}
+      : { status: { initial: status.initial, moves: { ...status.moves } as Described } }),
+    ...(closing === undefined
+      ? {}
+      : {
+          closing: {
+            to: closing.to,
+            schema: jsonSchema(z.strictObject({ ...closing.fields }), 'input') as Described,
+          },
+        }),
+    examples: [...examples],
   }
 }

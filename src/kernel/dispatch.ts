@@ -23,6 +23,7 @@ import { toProblem, TurnbellError } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
@@ -65,6 +66,8 @@ export interface DispatchLine {
 
 export interface KernelOptions {
   facades: readonly Facade[]
+  /** Kinds of records that belong to no facade. */
+  kinds?: readonly RecordKind[]
   grants?: Grants
   modules: Modules
   events: EventLog
@@ -101,7 +104,7 @@ interface Workings extends KernelOptions {
 }
 
 export function createKernel(options: KernelOptions): Kernel {
-  const registry = createRegistry(options.facades)
+  const registry = createRegistry(options.facades, options.kinds)
   const listeners = new Set<() => void>()
   let grants = options.grants ?? GRANTS_DEFAULT
   const search = createActionSearch(registry.actions)

@@ -7,6 +7,7 @@ import type { Action, DispatchContext, Facade, KernelView } from './define.ts'
 import { ERRORS } from '../contracts/error-catalogue.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { FacetName, RegistrationKind } from '../contracts/ids.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
 
 /** What a plugin's handler sees. */
@@ -42,6 +43,8 @@ export interface Plugin {
   name: string
   facet?: string
   facades?: readonly PluginFacade[]
+  /** Records that `store_put` takes from now on. */
+  kinds?: readonly RecordKind[]
 }
 
 /** Only gives the literal its types; a plugin's module exports what this returns as its default. */
@@ -77,6 +80,13 @@ const PluginActionForm = z.looseObject({
   handle: z.custom((value) => typeof value === 'function', 'expected a function'),
 })
 
+const PluginKindForm = z.looseObject({
+  name: Name,
+  summary: Text,
+  keeper: z.enum(['project', 'hub']),
+  fields: z.custom<z.ZodObject>((value) => isSchema(value) && 'shape' in value, 'expected a zod object'),
+})
+
 /** The form of a manifest, for whoever wrote it without types. */
 export const PluginForm = z.looseObject({
   name: Name,
@@ -94,6 +104,7 @@ export const PluginForm = z.looseObject({
       }),
     )
     .default([]),
+  kinds: z.array(PluginKindForm).default([]),
 })
 
 /** Its facades as the registry takes them: never in the short list, whatever they say of themselves. */
@@ -116,6 +127,6 @@ function adapted(action: PluginAction): Action {
   }
 }
 
-function isSchema(value: unknown): boolean {
+function isSchema(value: unknown): value is object {
   return typeof value === 'object' && value !== null && '_zod' in value && 'safeParse' in value
 }

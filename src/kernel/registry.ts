@@ -6,12 +6,15 @@
  */
 import type { Facade, Found } from './define.ts'
 import { nearest, snake } from '../contracts/names.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 
 export interface Registry {
   facades: readonly Facade[]
   /** Every action once, in the order of the declarations. */
   actions: readonly Found[]
+  /** Every kind of record: those that facades declare, then those of nobody's. */
+  kinds: readonly RecordKind[]
   facade(name: string): Facade | null
   /**
    * A facade and its action, or one direct name. Throws `facade_unknown` or `action_unknown`, naming what
@@ -22,7 +25,7 @@ export interface Registry {
 
 const NAME_FORM = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
 
-export function createRegistry(facades: readonly Facade[]): Registry {
+export function createRegistry(facades: readonly Facade[], kinds: readonly RecordKind[] = []): Registry {
   const byFacade = new Map<string, Facade>()
   const byName = new Map<string, Found>()
   const claim = (name: string, found: Found) => {
@@ -58,6 +61,7 @@ export function createRegistry(facades: readonly Facade[]): Registry {
   return {
     facades,
     actions,
+    kinds: [...facades.flatMap((facade) => facade.kinds ?? []), ...kinds],
     facade: (name) => byFacade.get(name) ?? byFacade.get(snake(name)) ?? null,
     resolve(facade, action) {
       const name = action === undefined ? facade : `${facade}_${action}`

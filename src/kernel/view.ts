@@ -1,5 +1,11 @@
 /** The kernel as a handler sees it: what its caller was given, and nothing beyond. */
-import { actionLine, describeAction, describeFacade } from './describe-action.ts'
+import {
+  takesAnyKind,
+  actionLine,
+  describeAction,
+  describeFacade,
+  describeRecords,
+} from './describe-action.ts'
 import type { DispatchOutcome, Found, KernelView } from './define.ts'
 import { permit, refusal, type Asking } from './policy.ts'
 import type { Registry } from './registry.ts'
@@ -17,18 +23,19 @@ export function createKernelView({ registry, search, asking, dispatch }: ViewNee
   const isOpen = ({ facade, action }: Found) => refusal(asking, facade, action) === null
   return {
     search: (query, limit) => search(query).filter(isOpen).slice(0, limit).map(actionLine),
-    describe(name) {
+    describe(name, kind) {
       const facade = registry.facade(name)
       if (facade === null) {
         const found = registry.resolve(name)
         permit(asking, found.facade, found.action)
-        return describeAction(found)
+        return { ...describeAction(found), ...describeRecords(registry, found, kind) }
       }
       const all = registry.actions.filter((found) => found.facade === facade)
       const open = all.filter(isOpen)
       // What refuses all of it refuses the first.
       if (open.length === 0 && all[0] !== undefined) permit(asking, facade, all[0].action)
-      return describeFacade(facade, open)
+      const kinds = open.find(takesAnyKind)
+      return { ...describeFacade(facade, open), ...(kinds && describeRecords(registry, kinds, kind)) }
     },
     call: (facade, action, params) =>
       dispatch(action === undefined ? { facade, params } : { facade, action, params }),

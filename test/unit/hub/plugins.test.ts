@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { RecordKind } from '../../../src/contracts/records.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { takeInPlugins } from '../../../src/hub/plugins.ts'
 import {
@@ -55,6 +56,12 @@ const facade = (name: string, more: object = {}) => ({
   ...{ name, summary: 'Greets.', compact: 'Greets.', actions: { greet } },
   ...more,
 })
+const KIND = {
+  name: 'thing',
+  summary: 'A thing.',
+  keeper: 'hub',
+  fields: z.strictObject({ what: z.string() }),
+}
 const greeter = definePlugin({ name: 'greeter', facades: [facade('greeting')] })
 
 describe('a plugin that fits', () => {
@@ -115,6 +122,16 @@ describe('a plugin that fits', () => {
     expect(await smallKernel(facades).call('making', 'up')).toEqual({ ok: true, result: { ok: true } })
   })
 
+  test('adds kinds of records, by themselves or with facades', async () => {
+    const sighting: RecordKind = {
+      ...{ name: 'sighting', summary: 'Seen.', keeper: 'project' },
+      fields: z.strictObject({ where: z.string() }),
+    }
+    const { kinds, reports } = await take({ birds: { default: { name: 'birds', kinds: [sighting] } } })
+    expect(reports[0]).toMatchObject({ kinds: ['sighting'], problem: null })
+    expect(kinds.map(({ name }) => name)).toEqual(['sighting'])
+  })
+
   test('stays out of the short list, whatever it says of itself', async () => {
     const loud = {
       name: 'loud',
@@ -152,6 +169,21 @@ describe('a plugin that does not fit is left out, and says why:', () => {
       'two facades are called signals',
     ],
     ['an old name that is taken', action({ aliases: ['coord_send'] }), 'the name coord_send is claimed'],
+    [
+      'a kind that is taken',
+      { default: { name: 'bad', kinds: [{ ...KIND, name: 'friction' }] } },
+      'two kinds of records are called friction',
+    ],
+    [
+      'a kind without fields',
+      { default: { name: 'bad', kinds: [{ ...KIND, fields: {} }] } },
+      'expected a zod object',
+    ],
+    [
+      'a kind that contradicts itself',
+      { default: { name: 'bad', kinds: [{ ...KIND, unique: ['no'] }] } },
+      'is no field of it',
+    ],
     ['a maker that throws', { default: () => Promise.reject(new Error('no licence')) }, 'no licence'],
   ])('%s', async (_, module, problem) => {
     const { facades, reports } = await take({ bad: module, good: { default: greeter } })

@@ -143,6 +143,38 @@ describe('a description', () => {
   })
 })
 
+describe('a description of records', () => {
+  const real = smallKernel(FACADES)
+  const store = (name: string, kind?: string) => answer(real, 'describe', { name, ...(kind && { kind }) })
+
+  test('names the kinds, where an action takes any', async () => {
+    const { kinds } = await store('store_put')
+    expect(kinds).toContainEqual({ name: 'friction', summary: 'Something that gets in the way of work.' })
+    expect(await store('store')).toMatchObject({ kinds, actions: [{}, {}, {}] })
+    expect(await store('signals_send')).not.toHaveProperty('kinds')
+  })
+
+  test('shows what a record of one kind holds, and how it ends', async () => {
+    expect((await store('store_put', 'friction'))['record']).toMatchObject({
+      kind: 'friction',
+      kept_in: 'project',
+      schema: { type: 'object', properties: { text: { type: 'string' }, count: { type: 'integer' } } },
+      status: { initial: 'open', moves: { open: ['resolved'] } },
+      closing: { to: 'resolved', schema: { properties: { resolution: { type: 'string' } } } },
+      examples: [{ tags: ['tests'] }],
+    })
+  })
+
+  test.each([
+    ['store_put', 'frction', 'Did you mean friction?'],
+    ['signals_send', 'friction', 'knows no kind'],
+  ])('of %s refuses the kind %s', async (name, kind, words) => {
+    const outcome = await real.call('tool', 'describe', { name, kind })
+    expect(codeOf(outcome)).toBe('kind_unknown')
+    expect(JSON.stringify(outcome)).toContain(words)
+  })
+})
+
 describe('an invocation', () => {
   const invoke = (name: string, args?: unknown, request = {}) =>
     kernel.call('tool', 'invoke', { name, ...(args === undefined ? {} : { args }) }, request)

@@ -21,7 +21,7 @@ const action = (aliases: Action['aliases'] = []): Action =>
 const facade = (name: string, actions: Record<string, Action>): Facade =>
   defineFacade({ name, summary: 'A facade.', compact: 'A facade.', facet: 'core', actions })
 
-const registry = createRegistry([...FACADES, facade('sentinel', { create_issue: action(['sentinel_open']) })])
+const registry = createRegistry([...FACADES, facade('gardener', { plant_tree: action(['gardener_dig']) })])
 const resolved = (name: string, of?: string) => {
   const found = registry.resolve(name, of)
   return `${found.facade.name}.${found.name}`
@@ -40,24 +40,24 @@ describe('a name resolves', () => {
     ['signals', 'send', 'signals.send'],
     ['signals', 'replay', 'signals.replay'],
     ['Signals', 'Send', 'signals.send'],
-    ['sentinel', 'createIssue', 'sentinel.create_issue'],
-    ['sentinel', 'create-issue', 'sentinel.create_issue'],
+    ['gardener', 'plantTree', 'gardener.plant_tree'],
+    ['gardener', 'plant-tree', 'gardener.plant_tree'],
     ['coord', 'send', 'signals.send'],
   ])('as facade and action: %s %s', (name, of, to) => expect(resolved(name, of)).toBe(to))
 
   test.each([
     ['signals_pending', 'signals.pending'],
     ['signalsPending', 'signals.pending'],
-    ['sentinel_create_issue', 'sentinel.create_issue'],
-    ['sentinel_createIssue', 'sentinel.create_issue'],
-    ['sentinelCreateIssue', 'sentinel.create_issue'],
+    ['gardener_plant_tree', 'gardener.plant_tree'],
+    ['gardener_plantTree', 'gardener.plant_tree'],
+    ['gardenerPlantTree', 'gardener.plant_tree'],
     ['prism_signal', 'signals.send'],
     ['prism_signals_pending', 'signals.pending'],
     ['prismSignalsPending', 'signals.pending'],
     ['coord_send', 'signals.send'],
     ['coord_inbox', 'signals.inbox'],
     ['coord_ack', 'signals.ack'],
-    ['sentinel_open', 'sentinel.create_issue'],
+    ['gardener_dig', 'gardener.plant_tree'],
   ])('directly: %s', (name, to) => expect(resolved(name)).toBe(to))
 })
 
@@ -71,10 +71,10 @@ describe('a name that resolves to nothing', () => {
   })
 
   test('of a facade names the facades and the nearest', () => {
-    const error = refused('sentinal', 'create_issue')
+    const error = refused('gardner', 'plant_tree')
     expect(error.code).toBe('facade_unknown')
-    expect(error.detail).toContain([...FACADES.map(({ name }) => name), 'sentinel'].join(', '))
-    expect(error.hint).toBe('Did you mean sentinel?')
+    expect(error.detail).toContain([...FACADES.map(({ name }) => name), 'gardener'].join(', '))
+    expect(error.hint).toBe('Did you mean gardener?')
   })
 
   test('of a facade without an action asks for one', () => {
@@ -142,7 +142,7 @@ describe('spelling', () => {
     ['replay-all', 'replay_all'],
     ['createADR', 'create_adr'],
     ['ADRCreate', 'adr_create'],
-    ['sentinel_createIssue', 'sentinel_create_issue'],
+    ['gardener_plantTree', 'gardener_plant_tree'],
     ['already_snake', 'already_snake'],
   ])('%s is %s', (spelled, name) => expect(snake(spelled)).toBe(name))
 
