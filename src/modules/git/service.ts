@@ -1,0 +1,70 @@
+/** The git module as facades see it: one method an action, each about the project of the call. */
+import { blameContext, type BlameInput } from './blame.ts'
+import { changedFiles, type ChangesInput } from './changes.ts'
+import { autoLink, findLinkedIssues, linkCommit, listLinkedCommits, type ScanInput } from './links.ts'
+import { logRecent, type LogInput } from './log.ts'
+import type { Asking, GitNeeds } from './needs.ts'
+import { findRemoval, type RemovalInput } from './removal.ts'
+import { openRepository, type Repository } from './repository.ts'
+import { status } from './status.ts'
+import { tags, type TagsInput } from './tags.ts'
+import type {
+  BlameAnswer,
+  ChangesAnswer,
+  CommitLink,
+  LinkedIssuesAnswer,
+  LogAnswer,
+  RemovalAnswer,
+  StatusAnswer,
+  TagsAnswer,
+} from '../../contracts/git.ts'
+import { timestamp } from '../../ports/clock.ts'
+
+/** All throw `repository_unknown`, `git_unavailable`, `git_failed`, `timed_out`, `limit_reached`. */
+export interface GitService {
+  logRecent(asking: Asking, input: LogInput): Promise<LogAnswer>
+  changedFiles(asking: Asking, input: ChangesInput): Promise<ChangesAnswer>
+  findRemoval(asking: Asking, input: RemovalInput): Promise<RemovalAnswer>
+  blameContext(asking: Asking, input: BlameInput): Promise<BlameAnswer>
+  tags(asking: Asking, input: TagsInput): Promise<TagsAnswer>
+  status(asking: Asking): Promise<StatusAnswer>
+  findLinkedIssues(asking: Asking, input: ScanInput): Promise<LinkedIssuesAnswer>
+  autoLink(
+    asking: Asking,
+    input: Omit<ScanInput, 'sha'>,
+  ): Promise<{ linked: CommitLink[]; already: number; scanned: number; truncated: boolean }>
+  linkCommit(
+    asking: Asking,
+    input: { sha: string; issue: string; note?: string | undefined },
+  ): Promise<{ link: CommitLink; added: boolean }>
+  listLinkedCommits(
+    asking: Asking,
+    input: { issue?: string | undefined; sha?: string | undefined; limit: number },
+  ): Promise<{ links: CommitLink[]; truncated: boolean }>
+}
+
+export function createGit(needs: GitNeeds): GitService {
+  const { git, clock } = needs
+  const repositoryOf = (asking: Asking) => openRepository(git, needs.rootOf(asking))
+  const about =
+    <I, O>(look: (repository: Repository, input: I) => Promise<O>) =>
+    async (asking: Asking, input: I): Promise<O> =>
+      look(await repositoryOf(asking), input)
+  const linker = ({ caller }: Asking) => ({ linked_by: caller.identity, linked_at: timestamp(clock) })
+
+  return {
+    logRecent: about(logRecent),
+    changedFiles: about(changedFiles),
+    findRemoval: about(findRemoval),
+    blameContext: about(blameContext),
+    tags: about(tags),
+    status: async (asking) => status(await repositoryOf(asking)),
+    findLinkedIssues: about(findLinkedIssues),
+    autoLink: async (asking, input) =>
+      autoLink(await repositoryOf(asking), await needs.linksOf(asking), input, linker(asking)),
+    linkCommit: async (asking, input) =>
+      linkCommit(await repositoryOf(asking), await needs.linksOf(asking), input, linker(asking)),
+    listLinkedCommits: async (asking, input) =>
+      listLinkedCommits(await repositoryOf(asking), await needs.linksOf(asking), input),
+  }
+}

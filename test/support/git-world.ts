@@ -1,0 +1,43 @@
+/** The git module on real repositories, with links that live as long as the test. */
+import type { CommitLink } from '../../src/contracts/git.ts'
+import type { Asking, CommitLinks } from '../../src/modules/git/needs.ts'
+import { openRepository, type Repository } from '../../src/modules/git/repository.ts'
+import { createGit, type GitService } from '../../src/modules/git/service.ts'
+import { createGitRunner } from '../../src/system/git.ts'
+import { fakeClock } from './fake-clock.ts'
+import { GIT_ENV } from './test-repository.ts'
+
+export const gitRunner = createGitRunner({ env: GIT_ENV })
+
+export function repositoryAt(root: string): Promise<Repository> {
+  return openRepository(gitRunner, root)
+}
+
+export function memoryLinks(): CommitLinks {
+  const links: CommitLink[] = []
+  return {
+    add(link) {
+      if (links.some(({ sha, issue }) => sha === link.sha && issue === link.issue))
+        return Promise.resolve('already')
+      links.unshift(link)
+      return Promise.resolve('added')
+    },
+    list: ({ issue, sha }) =>
+      Promise.resolve(
+        links.filter((link) => (issue ?? link.issue) === link.issue && (sha ?? link.sha) === link.sha),
+      ),
+  }
+}
+
+export interface GitWorld {
+  git: GitService
+  ada: Asking
+  links: CommitLinks
+}
+
+export function gitWorld(root: string): GitWorld {
+  const links = memoryLinks()
+  const git = createGit({ git: gitRunner, rootOf: () => root, linksOf: () => links, clock: fakeClock() })
+  const caller = { tenant_id: 'local', kind: 'agent', identity: 'ada' } as const
+  return { git, links, ada: { caller, context: { scope: null } } }
+}

@@ -1,0 +1,244 @@
+/** Which commits took a text away. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { findRemoval, type RemovalInput } from '../../../../src/modules/git/removal.ts'
+import { removedLines } from '../../../../src/modules/git/removed-lines.ts'
+import { repositoryAt } from '../../../support/git-world.ts'
+import { testRepository, type TestRepository } from '../../../support/test-repository.ts'
+
+const find = async ({ root }: TestRepository, input: Partial<RemovalInput> & { text: string }) =>
+  findRemoval(await repositoryAt(root), { limit: 5, ...input })
+const subjects = async (repository: TestRepository, input: Partial<RemovalInput> & { text: string }) =>
+  (await find(repository, input)).removals.map(({ subject }) => subject)
+
+describe('the removal of a text', () => {
+  test('is the commit after which it stands there less often, with file and lines', async () => {
+    const repository = testRepository()
+    repository.write('a', 'one\nretry(3)\nthree\n')
+    repository.commit('added')
+    repository.write('a', 'one\nretry(3)\nthree\nfour\n')
+    repository.commit('something else')
+    repository.write('a', 'one\nthree\nfour\n')
+    const sha = repository.commit('removed', { author: 'Bo <bo@example.org>' })
+    expect(await find(repository, { text: 'retry(' })).toEqual({
+      truncated: false,
+      removals: [
+        {
+          sha,
+          short_sha: repository.git('rev-parse', '--short', sha),
+          author_name: 'Bo',
+          author_email: 'bo@example.org',
+          committed_at: '2026-01-01T02:00:00.000Z',
+          subject: 'removed',
+          files: [{ path: 'a', removed: 1, lines: [{ line: 2, text: 'retry(3)' }] }],
+        },
+      ],
+    })
+    expect(await find(repository, { text: 'never there' })).toEqual({ removals: [], truncated: false })
+  })
+
+  test('is told each time, newest first, as often as was asked for', async () => {
+    const repository = testRepository()
+    for (const n of [1, 2, 3]) {
+      repository.write('a', 'word\n')
+      repository.commit(`added ${n}`)
+      repository.write('a', 'none\n')
+      repository.commit(`removed ${n}`)
+    }
+    expect(await subjects(repository, { text: 'word' })).toEqual(['removed 3', 'removed 2', 'removed 1'])
+    expect(await subjects(repository, { text: 'word', limit: 2 })).toEqual(['removed 3', 'removed 2'])
+    expect(await find(repository, { text: 'word', limit: 2 })).toMatchObject({ truncated: true })
+    expect(await find(repository, { text: 'word', limit: 3 })).toMatchObject({ truncated: false })
+  })
+
+  test('is not its change of place: within a file, with a file, or to another', async () => {
+    const repository = testRepository()
+    repository.write('a', 'word\none\ntwo\n')
+    repository.write('b', 'three\n')
+    repository.commit('added')
+    repository.write('a', 'one\ntwo\nword\n')
+    repository.commit('moved down')
+    repository.git('mv', 'a', 'c')
+    repository.commit('renamed')
+    repository.write('c', 'one\ntwo\n')
+    repository.write('b', 'three\nword\n')
+    repository.commit('moved over')
+    expect(await subjects(repository, { text: 'word' })).toEqual([])
+    // From this path it went away.
+    expect(await subjects(repository, { text: 'word', path: 'c' })).toEqual(['moved over'])
+    expect(await subjects(repository, { text: 'word', path: 'none' })).toEqual([])
+  })
+
+  test('with its whole file counts, and so does one of several occurrences', async () => {
+    const repository = testRepository()
+    repository.write('a', 'word word\nword\n')
+    repository.write('b', 'word\n')
+    repository.commit('added')
+    repository.write('a', 'word\nword\n')
+    repository.commit('one less')
+    repository.remove('a')
+    repository.write('b', 'word word\n')
+    repository.commit('file gone')
+    expect((await find(repository, { text: 'word' })).removals).toMatchObject([
+      {
+        subject: 'file gone',
+        files: [
+          {
+            path: 'a',
+            removed: 2,
+            lines: [
+              { line: 1, text: 'word' },
+              { line: 2, text: 'word' },
+            ],
+          },
+        ],
+      },
+      { subject: 'one less', files: [{ path: 'a', removed: 1, lines: [{ line: 1, text: 'word word' }] }] },
+    ])
+  })
+
+  test('in a merge counts when it was in every parent', async () => {
+    const repository = testRepository()
+    repository.write('a', 'word\n')
+    repository.write('b', 'other\n')
+    repository.commit('added')
+    repository.git('checkout', '--quiet', '-b', 'side')
+    repository.write('b', 'none\n')
+    repository.commit('other removed')
+    repository.git('checkout', '--quiet', 'main')
+    repository.write('c', 'c')
+    repository.commit('meanwhile')
+    repository.git('merge', '--quiet', '--no-ff', '--no-commit', 'side')
+    repository.write('a', 'none\n')
+    repository.commit('merged')
+    expect(await subjects(repository, { text: 'word' })).toEqual(['merged'])
+    expect(await subjects(repository, { text: 'other' })).toEqual(['other removed'])
+  })
+
+  test('is found for a text of any kind', async () => {
+    const repository = testRepository()
+    const texts = [
+      '-S',
+      '--all',
+      '.*',
+      '\\',
+      '"',
+      'tab\tand\r',
+      'two\nlines',
+      'ünï😀',
+      "'; rm -rf /",
+      '\n\n',
+      '%s',
+    ]
+    for (const [n, text] of texts.entries()) {
+      repository.write(`-f ${n}\n`, `begin ${text} end`)
+      repository.commit(`added ${n}`)
+      repository.write(`-f ${n}\n`, 'nothing')
+      repository.commit(`removed ${n}`)
+    }
+    for (const [n, text] of texts.entries())
+      expect(await subjects(repository, { text, path: `-f ${n}\n` }), text).toEqual([`removed ${n}`])
+  })
+
+  test('is found in what is no text', async () => {
+    const repository = testRepository()
+    repository.write('a', Buffer.concat([Buffer.from([0xff, 0, 0xfe]), Buffer.from('word')]))
+    repository.commit('added')
+    repository.write('a', Buffer.from([0xff, 0, 0xfe]))
+    repository.commit('removed')
+    expect(await subjects(repository, { text: 'word' })).toEqual(['removed'])
+  })
+
+  test('is not looked for in submodules, nor in what is too large, which is told', async () => {
+    const repository = testRepository()
+    const inner = testRepository()
+    const sha = inner.commit('inner')
+    repository.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner.root, 'inner')
+    repository.commit('submodule')
+    inner.git('-C', path.join(repository.root, 'inner'), 'commit', '--quiet', '--allow-empty', '-m', 'x')
+    repository.commit('moved on')
+    expect(await find(repository, { text: sha.slice(0, 12) })).toEqual({ removals: [], truncated: false })
+    repository.write('large', `word\n${'x'.repeat(LIMITS.git_removal_file_bytes_max)}`)
+    repository.commit('large')
+    repository.remove('large')
+    repository.commit('large gone')
+    expect(await find(repository, { text: 'word' })).toEqual({ removals: [], truncated: true })
+  })
+
+  test('before the first commit, and in a shallow clone, is nothing that is known', async () => {
+    const empty = testRepository()
+    expect(await find(empty, { text: 'word' })).toEqual({ removals: [], truncated: false })
+    const repository = testRepository()
+    repository.write('a', 'word\n')
+    repository.commit('added')
+    repository.write('a', 'none\n')
+    repository.commit('removed')
+    repository.commit('later')
+    const root = path.join(fs.mkdtempSync(path.join(empty.root, 'clone')), 'tree')
+    repository.git('clone', '--quiet', '--depth=1', `file://${repository.root}`, root)
+    expect(await find({ ...repository, root }, { text: 'word' })).toEqual({ removals: [], truncated: false })
+  })
+
+  test('shows a bounded number of lines', async () => {
+    const repository = testRepository()
+    repository.write('a', 'word\n'.repeat(1_000))
+    repository.commit('added')
+    repository.remove('a')
+    repository.commit('removed')
+    const [removal] = (await find(repository, { text: 'word' })).removals
+    expect(removal?.files).toMatchObject([{ removed: 1_000 }])
+    expect(removal?.files[0]?.lines).toHaveLength(LIMITS.git_removed_lines_max)
+  })
+
+  test('outside is refused', async () => {
+    await expect(find(testRepository(), { text: 'word', path: '..' })).rejects.toMatchObject({
+      code: 'params_invalid',
+    })
+  })
+})
+
+describe('the removed lines', () => {
+  const lines = (before: string, after: string, text: string) =>
+    removedLines(before, after, text).map(({ line, text: shown }) => [line, shown])
+
+  test.each([
+    ['a word\nb\n', 'b\n', 'word', [[1, 'a word']]],
+    ['b\nword', '', 'word', [[2, 'word']]],
+    ['word\nword\n', 'word\n', 'word', [[2, 'word']]],
+    ['x word\ny word\n', 'y word\n', 'word', [[1, 'x word']]],
+    ['word word\n', 'word\n', 'word', [[1, 'word word']]],
+    [
+      'one\ntwo\nthree\n',
+      'one\nthree\n',
+      'one\ntwo',
+      [
+        [1, 'one'],
+        [2, 'two'],
+      ],
+    ],
+    ['one\ntwo\n', 'one\n', 'two\n', [[2, 'two']]],
+    [
+      '\n\n\nx',
+      'x',
+      '\n',
+      [
+        [1, ''],
+        [2, ''],
+        [3, ''],
+      ],
+    ],
+    ['aaaa\n', 'aa\n', 'aa', [[1, 'aaaa']]],
+    ['', '', 'x', []],
+  ])('of %j turned into %j for %j', (before, after, text, expected) =>
+    expect(lines(before, after, text)).toEqual(expected),
+  )
+
+  test('that are very long are shown where the text was', () => {
+    const long = `${'<'.repeat(5_000)}word${'>'.repeat(5_000)}`
+    const [line] = removedLines(`first\n${long}\n`, 'first\n', 'word')
+    expect(line).toMatchObject({ line: 2, text_cut: true, text: expect.stringContaining('<word>') as string })
+    expect(line?.text.length).toBeLessThanOrEqual(LIMITS.git_text_length_max)
+  })
+})

@@ -1,0 +1,178 @@
+/** Which repository is meant, and what may be asked of it. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Revision, RevisionRange, RepositoryPath, Since } from '../../../../src/contracts/git.ts'
+import { repositoryAt } from '../../../support/git-world.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { testRepository } from '../../../support/test-repository.ts'
+
+describe('the repository of a project', () => {
+  test('is the one that its root lies in', async () => {
+    const repository = testRepository()
+    repository.write('a/b/file', 'x')
+    const top = fs.realpathSync(repository.root)
+    expect((await repositoryAt(repository.root)).top).toBe(top)
+    expect((await repositoryAt(path.join(repository.root, 'a/b'))).top).toBe(top)
+  })
+
+  test('may be another work tree of it, or a submodule', async () => {
+    const repository = testRepository()
+    repository.commit('one')
+    const tree = path.join(temporaryDirectory(), 'tree')
+    repository.git('worktree', 'add', '--quiet', '--detach', tree)
+    expect((await repositoryAt(tree)).top).toBe(fs.realpathSync(tree))
+    const inner = testRepository()
+    const sha = inner.commit('inner')
+    repository.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner.root, 'inner')
+    const submodule = await repositoryAt(path.join(repository.root, 'inner'))
+    expect(submodule.top).toBe(fs.realpathSync(path.join(repository.root, 'inner')))
+    expect(await submodule.commit('HEAD')).toBe(sha)
+  })
+
+  test('has a name of any kind', async () => {
+    const root = path.join(temporaryDirectory(), '-- \'a\n"b" ünd c')
+    fs.mkdirSync(root)
+    testRepository(root)
+    expect((await repositoryAt(root)).top).toBe(fs.realpathSync(root))
+  })
+
+  test.each([
+    ['a directory without one', () => temporaryDirectory()],
+    ['a directory that is not there', () => path.join(temporaryDirectory(), 'none')],
+    ['a bare repository', () => testRepository(temporaryDirectory(), ['--bare']).root],
+    ['its own .git', () => path.join(testRepository().root, '.git')],
+    [
+      'a file',
+      () => {
+        const repository = testRepository()
+        repository.write('file', 'x')
+        return path.join(repository.root, 'file')
+      },
+    ],
+  ])('is unknown in %s', async (_, root) => {
+    await expect(repositoryAt(root())).rejects.toMatchObject({ code: 'repository_unknown' })
+  })
+
+  test('that says it lies elsewhere is unknown here', async () => {
+    const repository = testRepository()
+    repository.git('config', 'core.worktree', temporaryDirectory())
+    await expect(repositoryAt(repository.root)).rejects.toMatchObject({ code: 'repository_unknown' })
+  })
+})
+
+describe('a revision', () => {
+  test('is found by branch, tag, short name and expression', async () => {
+    const repository = testRepository()
+    const [first, second] = [repository.commit('one'), repository.commit('two')]
+    repository.git('tag', '-a', '-m', 'release', 'v1')
+    repository.git('branch', 'fünf/#7')
+    const { commit } = await repositoryAt(repository.root)
+    for (const name of ['HEAD', '@', 'main', 'v1', 'fünf/#7', second, second.slice(0, 8)])
+      expect(await commit(name), name).toBe(second)
+    for (const name of ['HEAD~1', 'main^', 'v1~']) expect(await commit(name), name).toBe(first)
+  })
+
+  test.each([
+    ['nothing', 'revision_unknown'],
+    ['HEAD~9', 'revision_unknown'],
+    ['--all', 'revision_unknown'],
+    ['-n1', 'revision_unknown'],
+    ['^main', 'revision_unknown'],
+    ['main..main', 'revision_unknown'],
+    ['HEAD:file', 'revision_unknown'],
+    ['', 'revision_unknown'],
+  ])('%j is none, whoever let it through', async (name, code) => {
+    const repository = testRepository()
+    repository.write('file', 'x')
+    repository.commit('one')
+    const { commit } = await repositoryAt(repository.root)
+    await expect(commit(name)).rejects.toMatchObject({ code })
+  })
+
+  test('there is none before the first commit', async () => {
+    const repository = await repositoryAt(testRepository().root)
+    await expect(repository.commit('HEAD')).rejects.toMatchObject({ code: 'revision_unknown' })
+    expect(await repository.find('HEAD')).toBeNull()
+  })
+
+  test.each(['HEAD', 'HEAD~2', 'v1.0.0', 'feature/ä', 'main@{1}', 'a'.repeat(40), '@', 'v1^2'])(
+    '%j is spelled well',
+    (name) => expect(Revision.safeParse(name).success).toBe(true),
+  )
+  test.each([
+    ...[
+      '',
+      '-n',
+      '--output=/tmp/x',
+      '^main',
+      'a..b',
+      'a...b',
+      'a b',
+      'a:b',
+      ':/x',
+      'a\nb',
+      'a\0b',
+      'a*',
+      'a?',
+    ],
+    ...['a[', 'a\\b', 'x'.repeat(257)],
+  ])('%j is not', (name) => expect(Revision.safeParse(name).success).toBe(false))
+
+  test.each(['a..b', '..b', 'a..', 'v1..HEAD~1'])('%j is a range', (range) =>
+    expect(RevisionRange.safeParse(range).success).toBe(true),
+  )
+  test.each(['a', 'a...b', 'a b..c', 'a..\n', ''])('%j is no range', (range) =>
+    expect(RevisionRange.safeParse(range).success).toBe(false),
+  )
+})
+
+describe('a moment', () => {
+  test.each([
+    '2026-01-31',
+    '2026-01-31T10:00Z',
+    '2026-01-31T10:00:00.123Z',
+    '2 weeks ago',
+    '1 day',
+    '90 minutes',
+  ])('%j is one', (since) => expect(Since.safeParse(since).success).toBe(true))
+  test.each([
+    'yesterday',
+    'never',
+    '--all',
+    '2026',
+    '31.1.2026',
+    '2026-01-31T10:00:00+01:00',
+    '2 weeks\n',
+    '',
+  ])('%j is not', (since) => expect(Since.safeParse(since).success).toBe(false))
+})
+
+describe('a path', () => {
+  test('is relative to the top, or lies below it by any of its names', async () => {
+    const repository = testRepository()
+    repository.write('sub/file', 'x')
+    const link = path.join(temporaryDirectory(), 'link')
+    fs.symlinkSync(path.join(repository.root, 'sub'), link)
+    const { inside, top } = await repositoryAt(link)
+    expect(inside('sub/file')).toBe('sub/file')
+    expect(inside('./sub//file')).toBe('sub/file')
+    expect(inside('.')).toBe('.')
+    expect(inside('-rf')).toBe('-rf')
+    expect(inside('..file')).toBe('..file')
+    expect(inside(':(top)file')).toBe(':(top)file')
+    expect(inside(path.join(top, 'sub/file'))).toBe('sub/file')
+    expect(inside(path.join(link, 'file'))).toBe('sub/file')
+    expect(inside(top)).toBe('.')
+  })
+
+  test.each(['..', '../x', 'a/../../x', '/', '/etc/passwd', '/no/such'])('%j leads out', async (given) => {
+    const { inside } = await repositoryAt(testRepository().root)
+    expect(() => inside(given)).toThrow('lies outside')
+  })
+
+  test('has no NUL and is not empty', () => {
+    expect(RepositoryPath.safeParse('a\0b').success).toBe(false)
+    expect(RepositoryPath.safeParse('').success).toBe(false)
+  })
+})
