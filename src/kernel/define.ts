@@ -109,6 +109,11 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
 export interface Facade {
   name: string
   summary: string
+  /**
+   * What the tool list says to who may call every action, instead of the summary and a line for each: for
+   * a facade whose actions speak for themselves by their names.
+   */
+  overview?: string
   /** One line for the compact tier. */
   compact: string
   /** What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents. */

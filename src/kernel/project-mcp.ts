@@ -116,10 +116,9 @@ function ownTool({ facade, name, action }: Found): McpTool {
 }
 
 function facadeTool(facade: Facade, actions: readonly Found[], detail: McpDetail): McpTool {
-  const lines = actions.map(({ name, action }) => `- ${name}: ${action.summary}`)
   return {
     name: facade.name,
-    description: detail === 'full' ? [facade.summary, ...lines].join('\n') : facade.compact,
+    description: detail === 'full' ? fullText(facade, actions) : facade.compact,
     inputSchema: {
       type: 'object',
       properties: {
@@ -130,6 +129,12 @@ function facadeTool(facade: Facade, actions: readonly Found[], detail: McpDetail
     },
     annotations: annotations(actions.map(({ action }) => action)),
   }
+}
+
+function fullText(facade: Facade, actions: readonly Found[]): string {
+  const all = actions.length === Object.keys(facade.actions).length
+  if (all && facade.overview !== undefined) return facade.overview
+  return [facade.summary, ...actions.map(({ name, action }) => `- ${name}: ${action.summary}`)].join('\n')
 }
 
 function annotations(actions: readonly Action[]): McpTool['annotations'] {
