@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { Timestamp } from './ids.ts'
 import { LIMITS } from './limits.ts'
+import type { RecordKind } from './records.ts'
 
 /** What no name, no revision and no search word has in it, and what would end an argument. */
 const CONTROL = /[\u0000-\u001f\u007f]/
@@ -189,8 +190,7 @@ export const LinkedIssuesAnswer = z.object({
 })
 export type LinkedIssuesAnswer = z.infer<typeof LinkedIssuesAnswer>
 
-/** That a commit belongs to an issue. One for each pair. */
-export const CommitLink = z.object({
+const LinkFields = {
   sha: Sha,
   issue: IssueRef,
   /** Null where somebody linked them by hand. */
@@ -199,5 +199,15 @@ export const CommitLink = z.object({
   note: z.string().optional(),
   linked_by: z.string(),
   linked_at: Timestamp,
-})
+}
+/** That a commit belongs to an issue. */
+export const CommitLink = z.object(LinkFields)
 export type CommitLink = z.infer<typeof CommitLink>
+
+export const COMMIT_LINK: RecordKind = {
+  name: 'commit_link',
+  summary: 'That a commit belongs to an issue; one for each pair of them.',
+  keeper: 'project',
+  fields: z.strictObject(LinkFields),
+  unique: ['sha', 'issue'],
+}

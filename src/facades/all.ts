@@ -4,6 +4,7 @@ import { architect } from './architect.ts'
 import { dojo } from './dojo.ts'
 import { feedback } from './feedback.ts'
 import { friction } from './friction.ts'
+import { git } from './git.ts'
 import { learnings } from './learnings.ts'
 import { personas } from './personas.ts'
 import { plugins } from './plugins.ts'
@@ -15,7 +16,7 @@ import { store } from './store.ts'
 import { tool } from './tool.ts'
 
 export const FACADES: readonly Facade[] = [
-  ...[signals, store, tool],
+  ...[signals, store, git, tool],
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],

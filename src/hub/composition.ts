@@ -13,6 +13,7 @@ import { projectOpener } from '../storage/open-projects.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
+import { createGitRunner } from '../system/git.ts'
 import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { createIds, systemRandom } from '../system/random.ts'
@@ -39,6 +40,8 @@ export interface CompositionNeeds {
   extend?: McpExtend | undefined
   logs: HubLogs
   clock: Clock
+  /** What the programs are given of it that the hub runs. */
+  env: NodeJS.ProcessEnv
   /** Sets damaged lines of the journal aside instead of refusing to start. */
   repair?: boolean
   /** Takes its place only until a hub of its own is started, and then makes room. */
@@ -114,6 +117,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     },
     stores: opened.stores,
     openProject: projectOpener({ log }),
+    git: createGitRunner({ env: needs.env }),
     grants: grantsOf(config),
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,

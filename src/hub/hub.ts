@@ -14,6 +14,9 @@ import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
 import type { Caller } from '../contracts/token.ts'
 import { createRecords } from '../modules/records/service.ts'
+import { projectRoot } from '../modules/git/project-root.ts'
+import { recordedLinks } from '../modules/git/recorded-links.ts'
+import { createGit } from '../modules/git/service.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/personas.ts'
 import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
@@ -22,6 +25,7 @@ import { sessionOf } from '../modules/signals/callers.ts'
 import { createSignals, type SignalModule } from '../modules/signals/service.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
+import type { GitRunner } from '../ports/git.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
 import type { RecordStore } from '../ports/record-store.ts'
@@ -43,6 +47,7 @@ export interface HubNeeds {
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   /** The records in a project's directory; null where there is no such directory. */
   openProject: (root: string) => RecordStore | null
+  git: GitRunner
   facades: readonly Facade[]
   /** Kinds of records that belong to no facade. */
   kinds?: readonly RecordKind[]
@@ -146,16 +151,16 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       )
   }
 
+  const git = createGit({
+    ...{ git: needs.git, clock },
+    rootOf: (asking) => projectRoot({ projects, personas }, asking),
+    linksOf: (asking) => recordedLinks(records, asking),
+  })
+
   const kernel = createKernel({
-    ...{
-      facades: needs.facades,
-      modules: { signals, personas, projects, records, plugins: needs.plugins ?? [] },
-      events,
-      clock,
-      ids,
-      log,
-    },
+    modules: { signals, personas, projects, records, git, plugins: needs.plugins ?? [] },
     ...(needs.kinds === undefined ? {} : { kinds: needs.kinds }),
+    ...{ facades: needs.facades, events, clock, ids, log },
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
     line(line) {
       metrics.dispatched(line)

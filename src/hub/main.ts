@@ -86,7 +86,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   try {
     const composed = await composeHub({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },
-      repair: flags.repair === true,
+      ...{ env: process.env, repair: flags.repair === true },
       extend: await conformanceFixtures(logs),
       onEnd: () => leaving.leave(EXIT.failed),
     })

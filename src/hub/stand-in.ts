@@ -5,7 +5,7 @@ import { FACADES } from '../facades/all.ts'
 import { composeHub, type ComposedHub, type CompositionNeeds } from './composition.ts'
 import { openHubLogs } from './logs.ts'
 
-export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readConfig' | 'clock'> {
+export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readConfig' | 'clock' | 'env'> {
   /** It is over: another hub takes the place, or has taken the home. */
   onEnd: () => void
 }
@@ -17,7 +17,7 @@ export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readCon
  * @throws TurnbellError `already_running`, and what else keeps a hub from starting.
  */
 export async function standIn(options: StandInOptions): Promise<{ url: string; stop(): Promise<void> }> {
-  const { home, readConfig, clock } = options
+  const { home, readConfig, clock, env } = options
   const config = readConfig()
   const logs = openHubLogs(home, config.log.level, clock)
   let composed: ComposedHub | null = null
@@ -34,7 +34,7 @@ export async function standIn(options: StandInOptions): Promise<{ url: string; s
   try {
     composed = await withAnyPort(config, (possible) =>
       composeHub({
-        ...{ home, config: possible, readConfig, logs, clock, facades: FACADES },
+        ...{ home, config: possible, readConfig, logs, clock, env, facades: FACADES },
         stands_in: true,
         onEnd: end,
       }),

@@ -1,6 +1,7 @@
 /** What facades may ask of the modules. One line per module; the hub's composition root fills it. */
 import type { PluginReport } from '../contracts/plugin.ts'
 import type { Records } from './records/service.ts'
+import type { GitService } from './git/service.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
 import type { Projects } from './registry/projects.ts'
 import type { SignalService } from './signals/service.ts'
@@ -12,4 +13,5 @@ export interface Modules {
   plugins: readonly PluginReport[]
   projects: Projects
   records: Records
+  git: GitService
 }

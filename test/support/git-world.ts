@@ -39,5 +39,5 @@ export function gitWorld(root: string): GitWorld {
   const links = memoryLinks()
   const git = createGit({ git: gitRunner, rootOf: () => root, linksOf: () => links, clock: fakeClock() })
   const caller = { tenant_id: 'local', kind: 'agent', identity: 'ada' } as const
-  return { git, links, ada: { caller, context: { scope: null } } }
+  return { git, links, ada: { caller, context: { agent_id: 'ada', scope: null } } }
 }

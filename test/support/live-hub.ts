@@ -20,6 +20,7 @@ import { createMemorySignalStore } from '../../src/storage/memory/signal-store.t
 import { memoryProjects } from './memory-projects.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
+import { gitRunner } from './git-world.ts'
 
 export const OPERATOR_TOKEN = 'tbop_test-operator'
 const SIGNING_KEY = 'test-signing-key'
@@ -94,6 +95,7 @@ export async function liveHub(
   const hub = await createHub({
     openProject: memoryProjects(),
     ...{ tenant_id: 'local', version: '0.0.0-test', clock, log, stores },
+    git: gitRunner,
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
     ids: createIds(clock, systemRandom),

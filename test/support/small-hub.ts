@@ -13,6 +13,9 @@ import { projectMcp } from '../../src/kernel/project-mcp.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import type { Caller } from '../../src/contracts/token.ts'
+import { projectRoot } from '../../src/modules/git/project-root.ts'
+import { recordedLinks } from '../../src/modules/git/recorded-links.ts'
+import { createGit } from '../../src/modules/git/service.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
 import { createRecords, type Records } from '../../src/modules/records/service.ts'
 import { openProjects } from '../../src/modules/registry/projects.ts'
@@ -33,6 +36,7 @@ import { memoryProjects } from './memory-projects.ts'
 import { createHttpTransport } from '../../src/transports/http/server.ts'
 import type { McpExtend } from '../../src/transports/mcp/extension.ts'
 import { createMcpHttp } from '../../src/transports/mcp/http.ts'
+import { gitRunner } from './git-world.ts'
 
 export interface SmallHub {
   url: string
@@ -111,11 +115,17 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const signals = createSignals({ store, personas, routes, events: signalEvents(events), clock, ids, log })
   await signals.start()
 
+  const git = createGit({
+    ...{ git: gitRunner, clock },
+    rootOf: (asking) => projectRoot({ projects, personas }, asking),
+    linksOf: (asking) => recordedLinks(records, asking),
+  })
+
   const lines: DispatchLine[] = []
   const kernel = createKernel({
     facades,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas, projects, records, plugins: [] },
+    modules: { signals, personas, projects, records, git, plugins: [] },
     events,
     clock,
     ids,

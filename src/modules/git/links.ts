@@ -50,7 +50,10 @@ export async function linkCommit(
   return { link, added: (await links.add(link)) === 'added' }
 }
 
-/** Stores what the messages say and is not stored yet. Doing it again changes nothing. */
+/**
+ * Stores what the messages say and is not stored yet. Doing it again changes nothing, or goes on where
+ * one call's worth was full.
+ */
 export async function autoLink(
   repository: Repository,
   links: CommitLinks,
@@ -58,18 +61,27 @@ export async function autoLink(
   linker: Linker,
 ): Promise<{ linked: CommitLink[]; already: number; scanned: number; truncated: boolean }> {
   const { commits, scanned, truncated } = await scan(repository, input)
-  const linked: CommitLink[] = []
-  let already = 0
   // Oldest first, as if each had been linked when it was made.
-  for (const { sha, subject, issues } of commits.toReversed()) {
-    for (const { issue, relation } of issues) {
-      const link: CommitLink = { sha, issue, relation, subject, ...linker }
-      if ((await links.add(link)) === 'added') linked.push(link)
-      else already += 1
-    }
+  const named = commits
+    .toReversed()
+    .flatMap(({ sha, subject, issues }) =>
+      issues.map(({ issue, relation }): CommitLink => ({ sha, issue, relation, subject, ...linker })),
+    )
+  const stored = new Set((await links.list({})).map(pairOf))
+  const missing = named.filter((link) => !stored.has(pairOf(link)))
+  const linked: CommitLink[] = []
+  let already = named.length - missing.length
+  for (const link of missing.slice(0, LIMITS.commit_links_max)) {
+    if ((await links.add(link)) === 'added') linked.push(link)
+    else already += 1
   }
   const list = within(linked, LIMITS.commit_links_max)
-  return { linked: list.kept, already, scanned, truncated: truncated || list.truncated }
+  const more = truncated || list.truncated || missing.length > LIMITS.commit_links_max
+  return { linked: list.kept, already, scanned, truncated: more }
+}
+
+function pairOf({ sha, issue }: CommitLink): string {
+  return `${sha} ${issue}`
 }
 
 /** Newest link first. */

@@ -7,7 +7,7 @@ import type { GitRunner } from '../../ports/git.ts'
 /** Who asks, and where: a handler's own context is one. */
 export interface Asking {
   caller: Caller
-  context: { scope: string | null }
+  context: { agent_id: string; scope: string | null }
 }
 
 /** The links of one project. */

@@ -1,9 +1,17 @@
 /** The git module as facades see it: one method an action, each about the project of the call. */
 import { blameContext, type BlameInput } from './blame.ts'
 import { changedFiles, type ChangesInput } from './changes.ts'
-import { autoLink, findLinkedIssues, linkCommit, listLinkedCommits, type ScanInput } from './links.ts'
+import {
+  autoLink,
+  findLinkedIssues,
+  linkCommit,
+  listLinkedCommits,
+  type Linker,
+  type ScanInput,
+} from './links.ts'
 import { logRecent, type LogInput } from './log.ts'
-import type { Asking, GitNeeds } from './needs.ts'
+import type { Asking, CommitLinks, GitNeeds } from './needs.ts'
+import { shownTo } from './prose.ts'
 import { findRemoval, type RemovalInput } from './removal.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { status } from './status.ts'
@@ -27,7 +35,7 @@ export interface GitService {
   findRemoval(asking: Asking, input: RemovalInput): Promise<RemovalAnswer>
   blameContext(asking: Asking, input: BlameInput): Promise<BlameAnswer>
   tags(asking: Asking, input: TagsInput): Promise<TagsAnswer>
-  status(asking: Asking): Promise<StatusAnswer>
+  status(asking: Asking, input: object): Promise<StatusAnswer>
   findLinkedIssues(asking: Asking, input: ScanInput): Promise<LinkedIssuesAnswer>
   autoLink(
     asking: Asking,
@@ -46,25 +54,30 @@ export interface GitService {
 export function createGit(needs: GitNeeds): GitService {
   const { git, clock } = needs
   const repositoryOf = (asking: Asking) => openRepository(git, needs.rootOf(asking))
-  const about =
+
+  const looking =
     <I, O>(look: (repository: Repository, input: I) => Promise<O>) =>
     async (asking: Asking, input: I): Promise<O> =>
-      look(await repositoryOf(asking), input)
-  const linker = ({ caller }: Asking) => ({ linked_by: caller.identity, linked_at: timestamp(clock) })
+      shownTo(asking.caller, await look(await repositoryOf(asking), input))
+
+  const linking =
+    <I, O>(work: (repository: Repository, links: CommitLinks, input: I, linker: Linker) => Promise<O>) =>
+    async (asking: Asking, input: I): Promise<O> => {
+      const repository = await repositoryOf(asking)
+      const linker = { linked_by: asking.caller.identity, linked_at: timestamp(clock) }
+      return shownTo(asking.caller, await work(repository, await needs.linksOf(asking), input, linker))
+    }
 
   return {
-    logRecent: about(logRecent),
-    changedFiles: about(changedFiles),
-    findRemoval: about(findRemoval),
-    blameContext: about(blameContext),
-    tags: about(tags),
-    status: async (asking) => status(await repositoryOf(asking)),
-    findLinkedIssues: about(findLinkedIssues),
-    autoLink: async (asking, input) =>
-      autoLink(await repositoryOf(asking), await needs.linksOf(asking), input, linker(asking)),
-    linkCommit: async (asking, input) =>
-      linkCommit(await repositoryOf(asking), await needs.linksOf(asking), input, linker(asking)),
-    listLinkedCommits: async (asking, input) =>
-      listLinkedCommits(await repositoryOf(asking), await needs.linksOf(asking), input),
+    logRecent: looking(logRecent),
+    changedFiles: looking(changedFiles),
+    findRemoval: looking(findRemoval),
+    blameContext: looking(blameContext),
+    tags: looking(tags),
+    status: looking(status),
+    findLinkedIssues: looking(findLinkedIssues),
+    autoLink: linking(autoLink),
+    linkCommit: linking(linkCommit),
+    listLinkedCommits: linking(listLinkedCommits),
   }
 }

@@ -152,7 +152,7 @@ async function embed(needs: { home: Home; readConfig: () => Config; onEnd: () =>
   prepareHome(needs.home)
   const file = pathToFileURL(path.join(import.meta.dirname, 'hub.js')).href
   const { standIn } = (await import(file)) as typeof HubProgram
-  return standIn({ ...needs, clock: systemClock })
+  return standIn({ ...needs, clock: systemClock, env: process.env })
 }
 
 async function isAlive(url: string): Promise<boolean> {

@@ -172,7 +172,8 @@ describe('asked for', () => {
 
   test('micro shows its five facades, with the actions that matter', () => {
     const list = every.tools({ kind: 'agent' }, { detail: 'micro' })
-    expect(names(list)).toEqual(MICRO.filter((name) => names(list).includes(name)))
+    // The order is that of every list.
+    expect(names(list).filter((name) => !MICRO.includes(name))).toEqual([])
     const [plugin] = tools({ detail: 'micro' }).filter(({ name }) => name.startsWith('plugin'))
     expect(plugin?.inputSchema['properties']).toMatchObject({ action: { enum: ['look'] } })
     expect(plugin?.annotations).toMatchObject({ readOnlyHint: true })

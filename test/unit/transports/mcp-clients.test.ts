@@ -133,6 +133,7 @@ describe.each([
         'signals_pending',
         'signals',
         'store',
+        'git',
         'tool_search',
         'tool_describe',
         'tool_invoke',

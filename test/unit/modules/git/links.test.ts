@@ -184,6 +184,22 @@ describe('links', () => {
     ])
   })
 
+  test('are stored a call’s worth at a time', async () => {
+    const repository = testRepository()
+    const { git, ada } = gitWorld(repository.root)
+    const commits = LIMITS.commit_links_max / LIMITS.git_references_max + 1
+    for (let n = 0; n < commits; n += 1) {
+      const issues = Array.from({ length: LIMITS.git_references_max }, (_, m) => `#${n + 1}0${m + 1}`)
+      repository.commit(issues.join(' '))
+    }
+    const first = await git.autoLink(ada, { limit: 100 })
+    expect(first).toMatchObject({ already: 0, truncated: true })
+    const second = await git.autoLink(ada, { limit: 100 })
+    expect(second).toMatchObject({ already: LIMITS.commit_links_max, truncated: false })
+    expect(second.linked).toHaveLength(LIMITS.git_references_max)
+    expect(await git.autoLink(ada, { limit: 100 })).toMatchObject({ linked: [], truncated: false })
+  })
+
   test('are made for the commits that were meant', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)

@@ -54,6 +54,16 @@ describe('the repository of a project', () => {
     await expect(repositoryAt(root())).rejects.toMatchObject({ code: 'repository_unknown' })
   })
 
+  // Only root can give a directory to somebody else.
+  test.skipIf(process.getuid?.() !== 0)('that belongs to somebody else is not looked at', async () => {
+    const repository = testRepository()
+    fs.chownSync(repository.root, 12_345, 12_345)
+    await expect(repositoryAt(repository.root)).rejects.toMatchObject({
+      code: 'git_failed',
+      detail: expect.stringContaining('safe.directory') as string,
+    })
+  })
+
   test('that says it lies elsewhere is unknown here', async () => {
     const repository = testRepository()
     repository.git('config', 'core.worktree', temporaryDirectory())
@@ -67,10 +77,10 @@ describe('a revision', () => {
     const [first, second] = [repository.commit('one'), repository.commit('two')]
     repository.git('tag', '-a', '-m', 'release', 'v1')
     repository.git('branch', 'fünf/#7')
-    const { commit } = await repositoryAt(repository.root)
+    const found = await repositoryAt(repository.root)
     for (const name of ['HEAD', '@', 'main', 'v1', 'fünf/#7', second, second.slice(0, 8)])
-      expect(await commit(name), name).toBe(second)
-    for (const name of ['HEAD~1', 'main^', 'v1~']) expect(await commit(name), name).toBe(first)
+      expect(await found.commit(name), name).toBe(second)
+    for (const name of ['HEAD~1', 'main^', 'v1~']) expect(await found.commit(name), name).toBe(first)
   })
 
   test.each([
@@ -86,8 +96,8 @@ describe('a revision', () => {
     const repository = testRepository()
     repository.write('file', 'x')
     repository.commit('one')
-    const { commit } = await repositoryAt(repository.root)
-    await expect(commit(name)).rejects.toMatchObject({ code })
+    const found = await repositoryAt(repository.root)
+    await expect(found.commit(name)).rejects.toMatchObject({ code })
   })
 
   test('there is none before the first commit', async () => {
@@ -154,21 +164,21 @@ describe('a path', () => {
     repository.write('sub/file', 'x')
     const link = path.join(temporaryDirectory(), 'link')
     fs.symlinkSync(path.join(repository.root, 'sub'), link)
-    const { inside, top } = await repositoryAt(link)
-    expect(inside('sub/file')).toBe('sub/file')
-    expect(inside('./sub//file')).toBe('sub/file')
-    expect(inside('.')).toBe('.')
-    expect(inside('-rf')).toBe('-rf')
-    expect(inside('..file')).toBe('..file')
-    expect(inside(':(top)file')).toBe(':(top)file')
-    expect(inside(path.join(top, 'sub/file'))).toBe('sub/file')
-    expect(inside(path.join(link, 'file'))).toBe('sub/file')
-    expect(inside(top)).toBe('.')
+    const found = await repositoryAt(link)
+    expect(found.inside('sub/file')).toBe('sub/file')
+    expect(found.inside('./sub//file')).toBe('sub/file')
+    expect(found.inside('.')).toBe('.')
+    expect(found.inside('-rf')).toBe('-rf')
+    expect(found.inside('..file')).toBe('..file')
+    expect(found.inside(':(top)file')).toBe(':(top)file')
+    expect(found.inside(path.join(found.top, 'sub/file'))).toBe('sub/file')
+    expect(found.inside(path.join(link, 'file'))).toBe('sub/file')
+    expect(found.inside(found.top)).toBe('.')
   })
 
   test.each(['..', '../x', 'a/../../x', '/', '/etc/passwd', '/no/such'])('%j leads out', async (given) => {
-    const { inside } = await repositoryAt(testRepository().root)
-    expect(() => inside(given)).toThrow('lies outside')
+    const found = await repositoryAt(testRepository().root)
+    expect(() => found.inside(given)).toThrow('lies outside')
   })
 
   test('has no NUL and is not empty', () => {

@@ -1,0 +1,86 @@
+/** Where links are kept. The memory of other tests keeps the same promises. */
+import { describe, expect, test } from 'vitest'
+import { COMMIT_LINK, type CommitLink } from '../../../../src/contracts/git.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
+import type { CommitLinks } from '../../../../src/modules/git/needs.ts'
+import { recordedLinks } from '../../../../src/modules/git/recorded-links.ts'
+import { memoryLinks } from '../../../support/git-world.ts'
+import { recordWorld, type RecordWorld } from '../../../support/record-world.ts'
+
+const asking = (scope: string | null = null) => ({
+  caller: { tenant_id: 'local', kind: 'agent', identity: 'bob' } as const,
+  context: { agent_id: 'bob', scope },
+})
+const recorded = async (): Promise<RecordWorld & { links: (scope?: string) => CommitLinks }> => {
+  const world = await recordWorld([COMMIT_LINK])
+  return { ...world, links: (scope) => recordedLinks(world.records, asking(scope ?? null)) }
+}
+
+const link = (sha: string, issue: string, more: Partial<CommitLink> = {}): CommitLink => ({
+  ...{ sha, issue, relation: null, subject: `about ${issue}`, linked_by: 'bob' },
+  linked_at: '2026-01-01T00:00:00.000Z',
+  ...more,
+})
+
+describe.each([
+  ['recorded', async () => (await recorded()).links()],
+  ['in memory', () => Promise.resolve(memoryLinks())],
+])('links %s', (_, open) => {
+  test('are kept once for each commit and issue, as they were first', async () => {
+    const links = await open()
+    const first = link('a', '#1', { note: 'half of it', relation: 'closes' })
+    expect(await links.add(first)).toBe('added')
+    expect(await links.add(link('a', '#1', { note: 'other' }))).toBe('already')
+    expect(await links.add(link('a', '#2'))).toBe('added')
+    expect(await links.add(link('b', '#1'))).toBe('added')
+    expect(await links.list({ sha: 'a', issue: '#1' })).toEqual([first])
+  })
+
+  test('are listed newest first, all or those that are meant', async () => {
+    const links = await open()
+    for (const [sha, issue] of [
+      ['a', '#1'],
+      ['b', '#1'],
+      ['b', '#2'],
+    ] as const)
+      await links.add(link(sha, issue))
+    const pairs = async (filter: Parameters<CommitLinks['list']>[0]) =>
+      (await links.list(filter)).map(({ sha, issue }) => sha + issue)
+    expect(await pairs({})).toEqual(['b#2', 'b#1', 'a#1'])
+    expect(await pairs({ issue: '#1' })).toEqual(['b#1', 'a#1'])
+    expect(await pairs({ sha: 'b' })).toEqual(['b#2', 'b#1'])
+    expect(await pairs({ sha: 'c' })).toEqual([])
+  })
+})
+
+describe('recorded links', () => {
+  test('are all listed, however many pages they fill', async () => {
+    const world = await recorded()
+    const store = world.project('/work/bob')
+    const count = LIMITS.records_page_max + 1
+    await world.links().add(link('0', '#1'))
+    const [row] = await store.list(COMMIT_LINK.name)
+    for (let n = 1; n < count; n += 1) {
+      const id = `01JZ${String(n).padStart(22, '0')}`
+      await store.put(COMMIT_LINK.name, id, { ...row?.body, id, sha: String(n), generation: n + 1 })
+    }
+    const listed = await world.links().list({})
+    expect(listed).toHaveLength(count)
+    expect(new Set(listed.map(({ sha }) => sha)).size).toBe(count)
+  })
+
+  test('belong to their project', async () => {
+    const world = await recorded()
+    await world.projects.at('/work/other')
+    await world.links('/work/other').add(link('a', '#1'))
+    expect(await world.links().list({})).toEqual([])
+    expect(await world.links('/work/other').list({})).toHaveLength(1)
+    expect(await world.project('/work/other').list(COMMIT_LINK.name)).toHaveLength(1)
+  })
+
+  test('that are made at the same moment are one', async () => {
+    const { links } = await recorded()
+    await Promise.all([1, 2, 3].map(() => links().add(link('a', '#1'))))
+    expect(await links().list({})).toHaveLength(1)
+  })
+})
