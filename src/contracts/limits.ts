@@ -68,6 +68,12 @@ export const LIMITS = {
   cursor_length_max: 1_024,
   project_aliases_max: 32,
 
+  // Coordination
+  /** Notes, reasons, purposes: a sentence that others read in a list. */
+  note_length_max: 500,
+  capabilities_max: 32,
+  capability_length_max: 64,
+
   // WebSocket
   frame_bytes_max: 256 * 1024,
   hello_timeout_ms: 5_000,

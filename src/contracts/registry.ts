@@ -1,6 +1,7 @@
 /** Personas, and who is currently connected for them. */
 import { z } from 'zod'
 import { Identity, ProjectId, RegistrationKind, SessionId, SurfaceKind, Timestamp } from './ids.ts'
+import { LIMITS } from './limits.ts'
 
 /** `wrapped` and `removed` personas take no signals; adding one again makes it `active`. */
 export const PersonaState = z.enum(['active', 'wrapped', 'removed'])
@@ -49,6 +50,19 @@ export const SurfaceFacts = z
   .meta({ title: 'SurfaceFacts' })
 export type SurfaceFacts = z.infer<typeof SurfaceFacts>
 
+/** What an agent tells others of itself. Words to read, never matched against anything. */
+export const AgentNotes = z.object({
+  purpose: z.string().min(1).max(LIMITS.note_length_max).optional(),
+  capabilities: z
+    .array(z.string().min(1).max(LIMITS.capability_length_max))
+    .max(LIMITS.capabilities_max)
+    .optional(),
+  note: z.string().min(1).max(LIMITS.note_length_max).optional(),
+  /** In percent. */
+  progress: z.number().min(0).max(100).optional(),
+})
+export type AgentNotes = z.infer<typeof AgentNotes>
+
 /** Why a registration ended. `wrap`, `expire` and `preempt` invalidate its session's leases at once. */
 export const LeaveReason = z.enum(['wrap', 'expire', 'preempt', 'close'])
 export type LeaveReason = z.infer<typeof LeaveReason>
@@ -65,6 +79,7 @@ export const Registration = z
     joined_at: Timestamp,
     last_heartbeat_at: Timestamp,
     facts: SurfaceFacts.optional(),
+    notes: AgentNotes.optional(),
   })
   .meta({ title: 'Registration' })
 export type Registration = z.infer<typeof Registration>

@@ -4,11 +4,13 @@
  * One row per (identity, surface, kind). Every join takes a new epoch, and a holder whose epoch is not
  * the row's has lost it: whatever it still says is ignored. Rows of daemons and rows of agents never
  * touch each other, with one exception: an agent that holds no link of its own is known through what
- * its daemon reports of the surface, and that makes, refreshes and ends a row for it.
+ * its daemon reports of the surface, and that makes, refreshes and ends a row for it. An agent without
+ * either, which only calls, has a row once it registers, and as long as it goes on calling.
  */
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId, SurfaceKind } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { LeaveReason, Registration, SurfaceFacts } from '../../contracts/registry.ts'
+import type { AgentNotes, LeaveReason, Registration, SurfaceFacts } from '../../contracts/registry.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 
 /** Why a holder loses its row. `refresh`: the same session came again on another link. */
@@ -44,10 +46,23 @@ export interface LastSeen {
   expired: boolean
 }
 
+/** One run of an agent, by who it is and what it calls itself. */
+export type AgentSession = Pick<Registration, 'identity' | 'session_id'>
+
 export interface Registrations {
   join(request: JoinRequest): Ticket
   /** False for a ticket that lost its row. */
   heartbeat(ticket: Ticket, facts?: SurfaceFacts): boolean
+  /**
+   * An agent says by a call that it is there, and what about. The rows of its session take the notes; where
+   * it has none, one is made, and another session that only called loses its own. Throws `binding_stale`
+   * where one stands that somebody else vouches for.
+   */
+  register(agent: AgentSession, notes: AgentNotes): Registration
+  /** The same as a sign of life: it takes no row from anybody. Throws `binding_stale`. */
+  report(agent: AgentSession, notes: AgentNotes): Registration
+  /** The session called. Only a row that lives on calls is refreshed by it. */
+  seen(agent: AgentSession): void
   /** The link closed. A ticket that lost its row changes nothing. */
   close(ticket: Ticket): void
   /** Every row of the persona leaves with reason `wrap`; the holders hear which of the two it was. */
@@ -65,9 +80,14 @@ export interface Registrations {
 interface Row {
   registration: Registration
   heard_at: number
-  /** Null for an agent that is known only through its daemon. */
+  /** Who vouches for it: a link of its own, a daemon that sees its surface, or nothing but its calls. */
+  source: 'link' | 'daemon' | 'call'
+  /** Null without a link. */
   holder: Holder | null
 }
+
+/** Where an agent is found that only calls. */
+const SURFACE_OF_CALLERS: SurfaceKind = 'mcp'
 
 export function createRegistrations(needs: { clock: Clock; events: RegistryEvents }): Registrations {
   const { clock, events } = needs
@@ -86,9 +106,8 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
 
   const put = (
     at: Omit<JoinRequest, 'holder'>,
-    holder: Holder | null,
-    facts: SurfaceFacts | undefined,
-    joined_at?: string,
+    how: Pick<Row, 'source' | 'holder'>,
+    { facts, notes, joined_at }: Partial<Registration> = {},
   ): Registration => {
     const now = timestamp(clock)
     // Grows with every join, also across restarts, as long as the clock does not step far back.
@@ -103,15 +122,16 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       joined_at: joined_at ?? now,
       last_heartbeat_at: now,
       ...(facts === undefined ? {} : { facts }),
+      ...(notes === undefined ? {} : { notes }),
     }
     let rows = personas.get(at.identity)
     if (!rows) personas.set(at.identity, (rows = new Map<string, Row>()))
-    rows.set(keyOf(at), { registration, heard_at: clock.monotonic(), holder })
+    rows.set(keyOf(at), { registration, heard_at: clock.monotonic(), ...how })
     return registration
   }
 
   const remember = ({ registration, holder }: Row, reason: LeaveReason) => {
-    // What a daemon told of its agent says nothing about who could be rung.
+    // An agent without a link of its own says nothing about who could be rung.
     if (holder === null) return
     const before = history.get(registration.identity)
     history.delete(registration.identity)
@@ -143,17 +163,17 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
 
   const disconnectAgentOf = ({ identity, surface }: Registration) => {
     const agent = find({ identity, surface, kind: 'agent' })
-    if (agent?.holder === null) agent.registration.connected = false
+    if (agent?.source === 'daemon') agent.registration.connected = false
   }
 
   /** What a daemon says of its surface. An agent with a link of its own speaks for itself. */
   const learnAgent = (daemon: Registration, facts: SurfaceFacts) => {
     const { identity, surface } = daemon
     const agent = find({ identity, surface, kind: 'agent' })
-    if (agent && agent.holder !== null) return
+    if (agent?.source === 'link') return
     const { session_id } = facts
     if (!facts.attached || session_id === null) {
-      if (agent) leave(agent, 'close', null)
+      if (agent?.source === 'daemon') leave(agent, 'close', null)
       return
     }
     if (agent?.registration.session_id === session_id) {
@@ -162,7 +182,8 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       return
     }
     if (agent) leave(agent, 'preempt', null)
-    events.joined(put({ identity, surface, kind: 'agent', session_id }, null, facts))
+    const seen = { source: 'daemon', holder: null } as const
+    events.joined(put({ identity, surface, kind: 'agent', session_id }, seen, { facts }))
   }
 
   const refresh = (row: Row, facts: SurfaceFacts | undefined) => {
@@ -171,29 +192,52 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     if (facts !== undefined) row.registration.facts = facts
   }
 
+  const rowsOf = ({ identity, session_id }: AgentSession) =>
+    [...(personas.get(identity)?.values() ?? [])].filter(
+      ({ registration: row }) => row.kind === 'agent' && row.session_id === session_id,
+    )
+
+  const told = (agent: AgentSession, notes: AgentNotes, may_preempt: boolean): Registration => {
+    const own = rowsOf(agent)
+    for (const row of own) {
+      refresh(row, undefined)
+      row.registration.notes = { ...row.registration.notes, ...notes }
+    }
+    if (own[0] !== undefined) return { ...own[0].registration }
+    const at = { identity: agent.identity, surface: SURFACE_OF_CALLERS, kind: 'agent' } as const
+    const other = find(at)
+    if (other !== undefined && !(may_preempt && other.source === 'call')) throw taken(other.registration)
+    if (other !== undefined) leave(other, 'preempt', null)
+    const { session_id } = agent
+    const registration = put({ ...at, session_id }, { source: 'call', holder: null }, { notes })
+    events.joined(registration)
+    return { ...registration }
+  }
+
   const isSilent = (row: Row) => {
-    // Its daemon is away: the surface may be fine, and its session with all it has drained.
-    const known_through_absent_daemon = row.holder === null && !row.registration.connected
-    const bound = known_through_absent_daemon ? LIMITS.lease_ms : LIMITS.registration_expire_ms
+    // Its daemon is away: the surface may be fine, and its session with all it has drained. And who only
+    // calls may be busy with something long: what it has drained stands for as long, too.
+    const speaks_rarely = row.source === 'call' || (row.source === 'daemon' && !row.registration.connected)
+    const bound = speaks_rarely ? LIMITS.lease_ms : LIMITS.registration_expire_ms
     return clock.monotonic() - row.heard_at > bound
   }
 
   return {
     join(request) {
       const before = find(request)
+      const how = { source: 'link', holder: request.holder } as const
       if (before === undefined) {
-        const registration = put(request, request.holder, undefined)
+        const registration = put(request, how)
         events.joined(registration)
         return registration
       }
       if (before.registration.session_id !== request.session_id) {
         leave(before, 'preempt', 'preempt')
-        const registration = put(request, request.holder, undefined)
+        const registration = put(request, how)
         events.joined(registration)
         return registration
       }
-      const { facts, joined_at } = before.registration
-      const registration = put(request, request.holder, facts, joined_at)
+      const registration = put(request, how, before.registration)
       events.joined(registration)
       before.holder?.lose('refresh')
       return registration
@@ -205,6 +249,12 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       refresh(row, facts)
       if (facts !== undefined && row.registration.kind === 'daemon') learnAgent(row.registration, facts)
       return true
+    },
+
+    register: (agent, notes) => told(agent, notes, true),
+    report: (agent, notes) => told(agent, notes, false),
+    seen(agent) {
+      for (const row of rowsOf(agent)) if (row.source === 'call') refresh(row, undefined)
     },
 
     close(ticket) {
@@ -232,7 +282,14 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       const row = held(registration)
       return row !== undefined && registration.connected && !isSilent(row)
     },
-    hasLink: (registration) => held(registration)?.holder != null,
+    hasLink: (registration) => held(registration)?.source === 'link',
     lastSeen: (identity) => history.get(identity) ?? null,
   }
+}
+
+function taken({ identity, session_id }: Registration): TurnbellError {
+  return new TurnbellError('binding_stale', {
+    detail: `The session ${session_id} stands for ${identity} there.`,
+    hint: 'Register again if you are the one that should; one with a link of its own has to leave first.',
+  })
 }

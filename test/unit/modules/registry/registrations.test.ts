@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { facts, signalWorld, type SignalWorld } from '../../../support/signal-world.ts'
 
@@ -192,5 +193,115 @@ describe('an agent that only its daemon knows', () => {
     expect(rows(world).find(({ kind }) => kind === 'agent')).toMatchObject({ session_id: 'run-1' })
     world.registrations.close(own)
     expect(story(world).at(-1)).toBe('left agent run-1 close')
+  })
+})
+
+describe('an agent that only calls', () => {
+  const run_1 = { identity: 'bob', session_id: 'run-1' }
+  const run_2 = { identity: 'bob', session_id: 'run-2' }
+  const codeOf = (attempt: () => unknown): string => {
+    try {
+      attempt()
+    } catch (error) {
+      return error instanceof TurnbellError ? error.code : `bug: ${String(error)}`
+    }
+    return 'accepted'
+  }
+
+  test('has a row once it registers, with what it says of itself', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, { purpose: 'review', capabilities: ['go'] })
+    world.registrations.report(run_1, { note: 'half way', progress: 50 })
+    world.registrations.report(run_1, { progress: 60 })
+    expect(rows(world)).toMatchObject([
+      {
+        ...{ kind: 'agent', surface: 'mcp', session_id: 'run-1', connected: true },
+        notes: { purpose: 'review', capabilities: ['go'], note: 'half way', progress: 60 },
+      },
+    ])
+    expect(story(world)).toEqual(['joined agent run-1'])
+  })
+
+  test('cannot be rung by it, but can be addressed', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, {})
+    const { route } = await world.send({ to: 'bob', to_session: 'run-1' })
+    expect(route).toEqual({ live: false, reason: 'no_binding' })
+  })
+
+  test('lives on its calls for as long as what it drained, and then expires', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, {})
+    await world.clock.advance(LIMITS.lease_ms)
+    world.registrations.seen(run_1)
+    world.registrations.seen(run_2)
+    await world.clock.advance(LIMITS.lease_ms)
+    world.registrations.sweep()
+    expect(rows(world)).toHaveLength(1)
+    await world.clock.advance(1)
+    world.registrations.sweep()
+    expect(story(world)).toEqual(['joined agent run-1', 'left agent run-1 expire'])
+  })
+
+  test('comes back with a heartbeat after the hub has forgotten it', async () => {
+    const world = await signalWorld()
+    world.registrations.report(run_1, { note: 'still here' })
+    expect(rows(world)).toMatchObject([{ session_id: 'run-1', notes: { note: 'still here' } }])
+  })
+
+  test('takes the place of another that only calls by registering, not by a heartbeat', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, {})
+    expect(codeOf(() => world.registrations.report(run_2, {}))).toBe('binding_stale')
+    world.registrations.register(run_2, {})
+    expect(story(world).slice(1)).toEqual(['left agent run-1 preempt', 'joined agent run-2'])
+    expect(codeOf(() => world.registrations.report(run_1, {}))).toBe('binding_stale')
+  })
+
+  test('adds to the row that its session has, by a link or through its daemon', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1', 'mcp')
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-2'))
+    world.registrations.register(run_1, { purpose: 'by link' })
+    world.registrations.register(run_2, { purpose: 'by daemon' })
+    world.join('bob', 'agent', 'run-1', 'mcp')
+    world.registrations.heartbeat(daemon, facts('run-2', 'busy', 1))
+    const agents = rows(world).filter(({ kind }) => kind === 'agent')
+    expect(agents.map(({ session_id, notes }) => [session_id, notes?.purpose])).toEqual([
+      ['run-1', 'by link'],
+      ['run-2', 'by daemon'],
+    ])
+  })
+
+  test('takes no place from a link', async () => {
+    const world = await signalWorld()
+    world.join('bob', 'agent', 'run-1', 'mcp')
+    expect(codeOf(() => world.registrations.register(run_2, {}))).toBe('binding_stale')
+    expect(codeOf(() => world.registrations.report(run_2, {}))).toBe('binding_stale')
+    expect(story(world)).toEqual(['joined agent run-1'])
+  })
+
+  test('makes way for a link, and for what a daemon sees there', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, {})
+    world.join('bob', 'agent', 'run-2', 'mcp')
+    expect(story(world).slice(1)).toEqual(['left agent run-1 preempt', 'joined agent run-2'])
+
+    const other = await signalWorld()
+    other.registrations.register(run_1, {})
+    const daemon = other.join('bob', 'daemon', 'd-1', 'mcp')
+    other.registrations.heartbeat(daemon, facts('run-1'))
+    other.registrations.heartbeat(daemon, facts(null, 'unknown', 0, false))
+    expect(story(other).slice(1), 'its own session stays').toEqual(['joined daemon d-1'])
+    other.registrations.heartbeat(daemon, facts('run-2'))
+    expect(story(other).slice(2)).toEqual(['left agent run-1 preempt', 'joined agent run-2'])
+  })
+
+  test('goes with its persona', async () => {
+    const world = await signalWorld()
+    world.registrations.register(run_1, {})
+    await world.personas.wrap('bob')
+    expect(story(world).slice(1)).toEqual(['left agent run-1 wrap'])
   })
 })
