@@ -69,10 +69,31 @@ export const LIMITS = {
   project_aliases_max: 32,
 
   // Coordination
+  resource_length_max: 512,
   /** Notes, reasons, purposes: a sentence that others read in a list. */
   note_length_max: 500,
+  lock_ttl_s_default: 300,
+  lock_ttl_s_max: 86_400,
+  locks_max: 10_000,
+  /** How long the record of a lease stays after its end. */
+  lease_retention_ms: 24 * 3_600_000,
+  blockings_max: 10_000,
+  topics_per_persona_max: 64,
   capabilities_max: 32,
   capability_length_max: 64,
+  /** Of each of the three lists in one look at who is there, which together fit frame_bytes_max. */
+  status_limit_default: 200,
+  status_limit_max: 1_000,
+  status_list_bytes_max: 64 * 1024,
+  /** Beside one agent; the list of locks has them all. */
+  agent_locks_shown_max: 100,
+  log_message_length_max: 2_000,
+  /** What an agent adds to an event of its own, as JSON. */
+  event_data_bytes_max: 4_096,
+  history_limit_default: 50,
+  history_limit_max: 500,
+  /** Events of one answer together, so that it fits frame_bytes_max. */
+  history_bytes_max: 128 * 1024,
 
   // WebSocket
   frame_bytes_max: 256 * 1024,

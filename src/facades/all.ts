@@ -6,6 +6,7 @@ import { feedback } from './feedback.ts'
 import { friction } from './friction.ts'
 import { git } from './git.ts'
 import { learnings } from './learnings.ts'
+import { coordinator } from './coordinator.ts'
 import { personas } from './personas.ts'
 import { plugins } from './plugins.ts'
 import { projects } from './projects.ts'
@@ -16,7 +17,7 @@ import { store } from './store.ts'
 import { tool } from './tool.ts'
 
 export const FACADES: readonly Facade[] = [
-  ...[signals, store, git, tool],
+  ...[signals, store, git, tool, coordinator],
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],

@@ -40,7 +40,7 @@ export const signals = defineFacade({
       summary:
         'Send one durable signal to a persona: {to, intent, payload?, priority? 0-9, reply_to?, ttl_s?}.',
       mutates: true,
-      aliases: ['prism_signal', 'coord_send'],
+      aliases: ['prism_signal', 'coord_send', 'coordinator_send'],
       input: SendInput,
       output: Receipt,
       errors: [
@@ -63,7 +63,8 @@ export const signals = defineFacade({
     }),
 
     broadcast: defineAction({
-      summary: 'The same signal to several personas, or to all: {to?: [], intent, payload?}.',
+      summary:
+        'The same signal to several personas, to who listens to a topic, or to all: {to?: [], topic?, intent, payload?}.',
       mutates: true,
       input: SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
         to: z.array(Identity).min(1).max(LIMITS.personas_max).optional(),
@@ -89,7 +90,7 @@ export const signals = defineFacade({
       summary:
         'Your signals of any status, newest first, without taking them: {status?: [], from?, before_seq?, limit?}.',
       mutates: false,
-      aliases: [{ name: 'coord_inbox', params: inboxParams }],
+      aliases: ['coord_inbox', 'coordinator_inbox'].map((name) => ({ name, params: inboxParams })),
       input: z.strictObject({
         /** The operator may name any persona; everybody else only itself. */
         to: Identity.optional(),
@@ -111,7 +112,7 @@ export const signals = defineFacade({
       summary: 'Say that drained signals are handled: {signal_ids, result?}. The result goes to reply_to.',
       mutates: true,
       idempotent: true,
-      aliases: [{ name: 'coord_ack', params: ackParams }],
+      aliases: ['coord_ack', 'coordinator_ack'].map((name) => ({ name, params: ackParams })),
       input: z.strictObject({ signal_ids: SignalIds, result: Json.optional() }),
       output: z.object({
         completed: z.array(SignalId),

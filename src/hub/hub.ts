@@ -17,6 +17,7 @@ import { createRecords } from '../modules/records/service.ts'
 import { projectRoot } from '../modules/git/project-root.ts'
 import { recordedLinks } from '../modules/git/recorded-links.ts'
 import { createGit } from '../modules/git/service.ts'
+import { openCoordinator } from '../modules/coordinator/service.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/personas.ts'
 import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
@@ -92,6 +93,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const underway = new Set<Promise<unknown>>()
   let state: 'starting' | 'ready' | 'stopping' = 'starting'
   const started_at = clock.monotonic()
+  const failed = (what: string, about: object) => (err: unknown) => log.error({ err, ...about }, what)
   let last_event_seq = 0
 
   const registrations = createRegistrations({
@@ -118,12 +120,20 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ records: stores.records, projects, registrations, clock, log },
     pendingCount: (identity) => store.pendingCount(identity),
     changed(persona) {
-      if (persona.state !== 'active') reports.forget(persona.identity)
       push.personaChanged(persona)
+      if (persona.state === 'active') return
+      reports.forget(persona.identity)
+      coordinator
+        .personaEnded(persona.identity)
+        .catch(failed('what an ended persona held could not be released', { identity: persona.identity }))
     },
+  })
+  const coordinator = await openCoordinator({
+    ...{ records: stores.records, registrations, personas, events, clock, ids, log },
   })
   const signals: SignalModule = createSignals({
     ...{ store, personas, routes, clock, ids, log },
+    subscribers: (topic) => coordinator.subscribers(topic),
     events: push.signals,
   })
 
@@ -141,14 +151,13 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       return
     }
     if (routes.sessions(row.identity).includes(row.session_id)) return
-    signals
-      .sessionLost(row.identity, row.session_id)
-      .catch((err: unknown) =>
-        log.error(
-          { err, identity: row.identity, reason },
-          'the leases of a lost session could not be released',
-        ),
-      )
+    const { identity, session_id } = row
+    // A hub that stops ends every link; what is locked stays so until its holder is back, or its time is over.
+    for (const module of state === 'stopping' ? [signals] : [signals, coordinator]) {
+      module
+        .sessionLost(identity, session_id)
+        .catch(failed('the leases of a lost session could not be released', { identity, reason }))
+    }
   }
 
   const git = createGit({
@@ -158,7 +167,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   })
 
   const kernel = createKernel({
-    modules: { signals, personas, projects, records, git, plugins: needs.plugins ?? [] },
+    modules: { signals, personas, projects, records, git, coordinator, plugins: needs.plugins ?? [] },
     ...(needs.kinds === undefined ? {} : { kinds: needs.kinds }),
     ...{ facades: needs.facades, events, clock, ids, log },
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
@@ -167,7 +176,12 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       needs.line?.(line)
     },
     seen(caller: Caller) {
-      if (caller.kind === 'agent') signals.sessionSeen(caller.identity, sessionOf(caller))
+      coordinator.seen(caller)
+      if (caller.kind !== 'agent') return
+      const { identity } = caller
+      const session_id = sessionOf(caller)
+      signals.sessionSeen(identity, session_id)
+      registrations.seen({ identity, session_id })
     },
   })
 
@@ -228,7 +242,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const sweep = () => {
     registrations.sweep()
     connections.tick()
-    signals.sweep().then(
+    Promise.all([signals.sweep(), coordinator.sweep()]).then(
       () => (sweep_fails = false),
       (err: unknown) => {
         // Said once, not every few seconds for as long as the store is down.

@@ -144,7 +144,9 @@ export function hearsAll({ kind }: Caller): boolean {
   return kind === 'operator' || kind === 'observer'
 }
 
-/** Who came and went is for everybody; what others send and do is for observers. */
+/** Who came and went and what agents coordinate is for everybody; what others send and do is for observers. */
 export function mayHear(caller: Caller, { type, agent_id }: Pick<HubEvent, 'type' | 'agent_id'>): boolean {
-  return hearsAll(caller) || agent_id === caller.identity || /^(peer|persona|hub)\./.test(type)
+  return hearsAll(caller) || agent_id === caller.identity || FOR_EVERYBODY.test(type)
 }
+
+const FOR_EVERYBODY = /^(peer|persona|hub|lease|coordinator)\.|^agent\.(un)?blocked$/

@@ -2,6 +2,7 @@
 import type { PluginReport } from '../contracts/plugin.ts'
 import type { Records } from './records/service.ts'
 import type { GitService } from './git/service.ts'
+import type { Coordinator } from './coordinator/service.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
 import type { Projects } from './registry/projects.ts'
 import type { SignalService } from './signals/service.ts'
@@ -14,4 +15,5 @@ export interface Modules {
   projects: Projects
   records: Records
   git: GitService
+  coordinator: Coordinator
 }

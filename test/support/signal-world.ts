@@ -84,6 +84,8 @@ export async function signalWorld(
     store?: SignalStore
     records?: RecordStore
     personas?: readonly string[]
+    /** Who listens to which topic. */
+    subscribers?: Record<string, string[]>
     /** Puts itself between the module and the store. */
     spy?: (store: SignalStore) => SignalStore
   } = {},
@@ -124,7 +126,10 @@ export async function signalWorld(
   for (const identity of options.personas ?? ['alice', 'bob']) {
     await personas.add({ identity, surface: 'command' })
   }
-  const signals = createSignals({ store, personas, routes, events, clock, ids, log: silentLog })
+  const signals = createSignals({
+    ...{ store, personas, routes, events, clock, ids, log: silentLog },
+    subscribers: (topic) => options.subscribers?.[topic] ?? [],
+  })
   await signals.start()
 
   return {

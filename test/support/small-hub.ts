@@ -16,6 +16,7 @@ import type { Caller } from '../../src/contracts/token.ts'
 import { projectRoot } from '../../src/modules/git/project-root.ts'
 import { recordedLinks } from '../../src/modules/git/recorded-links.ts'
 import { createGit } from '../../src/modules/git/service.ts'
+import { openCoordinator, type CoordinatorModule } from '../../src/modules/coordinator/service.ts'
 import { openPersonaRegistry, type PersonaRegistry } from '../../src/modules/registry/personas.ts'
 import { createRecords, type Records } from '../../src/modules/records/service.ts'
 import { openProjects } from '../../src/modules/registry/projects.ts'
@@ -46,6 +47,7 @@ export interface SmallHub {
   signals: SignalModule
   personas: PersonaRegistry
   records: Records
+  coordinator: CoordinatorModule
   store: SignalStore
   events: EventLog
   /** Lines for logs/dispatch.jsonl. */
@@ -112,7 +114,13 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     ...{ home, openProject, projects, personas, events, clock, ids, log },
   })
   const routes = createRouteResolver(registrations)
-  const signals = createSignals({ store, personas, routes, events: signalEvents(events), clock, ids, log })
+  const coordinator = await openCoordinator({
+    ...{ records: home, registrations, personas, events, clock, ids, log },
+  })
+  const signals = createSignals({
+    ...{ store, personas, routes, events: signalEvents(events), clock, ids, log },
+    subscribers: (topic) => coordinator.subscribers(topic),
+  })
   await signals.start()
 
   const git = createGit({
@@ -125,7 +133,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const kernel = createKernel({
     facades,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas, projects, records, git, plugins: [] },
+    modules: { signals, personas, projects, records, git, coordinator, plugins: [] },
     events,
     clock,
     ids,
@@ -169,6 +177,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     signals,
     personas,
     records,
+    coordinator,
     store,
     events,
     lines,

@@ -29,7 +29,7 @@ export async function broadcast(
   const broadcast_id = needs.ids.next()
   const refused: BroadcastResult['refused'] = []
   const accepted: Accepted[] = []
-  for (const to of new Set(input.to ?? everybodyBut(needs, from.from))) {
+  for (const to of new Set(input.to ?? audience(needs, from.from, input.topic))) {
     try {
       const route = sender.check(to, { require_live: false })
       const key = input.idempotency_key
@@ -51,7 +51,9 @@ export async function broadcast(
   return { broadcast_id: await firstBroadcastId(needs, receipts, broadcast_id), receipts, refused }
 }
 
-function everybodyBut(needs: SignalParts, sender: Identity): Identity[] {
+/** Who listens to the topic, or everybody where there is none; never the sender. */
+function audience(needs: SignalParts, sender: Identity, topic: string | undefined): Identity[] {
+  if (topic !== undefined) return needs.subscribers(topic).filter((identity) => identity !== sender)
   return needs.personas
     .list()
     .filter((persona) => persona.state === 'active' && persona.identity !== sender)

@@ -1,9 +1,9 @@
 /** Who may do what with signals. Told from the token, never from a parameter. */
-import type { SignalNeeds } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { ANONYMOUS_SESSION_PREFIX, type Identity, type SessionId } from '../../contracts/ids.ts'
 import type { Origin } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
+import type { PersonaRegistry } from '../registry/personas.ts'
 
 /** Only the operator and agents speak; a daemon rings and an observer looks. */
 export function requireSpeaker(caller: Caller, verb: string): void {
@@ -55,7 +55,10 @@ export function sessionOf(caller: Caller): SessionId {
 }
 
 /** An agent's first call makes its persona. Waits only then: a known persona keeps the order of calls. */
-export function ensureOwnPersona(needs: Pick<SignalNeeds, 'personas'>, caller: Caller): Promise<void> | null {
+export function ensureOwnPersona(
+  needs: { personas: Pick<PersonaRegistry, 'get' | 'ensure'> },
+  caller: Caller,
+): Promise<void> | null {
   if (caller.kind !== 'agent') return null
   const persona = needs.personas.get(caller.identity)
   if (persona === null) return needs.personas.ensure(caller.identity, 'mcp').then(() => undefined)

@@ -7,6 +7,7 @@
  * Stored bytes are untouched.
  */
 import type { Json } from '../../contracts/ids.ts'
+import type { Caller } from '../../contracts/token.ts'
 
 /** Tags that Claude Code, Codex and opencode are known to put around their own words. */
 const CLIENT_TAGS = [
@@ -70,4 +71,9 @@ export function defang(value: Json): Json {
   if (Array.isArray(value)) return value.map(defang)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [defangText(key), defang(inner)]))
+}
+
+/** As this caller may see it: people see what was stored, a model sees it defanged. */
+export function shownTo<T>(caller: Pick<Caller, 'kind'>, value: T): T {
+  return caller.kind === 'agent' ? (defang(value as Json) as T) : value
 }

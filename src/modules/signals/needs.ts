@@ -21,6 +21,8 @@ export interface SignalNeeds {
   store: SignalStore
   personas: Pick<PersonaRegistry, 'get' | 'ensure' | 'list'>
   routes: RouteResolver
+  /** Who gets what is broadcast on a topic. */
+  subscribers(topic: string): Identity[]
   events: SignalEvents
   clock: Clock
   ids: Ids

@@ -22,7 +22,7 @@ import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
 
 export interface BroadcastInput extends Omit<SendInput, 'to' | 'to_session' | 'require_live'> {
-  /** Personas; all active ones but the sender when absent. */
+  /** Personas. Where it is absent those that listen to the topic, and without one all active ones; but not the sender. */
   to?: Identity[] | undefined
 }
 

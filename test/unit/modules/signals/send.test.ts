@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { SendInput } from '../../../../src/contracts/signal.ts'
 import type { SignalStore } from '../../../../src/ports/signal-store.ts'
 import {
   agent,
@@ -11,6 +12,10 @@ import {
   signalWorld,
   type SignalWorld,
 } from '../../../support/signal-world.ts'
+
+const BroadcastInput = SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
+  to: SendInput.shape.to.array().optional(),
+})
 
 const codeOf = async (attempt: Promise<unknown>): Promise<string> =>
   attempt.then(
@@ -300,5 +305,35 @@ describe('a signal for one session', () => {
     expect(world.signals.peek('bob', 10, 'run-2')).toMatchObject({ signals: [], total: 0 })
     expect(world.signals.peek('bob', 10, 'run-1').total).toBe(1)
     expect(world.signals.peek('bob', 10).total).toBe(1)
+  })
+})
+
+describe('a broadcast', () => {
+  const cast = (world: SignalWorld, input: object, caller = agent('alice')) =>
+    world.signals.broadcast(caller, BroadcastInput.parse({ intent: 'note', ...input }))
+  const waiting = (world: SignalWorld) =>
+    ['alice', 'bob', 'cyd', 'dan'].filter((identity) => world.store.pendingCount(identity) > 0)
+  const personas = ['alice', 'bob', 'cyd', 'dan']
+
+  test('on a topic goes to who listens to it, but not back to its sender', async () => {
+    const world = await signalWorld({ personas, subscribers: { releases: ['alice', 'cyd'] } })
+    const { receipts, refused } = await cast(world, { topic: 'releases' })
+    expect(receipts).toHaveLength(1)
+    expect(refused).toEqual([])
+    expect(waiting(world)).toEqual(['cyd'])
+  })
+
+  test('on a topic that nobody listens to reaches nobody, which is no error', async () => {
+    const world = await signalWorld({ personas })
+    expect(await cast(world, { topic: 'releases' })).toMatchObject({ receipts: [], refused: [] })
+    expect(waiting(world)).toEqual([])
+  })
+
+  test('to named personas goes to those, whatever its topic; without both to everybody else', async () => {
+    const world = await signalWorld({ personas, subscribers: { releases: ['cyd'] } })
+    await cast(world, { to: ['dan'], topic: 'releases' })
+    expect(waiting(world)).toEqual(['dan'])
+    await cast(world, {})
+    expect(waiting(world)).toEqual(['bob', 'cyd', 'dan'])
   })
 })
