@@ -92,8 +92,30 @@ export const LIMITS = {
   event_data_bytes_max: 4_096,
   history_limit_default: 50,
   history_limit_max: 500,
-  /** Events of one answer together, so that it fits frame_bytes_max. */
-  history_bytes_max: 128 * 1024,
+  /** What is listed in one answer, events or runs, together; so that it fits frame_bytes_max. */
+  answer_list_bytes_max: 128 * 1024,
+
+  // Runs
+  prompt_length_max: 16_384,
+  run_summary_length_max: 2_000,
+  /** The newest of a run stay; every one of them also stands in the event stream. */
+  run_checkpoints_max: 50,
+  run_assumptions_max: 100,
+  assumption_length_max: 500,
+  run_delegations_max: 200,
+  run_bytes_max: 64 * 1024,
+  runs_page_default: 20,
+  runs_page_max: 200,
+  run_events_default: 50,
+  run_events_max: 500,
+  trace_depth_default: 5,
+  trace_depth_max: 20,
+  trace_runs_max: 200,
+  context_pack_tokens_min: 200,
+  context_pack_tokens_default: 2_000,
+  context_pack_tokens_max: 16_000,
+  /** By the rule of thumb that holds everywhere here. */
+  characters_per_token: 4,
 
   // WebSocket
   frame_bytes_max: 256 * 1024,

@@ -15,11 +15,13 @@ import { sentinel } from './sentinel.ts'
 import { signals } from './signals.ts'
 import { store } from './store.ts'
 import { tool } from './tool.ts'
+import { vector } from './vector.ts'
 
 export const FACADES: readonly Facade[] = [
   ...[signals, store, git, tool, coordinator],
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],
+  ...[vector],
   ...[personas, projects, registry, plugins],
 ]

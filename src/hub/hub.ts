@@ -22,6 +22,7 @@ import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/p
 import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
 import { createRouteResolver } from '../modules/registry/route.ts'
+import { createRuns } from '../modules/runs/service.ts'
 import { sessionOf } from '../modules/signals/callers.ts'
 import { createSignals, type SignalModule } from '../modules/signals/service.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
@@ -131,6 +132,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const coordinator = await openCoordinator({
     ...{ records: stores.records, registrations, personas, events, clock, ids, log },
   })
+  const runs = createRuns({ records: stores.records, events, clock, ids, log })
   const signals: SignalModule = createSignals({
     ...{ store, personas, routes, clock, ids, log },
     subscribers: (topic) => coordinator.subscribers(topic),
@@ -167,7 +169,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   })
 
   const kernel = createKernel({
-    modules: { signals, personas, projects, records, git, coordinator, plugins: needs.plugins ?? [] },
+    modules: { signals, personas, projects, records, git, coordinator, runs, plugins: needs.plugins ?? [] },
     ...(needs.kinds === undefined ? {} : { kinds: needs.kinds }),
     ...{ facades: needs.facades, events, clock, ids, log },
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),

@@ -5,6 +5,7 @@ import type { GitService } from './git/service.ts'
 import type { Coordinator } from './coordinator/service.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
 import type { Projects } from './registry/projects.ts'
+import type { Runs } from './runs/service.ts'
 import type { SignalService } from './signals/service.ts'
 
 export interface Modules {
@@ -16,4 +17,5 @@ export interface Modules {
   records: Records
   git: GitService
   coordinator: Coordinator
+  runs: Runs
 }

@@ -17,6 +17,7 @@ import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createIds } from '../../src/system/random.ts'
+import { openProjects } from '../../src/modules/registry/projects.ts'
 import { fakeClock, seededRandom, type FakeClock } from './fake-clock.ts'
 
 export interface CoordinatorWorld {
@@ -64,8 +65,9 @@ export async function coordinatorWorld(
       },
     },
   })
+  const projects = await openProjects({ records, ...about })
   const personas = await openPersonaRegistry({
-    ...{ records, registrations, ...about },
+    ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: () => 0,
     changed(persona) {
       if (persona.state !== 'active') void coordinator.personaEnded(persona.identity)

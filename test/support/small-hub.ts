@@ -22,6 +22,7 @@ import { createRecords, type Records } from '../../src/modules/records/service.t
 import { openProjects } from '../../src/modules/registry/projects.ts'
 import { createRegistrations } from '../../src/modules/registry/registrations.ts'
 import { createRouteResolver } from '../../src/modules/registry/route.ts'
+import { createRuns } from '../../src/modules/runs/service.ts'
 import type { SignalEvents } from '../../src/modules/signals/events.ts'
 import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
@@ -117,6 +118,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const coordinator = await openCoordinator({
     ...{ records: home, registrations, personas, events, clock, ids, log },
   })
+  const runs = createRuns({ records: home, events, clock, ids, log })
   const signals = createSignals({
     ...{ store, personas, routes, events: signalEvents(events), clock, ids, log },
     subscribers: (topic) => coordinator.subscribers(topic),
@@ -133,7 +135,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const kernel = createKernel({
     facades,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas, projects, records, git, coordinator, plugins: [] },
+    modules: { signals, personas, projects, records, git, coordinator, runs, plugins: [] },
     events,
     clock,
     ids,

@@ -1,10 +1,10 @@
 /** The log that agents write for each other: entries are events of the one stream, and reading it is a query there. */
 import { LogEntry, type HistoryInput, type HistoryPage, type LogInput } from '../../contracts/coordination.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
 import type { HubEvent } from '../../contracts/events.ts'
-import type { Identity, Json } from '../../contracts/ids.ts'
+import type { Identity } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { EventLog } from '../../ports/event-log.ts'
+import { checkEventData } from '../event-data.ts'
 import { withinBytes } from '../within-bytes.ts'
 
 const LOGGED = 'coordinator.log'
@@ -38,21 +38,10 @@ export function readLog(
   const entries = found.events.flatMap((event) => entryOf(event) ?? [])
   const shown =
     since === undefined
-      ? withinBytes(entries.slice(-limit).reverse(), LIMITS.history_bytes_max).reverse()
-      : withinBytes(entries, LIMITS.history_bytes_max)
+      ? withinBytes(entries.slice(-limit).reverse(), LIMITS.answer_list_bytes_max).reverse()
+      : withinBytes(entries, LIMITS.answer_list_bytes_max)
   const cut = since !== undefined && shown.length < entries.length
   return { entries: shown, next: cut ? (shown.at(-1)?.seq ?? found.next) : found.next }
-}
-
-/** Throws `params_invalid`: the stream holds thousands of events in memory. */
-export function checkEventData(data: Json | undefined): void {
-  if (data === undefined) return
-  const bytes = Buffer.byteLength(JSON.stringify(data))
-  if (bytes <= LIMITS.event_data_bytes_max) return
-  throw new TurnbellError('params_invalid', {
-    detail: `data: ${bytes} bytes as JSON; an event takes ${LIMITS.event_data_bytes_max}`,
-    hint: 'Write the content to a file or to shared memory, and log where it is.',
-  })
 }
 
 /** Null for what a former version may have written otherwise. */

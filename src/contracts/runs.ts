@@ -1,0 +1,231 @@
+/** Runs: what an agent was asked to do, how it went about it, whom it handed parts to, and what came of it. */
+import { z } from 'zod'
+import { Json, Timestamp, Ulid } from './ids.ts'
+import { LIMITS } from './limits.ts'
+
+export const RunId = Ulid
+export const Prompt = z.string().min(1).max(LIMITS.prompt_length_max)
+/** As it is told: a persona's subagents have names of their own. */
+export const AgentName = z.string().min(1).max(128)
+const Summary = z.string().min(1).max(LIMITS.run_summary_length_max)
+
+/** One end of a delegation, as the other end knows it. */
+export const RunRef = z.object({ agent_id: AgentName, run_id: RunId })
+export type RunRef = z.infer<typeof RunRef>
+
+export const Checkpoint = z.object({ at: Timestamp, summary: z.string(), data: Json.optional() })
+export type Checkpoint = z.infer<typeof Checkpoint>
+
+/** `open` until it is found out whether it holds. */
+export const AssumptionStatus = z.enum(['open', 'held', 'broken'])
+export const Assumption = z.object({ text: z.string(), status: AssumptionStatus })
+export type Assumption = z.infer<typeof Assumption>
+
+export const Outcome = z.object({
+  success: z.boolean(),
+  summary: z.string().optional(),
+  data: Json.optional(),
+})
+export type Outcome = z.infer<typeof Outcome>
+
+export const RunStatus = z.enum(['open', 'completed'])
+export type RunStatus = z.infer<typeof RunStatus>
+
+/** What has a default came later than the first runs, which are as good as any. */
+export const Run = z
+  .object({
+    run_id: RunId,
+    prompt: z.string(),
+    agent_id: AgentName,
+    status: RunStatus,
+    created_at: Timestamp,
+    completed_at: Timestamp.nullable().default(null),
+    delegated_by: RunRef.optional(),
+    delegated_to: z.array(RunRef).default([]),
+    checkpoints: z.array(Checkpoint).default([]),
+    /** How many older ones are only in the event stream any more. */
+    checkpoints_dropped: z.number().int().default(0),
+    assumptions: z.array(Assumption).default([]),
+    outcome: Outcome.optional(),
+  })
+  .meta({ title: 'Run' })
+export type Run = z.infer<typeof Run>
+
+/** A run among others. */
+export const RunSummary = Run.pick({
+  ...({ run_id: true, agent_id: true, status: true, created_at: true, completed_at: true } as const),
+  ...({ delegated_by: true, outcome: true } as const),
+})
+  .extend({
+    /** Its beginning. */
+    prompt: z.string(),
+    delegated: z.number().int(),
+    checkpoints: z.number().int(),
+    assumptions: z.object({ open: z.number().int(), held: z.number().int(), broken: z.number().int() }),
+  })
+  .meta({ title: 'RunSummary' })
+export type RunSummary = z.infer<typeof RunSummary>
+
+export const CreateRunInput = z.strictObject({
+  prompt: Prompt,
+  /** The run that this one is a part of, and whose it is. */
+  delegated_by: z.strictObject({ agent_id: AgentName, run_id: RunId }).optional(),
+  assumptions: z
+    .array(z.string().min(1).max(LIMITS.assumption_length_max))
+    .max(LIMITS.run_assumptions_max)
+    .default([]),
+})
+export type CreateRunInput = z.infer<typeof CreateRunInput>
+
+export const ReadRunInput = z.strictObject({
+  run_id: RunId,
+  /** How many of its newest events to show with it. */
+  events: z.number().int().min(0).max(LIMITS.run_events_max).default(0),
+})
+export type ReadRunInput = z.infer<typeof ReadRunInput>
+
+export const ListRunsInput = z.strictObject({
+  status: RunStatus.optional(),
+  agent_id: AgentName.optional(),
+  /** Older than this one: the `next` of the page before. */
+  before: RunId.optional(),
+  limit: z.number().int().min(1).max(LIMITS.runs_page_max).default(LIMITS.runs_page_default),
+})
+export type ListRunsInput = z.infer<typeof ListRunsInput>
+export const RunPage = z.object({ runs: z.array(RunSummary), next: RunId.nullable() })
+export type RunPage = z.infer<typeof RunPage>
+
+export const CompleteRunInput = z.strictObject({
+  run_id: RunId,
+  success: z.boolean().default(true),
+  summary: Summary.optional(),
+  data: Json.optional(),
+})
+export type CompleteRunInput = z.infer<typeof CompleteRunInput>
+
+export const CheckpointInput = z.strictObject({ run_id: RunId, summary: Summary, data: Json.optional() })
+export type CheckpointInput = z.infer<typeof CheckpointInput>
+
+/** By its text, or by its number in the list, from 1. */
+const AssumptionRef = z.union([z.number().int().min(1), z.string().min(1).max(LIMITS.assumption_length_max)])
+const Assumptions = z.array(AssumptionRef).max(LIMITS.run_assumptions_max).default([])
+export const AssumptionsInput = z.strictObject({
+  run_id: RunId,
+  add: CreateRunInput.shape.assumptions,
+  hold: Assumptions,
+  break: Assumptions,
+})
+export type AssumptionsInput = z.infer<typeof AssumptionsInput>
+export const AssumptionsAnswer = z.object({
+  run_id: RunId,
+  assumptions: z.array(Assumption.extend({ number: z.number().int() })),
+  /** The share that is broken, 0 to 1. */
+  drift: z.number(),
+})
+export type AssumptionsAnswer = z.infer<typeof AssumptionsAnswer>
+
+export const TraceInput = z.strictObject({
+  run_id: RunId,
+  /** Generations below the run. */
+  depth: z.number().int().min(0).max(LIMITS.trace_depth_max).default(LIMITS.trace_depth_default),
+})
+export type TraceInput = z.infer<typeof TraceInput>
+
+/** A run that is told of elsewhere and is not there; or one that stands above itself. */
+const Missing = z.object({ run_id: RunId, missing: z.literal(true) })
+const Repeated = z.object({ run_id: RunId, repeated: z.literal(true) })
+export const TracedRun = z.union([RunSummary, Missing, Repeated])
+export type TracedRun = z.infer<typeof TracedRun>
+export interface TraceNode {
+  run: TracedRun
+  children: TraceNode[]
+  /** Delegated further, but too deep, or too many, to be shown. */
+  left_out?: number | undefined
+}
+export const TraceNode: z.ZodType<TraceNode> = z
+  .object({
+    run: TracedRun,
+    get children() {
+      return z.array(TraceNode)
+    },
+    left_out: z.number().int().optional(),
+  })
+  .meta({ id: 'TraceNode' })
+export const Trace = z.object({
+  run: RunSummary,
+  parent: TracedRun.optional(),
+  children: z.array(TraceNode),
+  left_out: z.number().int().optional(),
+})
+export type Trace = z.infer<typeof Trace>
+
+/** A fact of a run as the event stream has it. */
+export const RunEventView = z.object({
+  seq: z.number().int(),
+  at: Timestamp,
+  type: z.string(),
+  agent_id: z.string(),
+  data: z.record(z.string(), Json),
+})
+export type RunEventView = z.infer<typeof RunEventView>
+
+export const ContextPackInput = z.strictObject({
+  run_id: RunId,
+  max_tokens: z
+    .number()
+    .int()
+    .min(LIMITS.context_pack_tokens_min)
+    .max(LIMITS.context_pack_tokens_max)
+    .default(LIMITS.context_pack_tokens_default),
+})
+export type ContextPackInput = z.infer<typeof ContextPackInput>
+
+/** Everything in it is newest or nearest first. */
+export const ContextPack = z.object({
+  run_id: RunId,
+  agent_id: z.string(),
+  status: RunStatus,
+  prompt: z.string(),
+  outcome: z.object({ success: z.boolean(), summary: z.string().optional() }).optional(),
+  assumptions: z.array(z.string()),
+  checkpoints: z.array(Checkpoint),
+  parents: z.array(
+    z.union([
+      z.object({
+        run_id: RunId,
+        agent_id: z.string(),
+        status: RunStatus,
+        prompt: z.string(),
+        /** Its newest checkpoint. */
+        checkpoint: z.string().optional(),
+      }),
+      Missing,
+    ]),
+  ),
+  events: z.array(RunEventView.omit({ seq: true })),
+  left_out: z.object({
+    prompt_characters: z.number().int(),
+    assumptions: z.number().int(),
+    checkpoints: z.number().int(),
+    parents: z.number().int(),
+    events: z.number().int(),
+  }),
+  max_tokens: z.number().int(),
+})
+export type ContextPack = z.infer<typeof ContextPack>
+
+export const PromptScore = z.object({
+  /** 0 to 100. */
+  score: z.number().int(),
+  /** What the score is made of. */
+  reasons: z.array(
+    z.object({
+      name: z.string(),
+      points: z.number().int(),
+      of: z.number().int(),
+      /** What was found, or what would help. */
+      detail: z.string(),
+    }),
+  ),
+})
+export type PromptScore = z.infer<typeof PromptScore>

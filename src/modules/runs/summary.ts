@@ -1,0 +1,28 @@
+/** A run in a few words. */
+import type { Run, RunSummary } from '../../contracts/runs.ts'
+
+const PROMPT_SHOWN = 200
+
+export function summaryOf(run: Run): RunSummary {
+  const { run_id, agent_id, status, created_at, completed_at, delegated_by, outcome } = run
+  const count = (wanted: string) => run.assumptions.filter((one) => one.status === wanted).length
+  return {
+    ...{ run_id, agent_id, status, created_at, completed_at },
+    ...(delegated_by === undefined ? {} : { delegated_by }),
+    ...(outcome === undefined ? {} : { outcome: withoutData(outcome) }),
+    prompt: beginning(run.prompt, PROMPT_SHOWN),
+    delegated: run.delegated_to.length,
+    checkpoints: run.checkpoints.length + run.checkpoints_dropped,
+    assumptions: { open: count('open'), held: count('held'), broken: count('broken') },
+  }
+}
+
+/** Cut between two characters, and shown to be cut. */
+export function beginning(text: string, length_max: number): string {
+  if (text.length <= length_max) return text
+  return `${text.slice(0, length_max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
+function withoutData({ success, summary }: NonNullable<Run['outcome']>): NonNullable<Run['outcome']> {
+  return { success, ...(summary === undefined ? {} : { summary: beginning(summary, PROMPT_SHOWN) }) }
+}
