@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Json, Timestamp } from './ids.ts'
 
-/** `signal.*`, `peer.*`, `persona.*`, `doorbell.*`, `dispatch`, `result`, `error`, … */
+/** `signal.*`, `record.*`, `peer.*`, `persona.*`, `doorbell.*`, `dispatch`, `result`, `error`, … */
 export const EventType = z.string().regex(/^[a-z][a-z_]*(\.[a-z][a-z_]*)*$/)
 
 export const HubEvent = z.object({
