@@ -64,7 +64,8 @@ export const tool = defineFacade({
       },
       mutates: true,
       delegates: true,
-      input: z.strictObject({ name: Name, args: Json.optional() }),
+      // Whatever it is, the action's own schema judges it.
+      input: z.strictObject({ name: Name, args: z.unknown().optional() }),
       output: Json,
       errors: ['facade_unknown', 'action_unknown', 'params_invalid', 'facet_forbidden', 'limit_reached'],
       allow: everybody,

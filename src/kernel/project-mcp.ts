@@ -17,14 +17,14 @@ import type { Caller } from '../contracts/token.ts'
 
 export interface McpTool {
   name: string
-  description: string
+  description?: string
   inputSchema: { type: 'object'; [key: string]: unknown }
   /** Only where they differ from what the protocol assumes: a list costs its reader context. */
-  annotations: {
+  annotations?: {
     readOnlyHint?: true
     destructiveHint?: false
     idempotentHint?: true
-    openWorldHint: false
+    openWorldHint?: false
   }
   _meta?: Record<string, unknown>
 }
@@ -81,21 +81,27 @@ function listOf(permitted: readonly Found[], view: McpView): McpTool[] {
     const actions = permitted.filter((found) => found.facade === facade && isShown(found, view))
     const apart = actions.filter(({ action }) => own && action.own_tool !== undefined)
     const inside = actions.filter((found) => !apart.includes(found))
-    return [...apart.map(ownTool), ...(inside.length === 0 ? [] : [facadeTool(facade, inside, detail)])]
+    return [
+      ...apart.map((found) => ownTool(found, detail)),
+      ...(inside.length === 0 ? [] : [facadeTool(facade, inside, detail)]),
+    ]
   })
 }
+
+/** `bare`: names that speak for themselves, for a task that was given its few facades by somebody who knows them. */
+type Words = McpDetail | 'bare'
 
 /** Which facades, with how many words, and whether some actions are tools of their own. */
 function shownIn({ detail, narrowing = {} }: McpView): {
   shown: (facade: Facade) => boolean
-  detail: McpDetail
+  detail: Words
   own: boolean
 } {
   const all = () => true
   if (detail === 'micro') return { shown: ({ micro }) => micro !== undefined, detail, own: false }
   // One task's few facades: as little as can be said of them.
   if (narrowing.facades !== undefined || narrowing.intents !== undefined)
-    return { shown: all, detail: detail ?? 'compact', own: false }
+    return { shown: all, detail: detail ?? 'bare', own: false }
   if (detail !== undefined || narrowing.facets !== undefined)
     return { shown: all, detail: detail ?? 'full', own: true }
   return { shown: ({ listed }) => listed === true, detail: 'full', own: true }
@@ -105,29 +111,37 @@ function isShown({ facade, name }: Found, { detail }: McpView): boolean {
   return detail !== 'micro' || facade.micro?.includes(name) === true
 }
 
-function ownTool({ facade, name, action }: Found): McpTool {
+function ownTool({ facade, name, action }: Found, detail: Words): McpTool {
+  const description = action.own_tool?.description ?? action.summary
   return {
     name: `${facade.name}_${name}`,
-    description: action.own_tool?.description ?? action.summary,
+    description: detail === 'full' ? description : action.summary,
     inputSchema: inputSchema(action),
-    annotations: annotations([action]),
+    ...annotated([action], detail),
     ...(action.own_tool?.meta === undefined ? {} : { _meta: action.own_tool.meta }),
   }
 }
 
-function facadeTool(facade: Facade, actions: readonly Found[], detail: McpDetail): McpTool {
+function facadeTool(facade: Facade, actions: readonly Found[], detail: Words): McpTool {
+  const names = actions.map(({ name }) => name)
   return {
     name: facade.name,
-    description: detail === 'full' ? fullText(facade, actions) : facade.compact,
+    ...(detail === 'bare'
+      ? {}
+      : { description: detail === 'full' ? fullText(facade, actions) : facade.compact }),
     inputSchema: {
       type: 'object',
       properties: {
-        action: { type: 'string', enum: actions.map(({ name }) => name) },
-        params: { type: 'object', additionalProperties: true },
+        action: detail === 'bare' ? { enum: names } : { type: 'string', enum: names },
+        // Whatever is in it: JSON Schema says so by itself.
+        params: detail === 'full' ? { type: 'object', additionalProperties: true } : { type: 'object' },
       },
       required: ['action'],
     },
-    annotations: annotations(actions.map(({ action }) => action)),
+    ...annotated(
+      actions.map(({ action }) => action),
+      detail,
+    ),
   }
 }
 
@@ -137,7 +151,13 @@ function fullText(facade: Facade, actions: readonly Found[]): string {
   return [facade.summary, ...actions.map(({ name, action }) => `- ${name}: ${action.summary}`)].join('\n')
 }
 
-function annotations(actions: readonly Action[]): McpTool['annotations'] {
+/** In few words only what spares a person a question. */
+function annotated(actions: readonly Action[], detail: Words): Pick<McpTool, 'annotations'> {
+  if (detail === 'full') return { annotations: annotations(actions) }
+  return actions.every((action) => !action.mutates) ? { annotations: { readOnlyHint: true } } : {}
+}
+
+function annotations(actions: readonly Action[]): NonNullable<McpTool['annotations']> {
   const readOnly = actions.every((action) => !action.mutates)
   const idempotent = !readOnly && actions.every((action) => !action.mutates || action.idempotent === true)
   return {
