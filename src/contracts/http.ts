@@ -55,10 +55,12 @@ export const BatchRequest = z.strictObject({
     .max(LIMITS.batch_calls_max),
   context: CallerContext.optional(),
 })
+export type BatchRequest = z.infer<typeof BatchRequest>
 /** In the order of the calls; each stands alone. */
 export const BatchAnswer = z.object({
   results: z.array(z.union([z.strictObject({ result: Json }), z.strictObject({ error: Problem })])),
 })
+export type BatchAnswer = z.infer<typeof BatchAnswer>
 
 export const EventsQuery = z.strictObject({
   /** A seq, or an ISO time. */

@@ -140,6 +140,8 @@ export const LIMITS = {
   // Kernel
   /** Calls that calls make: a batch in a routine that is invoked by name, and some more. */
   call_depth_max: 8,
+  /** Calls that are made inside one call, on all depths together. */
+  calls_inside_max: 2_000,
   search_results_max: 50,
   /** So that a token stays short enough for a header. */
   token_facets_max: 16,

@@ -27,6 +27,8 @@ export const signals = defineFacade({
         meta: { 'anthropic/alwaysLoad': true },
       },
       mutates: true,
+      harmless: ({ peek, confirm }) => peek && confirm === undefined,
+      hands_over: true,
       aliases: ['prism_signals_pending'],
       input: DrainInput,
       output: DrainResult,

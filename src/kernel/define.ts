@@ -4,6 +4,8 @@
  */
 import type { z } from 'zod'
 import type { ErrorCode, Problem } from '../contracts/errors.ts'
+import type { HubEvent } from '../contracts/events.ts'
+import type { BatchAnswer, BatchRequest } from '../contracts/http.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
@@ -40,9 +42,38 @@ export interface KernelView {
    */
   describe(name: string, kind?: string): { [key: string]: Json }
   /** Runs another action as a part of this call: same caller, same bounds, judged and logged like any other. */
-  call(facade: string, action: string | undefined, params: unknown): Promise<DispatchOutcome>
+  call(
+    facade: string,
+    action: string | undefined,
+    params: unknown,
+    how?: CallManner,
+  ): Promise<DispatchOutcome>
+  /** Judges a call as `call` would, up to its handler. Throws what refuses it. */
+  check(
+    facade: string,
+    action: string,
+    params: unknown,
+    how?: CallManner,
+  ): { /** Whether it could change anything, with these parameters. */ mutates: boolean }
+  /** Several calls at once, answered in their order. */
+  batch(calls: BatchRequest['calls']): Promise<BatchAnswer>
   /** As `call`, under any name, with arguments as `tools/call` takes them. */
   invoke(name: string, args: unknown): Promise<DispatchOutcome>
+  /** What the event stream still has of what the caller may hear, newest first. */
+  events(wanted: EventsWanted): HubEvent[]
+}
+
+export interface CallManner {
+  /** Its answer may be shortened on the way to who asked; so may those of all calls that it makes. */
+  shortened?: true
+}
+
+export interface EventsWanted {
+  /** Exact types, or prefixes that end with `.`. */
+  types?: readonly string[] | undefined
+  /** Part of what the event says, in upper or lower case. */
+  text?: string | undefined
+  limit: number
 }
 
 /** An action in one line. */
@@ -91,6 +122,10 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   idempotent?: boolean
   /** True when a call can take away what nobody can bring back. */
   destructive?: boolean
+  /** With these parameters it changes nothing after all: a peek, a dry run. */
+  harmless?(input: z.output<I>): boolean
+  /** Unless it is harmless, what it answers is answered once: it has to reach its caller whole. */
+  hands_over?: true
   /** It only runs other actions, and each of them is judged by itself: read-only bounds let it through. */
   delegates?: true
   /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */

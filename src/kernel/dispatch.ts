@@ -5,13 +5,14 @@
  * comes back as the problem that every transport can send as it stands.
  */
 import type { z } from 'zod'
-import { describeParams } from '../contracts/describe.ts'
+import { heard } from './heard.ts'
 import { GRANTS_DEFAULT, permit, refusal, boundsOf, type Asking, type Grants } from './policy.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { createActionSearch, type ActionSearch } from './search.ts'
 import { createKernelView } from './view.ts'
 import type {
   CallContext,
+  CallManner,
   Deprecated,
   DispatchContext,
   DispatchOutcome,
@@ -20,6 +21,7 @@ import type {
   KernelView,
 } from './define.ts'
 import { toProblem, TurnbellError } from '../contracts/errors.ts'
+import { fitted } from '../contracts/fit.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -125,15 +127,23 @@ export function createKernel(options: KernelOptions): Kernel {
       const asking: Asking = { caller, grants, narrowing: boundsOf(narrowing, { caller, grants }) }
       return registry.actions.filter(({ facade, action }) => refusal(asking, facade, action) === null)
     },
-    dispatch: (request) => dispatch(workings, request, 0),
+    dispatch: (request) => dispatch(workings, request, { depth: 0, made: { count: 0 }, how: {} }),
   }
 }
 
-/** `depth`: how many calls this one is inside of. */
+/** Where a call stands among those that it was made by. */
+interface Standing {
+  /** How many calls it is inside of. */
+  depth: number
+  /** How many calls were made inside the outermost one, together. */
+  made: { count: number }
+  how: CallManner
+}
+
 async function dispatch(
   workings: Workings,
   request: DispatchRequest,
-  depth: number,
+  standing: Standing,
 ): Promise<DispatchOutcome> {
   const { clock, registry } = workings
   const { caller } = request
@@ -175,7 +185,7 @@ async function dispatch(
     name.facade = found.facade.name
     name.action = found.name
     tell('dispatch', { timestamp: timestamp(clock) })
-    if (depth > LIMITS.call_depth_max) throw tooDeep()
+    bound(standing)
     const grants = workings.granted()
     const asking: Asking = {
       caller,
@@ -184,15 +194,30 @@ async function dispatch(
     }
     permit(asking, found.facade, found.action)
     const input = parseInput(found, request.params)
+    handOver(found, input, standing)
     let deprecated = deprecationOf(found)
+    const inner = (how: CallManner = {}): Standing => ({
+      depth: standing.depth + 1,
+      made: standing.made,
+      how: { ...standing.how, ...how },
+    })
     const kernel: KernelView = createKernelView({
       ...{ registry, search: workings.search, asking },
-      async dispatch(call) {
+      events: (wanted) => heard(workings.events, caller, wanted),
+      judge(call, how) {
+        const asked = registry.resolve(call.facade, call.action)
+        bound({ ...inner(how), made: { count: 0 } })
+        permit(asking, asked.facade, asked.action)
+        const told = parseInput(asked, call.params)
+        handOver(asked, told, inner(how))
+        return { mutates: asked.action.mutates && !isHarmless(asked, told) }
+      },
+      async dispatch(call, how) {
         const told = { ...context, parent_call_id: call_id }
         const outcome = await dispatch(
           workings,
           { ...request, action: undefined, ...call, context: told },
-          depth + 1,
+          inner(how),
         )
         if (outcome.ok) deprecated ??= outcome.deprecated
         return outcome
@@ -223,10 +248,30 @@ function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {
   return alias === undefined ? undefined : { name: alias, facade: facade.name, action: name }
 }
 
-function tooDeep(): TurnbellError {
-  return new TurnbellError('limit_reached', {
-    detail: `A call may stand inside at most ${LIMITS.call_depth_max} others.`,
-    hint: 'Call the innermost action by itself.',
+/** What calls others may neither go on for ever nor spread without end. */
+function bound({ depth, made }: Standing): void {
+  if (depth > LIMITS.call_depth_max) {
+    throw new TurnbellError('limit_reached', {
+      detail: `A call may stand inside at most ${LIMITS.call_depth_max} others.`,
+      hint: 'Call the innermost action by itself.',
+    })
+  }
+  if (depth > 0 && ++made.count > LIMITS.calls_inside_max) {
+    throw new TurnbellError('limit_reached', {
+      detail: `At most ${LIMITS.calls_inside_max} calls may be made inside one.`,
+      hint: 'Make fewer of them at once.',
+    })
+  }
+}
+
+function isHarmless({ action }: Found, input: unknown): boolean {
+  return action.harmless?.(input) === true
+}
+
+function handOver(found: Found, input: unknown, { how }: Standing): void {
+  if (how.shortened !== true || found.action.hands_over !== true || isHarmless(found, input)) return
+  throw new TurnbellError('handover_forbidden', {
+    detail: `What ${found.facade.name} ${found.name} answers is answered once, and here it might be shortened.`,
   })
 }
 
@@ -243,25 +288,7 @@ export function fullContext(told: CallerContext | undefined): DispatchContext {
 function parseInput({ action, adapt }: Found, told: unknown): unknown {
   const given = told ?? {}
   const params = adapt !== undefined && isObject(given) ? adapt(given) : given
-  const parsed = safeParse(action.input, params)
-  if (parsed.success) return parsed.data
-  throw new TurnbellError('params_invalid', {
-    detail: describeParams(action.input, params, parsed.error),
-    cause: parsed.error,
-  })
-}
-
-/** A value nested thousands of levels deep overflows the stack of any recursive reader; the caller sent it. */
-function safeParse(schema: z.ZodType, params: unknown): z.ZodSafeParseResult<unknown> {
-  try {
-    return schema.safeParse(params)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new TurnbellError('params_invalid', {
-      detail: 'params: nested too deeply to be read',
-      cause: error,
-    })
-  }
+  return fitted(action.input, params)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -6,7 +6,8 @@ import {
   describeFacade,
   describeRecords,
 } from './describe-action.ts'
-import type { DispatchOutcome, Found, KernelView } from './define.ts'
+import type { CallManner, DispatchOutcome, Found, KernelView } from './define.ts'
+import { batched } from './batch.ts'
 import { permit, refusal, type Asking } from './policy.ts'
 import type { Registry } from './registry.ts'
 import type { ActionSearch } from './search.ts'
@@ -16,10 +17,14 @@ export interface ViewNeeds {
   registry: Registry
   search: ActionSearch
   asking: Asking
-  dispatch: (call: NamedCall) => Promise<DispatchOutcome>
+  dispatch: (call: NamedCall, how?: CallManner) => Promise<DispatchOutcome>
+  /** Everything of a dispatch but the handler. */
+  judge: (call: NamedCall, how?: CallManner) => { mutates: boolean }
+  events: KernelView['events']
 }
 
-export function createKernelView({ registry, search, asking, dispatch }: ViewNeeds): KernelView {
+export function createKernelView(needs: ViewNeeds): KernelView {
+  const { registry, search, asking, dispatch } = needs
   const isOpen = ({ facade, action }: Found) => refusal(asking, facade, action) === null
   return {
     search: (query, limit) => search(query).filter(isOpen).slice(0, limit).map(actionLine),
@@ -37,8 +42,11 @@ export function createKernelView({ registry, search, asking, dispatch }: ViewNee
       const kinds = open.find(takesAnyKind)
       return { ...describeFacade(facade, open), ...(kinds && describeRecords(registry, kinds, kind)) }
     },
-    call: (facade, action, params) =>
-      dispatch(action === undefined ? { facade, params } : { facade, action, params }),
+    call: (facade, action, params, how) =>
+      dispatch(action === undefined ? { facade, params } : { facade, action, params }, how),
+    check: (facade, action, params, how) => needs.judge({ facade, action, params }, how),
+    batch: (calls) => batched(calls, ({ facade, action, params }) => dispatch({ facade, action, params })),
     invoke: (name, args) => dispatch(spokenCall(registry, name, args)),
+    events: needs.events,
   }
 }

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import { answeredBy } from './answered.ts'
 import { PROBLEM_TYPE } from './problems.ts'
 import { narrowingInHeaders } from '../narrowing.ts'
+import { batched } from '../../kernel/batch.ts'
 import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import type { HttpRoute } from '../../kernel/project-http.ts'
@@ -30,12 +31,7 @@ export async function batch(kernel: Kernel, request: FastifyRequest, reply: Fast
   const { calls, context } = parsed(BatchRequest, request.body)
   const shared = from(request, reply)
   if (context !== undefined) shared.context = context
-  const outcomes = await Promise.all(calls.map((one) => kernel.dispatch({ ...one, ...shared })))
-  return {
-    results: outcomes.map((outcome) =>
-      outcome.ok ? { result: outcome.result } : { error: outcome.problem },
-    ),
-  }
+  return batched(calls, (one) => kernel.dispatch({ ...one, ...shared }))
 }
 
 /** `/api/<facade>/<action>`: the bare output. */

@@ -1,0 +1,189 @@
+/** Calls that are made by calls: judged like any other, bounded, and never a way around a hand-over. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { defineAction, defineFacade, type CallContext, type KernelView } from '../../../src/kernel/define.ts'
+import { AGENT, codeOf, OBSERVER, smallKernel, type SmallKernel } from '../../support/small-kernel.ts'
+
+let inside: (context: CallContext) => unknown
+let taken: number
+
+const common = { input: z.strictObject({}), output: z.any(), errors: [], allow: ['agent'] } as const
+const outer = defineFacade({
+  ...{ name: 'outer', summary: 'Calls others.', compact: 'Calls others.', facet: 'core' },
+  actions: {
+    go: defineAction({
+      ...{ summary: 'Does what the test says.', mutates: true, ...common },
+      allow: ['agent', 'observer'],
+      handle: async (_, context) => (await inside(context)) ?? null,
+    }),
+    again: defineAction({
+      ...{ summary: 'Calls itself, twice.', mutates: true, ...common },
+      async handle(_, { kernel }) {
+        const calls = [1, 2].map(() => ({ facade: 'outer', action: 'again' }))
+        return (await kernel.batch(calls)).results.map((one) =>
+          'error' in one ? one.error.code : one.result,
+        )
+      },
+    }),
+  },
+})
+const queue = defineFacade({
+  ...{ name: 'queue', summary: 'Hands over.', compact: 'Hands over.', facet: 'core' },
+  actions: {
+    take: defineAction({
+      ...{ summary: 'Takes.', mutates: true, hands_over: true, ...common },
+      input: z.strictObject({ look: z.boolean().default(false), size: z.number().max(5).optional() }),
+      harmless: ({ look }) => look,
+      handle: ({ look }) => {
+        if (!look) taken += 1
+        return { taken }
+      },
+    }),
+    read: defineAction({ ...{ summary: 'Reads.', mutates: false, ...common }, handle: () => ({}) }),
+    own: defineAction({ ...{ summary: 'Ours.', mutates: true, ...common }, allow: [], handle: () => ({}) }),
+  },
+})
+const closed = defineFacade({ ...queue, name: 'closed', facet: 'work' })
+
+let kernel: SmallKernel
+beforeEach(() => {
+  taken = 0
+  kernel = smallKernel([outer, queue, closed])
+})
+
+/** Runs something with the kernel that a handler sees. */
+async function within<T>(work: (view: KernelView) => T, request = {}): Promise<Awaited<T>> {
+  let answer: { value: Awaited<T> } | { error: unknown } | undefined
+  inside = async ({ kernel: view }) => {
+    try {
+      answer = { value: await work(view) }
+    } catch (error) {
+      answer = { error }
+    }
+  }
+  const outcome = await kernel.call('outer', 'go', {}, request)
+  if (answer === undefined) throw new Error(`it was not called: ${codeOf(outcome)}`)
+  if ('error' in answer) throw answer.error
+  return answer.value
+}
+
+const refusalOf = async (work: (view: KernelView) => unknown, request = {}) => {
+  const error: unknown = await within(work, request).catch((thrown: unknown) => thrown)
+  return error instanceof TurnbellError ? error.code : error
+}
+
+describe('a check', () => {
+  test('says whether the call could change anything, with these parameters', async () => {
+    const mutates = (action: string, params: object) =>
+      within((view) => view.check('queue', action, params).mutates)
+    expect(await mutates('read', {})).toBe(false)
+    expect(await mutates('take', {})).toBe(true)
+    expect(await mutates('take', { look: true })).toBe(false)
+    expect(taken).toBe(0)
+  })
+
+  test.each([
+    ['queue', 'take', { size: 9 }, 'params_invalid'],
+    ['queue', 'nothing', {}, 'action_unknown'],
+    ['nowhere', 'take', {}, 'facade_unknown'],
+    ['closed', 'take', {}, 'facet_forbidden'],
+    ['queue', 'own', {}, 'operator_required'],
+  ])('refuses what the call would be refused: %s %s %j', async (facade, action, params, code) => {
+    expect(await refusalOf((view) => view.check(facade, action, params))).toBe(code)
+    expect(codeOf(await within((view) => view.call(facade, action, params)))).toBe(code)
+  })
+
+  test('keeps to the bounds of the call that it is made in', async () => {
+    const request = { caller: OBSERVER }
+    expect(await refusalOf((view) => view.check('queue', 'read', {}), request)).toBe('kind_forbidden')
+    const narrow = { narrowing: { facades: ['outer'] } }
+    expect(await refusalOf((view) => view.check('queue', 'read', {}), narrow)).toBe('facade_forbidden')
+  })
+})
+
+describe('what is handed over', () => {
+  test('is refused where the answer may be shortened, however deep, and nothing is taken', async () => {
+    const how = { shortened: true } as const
+    expect(codeOf(await within((view) => view.call('queue', 'take', {}, how)))).toBe('handover_forbidden')
+    expect(await refusalOf((view) => view.check('queue', 'take', {}, how))).toBe('handover_forbidden')
+    let deep: unknown
+    inside = ({ kernel: view }) => {
+      inside = async ({ kernel: inner }) => {
+        deep = codeOf(await inner.call('queue', 'take', {}))
+      }
+      return view.call('outer', 'go', {}, how)
+    }
+    await kernel.call('outer', 'go')
+    expect(deep).toBe('handover_forbidden')
+    expect(taken).toBe(0)
+  })
+
+  test('is given where it arrives whole, and shown where that changes nothing', async () => {
+    expect(
+      codeOf(await within((view) => view.call('queue', 'take', { look: true }, { shortened: true }))),
+    ).toBe(null)
+    expect(codeOf(await within((view) => view.call('queue', 'take', {})))).toBe(null)
+    expect(taken).toBe(1)
+  })
+})
+
+describe('several calls at once', () => {
+  test('answer in their order, each with its own error', async () => {
+    const { results } = await within((view) =>
+      view.batch([
+        { facade: 'queue', action: 'take', params: { size: 9 } },
+        { facade: 'queue', action: 'read' },
+        { facade: 'closed', action: 'read' },
+      ]),
+    )
+    expect(results).toMatchObject([
+      { error: { code: 'params_invalid' } },
+      { result: {} },
+      { error: { code: 'facet_forbidden' } },
+    ])
+  })
+
+  test('that make more of themselves come to an end', async () => {
+    const outcome = await kernel.call('outer', 'again')
+    const leaves = (answer: unknown): unknown[] => (Array.isArray(answer) ? answer.flatMap(leaves) : [answer])
+    const ends = leaves(outcome.ok ? outcome.result : [])
+    expect([...new Set(ends)]).toEqual(['limit_reached'])
+    expect(ends.length).toBeLessThanOrEqual(2 ** (LIMITS.call_depth_max + 1))
+  })
+
+  test('that are too many together are refused, whoever makes them', async () => {
+    const many = Array.from({ length: LIMITS.calls_inside_max + 3 }, () => ({
+      facade: 'queue',
+      action: 'read',
+    }))
+    const { results } = await within((view) => view.batch(many))
+    expect(results.filter((one) => 'error' in one)).toHaveLength(3)
+    expect(results.at(-1)).toMatchObject({ error: { code: 'limit_reached' } })
+  })
+})
+
+describe('what the stream still has', () => {
+  test('is told newest first, of what the caller may hear', async () => {
+    await kernel.call('queue', 'read', { strange: 1 })
+    await kernel.call('nowhere', 'read')
+    await kernel.call('queue', 'own', {}, { caller: { ...AGENT, identity: 'bob' } })
+    const told = await within((view) => view.events({ types: ['error'], limit: 10 }))
+    expect(told.map(({ data }) => data['error'])).toEqual(['facade_unknown', 'params_invalid'])
+    const all = await within((view) => view.events({ types: ['error'], limit: 10 }), { caller: OBSERVER })
+    expect(all.map(({ data }) => data['error'])).toEqual([
+      'operator_required',
+      'facade_unknown',
+      'params_invalid',
+    ])
+  })
+
+  test('is found by words and by the beginning of its type, up to a limit', async () => {
+    for (const facade of ['one', 'Two', 'two']) await kernel.call(facade, 'x')
+    const found = await within((view) => view.events({ types: ['err', 'error'], text: 'TWO', limit: 9 }))
+    expect(found.map(({ data }) => data['facade'])).toEqual(['two', 'Two'])
+    expect(await within((view) => view.events({ types: ['e.'], limit: 9 }))).toEqual([])
+    expect(await within((view) => view.events({ text: 'two', types: ['error'], limit: 1 }))).toHaveLength(1)
+  })
+})
