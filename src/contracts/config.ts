@@ -4,7 +4,9 @@
  */
 import { z } from 'zod'
 import { ClientKind, FacetName, PersonaName, SurfaceKind, TenantId } from './ids.ts'
+import { Leash } from './leash.ts'
 import { LIMITS } from './limits.ts'
+import { Routine, RoutineName, WorkflowSettings } from './routine.ts'
 
 /** Where a hub is called. */
 export const HubUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
@@ -131,6 +133,10 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   personas: z.record(PersonaName, PersonaSettings).default({}),
+  /** Steps that are run as one call: `routine run`. */
+  routines: z.record(RoutineName, Routine).default({}),
+  leash: Leash.prefault({}),
+  workflow: WorkflowSettings.prefault({}),
 })
 export type Config = z.infer<typeof Config>
 export type ConfigInput = z.input<typeof Config>

@@ -17,7 +17,10 @@ export function describeParams(schema: z.ZodType, params: unknown, error: z.ZodE
 function sentence(schema: z.ZodType, params: unknown, issue: Issue): string {
   const field = issue.path.map(String).join('.') || 'params'
   if (issue.code === 'unrecognized_keys') return unknownKeys(schema, issue)
-  return `${field}: expected ${expectation(issue)}, found ${found(params, issue.path)}`
+  // What came in somebody's secret's place may be one.
+  const unsaid = issue.code === 'custom' && issue.params?.['unsaid'] === true
+  const told = unsaid ? 'something that is not repeated here' : found(params, issue.path)
+  return `${field}: expected ${expectation(issue)}, found ${told}`
 }
 
 function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): string {

@@ -150,6 +150,35 @@ export const LIMITS = {
   plugins_max: 100,
   plugin_load_ms: 10_000,
 
+  // Routines
+  routine_steps_max: 50,
+  /** Routines that run at the same time; each does one step at a time. */
+  routine_runs_max: 16,
+  /** A step's result as the report shows it; and all of them together, so that a report fits frame_bytes_max. */
+  step_result_bytes_max: 24 * 1024,
+  report_results_bytes_max: 96 * 1024,
+  /** What a problem of a step says of itself. */
+  step_problem_length_max: 500,
+  /** The oldest are forgotten. */
+  routine_reports_max: 500,
+  workflow_commands_max: 20,
+  reports_page_max: 100,
+  program_ms: 120_000,
+  program_ms_max: 600_000,
+  program_arguments_max: 256,
+  program_argument_length_max: 32_768,
+  /** Of each of a program's two outputs the end is kept. */
+  program_output_bytes_max: 8 * 1024,
+  /** What a program has written by its end is read until then, whatever still holds its pipes. */
+  program_pipes_ms: 500,
+  web_answer_ms: 30_000,
+  web_answer_ms_max: 300_000,
+  web_answer_bytes_max: 64 * 1024,
+  web_redirects_max: 5,
+  pattern_length_max: 500,
+  /** A pattern that tries for longer than this is given up; the hub stands still meanwhile. */
+  pattern_ms: 100,
+
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,

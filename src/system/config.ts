@@ -19,6 +19,8 @@ const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_REDOORBELL_MAX: ['daemon', 'redoorbell_max'],
   TURNBELL_TOOLS: ['mcp', 'expose'],
   TURNBELL_PRO: ['mcp', 'pro'],
+  TURNBELL_LEASH_EXEC: ['leash', 'exec'],
+  TURNBELL_LEASH_NETWORK: ['leash', 'network'],
   TURNBELL_LOG_LEVEL: ['log', 'level'],
   TURNBELL_CLAUDE_CODE: ['clients', 'claude_code'],
 }
@@ -139,16 +141,17 @@ function check(
 ): Config {
   const parsed = Config.safeParse(tree)
   if (parsed.success) return parsed.data
-  const found = parsed.error.issues
-    .slice(0, 1)
-    .map((issue) =>
-      JSON.stringify(
-        issue.path.reduce<unknown>(
-          (at, key) => (isTree(at) || Array.isArray(at) ? (at as Tree)[String(key)] : undefined),
-          tree,
+  const found = parsed.error.issues.slice(0, 1).map((issue) =>
+    // What came in a secret's place may be one.
+    issue.code === 'custom' && issue.params?.['unsaid'] === true
+      ? 'something that is not repeated here'
+      : JSON.stringify(
+          issue.path.reduce<unknown>(
+            (at, key) => (isTree(at) || Array.isArray(at) ? (at as Tree)[String(key)] : undefined),
+            tree,
+          ),
         ),
-      ),
-    )
+  )
   const key = parsed.error.issues.find(({ code }) => code === 'invalid_key')
   if (key?.code === 'invalid_key') {
     const why = key.issues.map(({ message }) => message).join('; ')

@@ -60,8 +60,48 @@ describe('the configuration', () => {
       'personas.ada.acp: keeps the agent by itself',
     ],
     ['personas:\n  ada: {surface: codex, permissions: maybe}\n', 'personas.ada.permissions'],
+    ['leash: {exec: [npm  test]}\n', 'expected a program and its first arguments'],
+    ['leash: {network: ["*.example.com"]}\n', 'expected a host or host:port'],
+    ['leash: {env: [TURNBELL_TOKEN]}\n', 'expected the name of a variable'],
+    ['workflow: {ship: [npm publish]}\n', 'workflow.ship.0'],
+    ['routines: {Nightly: {steps: [{step: call}]}}\n', 'the name of a routine matches'],
+    ['routines: {nightly: {steps: []}}\n', 'routines.nightly.steps'],
+    ['routines: {nightly: {steps: [{step: call, needs: [x]}]}}\n', 'ids of steps before it'],
   ])('says what is wrong with a value: %j', (text, message) => {
     expect(load(text).run).toThrow(message)
+  })
+  test('takes the leash from the environment over the file, each list as a whole', () => {
+    const { file } = load('leash: {exec: [make, git], network: [a.example], env: [API_TOKEN]}\n')
+    const env = {
+      TURNBELL_LEASH_EXEC: 'npm test, npm run lint',
+      TURNBELL_LEASH_NETWORK: '127.0.0.1:8080,[::1]',
+    }
+    expect(loadConfig(file, {}).leash).toEqual({
+      ...{ exec: ['make', 'git'], network: ['a.example'], env: ['API_TOKEN'] },
+    })
+    expect(loadConfig(file, env).leash).toEqual({
+      ...{ exec: ['npm test', 'npm run lint'], network: ['127.0.0.1:8080', '[::1]'], env: ['API_TOKEN'] },
+    })
+    expect(load('').run().leash).toEqual({ exec: [], network: [], env: [] })
+    expect(() => loadConfig(file, { TURNBELL_LEASH_NETWORK: 'http://a.example' })).toThrow(
+      'TURNBELL_LEASH_NETWORK: leash.network.0',
+    )
+    expect(load('', { TURNBELL_LEASH_PROGRAMS: 'x' }).run).toThrow(
+      'there is no variable TURNBELL_LEASH_PROGRAMS',
+    )
+  })
+  test('holds routines, and no secret in them, which it does not repeat', () => {
+    const routine = (headers: string) =>
+      `routines:\n  nightly:\n    steps:\n      - {id: ask, step: http, with: {url: "https://a.example", headers: ${headers}}}\n`
+    const { routines } = load(routine('{authorization: {$env: API_TOKEN, prefix: "Bearer "}}')).run()
+    expect(routines['nightly']?.steps).toMatchObject([{ id: 'ask', step: 'http' }])
+    for (const name of ['authorization', 'Cookie', 'X-Api-Key']) {
+      const { run } = load(routine(`{${name}: hunter2}`))
+      expect(run).toThrow(
+        `routines.nightly.steps.0.with.headers.${name}: a reference such as {"$env": "API_TOKEN"`,
+      )
+      expect(run).not.toThrow('hunter2')
+    }
   })
   test('blames the environment for what is wrong there', () => {
     expect(load('', { TURNBELL_HUB_PORT: 'many' }).run).toThrow(

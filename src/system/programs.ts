@@ -1,0 +1,165 @@
+/** Runs programs for steps: in the project, without a shell, without our secrets, and never without an end. */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { killGroup } from './program.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ProgramEnd, ProgramRun, Programs } from '../ports/programs.ts'
+
+export interface SystemPrograms extends Programs {
+  /** Ends what still runs, with everything that it started. */
+  close(): void
+}
+
+export function createPrograms(needs: {
+  env: NodeJS.ProcessEnv
+  clock: Pick<Clock, 'after'>
+}): SystemPrograms {
+  const running = new Set<number>()
+  const env = reducedEnvironment(needs.env)
+  return {
+    directory: directoryIn,
+    run: (program) => run(program, env, needs.clock, running),
+    close() {
+      for (const pid of running) killGroup(pid)
+    },
+  }
+}
+
+function run(
+  { argv, root, cwd, timeout_ms, output_bytes_max }: ProgramRun,
+  env: NodeJS.ProcessEnv,
+  clock: Pick<Clock, 'after'>,
+  running: Set<number>,
+): Promise<ProgramEnd> {
+  const directory = directoryIn(root, cwd)
+  const [program = '', ...args] = argv
+  return new Promise((resolve, reject) => {
+    const child = started(program, () =>
+      spawn(fromRoot(root, program), args, {
+        ...{ cwd: directory, env, windowsHide: true },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        // A group of its own, so that its end reaches everything it started.
+        detached: true,
+      }),
+    )
+    const [stdout, stderr] = [endOf(output_bytes_max), endOf(output_bytes_max)]
+    child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
+    child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
+    let timed_out = false
+    const deadline = clock.after(timeout_ms, () => {
+      timed_out = true
+      if (child.pid !== undefined) killGroup(child.pid)
+    })
+    if (child.pid !== undefined) running.add(child.pid)
+
+    child.once('error', (cause) => {
+      deadline.cancel()
+      reject(notStarted(program, cause))
+    })
+    child.once('exit', (exit_code) => {
+      deadline.cancel()
+      const end = () => {
+        patience.cancel()
+        // What it left behind holds the pipes, and would go on without anybody who hears of it.
+        if (child.pid !== undefined && running.delete(child.pid) && !closed) killGroup(child.pid)
+        child.stdout.destroy()
+        child.stderr.destroy()
+        const cut = stdout.cut() || stderr.cut()
+        resolve({ exit_code, timed_out, stdout: stdout.text(), stderr: stderr.text(), cut })
+      }
+      let closed = false
+      // Its last words may still be in the pipes.
+      const patience = clock.after(LIMITS.program_pipes_ms, end)
+      child.once('close', () => {
+        closed = true
+        end()
+      })
+    })
+  })
+}
+
+/** Some reasons come as an event, others at once. */
+function started<T>(program: string, start: () => T): T {
+  try {
+    return start()
+  } catch (cause) {
+    throw notStarted(program, cause as Error)
+  }
+}
+
+function notStarted(program: string, cause: Error): TurnbellError {
+  return new TurnbellError('program_failed', {
+    detail: `${JSON.stringify(program.slice(0, 200))} could not be started: ${cause.message.slice(0, 200)}`,
+    hint: 'Look whether it is installed, and where; only absolute directories of PATH are searched.',
+    cause,
+  })
+}
+
+/** The same program, whatever the directory it runs in. */
+function fromRoot(root: string, program: string): string {
+  return /[/\\]/.test(program) ? path.resolve(root, program) : program
+}
+
+function directoryIn(root: string, cwd: string): string {
+  const outside = (why: string, cause?: unknown) =>
+    new TurnbellError('params_invalid', {
+      detail: `cwd: ${JSON.stringify(cwd)} ${why}`,
+      hint: 'Name a directory relative to the project.',
+      cause,
+    })
+  let [top, found]: [string, string] = [root, root]
+  try {
+    top = fs.realpathSync(root)
+    found = fs.realpathSync(path.resolve(top, cwd))
+  } catch (cause) {
+    throw outside(`is no directory of ${root}.`, cause)
+  }
+  const relative = path.relative(top, found)
+  if (relative === '..' || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative)) {
+    throw outside(`lies outside of ${root}.`)
+  }
+  if (!fs.statSync(found).isDirectory()) throw outside(`is no directory of ${root}.`)
+  return found
+}
+
+/** Keeps the end of what is written: how it went stands there. */
+function endOf(bytes_max: number) {
+  const chunks: Buffer[] = []
+  let kept = 0
+  let written = 0
+  return {
+    add(chunk: Buffer) {
+      chunks.push(chunk)
+      kept += chunk.length
+      written += chunk.length
+      while (kept - (chunks[0]?.length ?? 0) >= bytes_max) kept -= chunks.shift()?.length ?? 0
+    },
+    cut: () => written > bytes_max,
+    text() {
+      const all = Buffer.concat(chunks)
+      let from = Math.max(0, all.length - bytes_max)
+      // Not from the middle of a character.
+      while (written > bytes_max && from < all.length && ((all[from] as number) & 0xc0) === 0x80) from += 1
+      return all.subarray(from).toString()
+    },
+  }
+}
+
+/** What programs need to find each other, their settings and their language. Everything else may be a secret. */
+const HANDED_ON =
+  /^(HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|XDG_(CACHE|CONFIG|DATA|STATE)_HOME|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES)$/i
+
+const USUAL_PATH = '/usr/bin:/bin'
+
+function reducedEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = { TERM: 'dumb', NO_COLOR: '1' }
+  for (const [name, value] of Object.entries(own)) if (HANDED_ON.test(name)) env[name] = value
+  // A relative directory in it would let a project choose which program is run.
+  const directories = (own['PATH'] ?? '').split(path.delimiter).filter((one) => path.isAbsolute(one))
+  // So would one without any.
+  env['PATH'] = directories.length === 0 ? USUAL_PATH : directories.join(path.delimiter)
+  return env
+}
