@@ -6,6 +6,8 @@ import type { Coordinator } from './coordinator/service.ts'
 import type { PersonaRegistry } from './registry/personas.ts'
 import type { Projects } from './registry/projects.ts'
 import type { Runs } from './runs/service.ts'
+import type { RoutineService } from './routines/service.ts'
+import type { WorkflowService } from './routines/workflow.ts'
 import type { SignalService } from './signals/service.ts'
 
 export interface Modules {
@@ -18,4 +20,6 @@ export interface Modules {
   git: GitService
   coordinator: Coordinator
   runs: Runs
+  routines: RoutineService
+  workflow: WorkflowService
 }

@@ -1,0 +1,67 @@
+/** What is known about something: in the history, in records, in the event stream and in one's own signals. */
+import { briefly, entries, type Look } from './sections.ts'
+import type { Json } from '../../../contracts/ids.ts'
+import type { GivenParams } from '../../../contracts/routine.ts'
+
+const QUERY = { $param: 'query' }
+const COMMITS_LOOKED_AT = 100
+const SIGNALS_LOOKED_AT = 100
+const SHOWN_MAX = 10
+
+export const investigate: Look = {
+  routine: 'workflow.investigate',
+  steps: [
+    {
+      id: 'removals',
+      step: 'call',
+      with: { facade: 'git', action: 'find_removal', params: { text: QUERY, limit: 5 } },
+    },
+    {
+      id: 'commits',
+      step: 'call',
+      with: { facade: 'git', action: 'log_recent', params: { limit: COMMITS_LOOKED_AT } },
+    },
+    {
+      id: 'records',
+      step: 'call',
+      with: {
+        facade: 'store',
+        action: 'query',
+        params: { kind: 'issue', filter: { text: QUERY }, limit: SHOWN_MAX },
+      },
+    },
+    // A call that was refused says what was tried; those that went well say nothing of their parameters.
+    {
+      id: 'events',
+      step: 'events',
+      with: { types: ['error', 'signal.', 'persona.', 'peer.', 'hook'], text: QUERY, limit: SHOWN_MAX },
+    },
+    {
+      id: 'signals',
+      step: 'call',
+      with: { facade: 'signals', action: 'inbox', params: { limit: SIGNALS_LOOKED_AT } },
+    },
+  ],
+  shows: {
+    commits: ({ commits }, params) => briefly(mentioning(commits, params), COMMIT_FIELDS, SHOWN_MAX),
+    records: ({ records }) => briefly(records, ['id', 'kind', 'title', 'status', 'updated_at'], SHOWN_MAX),
+    signals: ({ signals }, params) => briefly(mentioning(signals, params), SIGNAL_FIELDS, SHOWN_MAX),
+    removals: ({ removals }) => removals ?? [],
+    events: ({ events }) => events ?? [],
+  },
+}
+
+const COMMIT_FIELDS = ['sha', 'short_sha', 'subject', 'author_name', 'committed_at']
+const SIGNAL_FIELDS = ['signal_id', 'from', 'to', 'intent', 'topic', 'status', 'created_at']
+
+function mentioning(list: Json | undefined, { query }: GivenParams): Json {
+  const words = typeof query === 'string' ? query.toLowerCase() : ''
+  return entries(list).filter((entry) => hasText(entry, words))
+}
+
+function hasText(value: Json, words: string): boolean {
+  if (typeof value === 'string') return value.toLowerCase().includes(words)
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).some((one) => hasText(one, words))
+  )
+}

@@ -1,0 +1,100 @@
+/** Values that a step takes from elsewhere: from what an earlier step found, or from what the routine was given. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Json } from '../../contracts/ids.ts'
+import type { GivenParams, ReportStep } from '../../contracts/routine.ts'
+
+/** An earlier step: how it ended and its whole result, which the report may show only the beginning of. */
+export interface Earlier {
+  status: ReportStep['status']
+  result?: Json
+}
+
+export interface Sources {
+  params: GivenParams
+  earlier: ReadonlyMap<string, Earlier>
+}
+
+export type Resolved =
+  | { value: Json }
+  /** A step without a result: it is planned, or it failed or was left out. */
+  | { without: string }
+
+/** A reference is a whole value; everything else stays as it is. Throws `reference_unknown`. */
+export function resolved(value: Json, sources: Sources): Resolved {
+  if (typeof value !== 'object' || value === null) return { value }
+  if (Array.isArray(value)) {
+    const entries = all(value, sources)
+    return 'without' in entries ? entries : { value: entries.values }
+  }
+  if (isOnly(value, ['$param'])) return { value: param(value['$param'], sources.params) }
+  if (isOnly(value, ['$from']) || isOnly(value, ['$from', 'default'])) return found(value, sources)
+  const entries = all(Object.values(value), sources)
+  if ('without' in entries) return entries
+  return { value: Object.fromEntries(Object.keys(value).map((key, at) => [key, entries.values[at] ?? null])) }
+}
+
+function all(values: readonly Json[], sources: Sources): { values: Json[] } | { without: string } {
+  const done: Json[] = []
+  for (const value of values) {
+    const one = resolved(value, sources)
+    if ('without' in one) return one
+    done.push(one.value)
+  }
+  return { values: done }
+}
+
+function isOnly(value: { [key: string]: Json }, keys: readonly string[]): boolean {
+  return Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
+}
+
+function param(name: Json | undefined, params: GivenParams): Json {
+  if (typeof name === 'string' && Object.hasOwn(params, name)) return params[name] as Json
+  throw new TurnbellError('reference_unknown', {
+    detail: `{"$param": ${shown(name)}}: there is no such parameter; there are ${Object.keys(params).join(', ') || 'none'}.`,
+  })
+}
+
+function found(reference: { [key: string]: Json }, { earlier }: Sources): Resolved {
+  const told = reference['$from']
+  const [id = '', ...path] = typeof told === 'string' ? told.split('.') : []
+  const step = earlier.get(id)
+  if (step === undefined) {
+    throw new TurnbellError('reference_unknown', {
+      detail: `{"$from": ${shown(told)}}: there is no step ${shown(id)} before this one; there are ${[...earlier.keys()].join(', ') || 'none'}.`,
+    })
+  }
+  if (step.result === undefined) return { without: id }
+  const value = at(step.result, path)
+  if (value !== undefined) return { value }
+  if (Object.hasOwn(reference, 'default')) return { value: reference['default'] as Json }
+  throw new TurnbellError('reference_unknown', {
+    detail: `{"$from": ${shown(told)}}: the result of ${id} has nothing there; it has ${outline(step.result)}.`,
+  })
+}
+
+function at(result: Json, path: readonly string[]): Json | undefined {
+  let value: Json | undefined = result
+  for (const key of path) {
+    // Only what the result itself holds: every object knows a `constructor`.
+    const holds: boolean = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    if (!holds || (Array.isArray(value) && !/^\d+$/.test(key))) return undefined
+    value = (value as { [key: string]: Json })[key]
+  }
+  return value
+}
+
+const KEYS_SHOWN_MAX = 12
+
+function outline(result: Json): string {
+  if (Array.isArray(result)) return `${result.length} entries`
+  if (typeof result !== 'object' || result === null) return 'no fields'
+  const keys = Object.keys(result)
+  return keys.slice(0, KEYS_SHOWN_MAX).join(', ') + (keys.length > KEYS_SHOWN_MAX ? ', …' : '') || 'no fields'
+}
+
+const REFERENCE_LENGTH_MAX = 100
+
+function shown(told: Json | undefined): string {
+  const text = JSON.stringify(told ?? null)
+  return text.length > REFERENCE_LENGTH_MAX ? `${text.slice(0, REFERENCE_LENGTH_MAX)}…` : text
+}

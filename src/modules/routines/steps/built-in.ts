@@ -1,0 +1,12 @@
+/** The types of steps that are always there. */
+import { callStep } from './call.ts'
+import { eventsStep } from './events.ts'
+import { execStep } from './exec.ts'
+import { expectStep } from './expect.ts'
+import { httpStep } from './http.ts'
+import type { StepType } from '../step-type.ts'
+import type { Patterns } from '../../../ports/patterns.ts'
+
+export function builtInSteps(needs: { patterns: Patterns }): StepType[] {
+  return [callStep, execStep, httpStep, expectStep(needs.patterns), eventsStep]
+}

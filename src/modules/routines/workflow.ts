@@ -1,0 +1,63 @@
+/** The composites that turnbell brings along. Each is a routine; these only say what its report comes to. */
+import { investigate } from './built-in/investigate.ts'
+import { checksOf, commandSteps, PREFLIGHT, preflightSteps, SHIP } from './built-in/preflight.ts'
+import { look, type Sections } from './built-in/sections.ts'
+import { status } from './built-in/status.ts'
+import type { RoutineCall } from './needs.ts'
+import type { RoutineModule } from './service.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Report, WorkflowCheck } from '../../contracts/routine.ts'
+
+export interface Preflight {
+  /** No check failed. */
+  ready: boolean
+  checks: WorkflowCheck[]
+  report: Report
+}
+
+export interface Shipping extends Omit<Preflight, 'report'> {
+  shipped: boolean
+  /** Null where it never came to that. */
+  report: Report | null
+}
+
+/** All throw `limit_reached`. */
+export interface WorkflowService {
+  status(call: RoutineCall): Promise<Sections>
+  investigate(call: RoutineCall, input: { query: string }): Promise<Sections>
+  preflight(call: RoutineCall, input: { dry_run: boolean }): Promise<Preflight>
+  /** Throws `workflow_unconfigured`. */
+  ship(call: RoutineCall, input: { dry_run: boolean }): Promise<Shipping>
+}
+
+export function createWorkflow(routines: Pick<RoutineModule, 'perform' | 'settings'>): WorkflowService {
+  const preflight: WorkflowService['preflight'] = async (call, { dry_run }) => {
+    const commands = routines.settings().workflow.preflight
+    const steps = preflightSteps(call.caller, commands)
+    const { report } = await routines.perform(call, { routine: PREFLIGHT, steps, params: {}, dry_run })
+    const checks = checksOf(report, commands)
+    return { ready: checks.every(({ ok }) => ok !== false), checks, report }
+  }
+  return {
+    status: (call) => look(routines, call, status),
+    investigate: (call, { query }) => look(routines, call, investigate, { query }),
+    preflight,
+    async ship(call, { dry_run }) {
+      const commands = routines.settings().workflow.ship
+      if (commands.length === 0) throw unconfigured()
+      const { ready, checks } = await preflight(call, { dry_run })
+      if (!ready) return { shipped: false, ready, checks, report: null }
+      // What comes later counts on what came before.
+      const steps = commandSteps(commands).map((step) => ({ ...step, required: true }))
+      const { report } = await routines.perform(call, { routine: SHIP, steps, params: {}, dry_run })
+      return { shipped: report.ok && !dry_run, ready, checks, report }
+    },
+  }
+}
+
+function unconfigured(): TurnbellError {
+  return new TurnbellError('workflow_unconfigured', {
+    detail: 'The configuration names no commands that ship the project.',
+    hint: 'The operator names them in config.yaml, and lets them off the leash: workflow: { ship: [["npm", "publish"]] } and leash: { exec: ["npm publish"] }.',
+  })
+}

@@ -1,0 +1,266 @@
+/** Requests: where they may go, what they may carry, and what is never told of them. */
+import { describe, expect, test } from 'vitest'
+import type { Json } from '../../../../src/contracts/ids.ts'
+import type { Leash } from '../../../../src/contracts/leash.ts'
+import type { RoutineStep } from '../../../../src/contracts/routine.ts'
+import type { WebAnswer, WebRequest } from '../../../../src/ports/web.ts'
+import { playedOutside } from '../../../support/outside.ts'
+import { routineWorld } from '../../../support/routine-world.ts'
+
+const SECRET = 'tok"en-4711'
+
+function world(web: (request: WebRequest) => Partial<WebAnswer>, leash: Partial<Leash> = {}) {
+  const outside = playedOutside({ web, variables: { API_TOKEN: SECRET } })
+  const played = routineWorld({
+    outside,
+    leash: { network: ['api.example', 'other.example:443'], env: ['API_TOKEN'], ...leash },
+  })
+  const ask = async (
+    told: Record<string, Json>,
+    how: { dry_run?: boolean; params?: Record<string, Json> } = {},
+  ) => {
+    const step: RoutineStep = { step: 'http', with: { url: 'http://api.example/v1', ...told } }
+    const { report } = await played.run([step], how)
+    return report.steps[0]
+  }
+  return { ask, asked: outside.asked, logged: played.logged }
+}
+
+describe('a request', () => {
+  test('answers with status, headers and body, or JSON where it is some', async () => {
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'set-cookie': 'session=1' }
+    const { ask } = world(({ method }) =>
+      method === 'GET' ? { headers, body: '{"a":[1]}' } : { body: 'text' },
+    )
+    expect(await ask({})).toMatchObject({
+      status: 'ok',
+      result: {
+        status: 200,
+        json: { a: [1] },
+        headers: { 'content-type': headers['content-type'] },
+        cut: false,
+      },
+    })
+    expect(JSON.stringify(await ask({}))).not.toContain('session=1')
+    expect(await ask({ method: 'POST' })).toMatchObject({ result: { body: 'text' } })
+  })
+
+  test('carries a text as it is, and anything else as JSON', async () => {
+    const { ask, asked } = world(() => ({}))
+    await ask({
+      method: 'POST',
+      body: 'a=1',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    })
+    await ask({ method: 'PUT', body: { a: 1 } })
+    await ask({ method: 'PATCH', body: [1], headers: { 'Content-Type': 'application/merge-patch+json' } })
+    expect(asked).toMatchObject([
+      { body: 'a=1', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } },
+      { body: '{"a":1}', headers: { 'content-type': 'application/json' } },
+      { body: '[1]', headers: { 'Content-Type': 'application/merge-patch+json' } },
+    ])
+  })
+
+  test.each([
+    [{ status: 404 }, {}, 'failed'],
+    [{ status: 500 }, {}, 'failed'],
+    [{ status: 304 }, {}, 'failed'],
+    [{ status: 204 }, {}, 'ok'],
+    [{ status: 404 }, { expect_status: 404 }, 'ok'],
+    [{ status: 200 }, { expect_status: 404 }, 'failed'],
+  ])('that is answered with %j, told %j: %s', async (answer, told, status) => {
+    const { ask } = world(() => answer)
+    const ended = await ask(told)
+    expect(ended).toMatchObject({ status, result: { status: answer.status } })
+    if (status === 'failed') expect(ended?.problem?.code).toBe('request_failed')
+  })
+
+  test('that only reads is made in a dry run, one that changes something is not', async () => {
+    const { ask, asked } = world(() => ({}))
+    expect(await ask({}, { dry_run: true })).toMatchObject({ status: 'ok' })
+    expect(await ask({ method: 'DELETE' }, { dry_run: true })).toMatchObject({ status: 'planned' })
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each<[Record<string, Json>]>([
+    [{ url: 'example' }],
+    [{ url: '/v1' }],
+    [{ url: 'ftp://api.example/' }],
+    [{ url: 'file:///etc/passwd' }],
+    [{ url: 'javascript:alert(1)' }],
+    [{ url: 'http://user:pass@api.example/' }],
+    [{ url: 'http://user@api.example/' }],
+    [{ url: 'http://api.example/?access_token=x' }],
+    [{ url: 'http://api.example/?a=1&API_KEY=x' }],
+    [{ method: 'TRACE' }],
+    [{ method: 'get' }],
+    [{ body: 'x' }],
+    [{ method: 'HEAD', body: {} }],
+    [{ headers: { host: 'other.example' } }],
+    [{ headers: { 'Transfer-Encoding': 'chunked' } }],
+    [{ headers: { 'content-length': '5' } }],
+    [{ headers: { 'a b': 'x' } }],
+    [{ headers: { 'a:b': 'x' } }],
+    [{ headers: { a: 1 } }],
+    [{ timeout_ms: 1 }],
+    [{ redirect: 'follow' }],
+  ])('is not made of nonsense: %j', async (told) => {
+    const { ask, asked } = world(() => ({}))
+    expect(await ask(told)).toMatchObject({ status: 'failed', problem: { code: 'params_invalid' } })
+    expect(asked).toEqual([])
+  })
+
+  test('off the leash is not made, not even tried', async () => {
+    const { ask, asked } = world(() => ({}))
+    for (const dry_run of [true, false])
+      for (const url of ['http://evil.example/', 'http://other.example/', 'http://api.example.evil.example/'])
+        expect(await ask({ url }, { dry_run })).toMatchObject({ problem: { code: 'leash_forbidden' } })
+    expect(asked).toEqual([])
+  })
+})
+
+describe('a redirect', () => {
+  const leading = (location: string, status = 302) =>
+    world(({ url }) => (url === 'http://api.example/v1' ? { status, headers: { location } } : { body: url }))
+
+  test('on the leash is followed, as what only reads', async () => {
+    const { ask, asked } = leading('/v2?page=2')
+    expect(await ask({ headers: { 'X-A': '1' } })).toMatchObject({
+      status: 'ok',
+      result: { url: 'http://api.example/v2', body: 'http://api.example/v2?page=2' },
+    })
+    expect(asked.at(-1)).toMatchObject({ headers: { 'X-A': '1' } })
+  })
+
+  test.each([
+    'http://evil.example/',
+    '//evil.example/',
+    'http://other.example/',
+    'http://api.example.evil.example/',
+    'https://evil.example\\@api.example/',
+  ])('off the leash is not: %s', async (location) => {
+    const { ask, asked } = leading(location)
+    expect(await ask({})).toMatchObject({ status: 'failed', problem: { code: 'leash_forbidden' } })
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each(['http://user:pass@api.example/', 'file:///etc/passwd', 'ftp://api.example/'])(
+    'to what is no plain address is not: %s',
+    async (location) => {
+      const { ask, asked } = leading(location)
+      expect(await ask({})).toMatchObject({ status: 'failed', problem: { code: 'params_invalid' } })
+      expect(asked).toHaveLength(1)
+    },
+  )
+
+  test('to another origin takes no headers along, and so no secret', async () => {
+    const { ask, asked } = leading('https://other.example/')
+    await ask({ headers: { authorization: { $env: 'API_TOKEN' }, 'X-A': '1' } })
+    expect(asked).toHaveLength(2)
+    expect(asked[1]).toMatchObject({ url: 'https://other.example/', headers: {} })
+  })
+
+  test('of what changes something is told, not followed', async () => {
+    const { ask, asked } = leading('/v2', 307)
+    expect(await ask({ method: 'POST', body: {} })).toMatchObject({
+      status: 'failed',
+      result: { status: 307, headers: { location: '/v2' } },
+    })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('after redirect is told in the end', async () => {
+    const { ask, asked } = world(() => ({ status: 301, headers: { location: '/v1' } }))
+    expect(await ask({})).toMatchObject({ status: 'failed', result: { status: 301 } })
+    expect(asked).toHaveLength(6)
+  })
+})
+
+describe('a secret', () => {
+  const header = { authorization: { $env: 'API_TOKEN', prefix: 'Bearer ' } }
+
+  test('is sent, and never shown, whatever the answer repeats', async () => {
+    const repeated = (request: WebRequest) => String(request.headers['authorization'])
+    const { ask, asked, logged } = world((request) => ({
+      headers: { 'content-type': 'application/json', 'x-echo': repeated(request) },
+      body: JSON.stringify({ got: repeated(request) }),
+    }))
+    const ended = await ask({ headers: header })
+    expect(asked).toMatchObject([{ headers: { authorization: `Bearer ${SECRET}` } }])
+    expect(ended).toMatchObject({
+      status: 'ok',
+      result: { json: { got: 'Bearer [API_TOKEN]' }, headers: { 'x-echo': 'Bearer [API_TOKEN]' } },
+    })
+    expect(JSON.stringify([ended, logged])).not.toContain('4711')
+  })
+
+  test('is not shown by half where the answer was cut', async () => {
+    for (let length = 1; length <= SECRET.length; length++) {
+      const { ask } = world(() => ({ body: `you said ${SECRET.slice(0, length)}`, cut: true }))
+      const ended = await ask({ headers: header })
+      expect(ended?.result).toMatchObject({
+        body: expect.stringMatching(/^you said (\[API_TOKEN\])?$/) as string,
+      })
+    }
+  })
+
+  test('is not shown by a request that fails', async () => {
+    const { ask } = world(() => {
+      throw new Error(`connect failed for ${SECRET}`)
+    })
+    expect(JSON.stringify(await ask({ headers: header }))).not.toContain('4711')
+  })
+
+  test('off the leash, or not set, is not sent', async () => {
+    const { ask, asked } = world(() => ({}), { env: ['UNSET'] })
+    for (const dry_run of [true, false]) {
+      expect(await ask({ method: 'POST', headers: header }, { dry_run })).toMatchObject({
+        problem: { code: 'leash_forbidden' },
+      })
+      expect(
+        await ask({ method: 'POST', headers: { authorization: { $env: 'UNSET' } } }, { dry_run }),
+      ).toMatchObject({
+        problem: { code: 'params_invalid' },
+      })
+    }
+    expect(asked).toEqual([])
+  })
+
+  test.each([
+    'authorization',
+    'Authorization',
+    'COOKIE',
+    'x-api-key',
+    'X-Auth-Token',
+    'private-token',
+    'x-secret',
+  ])('by itself is refused in the header %s, wherever it comes from, and not repeated', async (name) => {
+    const { ask, asked } = world(() => ({}))
+    const ended = await ask({ headers: { [name]: { $param: 'value' } } }, { params: { value: 'hunter2' } })
+    expect(ended).toMatchObject({
+      problem: { code: 'params_invalid', detail: expect.stringContaining('{"$env": "API_TOKEN"') as string },
+    })
+    expect(JSON.stringify(ended)).not.toContain('hunter2')
+    expect(asked).toEqual([])
+  })
+
+  test.each(['accept', 'idempotency-key', 'if-match', 'x-request-id', 'author'])(
+    'is not suspected in the header %s',
+    async (name) => {
+      const { ask } = world(() => ({}))
+      expect(await ask({ headers: { [name]: 'x' } })).toMatchObject({ status: 'ok' })
+    },
+  )
+
+  test.each([
+    { $env: '' },
+    { $env: 1 },
+    { $env: 'API_TOKEN', prefix: 'Bearer abc ' },
+    { $env: 'API_TOKEN', more: 1 },
+  ])('is named plainly, not so: %j', async (reference) => {
+    const { ask } = world(() => ({}))
+    expect(await ask({ headers: { authorization: reference } })).toMatchObject({
+      problem: { code: 'params_invalid' },
+    })
+  })
+})

@@ -1,0 +1,196 @@
+/** The built-in types of steps, but for requests. */
+import { describe, expect, test } from 'vitest'
+import type { Json } from '../../../../src/contracts/ids.ts'
+import type { RoutineStep } from '../../../../src/contracts/routine.ts'
+import { playedOutside } from '../../../support/outside.ts'
+import { problem, routineWorld } from '../../../support/routine-world.ts'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
+
+const only = async (world: ReturnType<typeof routineWorld>, step: RoutineStep, dry_run = false) => {
+  const { report } = await world.run([step], { dry_run })
+  return report.steps[0]
+}
+
+describe('a call', () => {
+  const step: RoutineStep = {
+    step: 'call',
+    with: { facade: 'signals', action: 'inbox', params: { limit: 1 } },
+  }
+
+  test('is made through its caller’s kernel, as one whose answer may be shortened', async () => {
+    const asked: unknown[] = []
+    const world = routineWorld({
+      kernel: {
+        call: (...call) => {
+          asked.push(call)
+          return Promise.resolve({ ok: true, result: { signals: [] } })
+        },
+      },
+    })
+    expect(await only(world, step)).toMatchObject({ status: 'ok', result: { signals: [] } })
+    expect(asked).toEqual([['signals', 'inbox', { limit: 1 }, { shortened: true }]])
+  })
+
+  test('that is refused has the very problem that the caller would be told', async () => {
+    const refused = problem('facet_forbidden', 'It is closed.')
+    const world = routineWorld({ kernel: { call: () => Promise.resolve({ ok: false, problem: refused }) } })
+    expect(await only(world, step)).toMatchObject({ status: 'failed', problem: refused })
+  })
+
+  test('is checked in a dry run, and refused there as well', async () => {
+    const refuse = () => {
+      throw new TurnbellError('facet_forbidden', { detail: 'It is closed.' })
+    }
+    const world = routineWorld({ kernel: { check: refuse } })
+    expect(await only(world, step, true)).toMatchObject({
+      status: 'failed',
+      problem: { code: 'facet_forbidden' },
+    })
+  })
+
+  test.each<[Record<string, Json>]>([
+    [{}],
+    [{ facade: 'signals' }],
+    [{ facade: 'signals', action: '' }],
+    [{ facade: 'signals', action: 'inbox', params: [] }],
+    [{ facade: 'signals', action: 'inbox', caller: 'bob' }],
+  ])('needs facade and action, and nothing else: %j', async (told) => {
+    expect(await only(routineWorld(), { step: 'call', with: told })).toMatchObject({
+      problem: { code: 'params_invalid' },
+    })
+  })
+})
+
+describe('a program', () => {
+  const exec = (more: Record<string, Json> = {}): RoutineStep => ({
+    step: 'exec',
+    with: { argv: ['make', 'all'], ...more },
+  })
+
+  test('runs in the project, and succeeds with the code that is expected', async () => {
+    const outside = playedOutside({ program: () => ({ exit_code: 2, stdout: 'out', stderr: 'err' }) })
+    const world = routineWorld({ outside, leash: { exec: ['make'] } })
+    expect(await only(world, exec({ expect_exit: 2, cwd: 'sub', timeout_ms: 500 }))).toMatchObject({
+      status: 'ok',
+      result: { exit_code: 2, stdout: 'out', stderr: 'err', cut: false },
+    })
+    expect(outside.ran).toMatchObject([
+      { argv: ['make', 'all'], root: '/work/project', cwd: 'sub', timeout_ms: 500 },
+    ])
+  })
+
+  test.each([
+    [{ exit_code: 1 }, 'program_failed', 'make all ended with code 1, not 0.'],
+    [{ exit_code: null }, 'program_failed', 'make all was ended from outside.'],
+    [{ exit_code: null, timed_out: true }, 'timed_out', 'make all did not end in 120000 ms and was ended.'],
+    // It was too late all the same.
+    [{ exit_code: 0, timed_out: true }, 'timed_out', 'did not end'],
+  ])('that ends otherwise (%j) failed, and shows what it wrote', async (end, code, detail) => {
+    const outside = playedOutside({ program: () => ({ ...end, stderr: 'no rule' }) })
+    expect(await only(routineWorld({ outside, leash: { exec: ['make'] } }), exec())).toMatchObject({
+      status: 'failed',
+      result: { exit_code: end.exit_code, stderr: 'no rule' },
+      problem: { code, detail: expect.stringContaining(detail) as string },
+    })
+  })
+
+  test('is nowhere without a project, but judged before that is looked for', async () => {
+    const root = () => {
+      throw new TurnbellError('project_unknown', { detail: 'There is none.' })
+    }
+    expect(await only(routineWorld({ root }), exec())).toMatchObject({ problem: { code: 'leash_forbidden' } })
+    const world = routineWorld({ root, leash: { exec: ['make'] } })
+    for (const dry_run of [true, false])
+      expect(await only(world, exec(), dry_run)).toMatchObject({ problem: { code: 'project_unknown' } })
+  })
+
+  test.each<[Record<string, Json>]>([
+    [{ argv: [] }],
+    [{ argv: [''] }],
+    [{ argv: 'make all' }],
+    [{ argv: ['make', 'a\0b'] }],
+    [{ argv: ['make', 1] }],
+    [{ cwd: '' }],
+    [{ cwd: 'a\0' }],
+    [{ timeout_ms: 0 }],
+    [{ timeout_ms: 10_000_000 }],
+    [{ expect_exit: 256 }],
+    [{ shell: true }],
+    [{ env: { A: '1' } }],
+  ])('is not run where it is told nonsense: %j', async (told) => {
+    const outside = playedOutside({ program: () => ({}) })
+    const ended = await only(routineWorld({ outside, leash: { exec: ['make'] } }), exec(told))
+    expect(ended).toMatchObject({ problem: { code: 'params_invalid' } })
+    expect(outside.ran).toEqual([])
+  })
+})
+
+describe('an expectation', () => {
+  const expectation = (told: Record<string, Json>) => only(routineWorld(), { step: 'expect', with: told })
+
+  test.each<[Record<string, Json>]>([
+    [{ value: 3, equals: 3 }],
+    [{ value: { a: [1, null] }, equals: { a: [1, null] } }],
+    [{ value: null, equals: null }],
+    [{ value: 3, at_most: 3, at_least: 3 }],
+    [{ value: 'v1.2', matches: '^v\\d' }],
+    [{ value: 0, matches: '^(0|null)$' }],
+    [{ value: null, matches: '^(0|null)$' }],
+    [{ value: { a: 1 }, matches: '"a":1' }],
+    ...([null, '', [], {}] as Json[]).map((value): [Record<string, Json>] => [{ value, is_empty: true }]),
+    ...([0, false, ' ', [null], { a: null }] as Json[]).map((value): [Record<string, Json>] => [
+      { value, is_empty: false },
+    ]),
+  ])('holds: %j', async (told) => {
+    expect(await expectation(told)).toMatchObject({ status: 'ok', result: { holds: true } })
+  })
+
+  test.each<[Record<string, Json>, string]>([
+    [{ value: 3, equals: '3' }, 'Expected "3", found 3.'],
+    [{ value: { a: 1 }, equals: { a: 1, b: 2 } }, 'found {"a":1}'],
+    [{ value: 3, at_most: 2 }, 'Expected at most 2, found 3.'],
+    [{ value: 3, at_least: 2, at_most: 2 }, 'at most 2'],
+    [{ value: '1', at_most: 2 }, 'at most 2, found "1"'],
+    [{ value: null, at_least: 0 }, 'at least 0, found null'],
+    [{ value: 'main', matches: '^v' }, 'Expected what matches ^v, found "main".'],
+    [{ value: [1], is_empty: true }, 'Expected nothing, found [1].'],
+    [{ value: '', is_empty: false }, 'Expected something, found "".'],
+  ])('does not hold: %j', async (told, detail) => {
+    expect(await expectation(told)).toMatchObject({
+      status: 'failed',
+      result: { holds: false },
+      problem: { code: 'expectation_failed', detail: expect.stringContaining(detail) as string },
+    })
+  })
+
+  test.each<[Record<string, Json>]>([
+    [{}],
+    [{ value: 3 }],
+    [{ equals: 3 }],
+    [{ value: 3, at_most: '3' }],
+    [{ value: 'x', matches: '(' }],
+    [{ value: `${'a'.repeat(60)}b`, matches: '^(a+)+$' }],
+    [{ value: 'x', matches: 'x'.repeat(501) }],
+    [{ value: 3, equal: 3 }],
+  ])('is no expectation: %j', async (told) => {
+    expect(await expectation(told)).toMatchObject({ problem: { code: 'params_invalid' } })
+  })
+})
+
+describe('a look at the event stream', () => {
+  test('is the caller’s own', async () => {
+    const wanted: unknown[] = []
+    const event = { seq: 1, type: 'error', timestamp: '2026-03-01T12:00:00.000Z', agent_id: 'ada', data: {} }
+    const events = (query: unknown) => {
+      wanted.push(query)
+      return [event]
+    }
+    const world = routineWorld({ kernel: { events } })
+    const step: RoutineStep = { step: 'events', with: { types: ['error', 'signal.'], text: 'x' } }
+    expect(await only(world, step, true)).toMatchObject({ status: 'ok', result: { events: [event] } })
+    expect(wanted).toEqual([{ types: ['error', 'signal.'], text: 'x', limit: 20 }])
+    expect(await only(world, { step: 'events', with: { limit: 0 } })).toMatchObject({
+      problem: { code: 'params_invalid' },
+    })
+  })
+})
