@@ -11,14 +11,16 @@ import { personas } from './personas.ts'
 import { plugins } from './plugins.ts'
 import { projects } from './projects.ts'
 import { registry } from './registry.ts'
+import { routine } from './routine.ts'
 import { sentinel } from './sentinel.ts'
 import { signals } from './signals.ts'
 import { store } from './store.ts'
 import { tool } from './tool.ts'
 import { vector } from './vector.ts'
+import { workflow } from './workflow.ts'
 
 export const FACADES: readonly Facade[] = [
-  ...[signals, store, git, tool, coordinator],
+  ...[signals, workflow, store, routine, git, tool, coordinator],
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],

@@ -16,17 +16,22 @@ import type { Home } from '../system/home.ts'
 import { createGitRunner } from '../system/git.ts'
 import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
+import { systemPatterns as patterns } from '../system/patterns.ts'
+import { createPrograms, type SystemPrograms } from '../system/programs.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
 import { watchText } from '../system/watch-text.ts'
+import { createWeb } from '../system/web.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
 import { takeInConfigured } from './configured-personas.ts'
-import { exposeAnew, grantsOf, warnOfUnknown } from './exposure.ts'
+import { grantsOf, warnOfUnknown } from './exposure.ts'
+import { takeInAnew } from './follow-config.ts'
 import { createHub, type Hub } from './hub.ts'
 import type { HubLogs } from './logs.ts'
 import { takeInPlugins } from './plugins.ts'
+import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
 import { askToYield, yieldRoute } from './yielding.ts'
 
@@ -67,13 +72,15 @@ interface Opened {
   stores: Stores | null
   hub: Hub | null
   server: HubServer | null
+  /** Runs what steps of routines run. */
+  programs: SystemPrograms | null
   /** Follows the configuration. */
   config: { close(): void } | null
 }
 
 /** @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then all is closed again. */
 export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
-  const opened: Opened = { lock: null, stores: null, hub: null, server: null, config: null }
+  const opened: Opened = { lock: null, stores: null, hub: null, server: null, programs: null, config: null }
   try {
     return await compose(needs, opened)
   } catch (error) {
@@ -103,6 +110,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     load: (plugin) => loadModule(plugin, home.root),
   })
   const own: OwnHosts = { list: [] }
+  const programs = (opened.programs = createPrograms({ env: process.env, clock }))
   const hub = (opened.hub = await createHub({
     ...{
       tenant_id: config.tenant_id,
@@ -119,10 +127,13 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     openProject: projectOpener({ log }),
     git: createGitRunner({ env: needs.env }),
     grants: grantsOf(config),
+    settings: routineSettingsOf(config),
+    outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
   }))
   warnOfUnknown(hub.kernel, log)
+  warnOfUnknownSteps(hub.routines, log)
   await takeInConfigured(hub.personas, config.personas, log)
   const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
   const settings = { ...listenSettings(config), raw, extend: needs.extend }
@@ -132,7 +143,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     ...(needs.stands_in === true ? { stands_in: true } : {}),
   })
   log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
-  opened.config = watchText(home.config, () => exposeAnew(hub.kernel, needs.readConfig, log))
+  opened.config = watchText(home.config, () => takeInAnew(hub, needs.readConfig, log))
   let stopped: Promise<void> | null = null
   return {
     ...{ url: server.url, hub, ids, operator_token: secrets.operator_token },
@@ -163,7 +174,7 @@ async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void)
 
 async function closeAll(
   { home, logs: { log } }: CompositionNeeds,
-  { lock, stores, hub, server, config }: Opened,
+  { lock, stores, hub, server, programs, config }: Opened,
 ): Promise<void> {
   config?.close()
   try {
@@ -172,6 +183,7 @@ async function closeAll(
       if (cut_off) log.warn({}, 'requests that still ran after the grace were cut off')
     } else await hub?.close()
   } finally {
+    programs?.close()
     await stores?.close()
     if (server !== null) fs.rmSync(home.hub_pid, { force: true })
     await lock?.release()

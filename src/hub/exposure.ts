@@ -28,15 +28,8 @@ export function warnOfUnknown(kernel: Kernel, log: Pick<Log, 'warn'>): void {
   }
 }
 
-/** Takes in the configuration as it is now. One that cannot be read changes nothing. */
-export function exposeAnew(kernel: Kernel, read: () => Config, log: Log): void {
-  let config: Config
-  try {
-    config = read()
-  } catch (err) {
-    log.warn({ err }, 'the configuration was changed and cannot be read; what it offered before stays')
-    return
-  }
+/** Takes in the configuration as it is now. */
+export function exposeAnew(kernel: Kernel, config: Config, log: Log): void {
   const before = JSON.stringify(kernel.grants())
   kernel.offer(grantsOf(config))
   if (JSON.stringify(kernel.grants()) === before) return

@@ -22,6 +22,8 @@ import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/p
 import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
 import { createRouteResolver } from '../modules/registry/route.ts'
+import type { RoutineModule, RoutineSettings } from '../modules/routines/service.ts'
+import type { StepType } from '../modules/routines/step-type.ts'
 import { createRuns } from '../modules/runs/service.ts'
 import { sessionOf } from '../modules/signals/callers.ts'
 import { createSignals, type SignalModule } from '../modules/signals/service.ts'
@@ -40,6 +42,7 @@ import { createDaemonReports } from './daemon-reports.ts'
 import { createLinks } from './links.ts'
 import { createHubMetrics } from './metrics.ts'
 import { createPush } from './push.ts'
+import { openRoutines, type Outside } from './routines.ts'
 import { createTokens } from './tokens.ts'
 
 export interface HubNeeds {
@@ -56,6 +59,11 @@ export interface HubNeeds {
   plugins?: readonly PluginReport[]
   /** What of them is offered; only the facet `core` where it is not said. */
   grants?: Grants
+  /** Routines, the leash and commands; none where it is not said. */
+  settings?: RoutineSettings
+  /** Types of steps beside the built-in ones. */
+  steps?: readonly StepType[]
+  outside: Outside
   clock: Clock
   ids: Ids
   log: Log
@@ -70,6 +78,7 @@ export interface Hub {
   connections: Connections
   signals: SignalModule
   personas: PersonaRegistry
+  routines: RoutineModule
   /** Calls over WebSocket that are not answered yet. */
   underway: ReadonlySet<Promise<unknown>>
   /** Before anybody can reach it. From now on /ready says 200. Takes back what a former run left leased. */
@@ -168,8 +177,25 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     linksOf: (asking) => recordedLinks(records, asking),
   })
 
+  const { routines, workflow } = openRoutines({
+    ...{ outside: needs.outside, settings: needs.settings, steps: needs.steps },
+    ...{ personas, projects, home: stores.records, clock, ids, log },
+    kinds: records.kinds.list().map(({ kind }) => kind),
+  })
+
   const kernel = createKernel({
-    modules: { signals, personas, projects, records, git, coordinator, runs, plugins: needs.plugins ?? [] },
+    modules: {
+      signals,
+      personas,
+      projects,
+      records,
+      git,
+      coordinator,
+      runs,
+      routines,
+      workflow,
+      plugins: needs.plugins ?? [],
+    },
     ...(needs.kinds === undefined ? {} : { kinds: needs.kinds }),
     ...{ facades: needs.facades, events, clock, ids, log },
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
@@ -260,6 +286,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     connections,
     signals,
     personas,
+    routines,
     underway,
 
     async start() {

@@ -9,6 +9,7 @@ import { heard } from './heard.ts'
 import { GRANTS_DEFAULT, permit, refusal, boundsOf, type Asking, type Grants } from './policy.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { createActionSearch, type ActionSearch } from './search.ts'
+import { bound, handOver, isHarmless, type Standing } from './standing.ts'
 import { createKernelView } from './view.ts'
 import type {
   CallContext,
@@ -20,11 +21,10 @@ import type {
   Found,
   KernelView,
 } from './define.ts'
-import { toProblem, TurnbellError } from '../contracts/errors.ts'
+import { toProblem } from '../contracts/errors.ts'
 import { fitted } from '../contracts/fit.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
-import { LIMITS } from '../contracts/limits.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
@@ -129,15 +129,6 @@ export function createKernel(options: KernelOptions): Kernel {
     },
     dispatch: (request) => dispatch(workings, request, { depth: 0, made: { count: 0 }, how: {} }),
   }
-}
-
-/** Where a call stands among those that it was made by. */
-interface Standing {
-  /** How many calls it is inside of. */
-  depth: number
-  /** How many calls were made inside the outermost one, together. */
-  made: { count: number }
-  how: CallManner
 }
 
 async function dispatch(
@@ -246,33 +237,6 @@ async function dispatch(
 
 function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {
   return alias === undefined ? undefined : { name: alias, facade: facade.name, action: name }
-}
-
-/** What calls others may neither go on for ever nor spread without end. */
-function bound({ depth, made }: Standing): void {
-  if (depth > LIMITS.call_depth_max) {
-    throw new TurnbellError('limit_reached', {
-      detail: `A call may stand inside at most ${LIMITS.call_depth_max} others.`,
-      hint: 'Call the innermost action by itself.',
-    })
-  }
-  if (depth > 0 && ++made.count > LIMITS.calls_inside_max) {
-    throw new TurnbellError('limit_reached', {
-      detail: `At most ${LIMITS.calls_inside_max} calls may be made inside one.`,
-      hint: 'Make fewer of them at once.',
-    })
-  }
-}
-
-function isHarmless({ action }: Found, input: unknown): boolean {
-  return action.harmless?.(input) === true
-}
-
-function handOver(found: Found, input: unknown, { how }: Standing): void {
-  if (how.shortened !== true || found.action.hands_over !== true || isHarmless(found, input)) return
-  throw new TurnbellError('handover_forbidden', {
-    detail: `What ${found.facade.name} ${found.name} answers is answered once, and here it might be shortened.`,
-  })
 }
 
 /** What nobody said: an anonymous agent outside any run. */

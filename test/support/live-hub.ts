@@ -21,6 +21,7 @@ import { memoryProjects } from './memory-projects.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
 import { gitRunner } from './git-world.ts'
+import { playedOutside } from './outside.ts'
 
 export const OPERATOR_TOKEN = 'tbop_test-operator'
 const SIGNING_KEY = 'test-signing-key'
@@ -98,6 +99,7 @@ export async function liveHub(
     git: gitRunner,
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
+    outside: playedOutside(),
     ids: createIds(clock, systemRandom),
     secrets: { operator_token: OPERATOR_TOKEN, signing_key: SIGNING_KEY },
     line: (line) => lines.push(line),

@@ -5,6 +5,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { FACADES } from '../../src/facades/all.ts'
+import { openRoutines, type Outside } from '../../src/hub/routines.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
 import type { Facade } from '../../src/kernel/define.ts'
 import { createKernel, type DispatchLine, type Kernel } from '../../src/kernel/dispatch.ts'
@@ -24,6 +25,7 @@ import { createRegistrations } from '../../src/modules/registry/registrations.ts
 import { createRouteResolver } from '../../src/modules/registry/route.ts'
 import { createRuns } from '../../src/modules/runs/service.ts'
 import type { SignalEvents } from '../../src/modules/signals/events.ts'
+import type { RoutineModule, RoutineSettings } from '../../src/modules/routines/service.ts'
 import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -39,6 +41,7 @@ import { createHttpTransport } from '../../src/transports/http/server.ts'
 import type { McpExtend } from '../../src/transports/mcp/extension.ts'
 import { createMcpHttp } from '../../src/transports/mcp/http.ts'
 import { gitRunner } from './git-world.ts'
+import { playedOutside } from './outside.ts'
 
 export interface SmallHub {
   url: string
@@ -49,6 +52,7 @@ export interface SmallHub {
   personas: PersonaRegistry
   records: Records
   coordinator: CoordinatorModule
+  routines: RoutineModule
   store: SignalStore
   events: EventLog
   /** Lines for logs/dispatch.jsonl. */
@@ -86,6 +90,8 @@ export interface SmallHubOptions {
   facades?: readonly Facade[]
   grants?: Grants
   extend?: McpExtend
+  outside?: Outside
+  settings?: RoutineSettings
 }
 
 export async function startSmallHub(options: SmallHubOptions = {}): Promise<SmallHub> {
@@ -131,11 +137,27 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     linksOf: (asking) => recordedLinks(records, asking),
   })
 
+  const { outside = playedOutside(), settings } = options
+  const { routines, workflow } = openRoutines({
+    ...{ outside, settings, personas, projects, home, clock, ids, log },
+    kinds: records.kinds.list().map(({ kind }) => kind),
+  })
   const lines: DispatchLine[] = []
   const kernel = createKernel({
     facades,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    modules: { signals, personas, projects, records, git, coordinator, runs, plugins: [] },
+    modules: {
+      signals,
+      personas,
+      projects,
+      records,
+      git,
+      coordinator,
+      runs,
+      routines,
+      workflow,
+      plugins: [],
+    },
     events,
     clock,
     ids,
@@ -180,6 +202,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     personas,
     records,
     coordinator,
+    routines,
     store,
     events,
     lines,

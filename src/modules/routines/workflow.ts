@@ -6,6 +6,7 @@ import { status } from './built-in/status.ts'
 import type { RoutineCall } from './needs.ts'
 import type { RoutineModule } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import type { RecordKind } from '../../contracts/records.ts'
 import type { Report, WorkflowCheck } from '../../contracts/routine.ts'
 
 export interface Preflight {
@@ -30,7 +31,10 @@ export interface WorkflowService {
   ship(call: RoutineCall, input: { dry_run: boolean }): Promise<Shipping>
 }
 
-export function createWorkflow(routines: Pick<RoutineModule, 'perform' | 'settings'>): WorkflowService {
+export function createWorkflow(
+  routines: Pick<RoutineModule, 'perform' | 'settings'>,
+  kinds: readonly RecordKind[],
+): WorkflowService {
   const preflight: WorkflowService['preflight'] = async (call, { dry_run }) => {
     const commands = routines.settings().workflow.preflight
     const steps = preflightSteps(call.caller, commands)
@@ -39,8 +43,8 @@ export function createWorkflow(routines: Pick<RoutineModule, 'perform' | 'settin
     return { ready: checks.every(({ ok }) => ok !== false), checks, report }
   }
   return {
-    status: (call) => look(routines, call, status),
-    investigate: (call, { query }) => look(routines, call, investigate, { query }),
+    status: (call) => look(routines, call, status(kinds)),
+    investigate: (call, { query }) => look(routines, call, investigate(kinds), { query }),
     preflight,
     async ship(call, { dry_run }) {
       const commands = routines.settings().workflow.ship

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { exposeAnew, grantsOf, warnOfUnknown } from '../../../src/hub/exposure.ts'
 import { smallKernel, type SmallKernel } from '../../support/small-kernel.ts'
@@ -26,32 +25,19 @@ describe('the configuration', () => {
   })
 
   test('that has changed counts at once', () => {
-    exposeAnew(kernel, () => config({ expose: [], pro: true }), log)
+    exposeAnew(kernel, config({ expose: [], pro: true }), log)
     expect(kernel.grants()).toEqual({ facets: [], pro: true, intents: {} })
     expect(changes).toBe(1)
     expect(said).toEqual([{ level: 'info', detail: undefined }])
   })
 
   test('that says the same is no news', () => {
-    exposeAnew(kernel, () => config({}), log)
+    exposeAnew(kernel, config({}), log)
     expect([changes, said]).toEqual([0, []])
   })
 
-  test('that cannot be read leaves what was', () => {
-    const broken = () => {
-      throw new TurnbellError('config_invalid', { detail: 'line 3' })
-    }
-    exposeAnew(kernel, broken, log)
-    expect(kernel.grants().facets).toEqual(['core'])
-    expect(said).toEqual([{ level: 'warn', detail: undefined }])
-  })
-
   test('that names what is not there is taken, with a warning', () => {
-    exposeAnew(
-      kernel,
-      () => config({ expose: ['core', 'wrok'], intents: { LOOK: ['personas', 'signal'] } }),
-      log,
-    )
+    exposeAnew(kernel, config({ expose: ['core', 'wrok'], intents: { LOOK: ['personas', 'signal'] } }), log)
     const warnings = said.filter(({ level }) => level === 'warn').map(({ detail }) => detail)
     expect(warnings).toEqual([expect.stringContaining('wrok; there are core'), 'signal'])
   })

@@ -132,7 +132,9 @@ describe.each([
       expect(tools.map(({ name }) => name)).toEqual([
         'signals_pending',
         'signals',
+        'workflow',
         'store',
+        'routine',
         'git',
         'tool_search',
         'tool_describe',
@@ -174,6 +176,29 @@ describe.each([
         signals: [],
       })
       expect((await client.call('signalsPending', { peek: true })).isError).toBeFalsy()
+    }))
+
+  test('calls several things at once, answered as POST /batch answers them', () =>
+    withClient(hub.token('ada'), async (client) => {
+      const calls = [
+        { facade: 'signals', action: 'inbox', params: { status: ['dead'] } },
+        { facade: 'signals', action: 'inbox', params: { limit: 0 } },
+        { facade: 'projects', action: 'list' },
+        { facade: 'personas', action: 'get', params: { identity: 'ada' } },
+      ]
+      const { structuredContent } = await client.call('workflow', { action: 'batch', params: { calls } })
+      const { body } = await hub.request('POST', '/batch', { body: { calls }, token: hub.token('ada') })
+      const told = (answer: unknown) =>
+        (answer as { results: { result?: unknown; error?: { code: string } }[] }).results.map(
+          ({ result, error }) => error?.code ?? result,
+        )
+      expect(told(structuredContent)).toEqual(told(body))
+      expect(told(structuredContent)).toMatchObject([
+        { signals: [] },
+        'params_invalid',
+        'operator_required',
+        { identity: 'ada' },
+      ])
     }))
 
   test('gets a refusal as a problem, and as a sentence', () =>

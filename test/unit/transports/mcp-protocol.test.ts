@@ -391,11 +391,14 @@ describe('the 2026-07-28 era', () => {
         (await modern('tools/list', {}, {}, token)).body['result'] as unknown as { tools: { name: string }[] }
       ).tools.map(({ name }) => name)
     expect(await names(hub.token('ada'))).toEqual([
-      ...['signals_pending', 'signals', 'store', 'git'],
+      ...['signals_pending', 'signals', 'workflow', 'store', 'routine', 'git'],
       ...DISCOVERY,
       'holding',
     ])
-    expect(await names(hub.token('ada', 'observer'))).toEqual(['signals', 'store', 'git', ...DISCOVERY])
+    expect(await names(hub.token('ada', 'observer'))).toEqual([
+      ...['signals', 'workflow', 'store', 'routine', 'git'],
+      ...DISCOVERY,
+    ])
     expect(await names(hub.token('ada', 'daemon'))).toEqual([])
   })
 

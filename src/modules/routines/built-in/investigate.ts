@@ -1,6 +1,8 @@
 /** What is known about something: in the history, in records, in the event stream and in one's own signals. */
+import { foundRecords, mentioning, recordsStep } from './records.ts'
 import { briefly, entries, type Look } from './sections.ts'
 import type { Json } from '../../../contracts/ids.ts'
+import type { RecordKind } from '../../../contracts/records.ts'
 import type { GivenParams } from '../../../contracts/routine.ts'
 
 const QUERY = { $param: 'query' }
@@ -8,7 +10,7 @@ const COMMITS_LOOKED_AT = 100
 const SIGNALS_LOOKED_AT = 100
 const SHOWN_MAX = 10
 
-export const investigate: Look = {
+export const investigate = (kinds: readonly RecordKind[]): Look => ({
   routine: 'workflow.investigate',
   steps: [
     {
@@ -21,15 +23,7 @@ export const investigate: Look = {
       step: 'call',
       with: { facade: 'git', action: 'log_recent', params: { limit: COMMITS_LOOKED_AT } },
     },
-    {
-      id: 'records',
-      step: 'call',
-      with: {
-        facade: 'store',
-        action: 'query',
-        params: { kind: 'issue', filter: { text: QUERY }, limit: SHOWN_MAX },
-      },
-    },
+    ...recordsStep(kinds, () => mentioning, SHOWN_MAX),
     // A call that was refused says what was tried; those that went well say nothing of their parameters.
     {
       id: 'events',
@@ -43,18 +37,18 @@ export const investigate: Look = {
     },
   ],
   shows: {
-    commits: ({ commits }, params) => briefly(mentioning(commits, params), COMMIT_FIELDS, SHOWN_MAX),
-    records: ({ records }) => briefly(records, ['id', 'kind', 'title', 'status', 'updated_at'], SHOWN_MAX),
-    signals: ({ signals }, params) => briefly(mentioning(signals, params), SIGNAL_FIELDS, SHOWN_MAX),
+    commits: ({ commits }, params) => briefly(those(commits, params), COMMIT_FIELDS, SHOWN_MAX),
+    records: (result) => foundRecords(result, SHOWN_MAX),
+    signals: ({ signals }, params) => briefly(those(signals, params), SIGNAL_FIELDS, SHOWN_MAX),
     removals: ({ removals }) => removals ?? [],
     events: ({ events }) => events ?? [],
   },
-}
+})
 
 const COMMIT_FIELDS = ['sha', 'short_sha', 'subject', 'author_name', 'committed_at']
 const SIGNAL_FIELDS = ['signal_id', 'from', 'to', 'intent', 'topic', 'status', 'created_at']
 
-function mentioning(list: Json | undefined, { query }: GivenParams): Json {
+function those(list: Json | undefined, { query }: GivenParams): Json {
   const words = typeof query === 'string' ? query.toLowerCase() : ''
   return entries(list).filter((entry) => hasText(entry, words))
 }

@@ -9,7 +9,16 @@ export interface Look {
   /** Steps that only read; the id of each names its section. */
   steps: readonly (RoutineStep & { id: string })[]
   /** What of a result its section shows; all of it where nothing is said. */
-  shows: Readonly<Record<string, (result: Record<string, Json>, params: GivenParams) => Json>>
+  shows: Readonly<Record<string, (result: Record<string, Json>, params: GivenParams) => Json | Away>>
+}
+
+/** What a section shows that is not to be had after all. */
+export class Away {
+  readonly code: string
+
+  constructor(code: string) {
+    this.code = code
+  }
 }
 
 export interface Sections {
@@ -37,8 +46,10 @@ export async function look(
   for (const { id, status, problem } of report.steps) {
     const { result } = ended.get(id) ?? {}
     const there = status === 'ok' && result !== undefined
-    told.sections[id] = there ? (shows[id]?.(result as Record<string, Json>, params) ?? result) : null
-    if (!there) told.missing[id] = problem?.code ?? status
+    const show = shows[id] ?? ((whole: Json) => whole)
+    const shown = there ? show(result as Record<string, Json>, params) : new Away(problem?.code ?? status)
+    told.sections[id] = shown instanceof Away ? null : shown
+    if (shown instanceof Away) told.missing[id] = shown.code
   }
   return told
 }
@@ -54,8 +65,16 @@ export function entries(list: Json | undefined): Record<string, Json>[] {
   return Array.isArray(list) ? (list as Record<string, Json>[]) : []
 }
 
+/** What is longer is only mentioned here. */
+const TEXT_LENGTH_MAX = 200
+
 export function only(value: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
   return Object.fromEntries(
-    fields.flatMap((field) => (value[field] === undefined ? [] : [[field, value[field]]])),
+    fields.flatMap((field) => {
+      const told = value[field]
+      if (told === undefined) return []
+      const long = typeof told === 'string' && told.length > TEXT_LENGTH_MAX
+      return [[field, long ? `${told.slice(0, TEXT_LENGTH_MAX - 1)}…` : told]]
+    }),
   )
 }

@@ -1,11 +1,13 @@
 /** Where things stand, for whoever begins: the repository, the others, what waits, what is open, what ran. */
+import { foundRecords, recordsStep, stillOpen } from './records.ts'
 import { briefly, entries, only, type Look } from './sections.ts'
 import { URGENT_PRIORITY } from './preflight.ts'
+import type { RecordKind } from '../../../contracts/records.ts'
 
 const WAITING_MAX = 50
 const SHOWN_MAX = 5
 
-export const status: Look = {
+export const status = (kinds: readonly RecordKind[]): Look => ({
   routine: 'workflow.status',
   steps: [
     { id: 'git', step: 'call', with: { facade: 'git', action: 'status' } },
@@ -15,15 +17,7 @@ export const status: Look = {
       step: 'call',
       with: { facade: 'signals', action: 'inbox', params: { status: ['pending'], limit: WAITING_MAX } },
     },
-    {
-      id: 'records',
-      step: 'call',
-      with: {
-        facade: 'store',
-        action: 'query',
-        params: { kind: 'issue', filter: { status: 'open' }, limit: SHOWN_MAX },
-      },
-    },
+    ...recordsStep(kinds, stillOpen, SHOWN_MAX),
     {
       id: 'reports',
       step: 'call',
@@ -42,11 +36,8 @@ export const status: Look = {
         signals: briefly(waiting, ['signal_id', 'from', 'intent', 'priority', 'created_at'], SHOWN_MAX),
       }
     },
-    records: ({ records, total }) => ({
-      ...(total === undefined ? {} : { total }),
-      records: briefly(records, ['id', 'kind', 'title', 'status', 'scope', 'updated_at'], SHOWN_MAX),
-    }),
+    records: (result) => foundRecords(result, SHOWN_MAX),
     reports: ({ reports }) =>
       briefly(reports, ['report_id', 'routine', 'generation', 'ok', 'failures', 'started_at'], SHOWN_MAX),
   },
-}
+})

@@ -304,7 +304,9 @@ describe('too many routines', () => {
         ending.push(() => resolve({ exit_code: 0, timed_out: false, stdout: '', stderr: '', cut: false })),
       )
     const leash = { ...NO_LEASH, exec: ['wait'] }
-    const projects = [{ project_id: '01JZ0000000000000000000000', root: '/work/x', created_at: '' }]
+    const projects = [
+      { project_id: '01JZ0000000000000000000000', root: '/work/x', aliases: [], created_at: '' },
+    ]
     const world = routineKernel({ outside, projects, settings: { leash } })
     const wait = () =>
       world.call(

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import type { Report, WorkflowCheck, WorkflowSettings } from '../../../../src/contracts/routine.ts'
+import type { RecordKind } from '../../../../src/contracts/records.ts'
 import { defineAction, defineFacade, type Facade } from '../../../../src/kernel/define.ts'
 import { playedOutside } from '../../../support/outside.ts'
 import { routineKernel } from '../../../support/routine-kernel.ts'
@@ -43,11 +44,24 @@ const git = facade('git', {
   log_recent: action('git_log_recent'),
   find_removal: action('git_find_removal'),
 })
+const fields = z.strictObject({ title: z.string() })
+const kinds: RecordKind[] = [
+  {
+    ...{ name: 'issue', summary: 'To be done.', fields, keeper: 'project' },
+    status: {
+      initial: 'open',
+      moves: { open: ['begun', 'closed'], begun: ['closed'] },
+      closing: { to: 'closed' },
+    },
+  },
+  { name: 'note', summary: 'Is never done.', fields, keeper: 'project' },
+]
+const store: Facade = { ...facade('store', { query: action('query') }), kinds }
 const others = [
   git,
   facade('coordinator', { status: action('coordinator_status') }),
   facade('signals', { inbox: action('inbox'), pending: action('pending', true) }),
-  facade('store', { query: action('query') }),
+  store,
 ]
 
 const CLEAN = {
@@ -66,6 +80,7 @@ const CLEAN = {
 const project = {
   project_id: '01JZ0000000000000000000000',
   root: '/work/x',
+  aliases: [],
   created_at: '2026-03-01T12:00:00.000Z',
 }
 const here = { context: { scope: '/work/x' } }
@@ -84,7 +99,7 @@ beforeEach(() => {
     coordinator_status: { agents: [] },
     inbox: { signals: [] },
     pending: { signals: [], remaining: 0, drain_id: null },
-    query: { records: [{ id: '1', title: 'Wait', body: 'long' }], total: 1 },
+    query: { records: [{ id: '1', title: 'Wait', body: 'long' }], total: 7 },
   }
 })
 
@@ -136,10 +151,11 @@ describe('the status', () => {
           ...{ signal_id: id, from: 'bob', intent: 'x', priority: id === 'b' ? 9 : 3, created_at: 't' },
         })),
       },
-      records: { total: 1, records: [{ id: '1', title: 'Wait' }] },
+      records: { total: 7, records: [{ id: '1', title: 'Wait' }] },
       reports: [],
     })
     expect(asked['inbox']).toMatchObject({ status: ['pending'] })
+    expect(asked['query']).toMatchObject({ kind: 'issue', filter: { status: ['open', 'begun'] } })
   })
 
   test('tells of the last reports', async () => {
@@ -158,7 +174,7 @@ describe('the status', () => {
 
   test('has a gap for each part that is closed, broken or away, and says why', async () => {
     said['git_status'] = new TurnbellError('timed_out', { detail: 'Too slow.' })
-    const facades = [git, facade('store', { query: action('query') }, 'work')]
+    const facades = [git, { ...store, facet: 'work' }]
     const { sections, missing } = await world({}, { facades }).call<Sections>('workflow', 'status')
     expect(sections).toMatchObject({
       git: null,
@@ -193,13 +209,13 @@ describe('an investigation', () => {
     expect(sections).toMatchObject({
       removals: [{ sha: 'c3' }],
       commits: [{ sha: 'a1', subject: 'hub: Wait longer' }],
-      records: [{ id: '1', title: 'Wait' }],
+      records: { total: 14, records: [{ id: '1', title: 'Wait' }, { id: '1' }] },
       signals: [{ signal_id: 'a' }],
       events: [{ type: 'error', data: { facade: 'wait_for_it', error: 'facade_unknown' } }],
     })
     expect(JSON.stringify(sections['signals'])).not.toContain('Please')
     expect(asked['git_find_removal']).toMatchObject({ text: 'wait' })
-    expect(asked['query']).toMatchObject({ filter: { text: 'wait' } })
+    expect(asked['query']).toMatchObject({ kind: 'note', filter: { text: 'wait' } })
   })
 
   test('that finds nothing has empty sections, and one without the others is soft', async () => {

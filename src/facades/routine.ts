@@ -1,0 +1,114 @@
+/** Several steps as one call, with a report of what became of each. */
+import { z } from 'zod'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { Json, Ulid } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import {
+  GivenParams,
+  KeptReport,
+  Report,
+  RoutineLine,
+  RoutineName,
+  RoutineSteps,
+  StepTypeLine,
+  StepTypeName,
+} from '../contracts/routine.ts'
+
+const dry_run = z.boolean().default(false)
+const everybody = ['agent', 'observer'] as const
+/** Of the configured ones, and of turnbell's own. */
+const ReportedName = z.string().regex(/^[a-z][a-z0-9_.-]{0,63}$/, 'the name of a routine')
+
+export const routine = defineFacade({
+  name: 'routine',
+  summary: 'Several steps as one call, with one report.',
+  compact: 'Several steps as one.',
+  facet: 'core',
+  listed: true,
+  actions: {
+    run: defineAction({
+      summary: 'A configured routine: {name, params?, dry_run?}.',
+      mutates: true,
+      harmless: (input) => input.dry_run,
+      destructive: true,
+      input: z.strictObject({ name: RoutineName, params: GivenParams.default({}), dry_run }),
+      output: Report,
+      errors: ['routine_unknown', 'params_invalid', 'limit_reached'],
+      allow: ['agent'],
+      examples: [{ name: 'nightly', params: { branch: 'main' }, dry_run: true }],
+      handle: (input, call) => call.routines.run(call, input),
+    }),
+
+    list: defineAction({
+      summary: 'Configured routines.',
+      mutates: false,
+      input: z.strictObject({}),
+      output: z.object({ routines: z.array(RoutineLine) }),
+      errors: [],
+      allow: everybody,
+      handle: (_, { routines }) => ({ routines: routines.list() }),
+    }),
+
+    step: defineAction({
+      summary: 'One step: {step, with?, dry_run?}.',
+      mutates: true,
+      harmless: (input) => input.dry_run,
+      destructive: true,
+      input: z.strictObject({ step: StepTypeName, with: z.record(z.string(), Json).optional(), dry_run }),
+      output: Report,
+      errors: ['limit_reached'],
+      allow: ['agent'],
+      examples: [{ step: 'exec', with: { argv: ['npm', 'test'] } }],
+      handle: (input, call) => call.routines.step(call, input),
+    }),
+
+    report: defineAction({
+      summary: 'Newest reports: {name?, report_id?, limit?}.',
+      mutates: false,
+      input: z.strictObject({
+        name: ReportedName.optional(),
+        report_id: Ulid.optional(),
+        limit: z.number().int().min(1).max(LIMITS.reports_page_max).default(1),
+      }),
+      output: z.object({ reports: z.array(KeptReport) }),
+      errors: ['report_unknown', 'store_unavailable'],
+      allow: everybody,
+      examples: [{ name: 'nightly', limit: 5 }],
+      handle: async (input, call) => ({ reports: await call.routines.reports(call, input) }),
+    }),
+
+    steps: defineAction({
+      summary: 'The step types.',
+      mutates: false,
+      input: z.strictObject({}),
+      output: z.object({ steps: z.array(StepTypeLine) }),
+      errors: [],
+      allow: everybody,
+      handle: (_, { routines }) => ({ steps: routines.steps() }),
+    }),
+
+    eval: defineAction({
+      summary: 'Given steps: {steps: [{id?, step, with?, needs?, required?}], params?, dry_run?}.',
+      mutates: true,
+      harmless: (input) => input.dry_run,
+      destructive: true,
+      input: z.strictObject({ steps: RoutineSteps, params: GivenParams.default({}), dry_run }),
+      output: Report,
+      errors: ['params_invalid', 'limit_reached'],
+      allow: ['agent'],
+      examples: [
+        {
+          steps: [
+            {
+              id: 'look',
+              step: 'call',
+              with: { facade: 'signals', action: 'inbox', params: { status: ['dead'] } },
+            },
+            { step: 'expect', with: { value: { $from: 'look.signals' }, is_empty: true } },
+          ],
+        },
+      ],
+      handle: (input, call) => call.routines.eval(call, input),
+    }),
+  },
+})

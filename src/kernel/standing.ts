@@ -1,0 +1,41 @@
+/** Calls that calls make: how deep and how many, and what none of them may take that was meant for a whole answer. */
+import type { CallManner, Found } from './define.ts'
+import { TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
+
+/** Where a call stands among those that it was made by. */
+export interface Standing {
+  /** How many calls it is inside of. */
+  depth: number
+  /** How many calls were made inside the outermost one, together. */
+  made: { count: number }
+  how: CallManner
+}
+
+/** What calls others may neither go on for ever nor spread without end. */
+export function bound({ depth, made }: Standing): void {
+  if (depth > LIMITS.call_depth_max) {
+    throw new TurnbellError('limit_reached', {
+      detail: `A call may stand inside at most ${LIMITS.call_depth_max} others.`,
+      hint: 'Call the innermost action by itself.',
+    })
+  }
+  if (depth > 0 && ++made.count > LIMITS.calls_inside_max) {
+    throw new TurnbellError('limit_reached', {
+      detail: `At most ${LIMITS.calls_inside_max} calls may be made inside one.`,
+      hint: 'Make fewer of them at once.',
+    })
+  }
+}
+
+export function isHarmless({ action }: Found, input: unknown): boolean {
+  return action.harmless?.(input) === true
+}
+
+/** Throws `handover_forbidden`. */
+export function handOver(found: Found, input: unknown, { how }: Standing): void {
+  if (how.shortened !== true || found.action.hands_over !== true || isHarmless(found, input)) return
+  throw new TurnbellError('handover_forbidden', {
+    detail: `What ${found.facade.name} ${found.name} answers is answered once, and here it might be shortened.`,
+  })
+}

@@ -1,0 +1,144 @@
+/** Routines on a hub with real programs and real requests, as its callers see them. */
+import fs from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createPrograms } from '../../../src/system/programs.ts'
+import { createWeb } from '../../../src/system/web.ts'
+import { systemClock as clock } from '../../../src/system/clock.ts'
+import { systemPatterns as patterns } from '../../../src/system/patterns.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { settingsWith } from '../../support/routine-kernel.ts'
+import { temporaryHome } from '../../support/processes.ts'
+
+let hub: SmallHub
+let root: string
+let server: Server
+let asked: { url: string | undefined; authorization: string | undefined }[]
+
+beforeEach(async () => {
+  root = fs.realpathSync(temporaryHome())
+  asked = []
+  server = createServer((request, response) => {
+    asked.push({ url: request.url, authorization: request.headers.authorization })
+    if (request.url === '/away') response.writeHead(302, { location: 'http://localhost:1/' }).end()
+    else
+      response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ got: request.headers.authorization }))
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const env = { ...process.env, API_TOKEN: 'tok-4711', TURNBELL_TOKEN: 'tb-4711' }
+  hub = await startSmallHub({
+    outside: {
+      programs: createPrograms({ env, clock }),
+      web: createWeb({ clock }),
+      patterns,
+      variable: (name) => env[name as keyof typeof env],
+    },
+    settings: settingsWith({
+      leash: {
+        exec: [`${process.execPath} -e`],
+        network: [`127.0.0.1:${(server.address() as AddressInfo).port}`],
+        env: ['API_TOKEN'],
+      },
+      workflow: {
+        preflight: [[process.execPath, '-e', '']],
+        ship: [[process.execPath, '-e', 'require("fs").writeFileSync("shipped", "")']],
+      },
+    }),
+  })
+  await hub.personas.add({ identity: 'ada', surface: 'mcp', project: root })
+  await hub.personas.add({ identity: 'bob', surface: 'mcp' })
+})
+afterEach(async () => {
+  await hub.close()
+  server.closeAllConnections()
+  server.close()
+})
+
+const post = async (route: string, body: object, as = 'ada', headers = {}) =>
+  (await hub.request('POST', `/api/${route}`, { body, token: hub.token(as), headers })).body
+const script = (text: string) => ({ step: 'exec', with: { argv: [process.execPath, '-e', text] } })
+
+describe('a routine on a hub', () => {
+  test('runs programs in the project of its caller, without our secrets', async () => {
+    const text = 'console.log(JSON.stringify({ cwd: process.cwd(), env: process.env }))'
+    const report = await post('routine/eval', {
+      steps: [
+        { id: 'run', ...script(text) },
+        { step: 'expect', with: { value: { $from: 'run.stdout' }, matches: root } },
+      ],
+    })
+    expect(report).toMatchObject({ ok: true, generation: 1 })
+    expect(JSON.stringify(report)).not.toContain('4711')
+  })
+
+  test('of somebody without a project runs none, unless the call names one', async () => {
+    const bob = await post('routine/step', script(''), 'bob')
+    expect(bob).toMatchObject({ steps: [{ problem: { code: 'project_unknown' } }] })
+    expect(await post('routine/step', script(''), 'bob', { 'x-scope': root })).toMatchObject({ ok: true })
+    const elsewhere = await post('routine/step', script(''), 'bob', { 'x-scope': path.dirname(root) })
+    expect(elsewhere).toMatchObject({ steps: [{ problem: { code: 'project_unknown' } }] })
+  })
+
+  test('asks with a secret that its report does not know', async () => {
+    const { port } = server.address() as AddressInfo
+    const url = (where: string) => `http://127.0.0.1:${port}${where}`
+    const report = await post('routine/eval', {
+      steps: [
+        {
+          step: 'http',
+          with: { url: url('/in'), headers: { authorization: { $env: 'API_TOKEN', prefix: 'Bearer ' } } },
+        },
+        { step: 'http', with: { url: url('/away') } },
+      ],
+    })
+    expect(asked[0]).toEqual({ url: '/in', authorization: 'Bearer tok-4711' })
+    expect(report['steps']).toMatchObject([
+      { status: 'ok', result: { json: { got: 'Bearer [API_TOKEN]' } } },
+      { status: 'failed', problem: { code: 'leash_forbidden' } },
+    ])
+    expect(JSON.stringify([report, hub.lines, hub.logged])).not.toContain('4711')
+  })
+
+  test('is told of in the stream as the calls that it makes', async () => {
+    const steps = [{ step: 'call', with: { facade: 'personas', action: 'list' } }]
+    await post('routine/eval', { steps })
+    const [inner, outer] = hub.lines.slice(-2)
+    expect(inner).toMatchObject({ facade: 'personas', action: 'list', parent_call_id: outer?.call_id })
+    expect(outer).toMatchObject({ facade: 'routine', action: 'eval', parent_call_id: null })
+  })
+})
+
+describe('workflow on a hub', () => {
+  test('waits with shipping while something urgent waits for the caller, and ships then', async () => {
+    expect((await post('signals/send', { to: 'ada', intent: 'stop', priority: 8 }, 'bob'))['durable']).toBe(
+      true,
+    )
+    expect(await post('workflow/ship', {})).toMatchObject({ ready: false, shipped: false })
+    expect(fs.existsSync(path.join(root, 'shipped'))).toBe(false)
+    const { signals } = await post('signals/pending', {})
+    expect(signals).toHaveLength(1)
+    expect(await post('workflow/ship', { dry_run: true })).toMatchObject({ ready: true, shipped: false })
+    expect(fs.existsSync(path.join(root, 'shipped'))).toBe(false)
+    expect(await post('workflow/ship', {})).toMatchObject({ ready: true, shipped: true })
+    expect(fs.existsSync(path.join(root, 'shipped'))).toBe(true)
+  })
+
+  test('looks at a caller’s signals without taking them', async () => {
+    await post('signals/send', { to: 'ada', intent: 'note.login', payload: 'about the login' }, 'bob')
+    const found = await hub.request('GET', '/api/workflow/investigate?query=LOGIN', {
+      token: hub.token('ada'),
+    })
+    expect(found.body['sections']).toMatchObject({ signals: [{ intent: 'note.login', from: 'bob' }] })
+    const status = await hub.request('GET', '/api/workflow/status', { token: hub.token('ada') })
+    expect(status.body['sections']).toMatchObject({ waiting: { count: 1, urgent: 0 } })
+    const others = await hub.request('GET', '/api/workflow/investigate?query=about', {
+      token: hub.token('bob'),
+    })
+    expect(others.body['sections']).toMatchObject({ signals: [] })
+    expect((await post('signals/pending', {}))['signals']).toHaveLength(1)
+  })
+})
