@@ -30,6 +30,11 @@ export interface RecordKind {
   status?: StatusRules
   /** `project`: kept in the project that the call is about. `hub`: always with the hub. */
   keeper: 'project' | 'hub'
+  /**
+   * The facade whose actions alone change such records, because more has to hold than fields can say. For
+   * everybody else they are there to be found.
+   */
+  changed_by?: string
   /** Fields that together name a record: putting the same again changes the one that is there. */
   unique?: readonly string[]
   examples?: readonly Record<string, Json>[]

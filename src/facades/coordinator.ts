@@ -4,23 +4,61 @@ import { defineAction, defineFacade, type Alias } from '../kernel/define.ts'
 import {
   AgentView,
   BlockedAnswer,
+  Blocking,
   BlockingView,
   CoordinatorStatus,
   HistoryInput,
   HistoryPage,
+  Lease,
+  LeaseScope,
   LockAnswer,
   LockInput,
   LogInput,
   Note,
   StatusInput,
+  Subscription,
   SubscriptionView,
   UnlockInput,
 } from '../contracts/coordination.ts'
 import { Identity, Timestamp } from '../contracts/ids.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import { AgentNotes } from '../contracts/registry.ts'
 import { Topic } from '../contracts/signal.ts'
 
 const READERS = ['agent', 'observer'] as const
+
+/** What the coordinator keeps; its module says how each is written down. */
+const KINDS: readonly RecordKind[] = [
+  {
+    name: 'lease',
+    summary: 'A session holds a resource, or held it until lately.',
+    keeper: 'hub',
+    changed_by: 'coordinator',
+    fields: z.strictObject({
+      ...Lease.pick({ resource: true, identity: true, session_id: true, epoch: true, ttl_s: true }).shape,
+      ...Lease.pick({ expires_at: true, ended_at: true, note: true }).shape,
+      /** What the lease calls its scope: every record has another one. */
+      covers: LeaseScope,
+    }),
+    status: { initial: 'held', moves: { held: ['released', 'expired'] } },
+  },
+  {
+    name: 'blocking',
+    summary: 'A persona has to wait for another.',
+    keeper: 'hub',
+    changed_by: 'coordinator',
+    fields: z.strictObject(Blocking.pick({ blocker: true, blocked: true, reason: true }).shape),
+    status: { initial: 'active', moves: { active: ['resolved'] } },
+  },
+  {
+    name: 'subscription',
+    summary: 'A persona gets what is broadcast on a topic.',
+    keeper: 'hub',
+    changed_by: 'coordinator',
+    fields: z.strictObject(Subscription.pick({ identity: true, topic: true }).shape),
+    status: { initial: 'active', moves: { active: ['removed'] } },
+  },
+]
 const OneTopic = z.strictObject({ topic: Topic })
 
 /** The old tools named the calling agent in a parameter; now the token does. */
@@ -34,6 +72,7 @@ export const coordinator = defineFacade({
     'unlock {resource}. heartbeat {note?, progress?}. block/unblock {identity, reason}. log {message}, history. subscribe {topic}.',
   compact: 'Presence, locks, blockings.',
   facet: 'core',
+  kinds: KINDS,
   micro: ['register', 'heartbeat', 'status', 'lock', 'unlock'],
   actions: {
     register: defineAction({

@@ -23,7 +23,8 @@ export const store = defineFacade({
       output: KeptRecord,
       errors: [
         ...RECORD_WRITE_ERRORS,
-        ...(['kind_unknown', 'record_unknown', 'record_too_large', 'transition_forbidden'] as const),
+        ...(['kind_unknown', 'kind_readonly', 'record_unknown'] as const),
+        ...(['record_too_large', 'transition_forbidden'] as const),
       ],
       allow: RECORD_WRITERS,
       examples: [{ kind: 'learning', record: { text: 'The tests need a free port.', tags: ['tests'] } }],
@@ -51,7 +52,10 @@ export const store = defineFacade({
       idempotent: true,
       input: z.strictObject({ kind: Kind, id: Ulid, fields: Fields.optional() }),
       output: KeptRecord,
-      errors: [...RECORD_WRITE_ERRORS, 'kind_unknown', 'record_unknown', 'transition_forbidden'],
+      errors: [
+        ...RECORD_WRITE_ERRORS,
+        ...(['kind_unknown', 'kind_readonly', 'record_unknown', 'transition_forbidden'] as const),
+      ],
       allow: RECORD_WRITERS,
       examples: [
         { kind: 'friction', id: '01JZ0000000000000000000000', fields: { resolution: 'Cached the index.' } },

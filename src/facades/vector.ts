@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
 import { Timestamp } from '../contracts/ids.ts'
+import type { RecordKind } from '../contracts/records.ts'
 import { LogEventInput } from '../contracts/run-events.ts'
 import {
   AssumptionsAnswer,
@@ -24,6 +25,17 @@ import {
 } from '../contracts/runs.ts'
 
 const READERS = ['agent', 'observer'] as const
+const OWN = Run.omit({ run_id: true, agent_id: true, status: true, created_at: true })
+
+const RunKind: RecordKind = {
+  name: 'run',
+  summary: 'What an agent was asked to do, how it went about it, and what came of it.',
+  keeper: 'hub',
+  changed_by: 'vector',
+  fields: z.strictObject(OWN.shape),
+  status: { initial: 'open', moves: { open: ['completed'] } },
+}
+
 const RUN = '01JZ0000000000000000000000'
 
 export const vector = defineFacade({
@@ -35,6 +47,7 @@ export const vector = defineFacade({
     'context_pack {max_tokens?}: what a delegate must know. trace: who delegated to whom. score_prompt {prompt}.',
   compact: 'Runs, delegations, drift.',
   facet: 'trace',
+  kinds: [RunKind],
   actions: {
     create_run: defineAction({
       summary: 'Begin a run: {prompt, delegated_by?: {agent_id, run_id}, assumptions?: []}.',

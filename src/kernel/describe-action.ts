@@ -65,6 +65,7 @@ function describeKind(kind: RecordKind): Described {
   const closing = status?.closing
   return {
     ...{ kind: name, summary, kept_in: kind.keeper },
+    ...(kind.changed_by === undefined ? {} : { changed_by: kind.changed_by }),
     ...(kind.unique === undefined ? {} : { unique: [...kind.unique] }),
     schema: jsonSchema(recordInput(kind), 'input') as Described,
     ...(status === undefined

@@ -29,6 +29,7 @@ import type { RoutineModule, RoutineSettings } from '../../src/modules/routines/
 import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
@@ -51,6 +52,8 @@ export interface SmallHub {
   signals: SignalModule
   personas: PersonaRegistry
   records: Records
+  /** What the hub itself keeps. */
+  home: RecordStore
   coordinator: CoordinatorModule
   routines: RoutineModule
   store: SignalStore
@@ -201,6 +204,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     signals,
     personas,
     records,
+    home,
     coordinator,
     routines,
     store,

@@ -33,7 +33,7 @@ export interface RecordQuery extends Partial<Paging> {
 
 /**
  * Every call may throw `kind_unknown` and `project_unknown`; every change also `params_invalid`,
- * `portfolio_readonly` and `store_unavailable`.
+ * `kind_readonly`, `portfolio_readonly` and `store_unavailable`.
  */
 export interface Records {
   kinds: Kinds
@@ -116,7 +116,7 @@ export function createRecords(needs: RecordNeeds): Records {
     id: string,
     what: (record: KeptRecord, known: KnownKind, mark: Mark) => KeptRecord,
   ): Promise<KeptRecord> => {
-    const known = kinds.get(kind)
+    const known = forAll(kinds.get(kind))
     const place = where.toWrite(call, known.kind)
     // Before anything is locked or made: what is not there cannot be changed.
     if ((await place.records.get(kind, id)) === null) throw unknown(known, id)
@@ -143,7 +143,7 @@ export function createRecords(needs: RecordNeeds): Records {
     kinds,
 
     async put(call, { kind, record }) {
-      const known = kinds.get(kind)
+      const known = forAll(kinds.get(kind))
       const { id, ...wanted } = wantedBy(known, record)
       if (id === undefined) return putNew(call, known, wanted)
       return changeOne(call, kind, id, (before, _, mark) => changed(known, before, wanted, mark))
@@ -208,6 +208,16 @@ function sameOne(known: KnownKind, records: readonly KeptRecord[], fields: Field
     (status === undefined || record.status !== status.closing?.to) &&
     unique.every((field) => isDeepStrictEqual(record[field], fields[field]))
   return records.find(same) ?? null
+}
+
+/** Throws `kind_readonly`. */
+function forAll(known: KnownKind): KnownKind {
+  const { name, changed_by } = known.kind
+  if (changed_by === undefined) return known
+  throw new TurnbellError('kind_readonly', {
+    detail: `A ${name} is made and changed by the actions of ${changed_by}, and only found by those of others.`,
+    hint: `tool_describe ${changed_by} tells which they are.`,
+  })
 }
 
 function unknown({ kind }: KnownKind, id: string): TurnbellError {
