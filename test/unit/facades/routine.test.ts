@@ -8,6 +8,7 @@ import { createPrograms } from '../../../src/system/programs.ts'
 import { createWeb } from '../../../src/system/web.ts'
 import { systemClock as clock } from '../../../src/system/clock.ts'
 import { systemPatterns as patterns } from '../../../src/system/patterns.ts'
+import { testRepository } from '../../support/test-repository.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 import { settingsWith } from '../../support/routine-kernel.ts'
 import { temporaryHome } from '../../support/processes.ts'
@@ -125,6 +126,56 @@ describe('workflow on a hub', () => {
     expect(fs.existsSync(path.join(root, 'shipped'))).toBe(false)
     expect(await post('workflow/ship', {})).toMatchObject({ ready: true, shipped: true })
     expect(fs.existsSync(path.join(root, 'shipped'))).toBe(true)
+  })
+
+  test('is not ready while the repository is in conflict, and knows what happened in it', async () => {
+    const repository = testRepository(root)
+    const commit = (content: string, message: string) => {
+      repository.write('a.txt', content)
+      return repository.commit(message)
+    }
+    commit('retry_after_ms = 5\n', 'hub: Wait before a retry')
+    repository.git('checkout', '--quiet', '-b', 'other')
+    commit('wait_ms = 5\n', 'hub: Rename the wait')
+    repository.git('checkout', '--quiet', 'main')
+    expect(await post('workflow/preflight', {})).toMatchObject({ ready: true })
+
+    const removed = commit('nothing\n', 'hub: Do not wait')
+    expect(() => repository.git('merge', '--quiet', 'other')).toThrow()
+    expect(await post('workflow/preflight', {})).toMatchObject({
+      ready: false,
+      checks: [
+        { name: 'no_conflicts', ok: false },
+        { name: 'not_behind', ok: true },
+        { ok: true },
+        { ok: true },
+      ],
+    })
+    expect(await post('workflow/status', {})).toMatchObject({
+      sections: { git: { branch: 'main', clean: false, counts: { conflicted: 1 } }, coordinator: {} },
+      missing: {},
+    })
+    const { sections } = (await post('workflow/investigate', { query: 'retry_after_ms' })) as {
+      sections: Record<string, unknown>
+    }
+    expect(sections['removals']).toMatchObject([{ sha: removed }])
+    expect(await post('workflow/investigate', { query: 'BEFORE A RETRY' })).toMatchObject({
+      sections: { commits: [{ subject: 'hub: Wait before a retry' }] },
+      missing: {},
+    })
+  })
+
+  test('finds records of every kind, and counts those that are open', async () => {
+    await post('store/put', { kind: 'issue', record: { title: 'Login fails' } })
+    await post('store/put', { kind: 'friction', record: { text: 'The LOGIN test needs a person.' } })
+    await post('store/put', { kind: 'learning', record: { text: 'Nothing about it.' } })
+    const { records } = (await post('workflow/investigate', { query: 'login' }))['sections'] as never
+    expect(records).toMatchObject({
+      total: 2,
+      records: [{ kind: 'friction' }, { kind: 'issue', title: 'Login fails' }],
+    })
+    const status = (await post('workflow/status', {}))['sections'] as { records: unknown } | undefined
+    expect(status?.records).toMatchObject({ total: 2 })
   })
 
   test('looks at a caller’s signals without taking them', async () => {

@@ -28,7 +28,11 @@ export const investigate = (kinds: readonly RecordKind[]): Look => ({
     {
       id: 'events',
       step: 'events',
-      with: { types: ['error', 'signal.', 'persona.', 'peer.', 'hook'], text: QUERY, limit: SHOWN_MAX },
+      with: {
+        types: ['error', 'signal.', 'persona.', 'peer.', 'coordinator.', 'hook'],
+        text: QUERY,
+        limit: SHOWN_MAX,
+      },
     },
     {
       id: 'signals',
