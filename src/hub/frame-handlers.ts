@@ -136,13 +136,14 @@ async function call(
 ): Promise<void> {
   let settle: (how: 'written' | 'broken') => void = () => undefined
   const answered = new Promise<'written' | 'broken'>((resolve) => (settle = resolve))
-  const { caller, client_id, identity } = link.member
+  const { caller, identity } = link.member
   const outcome = await needs.dispatch({
     facade,
     action,
     params: params ?? {},
     caller,
-    context: { agent_id: caller.kind === 'operator' ? client_id : identity, ...context },
+    // The operator's link is nobody's: what is put over it is by whoever the call names, or by the operator.
+    context: caller.kind === 'operator' ? context : { agent_id: identity, ...context },
     narrowing,
     answered,
   })

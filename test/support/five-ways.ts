@@ -22,7 +22,7 @@ export type Way = (hub: LiveHub, call: WayCall) => Promise<WayAnswer>
 export const ADA = 'ada'
 export const SESSION = 'five-ways'
 const tokenFor = (hub: LiveHub, kind: WayCall['kind']) =>
-  kind === 'operator' ? OPERATOR_TOKEN : hub.token(ADA, kind)
+  kind === 'operator' ? OPERATOR_TOKEN : hub.token(ADA, kind, kind === 'agent' ? SESSION : undefined)
 
 export const WAYS: Record<string, Way> = {
   async route(hub, { facade, action, params, kind }) {
@@ -127,9 +127,11 @@ export function alike(value: unknown): unknown {
   }
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      /_ms$|_s$|^epoch$/.test(key) ? `<${key}>` : alike(inner),
-    ]),
+    Object.entries(value).map(([key, inner]) => [key, isOfOneHub(key, inner) ? `<${key}>` : alike(inner)]),
   )
+}
+
+/** Durations, and how far a hub has counted: one way makes more events than another. */
+function isOfOneHub(key: string, value: unknown): boolean {
+  return /_ms$|_s$|^epoch$|^seq$/.test(key) || (key === 'next' && typeof value === 'number')
 }

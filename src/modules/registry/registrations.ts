@@ -8,7 +8,12 @@
  * either, which only calls, has a row once it registers, and as long as it goes on calling.
  */
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity, SessionId, SurfaceKind } from '../../contracts/ids.ts'
+import {
+  ANONYMOUS_SESSION_PREFIX,
+  type Identity,
+  type SessionId,
+  type SurfaceKind,
+} from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { AgentNotes, LeaveReason, Registration, SurfaceFacts } from '../../contracts/registry.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
@@ -197,8 +202,18 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       ({ registration: row }) => row.kind === 'agent' && row.session_id === session_id,
     )
 
+  /** Who names no session speaks for the one that is there, if somebody vouches for it. */
+  const onlySession = ({ identity, session_id }: AgentSession): Row[] => {
+    if (!session_id.startsWith(ANONYMOUS_SESSION_PREFIX)) return []
+    const agents = [...(personas.get(identity)?.values() ?? [])].filter(
+      ({ registration: { kind }, source }) => kind === 'agent' && source !== 'call',
+    )
+    return agents.length === 1 ? agents : []
+  }
+
   const told = (agent: AgentSession, notes: AgentNotes, may_preempt: boolean): Registration => {
-    const own = rowsOf(agent)
+    const mine = rowsOf(agent)
+    const own = mine.length > 0 ? mine : onlySession(agent)
     for (const row of own) {
       refresh(row, undefined)
       row.registration.notes = { ...row.registration.notes, ...notes }

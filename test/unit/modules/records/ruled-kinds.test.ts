@@ -26,7 +26,7 @@ describe('a kind that one facade changes', () => {
     await call('coordinator/subscribe', { topic: 'releases' })
     const run = await call('vector/create_run', { prompt: 'x', assumptions: ['y'] })
     await call('vector/create_run', {
-      ...{ prompt: 'z', delegated_by: { agent_id: 'ada', run_id: run['run_id'] } },
+      ...{ prompt: 'Review it.', delegated_by: { agent_id: 'ada', run_id: run['run_id'] } },
     })
     const found = async (kind: string, filter: object) =>
       (await call('store/query', { kind, filter }))['records']
@@ -38,8 +38,8 @@ describe('a kind that one facade changes', () => {
       { reason: 'moving', status: 'active' },
     ])
     expect(await found('subscription', { topic: 'releases' })).toMatchObject([{ identity: 'ada' }])
-    expect(await found('run', { status: 'open', text: 'z' })).toMatchObject([
-      { prompt: 'z', delegated_by: { run_id: run['run_id'] } },
+    expect(await found('run', { status: 'open', text: 'review it' })).toMatchObject([
+      { prompt: 'Review it.', delegated_by: { run_id: run['run_id'] } },
     ])
   })
 
@@ -51,7 +51,7 @@ describe('a kind that one facade changes', () => {
       expect(await call('store/put', { kind: name, record: { id } })).toMatchObject({ code: 'kind_readonly' })
       const closed = await call('store/close', { kind: name, id })
       expect(closed).toMatchObject({ code: 'kind_readonly' })
-      expect(String(closed['detail'])).toContain(`by the actions of ${kind.changed_by}`)
+      expect(JSON.stringify(closed['detail'])).toContain(`by the actions of ${kind.changed_by}`)
       expect(FACADES.map((facade) => facade.name)).toContain(kind.changed_by)
     },
   )

@@ -298,6 +298,17 @@ describe('an agent that only calls', () => {
     expect(story(other).slice(2)).toEqual(['left agent run-1 preempt', 'joined agent run-2'])
   })
 
+  test('and names no session adds to the one that is there, if it is the only one', async () => {
+    const world = await signalWorld()
+    const nameless = { identity: 'bob', session_id: 'anonymous:bob' }
+    world.join('bob', 'agent', 'run-1', 'mcp')
+    const row = world.registrations.register(nameless, { purpose: 'review' })
+    expect(row).toMatchObject({ session_id: 'run-1', notes: { purpose: 'review' } })
+    expect(rows(world)).toHaveLength(1)
+    world.join('bob', 'agent', 'run-2', 'command')
+    expect(codeOf(() => world.registrations.report(nameless, {}))).toBe('binding_stale')
+  })
+
   test('goes with its persona', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
