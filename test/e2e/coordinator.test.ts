@@ -1,0 +1,54 @@
+/** Two agents behind `turnbell mcp`, each its own process, that coordinate through one hub. */
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterEach, expect, test } from 'vitest'
+import { BIN, cleanEnvironment, end, startHub, temporaryHome } from '../support/processes.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function agent(home: string, persona: string) {
+  const client = new Client(
+    { name: persona, version: '1' },
+    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  const args = [BIN, 'mcp', '--stdio', '--persona', persona, '--home', home, '--no-autostart']
+  const env = cleanEnvironment() as Record<string, string>
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }))
+  closers.push(() => client.close())
+  return async (action: string, params: object = {}) =>
+    (await client.callTool({ name: 'coordinator', arguments: { action, params } })).structuredContent
+}
+
+test('two shims share one hub: each sees the other, and what it holds, also after the hub was killed', async () => {
+  const home = temporaryHome()
+  const hub = await startHub(home)
+  closers.push(() => end(hub))
+  const [ada, bob] = [await agent(home, 'ada'), await agent(home, 'bob')]
+  await ada('register', { purpose: 'parser' })
+  await bob('register', { purpose: 'docs' })
+  const locked = (await ada('lock', { resource: 'src', scope: 'tree' })) as { epoch: number }
+  expect(await bob('lock', { resource: 'src/a.ts' })).toMatchObject({ code: 'resource_locked' })
+  await bob('block', { identity: 'ada', reason: 'the manual describes the parser' })
+  const { agents } = (await bob('status')) as { agents: { identity: string }[] }
+  expect(agents.sort((a, b) => (a.identity < b.identity ? -1 : 1))).toMatchObject([
+    { identity: 'ada', purpose: 'parser', locks: ['src'], blocked_by: ['bob'] },
+    { identity: 'bob', purpose: 'docs', locks: [], blocked_by: [] },
+  ])
+
+  await end(hub)
+  const again = await startHub(home)
+  closers.push(() => end(again, 'SIGTERM'))
+  expect(await bob('lock', { resource: 'src/a.ts' })).toMatchObject({ code: 'resource_locked' })
+  expect(await ada('heartbeat', { note: 'still at it' })).toMatchObject({
+    ...{ locks: ['src'], blocked_by: ['bob'] },
+  })
+  expect(await ada('lock', { resource: 'src', epoch: locked.epoch })).toMatchObject({ extended: true })
+  expect(await ada('unlock', { resource: 'src', epoch: locked.epoch })).toEqual({ released: true })
+  expect(await bob('lock', { resource: 'src/a.ts' })).toMatchObject({
+    identity: 'bob',
+    epoch: locked.epoch + 1,
+  })
+})
