@@ -195,6 +195,9 @@ export const LIMITS = {
   mcp_sessions_max: 1_024,
   mcp_streams_max: 1_024,
   mcp_batch_max: 100,
+  /** What clients say of themselves is judged once, for so many of them that say so much. */
+  mcp_envelopes_max: 256,
+  mcp_envelope_chars_max: 4_096,
   /** A hub that comes back meets every daemon, bridge and command at once. */
   token_requests_per_minute_max: 1_200,
   /** For a request to arrive completely. */

@@ -7,23 +7,32 @@ import type {
 } from '@modelcontextprotocol/server'
 import type { ExtensionTool } from '../../src/transports/mcp/extension.ts'
 
-type Handler = (
-  args: Record<string, unknown>,
-  context: ServerContext,
-) => CallToolResult | InputRequiredResult | Promise<CallToolResult | InputRequiredResult>
+type Args = Record<string, unknown>
+type Answer = CallToolResult | InputRequiredResult
 
 /** One that only answers. */
-export function tool(name: string, description: string, handle: Handler, schema: object = {}): ExtensionTool {
-  return {
-    talks: false,
-    tool: { name, description, inputSchema: { type: 'object', ...schema } },
-    call: async (args, context) => handle(args, context),
-  }
+export function tool(
+  name: string,
+  description: string,
+  handle: (args: Args) => CallToolResult | Promise<CallToolResult>,
+  schema: object = {},
+): ExtensionTool {
+  return { talks: false, tool: declared(name, description, schema), call: async (args) => handle(args) }
 }
 
 /** One that has something to say, to ask or to need before it answers. */
-export function talking(...declared: Parameters<typeof tool>): ExtensionTool {
-  return { ...tool(...declared), talks: true }
+export function talking(
+  name: string,
+  description: string,
+  handle: (args: Args, context: ServerContext) => Answer | Promise<Answer>,
+  schema: object = {},
+): ExtensionTool {
+  const call = async (args: Args, context: ServerContext) => handle(args, context)
+  return { talks: true, tool: declared(name, description, schema), call }
+}
+
+function declared(name: string, description: string, schema: object): ExtensionTool['tool'] {
+  return { name, description, inputSchema: { type: 'object', ...schema } }
 }
 
 export function content(...blocks: ContentBlock[]): CallToolResult {

@@ -16,11 +16,11 @@ import {
   type JSONRPCErrorResponse,
   type JSONRPCMessage,
   type JSONRPCRequest,
-  type MessageClassification,
   type RequestId,
   type Server,
   type Transport,
 } from '@modelcontextprotocol/server'
+import type { Cancellations } from './cancellations.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { refusalOf } from './protocol-error.ts'
 import { createReply, type Reply, type ReplyOptions } from './reply.ts'
@@ -67,15 +67,12 @@ export function withProblem(message: JSONRPCErrorResponse, doors: ProblemDoors):
   return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
 }
 
-/** `classification` is the era that the server is bound to; absent for the 2025 era. */
 export async function createExchanges(
   server: Server,
+  cancellations: Cancellations,
   doors: ProblemDoors,
-  classification?: MessageClassification,
 ): Promise<Exchanges> {
   const byInnerId = new Map<number, Exchange>()
-  /** What a later `notifications/cancelled` of the same session may name. */
-  const cancellable = new Map<string, number>()
   /** What clients were asked and have not answered yet, by the server's own ids. */
   const asked = new Map<RequestId, Exchange>()
   let last_id = 0
@@ -124,36 +121,33 @@ export async function createExchanges(
     serve(messages, peer, response, options) {
       const { session_id } = options
       const exchange: Exchange = { reply: createReply(response, options), session_id, open: new Map() }
+      const settled: (() => void)[] = []
       const inside = messages.map((message): JSONRPCMessage => {
         if (!isJSONRPCRequest(message)) return message
         const inner_id = ++last_id
         exchange.open.set(inner_id, openRequest(message.id, peer))
         byInnerId.set(inner_id, exchange)
-        if (session_id !== undefined) cancellable.set(keyOf(session_id, message.id), inner_id)
+        if (session_id !== undefined)
+          settled.push(cancellations.offer(session_id, message.id, () => cancel(inner_id)))
         return { ...message, id: inner_id }
       })
-      const ids = [...exchange.open]
+      const inner_ids = [...exchange.open.keys()]
       response.once('close', () => {
         for (const [question, { reply }] of asked) if (reply === exchange.reply) asked.delete(question)
-        for (const [inner_id, { id }] of ids) {
-          forget(inner_id)
-          if (session_id === undefined) continue
-          const key = keyOf(session_id, id)
-          if (cancellable.get(key) === inner_id) cancellable.delete(key)
-        }
+        for (const inner_id of inner_ids) forget(inner_id)
+        for (const settle of settled) settle()
       })
       const peers = new Map([...exchange.open].map(([inner_id, request]) => [inner_id, request.peer]))
       const extraFor = (message: JSONRPCMessage) => ({
         authInfo: authInfoOf((isJSONRPCRequest(message) && peers.get(Number(message.id))) || peer),
-        ...(classification === undefined ? {} : { classification }),
       })
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
-          cancel(message, session_id)
+          cancelNamed(message, session_id)
         else if ('method' in message || isDue(message, session_id))
           transport.onmessage?.(message, extraFor(message))
       }
-      if (ids.length === 0) response.writeHead(202, options.headers).end()
+      if (inner_ids.length === 0) response.writeHead(202, options.headers).end()
     },
     async close() {
       if (byInnerId.size > 0) await new Promise<void>((resolve) => (idle = resolve))
@@ -167,16 +161,17 @@ export async function createExchanges(
     return asked.get(id)?.session_id === session_id && asked.delete(id)
   }
 
+  function cancelNamed(message: JSONRPCMessage, session_id: string | undefined): void {
+    const named = (message as { params?: { requestId?: RequestId } }).params?.requestId
+    if (session_id !== undefined && named !== undefined) cancellations.cancel(session_id, named)
+  }
+
   /**
    * The specification wants no answer to a cancelled request, and a POST that never ends helps nobody. The
    * rest of its batch is answered as ever; without a rest the connection is closed. Either way what the
    * cancelled request was about to carry counts as not delivered.
    */
-  function cancel(message: JSONRPCMessage, session_id: string | undefined): void {
-    const named = (message as { params?: { requestId?: RequestId } }).params?.requestId
-    if (session_id === undefined || named === undefined) return
-    const inner_id = cancellable.get(keyOf(session_id, named))
-    if (inner_id === undefined) return
+  function cancel(inner_id: number): void {
     const exchange = byInnerId.get(inner_id)
     transport.onmessage?.({
       jsonrpc: '2.0',
@@ -197,9 +192,4 @@ function openRequest(id: RequestId, peer: McpPeer): OpenRequest {
   let drop: () => void = () => undefined
   const dropped = new Promise<'broken'>((resolve) => (drop = () => resolve('broken')))
   return { id, drop, peer: { ...peer, answered: Promise.race([dropped, peer.answered]) } }
-}
-
-function keyOf(session_id: string, id: RequestId): string {
-  // 1 and "1" are two ids.
-  return `${session_id} ${typeof id} ${id}`
 }

@@ -16,12 +16,13 @@ import type {
   Tool,
 } from '@modelcontextprotocol/server'
 
-export interface ExtensionTool {
-  tool: Tool
+type Args = Record<string, unknown>
+
+export type ExtensionTool = { tool: Tool } & (
+  | { talks: false; call(args: Args): Promise<CallToolResult> }
   /** It may say, ask or need something before it answers; a call of any other is a plain one. */
-  talks: boolean
-  call(args: Record<string, unknown>, context: ServerContext): Promise<CallToolResult | InputRequiredResult>
-}
+  | { talks: true; call(args: Args, context: ServerContext): Promise<CallToolResult | InputRequiredResult> }
+)
 
 export interface McpExtension {
   /** Beside tools and resources, which every server has. */

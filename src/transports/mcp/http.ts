@@ -12,11 +12,14 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/server'
 import { EVENT_STREAM_HEADERS, takesEvents } from './event-stream.ts'
+import { createCancellations } from './cancellations.ts'
 import { createExchanges } from './exchanges.ts'
 import { NO_EXTENSION, type McpExtend } from './extension.ts'
 import { refusalOf } from './protocol-error.ts'
 import { peerOf, type McpPeer } from './peer.ts'
 import { createModernMcp } from './modern.ts'
+import { createEnvelopes, type PlainCall } from './plain-call.ts'
+import { createPlainCalls } from './plain-calls.ts'
 import { maySee, pendingUri } from './resources.ts'
 import { createMcpServer } from './server.ts'
 import { createMcpSessions, type McpSession } from './sessions.ts'
@@ -74,8 +77,11 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
   const extension = options.extend?.({ toolsChanged }) ?? NO_EXTENSION
   const makeServer = () => createMcpServer({ ...options, extension, ids: doors.ids, peerOf })
   const sessions = createMcpSessions(doors)
-  const exchanges = await createExchanges(makeServer(), doors)
-  const modern = await createModernMcp(makeServer, extension, doors)
+  const cancellations = createCancellations()
+  const exchanges = await createExchanges(makeServer(), cancellations, doors)
+  const modern = createModernMcp(makeServer, doors)
+  const plain = createPlainCalls({ ...options, extension, cancellations })
+  const envelopes = createEnvelopes()
   const stopWatching = doors.events.watch(({ type, agent_id }) => {
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)
@@ -114,10 +120,26 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     }
     const view = viewOf(request)
     const peer: McpPeer = { caller, view, answered: answeredBy(response) }
-    const route = classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
+    const call = plain.find(request, body)
+    if (call?.modern === false) return answerPast(request, response, peer, call)
+    const judged = () => classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
+    if (call !== null && envelopes.accepts(call, () => judged().kind === 'modern'))
+      return plain.answer(call, peer, response, undefined)
+    const route = judged()
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
     else if (route.kind === 'reject') refuse(response, route, idOf(body))
     else await modern.serve(request, response, route, onlyOwn(caller, body), peer)
+  }
+
+  const answerPast = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    peer: McpPeer,
+    call: PlainCall,
+  ): Promise<void> => {
+    const session = sessionOf(request, peer.caller)
+    if (session === null) refuse(response, UNKNOWN_SESSION)
+    else await plain.answer(call, peer, response, session?.id)
   }
 
   const servePast = (
@@ -208,7 +230,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       stopWatching()
       stopFollowing()
       sessions.close()
-      await Promise.all([modern.close(), exchanges.close()])
+      await Promise.all([plain.close(), modern.close(), exchanges.close()])
     },
   }
 }

@@ -1,29 +1,21 @@
 /**
- * Requests of protocol revision 2026-07-28. The SDK's entry owns the era: what it refuses, how it
- * discovers, the streams of `subscriptions/listen`. It wants a server per request, though, and answers
- * through web streams, which costs more than the call itself. So a tool call that is beyond doubt goes
- * straight to a server that the entry has bound to the era once.
+ * Requests of protocol revision 2026-07-28, plain tool calls left out (`plain-calls.ts`). The SDK's entry owns
+ * the era: what it refuses, how it discovers, the streams of `subscriptions/listen`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import {
-  CLIENT_CAPABILITIES_META_KEY,
-  CLIENT_INFO_META_KEY,
   createMcpHandler,
   isJSONRPCErrorResponse,
-  PROTOCOL_VERSION_META_KEY,
   type InboundClassificationOutcome,
-  type MessageClassification,
   type Server,
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
-import { createExchanges, withProblem, type Exchanges } from './exchanges.ts'
-import type { McpExtension } from './extension.ts'
+import { withProblem } from './exchanges.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Doors } from '../doors.ts'
 
-const REVISION = '2026-07-28'
 const SERVERS_IDLE_MAX = 64
 
 export type NotPast = Extract<InboundClassificationOutcome, { kind: 'modern' }>
@@ -42,11 +34,7 @@ export interface ModernMcp {
   close(): Promise<void>
 }
 
-export async function createModernMcp(
-  makeServer: () => Server,
-  extension: Pick<McpExtension, 'tools'>,
-  doors: Pick<Doors, 'ids' | 'log'>,
-): Promise<ModernMcp> {
+export function createModernMcp(makeServer: () => Server, doors: Pick<Doors, 'ids' | 'log'>): ModernMcp {
   const { log } = doors
   const entry = createMcpHandler(pooled(makeServer), {
     legacy: 'reject',
@@ -62,20 +50,12 @@ export async function createModernMcp(
       onerror: (error) => log.error({ err: error }, 'an MCP request broke'),
     },
   )
-  const classification: MessageClassification = { era: 'modern', revision: REVISION }
-  const direct: Exchanges = await createExchanges(await bound(makeServer()), doors, classification)
-
   /** What the entry works on, streams left out: those end only when they are ended. */
   const running = new Set<Promise<void>>()
 
   return {
     notify: entry.notify,
     async serve(request, response, route, body, peer) {
-      if (isPlainCall(request, route, extension)) {
-        const plain = { headers: {}, batch: false, streams: false, session_id: undefined }
-        direct.serve([route.message], peer, response, plain)
-        return
-      }
       const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
       const served = throughEntry(authenticated, response, body)
       if (isListen(route)) return served
@@ -84,7 +64,7 @@ export async function createModernMcp(
     },
     async close() {
       await Promise.allSettled([...running])
-      await Promise.all([entry.close(), direct.close()])
+      await entry.close()
     },
   }
 }
@@ -103,25 +83,6 @@ function isListen(route: NotPast): boolean {
   return route.message.method === 'subscriptions/listen'
 }
 
-/** A call whose headers say what its body says, of a tool that only answers. All else is the entry's to judge. */
-function isPlainCall(
-  { headers }: IncomingMessage,
-  route: NotPast,
-  { tools }: Pick<McpExtension, 'tools'>,
-): route is Extract<NotPast, { messageKind: 'request' }> {
-  if (route.messageKind !== 'request') return false
-  const { method, params } = route.message
-  return (
-    method === 'tools/call' &&
-    route.classification.revision === REVISION &&
-    headers['mcp-protocol-version'] === REVISION &&
-    headers['mcp-method'] === method &&
-    typeof params?.['name'] === 'string' &&
-    headers['mcp-name'] === params['name'] &&
-    tools.get(params['name'])?.talks !== true
-  )
-}
-
 /**
  * The entry asks for a server per request and closes it afterwards. A closed one is whole again, so it
  * is handed out to the next request instead of being made anew.
@@ -135,37 +96,4 @@ function pooled(makeServer: () => Server): () => Server {
     }
     return server
   }
-}
-
-/** A server that has served one request of the era stays in it: the only public way to bind one. */
-async function bound(server: Server): Promise<Server> {
-  const closed = new Promise<void>((resolve) => (server.onclose = resolve))
-  const entry = createMcpHandler(() => server, { legacy: 'reject' })
-  const method = 'server/discover'
-  const discovered = await entry.fetch(
-    new Request('http://localhost/mcp', {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'mcp-protocol-version': REVISION,
-        'mcp-method': method,
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method,
-        params: {
-          _meta: {
-            [PROTOCOL_VERSION_META_KEY]: REVISION,
-            [CLIENT_INFO_META_KEY]: { name: 'turnbell', version: '0' },
-            [CLIENT_CAPABILITIES_META_KEY]: {},
-          },
-        },
-      }),
-    }),
-  )
-  if (!discovered.ok) throw new Error(`the MCP SDK does not serve ${REVISION}: ${await discovered.text()}`)
-  await closed
-  server.onclose = () => undefined
-  return server
 }

@@ -10,17 +10,18 @@ import {
   type ListResourcesResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { z } from 'zod'
 import { NO_EXTENSION, type McpExtension } from './extension.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
 import { listResources, maySee, PENDING_TEMPLATE, readResource } from './resources.ts'
+import { callerContextIn, viewIn } from './said.ts'
+import { serverInfo } from './server-info.ts'
+import { callTool } from './tool-call.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import { McpDetail, toolAnswer, type McpProjection, type McpView } from '../../kernel/project-mcp.ts'
+import type { McpProjection } from '../../kernel/project-mcp.ts'
+import type { CallerContext } from '../../contracts/http.ts'
 import { toProblem, TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
-import { CallerContext, Narrowing } from '../../contracts/http.ts'
-import { narrower } from '../../kernel/policy.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface McpServerOptions {
@@ -39,25 +40,22 @@ export function createMcpServer(options: McpServerOptions): Server {
   const { kernel, projection, version, ids, peerOf, extension = NO_EXTENSION } = options
   const refusal = (code: ErrorCode, detail: string) =>
     protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()))
-  const server = new Server(
-    { name: 'turnbell', title: 'turnbell', version },
-    {
-      capabilities: {
-        ...extension.capabilities,
-        tools: { listChanged: true },
-        resources: { subscribe: true },
-      },
-      instructions: INSTRUCTIONS,
-      ...(extension.requestState === undefined ? {} : { requestState: extension.requestState }),
+  const server = new Server(serverInfo(version), {
+    capabilities: {
+      ...extension.capabilities,
+      tools: { listChanged: true },
+      resources: { subscribe: true },
     },
-  )
+    instructions: INSTRUCTIONS,
+    ...(extension.requestState === undefined ? {} : { requestState: extension.requestState }),
+  })
   extension.install(server)
 
   const extensionTools = [...extension.tools.values()].map(({ tool }) => tool)
   server.setRequestHandler('tools/list', (_, context) => {
     const { caller, view } = peerOf(context)
     try {
-      return { tools: [...projection.tools(caller, viewIn(context, view)), ...extensionTools] }
+      return { tools: [...projection.tools(caller, viewIn(context.mcpReq._meta, view)), ...extensionTools] }
     } catch (error) {
       throw protocolError(toProblem(error, ids.next()))
     }
@@ -65,17 +63,10 @@ export function createMcpServer(options: McpServerOptions): Server {
 
   type Called = Promise<CallToolResult | InputRequiredResult>
   server.setRequestHandler('tools/call', async ({ params }, context): Called => {
-    const added = extension.tools.get(params.name)
-    if (added !== undefined) return added.call(params.arguments ?? {}, context)
-    const peer = peerOf(context)
-    const outcome = await kernel.dispatch({
-      ...projection.call(params.name, params.arguments),
-      caller: peer.caller,
-      context: callerContext(context),
-      narrowing: viewIn(context, peer.view).narrowing,
-      answered: peer.answered,
-    })
-    return toolAnswer(outcome)
+    const { name, arguments: args } = params
+    const added = extension.tools.get(name)
+    if (added !== undefined) return added.call(args ?? {}, context)
+    return callTool({ kernel, projection }, peerOf(context), { name, args, meta: context.mcpReq._meta })
   })
 
   server.setRequestHandler('resources/list', async (_, context) => {
@@ -109,30 +100,6 @@ export function createMcpServer(options: McpServerOptions): Server {
   return server
 }
 
-function callerContext(context: ServerContext): CallerContext {
-  return saidIn(context, CallerContext) ?? {}
-}
-
-const ViewMeta = Narrowing.extend({ detail: McpDetail.optional() })
-
-/** What the connection asked to see, and what this request says of it besides. */
-function viewIn(context: ServerContext, view: McpView = {}): McpView {
-  const said = saidIn(context, ViewMeta)
-  if (said === undefined) return view
-  const { detail = view.detail, ...bounds } = said
-  return { detail, narrowing: narrower(view.narrowing ?? {}, bounds) }
-}
-
-/** `_meta` belongs to everybody, so what is not ours or has another form is left alone. */
-function saidIn<S extends z.ZodRawShape>(
-  context: ServerContext,
-  schema: z.ZodObject<S>,
-): Partial<z.infer<z.ZodObject<S>>> | undefined {
-  const meta = context.mcpReq._meta
-  if (meta === undefined) return undefined
-  const said = Object.entries(schema.shape).flatMap(([name, form]) => {
-    const value = meta[name]
-    return value !== undefined && (form as z.ZodType).safeParse(value).success ? [[name, value]] : []
-  })
-  return said.length === 0 ? undefined : (Object.fromEntries(said) as Partial<z.infer<z.ZodObject<S>>>)
+function callerContext({ mcpReq }: ServerContext): CallerContext {
+  return callerContextIn(mcpReq._meta)
 }

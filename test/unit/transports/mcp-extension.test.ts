@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server'
 import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { McpExtend } from '../../../src/transports/mcp/extension.ts'
+import type { ExtensionTool, McpExtend } from '../../../src/transports/mcp/extension.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
@@ -11,7 +11,6 @@ type Call = (context: ServerContext) => Promise<CallToolResult | InputRequiredRe
 
 /** What the tools do that say something before they answer, or ask. */
 const CALLS: Record<string, Call> = {
-  still: async () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }),
   tells: async ({ mcpReq }) => {
     for (const progress of [1, 2])
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken: 't', progress } })
@@ -34,8 +33,17 @@ const CALLS: Record<string, Call> = {
     inputRequired({ inputRequests: { word: inputRequired.createMessage({ messages: [], maxTokens: 1 }) } }),
 }
 
-/** Those and one that needs its hub. */
-const ADDED = [...Object.keys(CALLS), 'changes']
+/** Those, and two that only answer, of which one breaks. */
+const ADDED = ['still', 'breaks', ...Object.keys(CALLS), 'changes']
+
+const plain = (name: string, call: () => Promise<CallToolResult>): [string, ExtensionTool] => {
+  const tool = { name, description: name, inputSchema: { type: 'object' as const } }
+  return [name, { tool, talks: false, call }]
+}
+const PLAIN = [
+  plain('still', async () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] })),
+  plain('breaks', () => Promise.reject(new Error('a fixture broke'))),
+]
 
 let release: () => void
 const extend: McpExtend = ({ toolsChanged }) => {
@@ -46,11 +54,11 @@ const extend: McpExtend = ({ toolsChanged }) => {
   const tools = Object.entries({ ...CALLS, changes }).map(([name, handle]) => {
     const tool = { name, description: name, inputSchema: { type: 'object' as const } }
     const call = (_: unknown, context: ServerContext) => handle(context)
-    return [name, { tool, talks: name !== 'still', call }] as const
+    return [name, { tool, talks: true, call }] as const
   })
   return {
     capabilities: { prompts: {} },
-    tools: new Map(tools),
+    tools: new Map<string, ExtensionTool>([...PLAIN, ...tools]),
     resources: [{ uri: 'test://a', name: 'a' }],
     resourceTemplates: [{ uriTemplate: 'test://{id}', name: 'any' }],
     read: (uri) => (uri === 'test://a' ? [{ uri, text: 'words' }] : null),
@@ -280,6 +288,13 @@ describe('in the 2026-07-28 era', () => {
     const answer = await modern('still')
     expect(answer.type).toBe('application/json')
     expect(answer.body['result']).toMatchObject({ resultType: 'complete', content: [{ type: 'image' }] })
+  })
+
+  test('a tool that only answers, and breaks, is answered with the problem', async () => {
+    const { status, body } = await modern('breaks')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ id: 1, error: { code: -32603, data: { code: 'internal' } } })
+    expect(JSON.stringify(body)).not.toContain('fixture')
   })
 
   const modern = (name: string) => {

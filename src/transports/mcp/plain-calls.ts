@@ -1,0 +1,101 @@
+/**
+ * Plain calls over HTTP, answered without the SDK's server: taken when the message is a plain call, the
+ * headers say what it says, and the tool only answers. What the SDK would add to the answer stands here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  SERVER_INFO_META_KEY,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  type CallToolResult,
+} from '@modelcontextprotocol/server'
+import type { Cancellations } from './cancellations.ts'
+import type { McpExtension } from './extension.ts'
+import type { McpPeer } from './peer.ts'
+import { plainCallIn, REVISION, type PlainCall } from './plain-call.ts'
+import { protocolError } from './protocol-error.ts'
+import { serverInfo } from './server-info.ts'
+import { callTool, type ToolCallNeeds } from './tool-call.ts'
+import type { Doors } from '../doors.ts'
+import { problemOf } from '../http/problems.ts'
+
+export interface PlainCallsNeeds extends ToolCallNeeds {
+  version: string
+  extension: Pick<McpExtension, 'tools'>
+  cancellations: Cancellations
+  doors: Pick<Doors, 'ids' | 'log'>
+}
+
+export interface PlainCalls {
+  /** Null where the SDK must judge the request. */
+  find(request: IncomingMessage, body: unknown): PlainCall | null
+  /** Resolves when the response is ended. `session_id`: of the session that may cancel it. */
+  answer(
+    call: PlainCall,
+    peer: McpPeer,
+    response: ServerResponse,
+    session_id: string | undefined,
+  ): Promise<void>
+  /** Resolves once what runs is answered. */
+  close(): Promise<void>
+}
+
+export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
+  const { extension, cancellations, doors } = needs
+  const server_info = { [SERVER_INFO_META_KEY]: serverInfo(needs.version) }
+  let running = 0
+  let idle: (() => void) | null = null
+
+  async function resultOf(call: PlainCall, peer: McpPeer): Promise<object> {
+    const added = extension.tools.get(call.name)
+    const result: CallToolResult = await (added?.talks === false
+      ? added.call(call.args ?? {})
+      : callTool(needs, peer, call))
+    if (!call.modern) return result
+    return { ...result, resultType: 'complete', _meta: { ...result._meta, ...server_info } }
+  }
+
+  return {
+    find({ headers }, body) {
+      const call = plainCallIn(body)
+      if (call === null || extension.tools.get(call.name)?.talks === true) return null
+      const version = headers['mcp-protocol-version']
+      if (!call.modern) {
+        return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version as string) ? call : null
+      }
+      const fits =
+        version === REVISION && headers['mcp-method'] === 'tools/call' && headers['mcp-name'] === call.name
+      return fits ? call : null
+    },
+
+    async answer(call, peer, response, session_id) {
+      running++
+      void peer.answered.then(() => {
+        running--
+        if (running === 0) idle?.()
+      })
+      // The specification wants no answer to a cancelled request, and a POST that never ends helps nobody.
+      const settle =
+        session_id === undefined ? null : cancellations.offer(session_id, call.id, () => response.destroy())
+      const message = await resultOf(call, peer).then(
+        (result) => ({ result, jsonrpc: '2.0', id: call.id }),
+        (error: unknown) => {
+          const { code, message, data } = protocolError(problemOf(error, doors, '/mcp'))
+          return { jsonrpc: '2.0', id: call.id, error: { code, message, data } }
+        },
+      )
+      settle?.()
+      if (response.destroyed) return
+      const body = Buffer.from(JSON.stringify(message))
+      response.writeHead(200, {
+        ...(session_id === undefined ? {} : { 'mcp-session-id': session_id }),
+        'content-type': 'application/json',
+        'content-length': body.length,
+      })
+      response.end(body)
+    },
+
+    async close() {
+      if (running > 0) await new Promise<void>((resolve) => (idle = resolve))
+    },
+  }
+}

@@ -1,0 +1,193 @@
+/** A tool call beyond doubt is answered without the SDK, and nobody can tell. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { createEnvelopes, plainCallIn } from '../../../src/transports/mcp/plain-call.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const message = (params: unknown = { name: 'signals' }) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params,
+})
+
+describe('a message is a plain call', () => {
+  test.each([
+    ['of a number', message()],
+    ['of a text', { ...message(), id: 'a' }],
+    ['with arguments', message({ name: 'signals', arguments: { action: 'inbox' } })],
+    ['with what the caller says of itself', message({ name: 'signals', _meta: { run_id: 'r', other: [1] } })],
+    ['that names a token for progress', message({ name: 'signals', _meta: { progressToken: 7 } })],
+  ])('%s', (_, body) => {
+    expect(plainCallIn(body)).toMatchObject({ name: 'signals', modern: false })
+  })
+
+  test('of 2026-07-28', () => {
+    expect(plainCallIn(message({ name: 'x', _meta: { ...ENVELOPE, agent_id: 'a' } }))).toMatchObject({
+      modern: true,
+      meta: { agent_id: 'a' },
+    })
+  })
+})
+
+describe('the SDK judges', () => {
+  test.each<[string, unknown]>([
+    ['nothing', null],
+    ['a text', 'tools/call'],
+    ['a batch', [message()]],
+    ['another version of JSON-RPC', { ...message(), jsonrpc: '1.0' }],
+    ['another method', { ...message(), method: 'tools/list' }],
+    ['a notification', { jsonrpc: '2.0', method: 'tools/call', params: { name: 'x' } }],
+    ['an id that is null', { ...message(), id: null }],
+    ['an id with a fraction', { ...message(), id: 1.5 }],
+    ['an id beyond the safe integers', { ...message(), id: 2 ** 53 }],
+    ['an id that is an object', { ...message(), id: {} }],
+    ['a field that no message has', { ...message(), more: 1 }],
+    ['no params', { jsonrpc: '2.0', id: 1, method: 'tools/call' }],
+    ['params in a list', message(['signals'])],
+    ['params without a name', message({})],
+    ['a name that is a number', message({ name: 1 })],
+    ['arguments that are a list', message({ name: 'x', arguments: [] })],
+    ['arguments that are null', message({ name: 'x', arguments: null })],
+    [
+      'arguments with a prototype',
+      JSON.parse(
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"__proto__":1}}}',
+      ),
+    ],
+    ['a task', message({ name: 'x', task: { ttl: 1 } })],
+    ['a state of a former round', message({ name: 'x', requestState: 's' })],
+    ['answers of a former round', message({ name: 'x', inputResponses: {} })],
+    ['_meta that is a text', message({ name: 'x', _meta: 'm' })],
+    ['a token for progress that is an object', message({ name: 'x', _meta: { progressToken: {} } })],
+    [
+      'a related task',
+      message({ name: 'x', _meta: { 'io.modelcontextprotocol/related-task': { taskId: 't' } } }),
+    ],
+    [
+      'an envelope without a version',
+      message({ name: 'x', _meta: { 'io.modelcontextprotocol/clientInfo': {} } }),
+    ],
+    [
+      'a wish for logs',
+      message({ name: 'x', _meta: { ...ENVELOPE, 'io.modelcontextprotocol/logLevel': 'info' } }),
+    ],
+    [
+      'another revision',
+      message({ name: 'x', _meta: { ...ENVELOPE, 'io.modelcontextprotocol/protocolVersion': '2027-01-01' } }),
+    ],
+  ])('%s', (_, body) => {
+    expect(plainCallIn(body)).toBeNull()
+  })
+})
+
+describe('what a client says of itself', () => {
+  const call = (name: string) => {
+    const _meta = { ...ENVELOPE, 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
+    return plainCallIn(message({ name: 'x', _meta }))!
+  }
+
+  test('is judged once, and again only where it says something else', () => {
+    const envelopes = createEnvelopes()
+    let judged = 0
+    const judge = () => ++judged > 0
+    for (const name of ['a', 'a', 'b', 'a']) expect(envelopes.accepts(call(name), judge)).toBe(true)
+    expect(judged).toBe(2)
+  })
+
+  test('is judged again after it was refused', () => {
+    const envelopes = createEnvelopes()
+    expect(envelopes.accepts(call('a'), () => false)).toBe(false)
+    expect(envelopes.accepts(call('a'), () => true)).toBe(true)
+  })
+
+  test('is judged every time where there is too much of it', () => {
+    const envelopes = createEnvelopes()
+    let judged = 0
+    const judge = () => ++judged > 0
+    const long = call('x'.repeat(LIMITS.mcp_envelope_chars_max))
+    for (let time = 0; time < 2; time++) envelopes.accepts(long, judge)
+    expect(judged).toBe(2)
+    for (let n = 0; n < LIMITS.mcp_envelopes_max; n++) envelopes.accepts(call(`c${n}`), judge)
+    judged = 0
+    for (let time = 0; time < 2; time++) envelopes.accepts(call('one too many'), judge)
+    expect(judged).toBe(2)
+  })
+})
+
+describe('over HTTP', () => {
+  let hub: SmallHub
+  beforeAll(async () => {
+    hub = await startSmallHub()
+    for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })
+  })
+  afterAll(() => hub.close())
+
+  const post = (body: unknown, headers: Record<string, string>): Promise<Answer> =>
+    hub.request('POST', '/mcp', { token: hub.token('ada'), body, headers })
+  /** An instance is another one every time. */
+  const same = (value: unknown) =>
+    JSON.parse(JSON.stringify(value).replaceAll(/("instance":)"[^"]*"/g, '$1"…"')) as unknown
+
+  const CALLS: [string, object][] = [
+    ['a look at the inbox', { name: 'signals', arguments: { action: 'inbox', params: { limit: 1 } } }],
+    ['a drain of nothing', { name: 'signals_pending', arguments: {} }],
+    ['a call without arguments', { name: 'signals_pending' }],
+    ['an old name', { name: 'coord_pending' }],
+    ['params as text', { name: 'signals', arguments: { action: 'inbox', params: '{"limit":1}' } }],
+    ['params without their nesting', { name: 'signals', arguments: { action: 'inbox', limit: 1 } }],
+    ['wrong params', { name: 'signals', arguments: { action: 'inbox', params: { limit: 'many' } } }],
+    ['an unknown action', { name: 'signals', arguments: { action: 'sing' } }],
+    ['an unknown tool', { name: 'nobody' }],
+    ['a tool without a name', { name: '' }],
+    ['a forbidden action', { name: 'personas', arguments: { action: 'add' } }],
+    ['a call inside a call', { name: 'tool_invoke', arguments: { name: 'signals_pending', params: {} } }],
+    ['a bounded call', { name: 'signals', arguments: { action: 'ack' }, _meta: { read_only: true } }],
+    ['a call that says who makes it', { name: 'signals_pending', _meta: { agent_id: 'a', run_id: 'r' } }],
+    ['bounds of another form', { name: 'signals_pending', _meta: { read_only: 'perhaps', facets: 7 } }],
+  ]
+
+  test.each(CALLS)('of 2026-07-28 is answered as the SDK answers it: %s', async (_, params) => {
+    const meta = { ...(params as { _meta?: object })._meta, ...ENVELOPE }
+    const { name } = params as { name: string }
+    const call = (written: string) =>
+      post(message({ ...params, _meta: meta }), {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': written,
+        accept: 'application/json, text/event-stream',
+      })
+    const direct = await call(name)
+    const entry = await call(`=?base64?${Buffer.from(name).toString('base64')}?=`)
+    expect(same(direct.body)).toEqual(same(entry.body))
+    expect(direct.status).toBe(entry.status)
+    expect(direct.type).toBe(entry.type)
+    expect(direct.body['result']).toMatchObject({ resultType: 'complete' })
+  })
+
+  test.each(CALLS)('of the 2025 era is answered as the SDK answers it: %s', async (_, params) => {
+    const headers = { 'mcp-protocol-version': '2025-06-18', 'mcp-session-id': 'a-session' }
+    const direct = await post(message(params), headers)
+    const batch = await post([message(params)], headers)
+    expect([same(direct.body)]).toEqual(same(batch.body))
+    expect(direct.status).toBe(200)
+    expect(direct.headers.get('mcp-session-id')).toBe('a-session')
+    expect(direct.type).toBe(batch.type)
+  })
+
+  test('is refused all the same with an envelope that the SDK refuses', async () => {
+    const _meta = { ...ENVELOPE, 'io.modelcontextprotocol/clientCapabilities': 'none' }
+    const answer = await post(message({ name: 'signals_pending', _meta }), {
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'signals_pending',
+    })
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ error: { code: -32602 } })
+  })
+})
