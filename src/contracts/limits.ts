@@ -204,6 +204,8 @@ export const LIMITS = {
   http_request_ms: 30_000,
   close_grace_ms: 30_000,
   token_ttl_s: 3_600,
+  /** Tokens whose signature is not checked again at every request. */
+  tokens_known_max: 1_024,
   token_ttl_s_max: 30 * 86_400,
 
   // Local sockets

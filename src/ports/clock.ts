@@ -18,5 +18,10 @@ export interface Timer {
 
 /** The one spelling of a time: ISO 8601, UTC, milliseconds. */
 export function timestamp(clock: Pick<Clock, 'now'>): string {
-  return new Date(clock.now()).toISOString()
+  const now = clock.now()
+  // A call is told of several times within its millisecond.
+  if (now !== spelled.now) spelled = { now, text: new Date(now).toISOString() }
+  return spelled.text
 }
+
+let spelled = { now: 0, text: new Date(0).toISOString() }

@@ -1,11 +1,24 @@
 /** Real randomness, and ULIDs that never go backwards. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 import { decodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
 
+/** What one number is made of; asking the system for so little costs more than all the rest of an id. */
+const NUMBER_BYTES = 6
+const pool = Buffer.alloc(NUMBER_BYTES * 512)
+let drawn = pool.length
+
 export const systemRandom: Random = {
-  next: () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
+  next() {
+    if (drawn === pool.length) {
+      randomFillSync(pool)
+      drawn = 0
+    }
+    const value = pool.readUIntBE(drawn, NUMBER_BYTES) / 2 ** 48
+    drawn += NUMBER_BYTES
+    return value
+  },
   bytes: (count) => randomBytes(count),
 }
 

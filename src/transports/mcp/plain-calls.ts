@@ -85,11 +85,12 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       )
       settle?.()
       if (response.destroyed) return
-      const body = Buffer.from(JSON.stringify(message))
+      // As text it leaves together with the head, in one write.
+      const body = JSON.stringify(message)
       response.writeHead(200, {
         ...(session_id === undefined ? {} : { 'mcp-session-id': session_id }),
         'content-type': 'application/json',
-        'content-length': body.length,
+        'content-length': Buffer.byteLength(body),
       })
       response.end(body)
     },
