@@ -48,6 +48,8 @@ export const LIMITS = {
   /** Compaction starts when this share of the sealed bytes belongs to signals long finished. */
   compaction_dead_ratio: 0.5,
   event_log_events_max: 10_000,
+  /** How long events wait for others before they are written to the disk together. */
+  event_log_gather_ms: 20,
 
   // Registry
   heartbeat_interval_ms: 10_000,

@@ -13,7 +13,7 @@ import { createMemoryEventLog } from '../memory/event-log.ts'
 
 export interface FileEventLogOptions {
   directory: string
-  clock: Pick<Clock, 'now' | 'soon'>
+  clock: Pick<Clock, 'now' | 'after'>
   events_max?: number
   /** The log could not be written; it goes on in memory. Called once. */
   onFailed?: (error: Error) => void
@@ -22,7 +22,7 @@ export interface FileEventLogOptions {
 const NEWER = 'events.jsonl'
 const OLDER = 'events.1.jsonl'
 /**
- * Events are written when the loop comes round, so a kill may lose some that a watcher has seen. After an
+ * Events are gathered for a moment before they are written, so a kill may lose some that a watcher has seen. After an
  * unclean end the seq goes on further up, so that nobody takes a new event for one it has seen already.
  */
 const SEQ_GAP = 10_000
@@ -60,8 +60,15 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     fd = fs.openSync(newer, 'a', 0o600)
     in_newer = 0
   }
+  const schedule = () => {
+    if (scheduled || writing) return
+    scheduled = true
+    clock.after(LIMITS.event_log_gather_ms, () => {
+      scheduled = false
+      flush()
+    })
+  }
   const flush = () => {
-    scheduled = false
     if (writing) return
     if (fd === null || waiting.length === 0) {
       for (const settle of settled.splice(0)) settle()
@@ -80,7 +87,8 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     write(fd, lines, 0, (error) => {
       writing = false
       if (error !== null) fail(error)
-      flush()
+      if (settled.length > 0) flush()
+      else if (waiting.length > 0) schedule()
     })
   }
 
@@ -92,10 +100,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       waiting.push(`${JSON.stringify(event)}\n`)
       // The disk does not keep up: what the files would let go of again is not written at all.
       if (waiting.length > 2 * events_max) waiting = waiting.slice(-events_max)
-      if (!scheduled && !writing) {
-        scheduled = true
-        clock.soon(flush)
-      }
+      schedule()
       return event
     },
     async close() {

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -17,6 +18,7 @@ test('after a kill no seq is given out twice', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
   for (let count = 0; count < 3; count += 1) log.append(event)
+  await clock.advance(LIMITS.event_log_gather_ms)
   await eventually('the events on disk', () => written(directory).includes('"seq":3'))
   // Seen by a watcher, but the process is gone before it is written.
   const last = log.append(event)
@@ -50,7 +52,7 @@ test('two files hold at most twice the bound, however fast events come', async (
   const log = openFileEventLog({ directory, clock, events_max: 10 })
   for (let count = 0; count < 95; count += 1) {
     log.append(event)
-    if (count % 7 === 0) await new Promise<void>((resolve) => setImmediate(resolve))
+    if (count % 7 === 0) await clock.advance(LIMITS.event_log_gather_ms)
   }
   await log.close()
   const lines = (name: string) =>
@@ -70,6 +72,7 @@ test('a log that cannot be written goes on in memory, and says so once', async (
   fs.mkdirSync(path.join(directory, 'events.1.jsonl', 'in the way'), { recursive: true })
   for (let count = 0; count < 10; count += 1) {
     log.append(event)
+    await clock.advance(LIMITS.event_log_gather_ms)
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   await eventually('the failure', () => failures.length > 0)
