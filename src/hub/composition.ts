@@ -24,7 +24,9 @@ import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
 import { watchText } from '../system/watch-text.ts'
 import { createWeb } from '../system/web.ts'
+import type { CallHere } from '../transports/bridge/calls-here.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
+import { callsHere } from './calls-here.ts'
 import { takeInConfigured } from './configured-personas.ts'
 import { grantsOf, warnOfUnknown } from './exposure.ts'
 import { takeInAnew } from './follow-config.ts'
@@ -62,6 +64,8 @@ export interface ComposedHub {
   hub: Hub
   ids: Ids
   operator_token: string
+  /** For a bridge in this process. Null where MCP offers more than the kernel does. */
+  call: CallHere | null
   /** Lets what runs come to its end, closes everything and gives the home back. */
   stop(): Promise<void>
 }
@@ -147,6 +151,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   let stopped: Promise<void> | null = null
   return {
     ...{ url: server.url, hub, ids, operator_token: secrets.operator_token },
+    call: needs.extend === undefined ? callsHere(hub, config.tenant_id) : null,
     stop: () => (stopped ??= closeAll(needs, opened)),
   }
 }

@@ -79,8 +79,9 @@ export interface Hub {
   signals: SignalModule
   personas: PersonaRegistry
   routines: RoutineModule
-  /** Calls over WebSocket that are not answered yet. */
-  underway: ReadonlySet<Promise<unknown>>
+  /** Calls over WebSocket, and of this process itself, that are not answered yet. */
+  underway: Set<Promise<unknown>>
+  isStopping(): boolean
   /** Before anybody can reach it. From now on /ready says 200. Takes back what a former run left leased. */
   start(): Promise<void>
   /** From now on /ready says 503 and nothing new is let in. */
@@ -288,6 +289,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     personas,
     routines,
     underway,
+    isStopping: () => state === 'stopping',
 
     async start() {
       const { released } = await signals.start()

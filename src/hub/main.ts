@@ -101,7 +101,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
 }
 
 function announce(
-  { url, ids, operator_token }: ComposedHub,
+  { url, ids, operator_token, call }: ComposedHub,
   persona: Identity | null,
   { log }: HubLogs,
   { leave }: Leaver,
@@ -114,7 +114,7 @@ function announce(
   process.stderr.write(ready)
   const streams = { input: process.stdin, output: process.stdout }
   serveOverStdio({
-    ...{ url, persona, operator_token, version: VERSION, ids, clock, log, streams },
+    ...{ url, persona, operator_token, call, version: VERSION, ids, clock, log, streams },
     onClose: () => leave(EXIT.done),
   })
 }

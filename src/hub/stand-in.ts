@@ -4,6 +4,7 @@ import { TurnbellError } from '../contracts/errors.ts'
 import { FACADES } from '../facades/all.ts'
 import { composeHub, type ComposedHub, type CompositionNeeds } from './composition.ts'
 import { openHubLogs } from './logs.ts'
+import type { Embedded } from '../transports/bridge/stand-in.ts'
 
 export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readConfig' | 'clock' | 'env'> {
   /** It is over: another hub takes the place, or has taken the home. */
@@ -16,7 +17,7 @@ export interface StandInOptions extends Pick<CompositionNeeds, 'home' | 'readCon
  *
  * @throws TurnbellError `already_running`, and what else keeps a hub from starting.
  */
-export async function standIn(options: StandInOptions): Promise<{ url: string; stop(): Promise<void> }> {
+export async function standIn(options: StandInOptions): Promise<Embedded> {
   const { home, readConfig, clock, env } = options
   const config = readConfig()
   const logs = openHubLogs(home, config.log.level, clock)
@@ -44,7 +45,7 @@ export async function standIn(options: StandInOptions): Promise<{ url: string; s
     throw error
   }
   if (asked) end()
-  return { url: composed.url, stop }
+  return { url: composed.url, call: composed.call, stop }
 }
 
 async function withAnyPort<T>(config: Config, act: (config: Config) => Promise<T>): Promise<T> {

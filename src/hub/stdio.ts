@@ -1,4 +1,4 @@
-/** `turnbell hub --stdio`: the hub itself serves one MCP client on stdin and stdout, through its own door. */
+/** `turnbell hub --stdio`: the hub itself serves one MCP client on stdin and stdout. */
 import type { Readable, Writable } from 'node:stream'
 import { TurnbellError } from '../contracts/errors.ts'
 import { Identity } from '../contracts/ids.ts'
@@ -6,6 +6,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
 import { createBridge } from '../transports/bridge/bridge.ts'
+import type { CallHere } from '../transports/bridge/calls-here.ts'
 import { stdioLines } from '../transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../transports/bridge/upstream.ts'
 import { INSTRUCTIONS } from '../transports/mcp/instructions.ts'
@@ -14,6 +15,7 @@ export interface StdioOptions {
   url: string
   persona: Identity
   operator_token: string
+  call: CallHere | null
   version: string
   streams: { input: Readable; output: Writable }
   clock: Clock
@@ -36,13 +38,14 @@ export function stdioPersona(name: string | undefined): Identity {
 }
 
 export function serveOverStdio(options: StdioOptions): void {
-  const { url, persona, operator_token, version, streams, clock, ids, log } = options
+  const { url, persona, operator_token, call, version, streams, clock, ids, log } = options
   const run = `mcp-${ids.next()}`
   const session_id = () => run
   const upstream = createUpstream({
     ...{ identity: persona, session_id, version, clock, log, query: '' },
     locate: () => url,
     operatorToken: () => operator_token,
+    here: () => call,
   })
   createBridge({
     ...{ upstream, session_id, instructions: INSTRUCTIONS, version, clock, ids, log },

@@ -11,13 +11,15 @@ import {
   type ListResourceTemplatesResult,
   type ListToolsResult,
   type ReadResourceResult,
+  type RequestId,
   Server,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createChanges } from './changes.ts'
 import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
-import { createToolCalls, type ToolCallOptions } from './tool-calls.ts'
+import { createPlainLines } from './plain-lines.ts'
+import { createToolCalls, type ToolCall, type ToolCallOptions } from './tool-calls.ts'
 import { RpcFailure, type Params, type Upstream } from './upstream.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
@@ -72,12 +74,35 @@ export function createBridge(options: BridgeOptions): Bridge {
   }
   /** The hub's own errors pass as they are, as long as they say what is wrong. */
   const asProtocolError = (error: unknown): ProtocolError => {
+    if (error instanceof ProtocolError) return error
     if (!(error instanceof RpcFailure)) return protocolError(problemOf(error))
     const { code, message, data = problemOf(refusalOf(error)) } = error
     return new ProtocolError(code, message, data)
   }
 
+  async function callTool(request_id: RequestId, call: ToolCall): Promise<CallToolResult> {
+    try {
+      return await calls.call(request_id, call)
+    } catch (error) {
+      if (error instanceof RpcFailure) throw asProtocolError(error)
+      // Nobody reads it, and it is no bug that a call ends when its client gives it up.
+      if (call.signal.aborted) throw error
+      return toolProblem(problemOf(error))
+    }
+  }
+  const plain = createPlainLines({
+    version: options.version,
+    call: callTool,
+    asError(error) {
+      const { code, message, data } = asProtocolError(error)
+      return { code, message, data }
+    },
+    send: (message) => transport.send(message),
+    onFailed: (error) => log.warn({ err: error }, 'an answer did not reach the client'),
+  })
+
   function serve({ era }: { era: 'legacy' | 'modern' }): Server {
+    plain.served(era)
     const server = new Server(
       { name: 'turnbell', version: options.version },
       {
@@ -96,15 +121,8 @@ export function createBridge(options: BridgeOptions): Bridge {
     })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const { name, arguments: args = {}, _meta } = params
-      const call = { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal }
-      try {
-        return await calls.call(mcpReq.id, call)
-      } catch (error) {
-        if (error instanceof RpcFailure) throw asProtocolError(error)
-        // Nobody reads it, and it is no bug that a call ends when its client gives it up.
-        if (mcpReq.signal.aborted) throw error
-        return toolProblem(problemOf(error))
-      }
+      plain.agreed(mcpReq.envelope)
+      return callTool(mcpReq.id, { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal })
     })
     forwardResources(server, upstream, asProtocolError)
     server.fallbackRequestHandler = () =>
@@ -129,12 +147,15 @@ export function createBridge(options: BridgeOptions): Bridge {
   }
 
   transport.onwritten = (request_id) => calls.written(request_id)
+  transport.onplain = (call) => plain.take(call)
   transport.onreceived = (message) => {
-    if (!('method' in message) || message.method !== 'subscriptions/listen') return
-    // The SDK answers this one itself, so there is no handler that would hear of it.
-    changes.want(resourcesIn(message.params))
+    if (!('method' in message)) return
+    // The SDK answers a listen itself, and knows nothing of a plain call: no handler would hear of either.
+    if (message.method === 'subscriptions/listen') changes.want(resourcesIn(message.params))
+    if (message.method === 'notifications/cancelled') plain.cancelled(message.params?.['requestId'])
   }
   transport.onended = () => {
+    plain.close()
     changes.close()
     options.onClose?.()
   }

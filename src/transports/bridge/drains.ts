@@ -134,7 +134,9 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
 
 /** The drain in a tool's result, or null for a peek, an empty one, or anything else. */
 export function drainIn(result: Record<string, unknown>): OpenDrain | null {
-  const parsed = DrainResult.safeParse(result['structuredContent'])
+  const told = result['structuredContent'] as { drain_id?: unknown } | undefined
+  if (typeof told?.drain_id !== 'string') return null
+  const parsed = DrainResult.safeParse(told)
   if (result['isError'] === true || !parsed.success || parsed.data.drain_id === null) return null
   return { drain_id: parsed.data.drain_id, signal_ids: parsed.data.signals.map(({ signal_id }) => signal_id) }
 }

@@ -78,6 +78,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     session_id: () => session_id,
     locate: () => standIn.url() ?? requireHub(home, config, hub),
     operatorToken: () => readOperatorToken(home),
+    here: () => standIn.call(),
     missed: (away_ms, reached) => standIn.missed(away_ms, reached),
     ...(facets === undefined ? {} : { facets }),
     query,

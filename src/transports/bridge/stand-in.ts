@@ -3,12 +3,15 @@
  * one itself until another comes. Its own calls go to either by the same way, so its client notices none
  * of it.
  */
+import type { CallHere } from './calls-here.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 
 export interface Embedded {
   url: string
+  /** Without a way through its door. */
+  call: CallHere | null
   stop(): Promise<void>
 }
 
@@ -28,6 +31,8 @@ export interface StandIn {
   missed(away_ms: number, reached: boolean): void
   /** Where this process answers itself, or null. */
   url(): string | null
+  /** How it is asked without that address, or null. */
+  call(): CallHere | null
   close(): Promise<void>
 }
 
@@ -82,6 +87,7 @@ export function createStandIn(needs: StandInNeeds): StandIn {
       embedding = begin(embed).finally(() => (embedding = null))
     },
     url: () => embedded?.url ?? null,
+    call: () => embedded?.call ?? null,
     async close() {
       closed = true
       await embedding

@@ -4,17 +4,20 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import {
-  deserializeMessage,
   type JSONRPCMessage,
+  parseJSONRPCMessage,
   serializeMessage,
   STDIO_DEFAULT_MAX_BUFFER_SIZE,
   type Transport,
 } from '@modelcontextprotocol/server'
+import { plainCallIn, type PlainCall } from '../mcp/plain-call.ts'
 
 export interface StdioLines extends Transport {
   /** The answer to this request is in the client's pipe. */
   onwritten?: (request_id: string | number) => void
-  /** A message of the client, before the SDK has it. */
+  /** A plain call of the client, before anybody else has it. True where it is taken. */
+  onplain?: (call: PlainCall) => boolean
+  /** Any other message of the client, before the SDK has it. */
   onreceived?: (message: JSONRPCMessage) => void
   /** The client is gone. The SDK keeps `onclose` for itself. */
   onended?: () => void
@@ -55,7 +58,10 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     if (closed || line.trim() === '') return
     let message: JSONRPCMessage
     try {
-      message = deserializeMessage(line)
+      const parsed: unknown = JSON.parse(line)
+      const plain = plainCallIn(parsed)
+      if (plain !== null && transport.onplain?.(plain) === true) return
+      message = parseJSONRPCMessage(parsed)
     } catch (error) {
       transport.onerror?.(error as Error)
       return

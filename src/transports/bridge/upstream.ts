@@ -6,6 +6,7 @@
  * is only said again where saying it twice is harmless.
  */
 import { z } from 'zod'
+import type { CallHere } from './calls-here.ts'
 import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
@@ -29,6 +30,8 @@ export interface UpstreamDeps {
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
   operatorToken: () => string | null
+  /** The hub in this very process, while there is one: asked for tool calls before any door. */
+  here?: () => CallHere | null
   /** A hub is missed: see `StandIn.missed`. */
   missed?: (away_ms: number, reached: boolean) => void
   /** Added to the address of `/mcp`: how much of the hub is shown. */
@@ -140,6 +143,10 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   })
 
   async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+    const here = method === 'tools/call' ? deps.here?.() : null
+    const { identity, facets, query } = deps
+    const answer = here?.({ identity, session_id: deps.session_id(), facets, query }, params)
+    if (answer) return answer
     const headers = await headersFor(method, params, abort)
     return resultIn(await http.post(address(), headers, body(method, params), abort))
   }

@@ -23,19 +23,18 @@ import { createPlainCalls } from './plain-calls.ts'
 import { maySee, pendingUri } from './resources.ts'
 import { createMcpServer } from './server.ts'
 import { createMcpSessions, type McpSession } from './sessions.ts'
+import { viewOf } from './view.ts'
 import { answeredBy } from '../http/answered.ts'
 import { admit } from '../http/guard.ts'
 import { problemOf, sendProblem } from '../http/problems.ts'
 import { readBody } from '../http/body.ts'
 import type { RawRoute } from '../http/server.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import { McpDetail, type McpProjection, type McpView } from '../../kernel/project-mcp.ts'
-import { narrower } from '../../kernel/policy.ts'
+import type { McpProjection } from '../../kernel/project-mcp.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Doors } from '../doors.ts'
-import { narrowingInHeaders, narrowingInQuery } from '../narrowing.ts'
 
 export interface McpHttpOptions {
   kernel: Kernel
@@ -123,7 +122,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     const call = plain.find(request, body)
     if (call?.modern === false) return answerPast(request, response, peer, call)
     const judged = () => classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
-    if (call !== null && envelopes.accepts(call, () => judged().kind === 'modern'))
+    if (call !== null && envelopes.accepts(call.meta, () => judged().kind === 'modern'))
       return plain.answer(call, peer, response, undefined)
     const route = judged()
     if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
@@ -248,24 +247,6 @@ function onlyOwn(caller: Caller, body: unknown): unknown {
     ...(body as object),
     params: { ...params, notifications: { ...params?.notifications, resourceSubscriptions: own } },
   }
-}
-
-/** `?detail=`, and the bounds that the query and the headers set. */
-function viewOf({ url = '', headers }: IncomingMessage): McpView {
-  const said = narrowingInHeaders(headers)
-  const at = url.indexOf('?')
-  if (at < 0) return said === undefined ? {} : { narrowing: said }
-  const query = new URLSearchParams(url.slice(at))
-  const detail = query.get('detail')
-  const known = McpDetail.safeParse(detail)
-  if (detail !== null && !known.success) {
-    throw new TurnbellError('request_invalid', {
-      detail: `detail: expected one of ${McpDetail.options.join(', ')}, found ${JSON.stringify(detail)}`,
-    })
-  }
-  const asked = narrowingInQuery(query)
-  const narrowing = said === undefined ? asked : narrower(asked ?? {}, said)
-  return { detail: known.data, ...(narrowing === undefined ? {} : { narrowing }) }
 }
 
 function protocolHeaders({ headers }: IncomingMessage): {

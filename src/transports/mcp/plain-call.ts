@@ -76,13 +76,13 @@ function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
 /** What clients say of themselves with every request, once the SDK has accepted it. */
 export interface Envelopes {
   /** `judge` asks the SDK, where this was never said before. */
-  accepts(call: PlainCall, judge: () => boolean): boolean
+  accepts(meta: Record<string, unknown> | undefined, judge: () => boolean): boolean
 }
 
 export function createEnvelopes(): Envelopes {
   const accepted = new Set<string>()
   return {
-    accepts({ meta }, judge) {
+    accepts(meta, judge) {
       const key = JSON.stringify([meta?.[CLIENT_INFO_META_KEY], meta?.[CLIENT_CAPABILITIES_META_KEY]])
       if (accepted.has(key)) return true
       if (!judge()) return false

@@ -24,7 +24,7 @@ const embed: StandInNeeds['embed'] = (onEnd) => {
   over = onEnd
   if (refuses) return Promise.reject(new Error('somebody else is'))
   const stop = () => Promise.resolve(void (stops += 1))
-  return Promise.resolve({ url: `http://127.0.0.1:${embeds}`, stop })
+  return Promise.resolve({ url: `http://127.0.0.1:${embeds}`, call: () => null, stop })
 }
 const make = (needs: Partial<StandInNeeds>) => createStandIn({ clock, log: silentLog, ...needs })
 const missed = async (standIn: StandIn, away_ms: number, reached = false) => {

@@ -1,0 +1,34 @@
+/** Tool calls of a bridge in the hub's own process: what they would be told at the door is told here. */
+import type { Hub } from './hub.ts'
+import { projectMcp, type McpView } from '../kernel/project-mcp.ts'
+import type { CallHere } from '../transports/bridge/calls-here.ts'
+import { callTool } from '../transports/mcp/tool-call.ts'
+import { viewInQuery } from '../transports/mcp/view.ts'
+import type { TenantId } from '../contracts/ids.ts'
+
+/** Nothing lies between the kernel and the bridge; what became of a drain is the bridge's to say. */
+const WRITTEN = Promise.resolve('written' as const)
+
+export function callsHere(
+  { kernel, underway, isStopping }: Pick<Hub, 'kernel' | 'underway' | 'isStopping'>,
+  tenant_id: TenantId,
+): CallHere {
+  const needs = { kernel, projection: projectMcp(kernel) }
+  let last: { query: string; view: McpView } = { query: '', view: {} }
+  return ({ identity, session_id, facets, query }, { name, arguments: args, _meta }) => {
+    if (isStopping()) return null
+    if (query !== last.query) last = { query, view: viewInQuery(new URLSearchParams(query)) }
+    const peer = {
+      caller: {
+        ...{ tenant_id, kind: 'agent' as const, identity, session_id },
+        ...(facets === undefined ? {} : { facets }),
+      },
+      view: last.view,
+      answered: WRITTEN,
+    }
+    const call = { name: String(name), args, meta: _meta as Record<string, unknown> | undefined }
+    const answer = callTool(needs, peer, call)
+    underway.add(answer)
+    return answer.finally(() => underway.delete(answer))
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Plain tool calls of a client on stdio, answered past the SDK's server. Taken once the SDK has handed over
+ * such a call of this connection, in the same era and with the same envelope: then the two have agreed on
+ * everything that a call depends on.
+ */
+import {
+  SERVER_INFO_META_KEY,
+  type CallToolResult,
+  type JSONRPCMessage,
+  type RequestId,
+} from '@modelcontextprotocol/server'
+import type { ToolCall } from './tool-calls.ts'
+import { createEnvelopes, type Envelopes, type PlainCall } from '../mcp/plain-call.ts'
+
+export interface PlainLinesNeeds {
+  version: string
+  /** Rejects with what the client is to be told, or with anything where it gave the call up. */
+  call: (request_id: RequestId, call: ToolCall) => Promise<CallToolResult>
+  asError: (error: unknown) => { code: number; message: string; data?: unknown }
+  send: (message: JSONRPCMessage) => Promise<void>
+  /** An answer could not be sent. */
+  onFailed: (error: unknown) => void
+}
+
+export interface PlainLines {
+  /** The SDK made a server for this era: what was agreed before counts no more. */
+  served(era: 'legacy' | 'modern'): void
+  /** The SDK handed a tool call over, with this envelope where it had one. */
+  agreed(envelope: unknown): void
+  /** False where the SDK must judge it. */
+  take(call: PlainCall): boolean
+  /** The client gives a request up. */
+  cancelled(id: unknown): void
+  /** The client is gone: so are its calls. */
+  close(): void
+}
+
+export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
+  let modern = false
+  let envelopes: Envelopes = createEnvelopes()
+  let past = false
+  const running = new Map<RequestId, AbortController>()
+  const server_info = { [SERVER_INFO_META_KEY]: { name: 'turnbell', version: needs.version } }
+
+  const isAgreed = (call: PlainCall) =>
+    call.modern === modern && (modern ? envelopes.accepts(call.meta, () => false) : past)
+
+  async function answer(call: PlainCall, signal: AbortSignal): Promise<void> {
+    const { id, name, args = {}, meta = {} } = call
+    const message = await needs.call(id, { name, args, meta, signal }).then(
+      (result) => ({ result: call.modern ? complete(result) : result, jsonrpc: '2.0' as const, id }),
+      (error: unknown) =>
+        signal.aborted ? null : { jsonrpc: '2.0' as const, id, error: needs.asError(error) },
+    )
+    running.delete(id)
+    if (message !== null && !signal.aborted) await needs.send(message)
+  }
+
+  /** As the era wants it, where the hub has not said so itself. */
+  function complete(result: CallToolResult): CallToolResult {
+    return { resultType: 'complete', ...result, _meta: { ...server_info, ...result._meta } }
+  }
+
+  return {
+    served(era) {
+      modern = era === 'modern'
+      envelopes = createEnvelopes()
+      past = false
+    },
+    agreed(envelope) {
+      if (modern) envelopes.accepts(envelope as Record<string, unknown> | undefined, () => true)
+      else if (envelope === undefined) past = true
+    },
+    take(call) {
+      if (!isAgreed(call) || running.has(call.id)) return false
+      const abort = new AbortController()
+      running.set(call.id, abort)
+      answer(call, abort.signal).catch(needs.onFailed)
+      return true
+    },
+    cancelled(id) {
+      running.get(id as RequestId)?.abort()
+      running.delete(id as RequestId)
+    },
+    close() {
+      for (const abort of running.values()) abort.abort()
+      running.clear()
+    },
+  }
+}
