@@ -29,6 +29,8 @@ export function callsHere(
     const call = { name: String(name), args, meta: _meta as Record<string, unknown> | undefined }
     const answer = callTool(needs, peer, call)
     underway.add(answer)
-    return answer.finally(() => underway.delete(answer))
+    const answered = () => void underway.delete(answer)
+    answer.then(answered, answered)
+    return answer
   }
 }

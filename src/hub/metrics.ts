@@ -118,6 +118,8 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
     },
 
     event({ type, data }) {
+      // Most events tell of calls, and those are counted as they end.
+      if (!type.includes('.')) return
       const [family, what = ''] = type.split('.')
       const signals = Array.isArray(data['signal_ids']) ? data['signal_ids'].length : 1
       if (family === 'signal') counters.signals_total.inc({ stage: what }, signals)

@@ -1,0 +1,90 @@
+/** A bridge in the hub's own process: the same answers and the same promises as through the door. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { callsHere } from '../../../src/hub/calls-here.ts'
+import { bridgedClient, type BridgedClient } from '../../support/bridge-client.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+
+let hub: SmallHub
+let client: BridgedClient
+let stopping: boolean
+let asked_here: number
+const underway = new Set<Promise<unknown>>()
+
+beforeAll(async () => {
+  hub = await startSmallHub()
+  await hub.personas.add({ identity: 'ada', surface: 'mcp' })
+})
+afterAll(() => hub.close())
+beforeEach(() => {
+  stopping = false
+  asked_here = 0
+})
+
+describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
+  async function connect(query = ''): Promise<BridgedClient> {
+    const call = callsHere({ kernel: hub.kernel, underway, isStopping: () => stopping }, 'local')
+    client = await bridgedClient({
+      era,
+      upstream: {
+        identity: 'ada',
+        query,
+        locate: () => hub.url,
+        operatorToken: () => hub.operator,
+        here: () => (caller, params) => {
+          const answer = call(caller, params)
+          if (answer !== null) asked_here += 1
+          return answer
+        },
+      },
+    })
+    return client
+  }
+  const send = async (payload: string) => {
+    const { body } = await hub.request('POST', '/api/signals/send', {
+      body: { to: 'ada', intent: 'test', payload },
+    })
+    return (body as unknown as { signal_id: string }).signal_id
+  }
+  const confirmed = async (signal_id: string) =>
+    ((await hub.store.read(signal_id))?.stages.confirmed_at ?? null) !== null
+
+  test('drains, time and again, and every drain is confirmed once it is written', async () => {
+    await connect()
+    for (const payload of ['one', 'two', 'three']) {
+      const signal_id = await send(payload)
+      const drained = await client.call('signals_pending')
+      expect(drained.structuredContent?.['signals']).toMatchObject([{ signal_id, payload }])
+      await eventually('the confirmation', () => confirmed(signal_id))
+    }
+    expect(asked_here).toBeGreaterThanOrEqual(6)
+    expect(underway.size).toBe(0)
+    await client.close()
+  })
+
+  test('is told what is wrong with a call, as through the door', async () => {
+    await connect()
+    const ask = () => client.call('signals', { action: 'inbox', params: { limit: 'many' } })
+    const here = await ask()
+    stopping = true
+    const through = await ask()
+    const same = ({ isError, structuredContent, content }: typeof here) => ({
+      ...{ isError, content },
+      structuredContent: { ...structuredContent, instance: '' },
+    })
+    expect(same(here)).toEqual(same(through))
+    expect(here.isError).toBe(true)
+    expect(asked_here).toBe(1)
+    await client.close()
+  })
+
+  test('has its bounds', async () => {
+    await connect('?read_only=1')
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await client.call('signals', { action: 'ack', params: { signal_ids: [] } })
+      expect(answer.structuredContent).toMatchObject({ code: 'read_only' })
+    }
+    expect(asked_here).toBe(2)
+    await client.close()
+  })
+})
