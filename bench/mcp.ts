@@ -2,7 +2,16 @@
 import path from 'node:path'
 import { callHttp, callStdio } from './callers.ts'
 import { figure, interleave, short, type Figure } from './figures.ts'
-import { addPersonas, agentToken, post, startHub, startNode, usage, type Hub } from './processes.ts'
+import {
+  addPersonas,
+  agentToken,
+  post,
+  startHub,
+  startNode,
+  temporaryDirectory,
+  usage,
+  type Hub,
+} from './processes.ts'
 
 const CALLERS = 32
 const ROUNDS = 7
@@ -49,7 +58,7 @@ export async function mcp(): Promise<Figure[]> {
   const token = await agentToken(hub, 'ada', 'bench')
   const answer = await answerOf(hub, token)
   try {
-    return [await overHttp(hub, token, answer), await overStdio(hub, answer)]
+    return [await overHttp(hub, token, answer), ...(await overStdio(hub, answer))]
   } finally {
     await hub.stop()
   }
@@ -85,25 +94,50 @@ async function overHttp(hub: Hub, token: string, answer: string): Promise<Figure
   ])
 }
 
-async function overStdio(hub: Hub, answer: string): Promise<Figure> {
-  const bridge = await startNode([TURNBELL, 'mcp', '--persona', 'ada', '--home', hub.home], { piped: true })
-  const echo = await startNode([ECHO, answer, '--stdio'], { piped: true })
+/** The hub's own stdin and stdout, and beside it the bridge that has to ask a hub over HTTP. */
+async function overStdio(proxied: Hub, answer: string): Promise<Figure[]> {
+  const own_home = ['--home', temporaryDirectory(), '--port', '0']
+  const persona = ['--persona', 'ada']
+  const processes = {
+    hub: await startNode([TURNBELL, 'hub', '--stdio', ...persona, ...own_home], { piped: true }),
+    bridge: await startNode([TURNBELL, 'mcp', ...persona, '--home', proxied.home], { piped: true }),
+    echo: await startNode([ECHO, answer, '--stdio'], { piped: true }),
+  }
   const line = (id: number) => `${body(id)}\n`
-  const run = (process: typeof bridge, ms: number) =>
-    callStdio({ input: process.child.stdin!, output: process.child.stdout! }, line, CALLERS, ms)
-  await run(bridge, WARM_UP_MS)
-  await run(echo, WARM_UP_MS)
-  const rounds = await interleave<Record<'bridge' | 'echo', Awaited<ReturnType<typeof run>>>>(ROUNDS, {
-    bridge: () => run(bridge, RUN_MS),
-    echo: () => run(echo, RUN_MS),
+  type Name = keyof typeof processes
+  const run = async (name: Name, ms: number) => {
+    const { child, pid } = processes[name]
+    const before = await usage(pid)
+    const began = performance.now()
+    const { calls_per_s } = await callStdio({ input: child.stdin!, output: child.stdout! }, line, CALLERS, ms)
+    const { cpu_us } = await usage(pid)
+    return { calls_per_s, cpu_percent: (cpu_us - before.cpu_us) / (performance.now() - began) / 10 }
+  }
+  for (const name of ['hub', 'bridge', 'echo'] as const) await run(name, WARM_UP_MS)
+  const rounds = await interleave<Record<Name, Awaited<ReturnType<typeof run>>>>(ROUNDS, {
+    hub: () => run('hub', RUN_MS),
+    bridge: () => run('bridge', RUN_MS),
+    echo: () => run('echo', RUN_MS),
   })
-  await Promise.all([bridge.stop(), echo.stop()])
-  const pairs = rounds.map(({ bridge: ours, echo: bare }) => ({
-    value: ours.calls_per_s,
-    limit: bare.calls_per_s,
-  }))
-  return figure('mcp-stdio', 'calls/s', '11: >= 0.5', pairs, () => [
-    `the same call through \`turnbell mcp\`, which asks the hub over HTTP, ${CALLERS} on their way at a time`,
-    'limit: a process that parses the same line and answers as many bytes',
-  ])
+  await Promise.all(Object.values(processes).map((process) => process.stop()))
+  const against = (name: 'hub' | 'bridge') =>
+    rounds.map((round) => ({
+      ...{ value: round[name].calls_per_s, limit: round.echo.calls_per_s },
+      ...{ ours: round[name].cpu_percent, echo: round.echo.cpu_percent },
+    }))
+  const limit = 'limit: a process that parses the same line and answers as many bytes'
+  const used = ({ ours, echo }: { ours: number; echo: number }) =>
+    `it used ${short(ours)} % of a core, echo ${short(echo)} %`
+  return [
+    figure('mcp-stdio', 'calls/s', '11: >= 0.5', against('hub'), (round) => [
+      `the same call of \`turnbell hub --stdio\`, ${CALLERS} on their way at a time`,
+      limit,
+      used(round),
+    ]),
+    figure('mcp-bridge', 'calls/s', null, against('bridge'), (round) => [
+      `the same call through \`turnbell mcp\`, which asks the hub over HTTP, ${CALLERS} on their way at a time`,
+      limit,
+      used(round),
+    ]),
+  ]
 }

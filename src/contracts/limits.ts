@@ -371,6 +371,8 @@ export const LIMITS = {
   bridge_follow_ms: 5_000,
   /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */
   bridge_wait_ms: 6_000,
+  /** How long a bridge takes a hub to be where it found it. Short: another program may get its port. */
+  bridge_located_ms: 250,
   bridge_retry_min_ms: 50,
   bridge_retry_max_ms: 500,
   /** A hub that has been away for this long within one call is started, where that is allowed. */

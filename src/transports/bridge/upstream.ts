@@ -26,7 +26,7 @@ export interface UpstreamDeps {
   session_id: () => SessionId
   /** What the persona's client may use, where it is not what the hub offers to everybody. */
   facets?: readonly string[]
-  /** Where the hub is now; throws `hub_unreachable` while none runs. Asked for every attempt: a restarted hub may have another port. */
+  /** Where the hub is now; throws `hub_unreachable` while none runs. Asked again after every failure: a restarted hub may have another port. */
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
   operatorToken: () => string | null
@@ -98,6 +98,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   let token: { text: string; session_id: SessionId; renew_at: number } | null = null
   let next_id = 1
   let reached = false
+  let located: { url: string; at: number } | null = null
 
   async function tokenFor(session_id: SessionId, abort?: AbortSignal): Promise<string> {
     if (token !== null && token.session_id === session_id && clock.monotonic() < token.renew_at)
@@ -107,7 +108,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       throw new HubAway(true, new Error('this home has no operator token: no hub ever ran in it'))
     const asked_at = clock.monotonic()
     const answer = await http.post(
-      `${deps.locate()}/auth/token`,
+      `${locate()}/auth/token`,
       { authorization: `Bearer ${operator}` },
       { identity: deps.identity, kind: 'agent', session_id, facets: deps.facets },
       abort,
@@ -134,7 +135,14 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     }
   }
 
-  const address = () => `${deps.locate()}/mcp${deps.query}`
+  /** Looking for it costs as much as asking it; so calls that come together look once. */
+  const locate = () => {
+    const now = clock.monotonic()
+    if (located === null || now - located.at >= LIMITS.bridge_located_ms)
+      located = { url: deps.locate(), at: now }
+    return located.url
+  }
+  const address = () => `${locate()}/mcp${deps.query}`
   const body = (method: string, params: Params) => ({
     jsonrpc: '2.0',
     id: next_id++,
@@ -164,6 +172,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
           reached = true
           return result
         } catch (error) {
+          located = null
           if (under_way?.aborted === true) throw error
           const refused = error instanceof TurnbellError ? error.code : null
           if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
@@ -192,6 +201,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       })
       if (refused === null) return
       token = null
+      located = null
       resultIn(refused)
     },
 

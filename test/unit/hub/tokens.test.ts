@@ -44,6 +44,27 @@ describe('a token', () => {
     )
   })
 
+  test('that was accepted before is the same one again, and only that one', () => {
+    const { tokens } = setUp()
+    const token = tokens.sign(payload)
+    const first = tokens.authenticate(token)
+    expect(tokens.authenticate(token)).toEqual(first)
+    const [said = '', proof = ''] = token.split('.')
+    const other = `${said}.${proof.replace(/.$/, (last) => (last === '0' ? '1' : '0'))}`
+    expect(() => tokens.authenticate(other)).toThrow(
+      expect.objectContaining({ code: 'token_invalid' }) as Error,
+    )
+  })
+
+  test('is accepted, however many there are', () => {
+    const { tokens } = setUp()
+    const all = Array.from({ length: LIMITS.tokens_known_max + 10 }, (_, n) =>
+      tokens.sign({ ...payload, session_id: `run-${n}` }),
+    )
+    for (const round of [all, all])
+      for (const [n, token] of round.entries()) expect(tokens.authenticate(token).session_id).toBe(`run-${n}`)
+  })
+
   test('that is missing is told apart from one that is wrong', () => {
     const { tokens } = setUp()
     for (const none of [null, '']) {
