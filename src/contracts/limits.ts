@@ -48,8 +48,6 @@ export const LIMITS = {
   /** Compaction starts when this share of the sealed bytes belongs to signals long finished. */
   compaction_dead_ratio: 0.5,
   event_log_events_max: 10_000,
-  /** How long events wait for others before they are written to the disk together. */
-  event_log_gather_ms: 20,
 
   // Registry
   heartbeat_interval_ms: 10_000,
@@ -197,17 +195,12 @@ export const LIMITS = {
   mcp_sessions_max: 1_024,
   mcp_streams_max: 1_024,
   mcp_batch_max: 100,
-  /** What clients say of themselves is judged once, for so many of them that say so much. */
-  mcp_envelopes_max: 256,
-  mcp_envelope_chars_max: 4_096,
   /** A hub that comes back meets every daemon, bridge and command at once. */
   token_requests_per_minute_max: 1_200,
   /** For a request to arrive completely. */
   http_request_ms: 30_000,
   close_grace_ms: 30_000,
   token_ttl_s: 3_600,
-  /** Tokens whose signature is not checked again at every request. */
-  tokens_known_max: 1_024,
   token_ttl_s_max: 30 * 86_400,
 
   // Local sockets
@@ -371,8 +364,6 @@ export const LIMITS = {
   bridge_follow_ms: 5_000,
   /** How long a call waits for a hub that is away. Below the 8 s after which Claude Code gives up. */
   bridge_wait_ms: 6_000,
-  /** How long a bridge takes a hub to be where it found it. Short: another program may get its port. */
-  bridge_located_ms: 250,
   bridge_retry_min_ms: 50,
   bridge_retry_max_ms: 500,
   /** A hub that has been away for this long within one call is started, where that is allowed. */

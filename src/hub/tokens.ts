@@ -27,6 +27,9 @@ export interface Tokens {
 /** Longer than any token of ours: a payload is at most a few hundred bytes. */
 const TOKEN_LENGTH_MAX = 2_048
 
+/** Tokens whose signature is not checked again at every request. */
+export const TOKENS_KNOWN_MAX = 1_024
+
 export function createTokens(needs: {
   signing_key: string
   operator_token: string
@@ -54,7 +57,7 @@ export function createTokens(needs: {
 
   const remember = (token: string, payload: TokenPayload) => {
     const oldest = known.keys().next().value
-    if (known.size >= LIMITS.tokens_known_max && oldest !== undefined) known.delete(oldest)
+    if (known.size >= TOKENS_KNOWN_MAX && oldest !== undefined) known.delete(oldest)
     known.set(token, payload)
   }
 

@@ -19,6 +19,8 @@ export interface FileEventLogOptions {
   onFailed?: (error: Error) => void
 }
 
+/** How long events wait for others before they are written to the disk together. */
+export const GATHER_MS = 20
 const NEWER = 'events.jsonl'
 const OLDER = 'events.1.jsonl'
 /**
@@ -63,7 +65,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const schedule = () => {
     if (scheduled || writing) return
     scheduled = true
-    clock.after(LIMITS.event_log_gather_ms, () => {
+    clock.after(GATHER_MS, () => {
       scheduled = false
       flush()
     })

@@ -16,6 +16,8 @@ import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
 
 const PROTOCOL = '2026-07-28'
+/** How long a hub is taken to be where it was found. Short: another program may get its port. */
+const LOCATED_MS = 250
 
 /** What is said, by the hub or about it, while it is not there to answer. */
 const AWAY: ReadonlySet<string> = new Set(['hub_unreachable', 'hub_stopping', 'hub_not_ready'])
@@ -138,8 +140,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   /** Looking for it costs as much as asking it; so calls that come together look once. */
   const locate = () => {
     const now = clock.monotonic()
-    if (located === null || now - located.at >= LIMITS.bridge_located_ms)
-      located = { url: deps.locate(), at: now }
+    if (located === null || now - located.at >= LOCATED_MS) located = { url: deps.locate(), at: now }
     return located.url
   }
   const address = () => `${locate()}/mcp${deps.query}`

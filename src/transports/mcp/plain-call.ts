@@ -10,7 +10,6 @@ import {
   PROTOCOL_VERSION_META_KEY,
   type RequestId,
 } from '@modelcontextprotocol/server'
-import { LIMITS } from '../../contracts/limits.ts'
 
 export const REVISION = '2026-07-28'
 
@@ -73,6 +72,10 @@ function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
   return true
 }
 
+/** So many envelopes of so much text are remembered. */
+export const ENVELOPES_MAX = 256
+export const ENVELOPE_CHARS_MAX = 4_096
+
 /** What clients say of themselves with every request, once the SDK has accepted it. */
 export interface Envelopes {
   /** `judge` asks the SDK, where this was never said before. */
@@ -87,8 +90,7 @@ export function createEnvelopes(): Envelopes {
       if (accepted.has(key)) return true
       if (!judge()) return false
       // A new client is judged at every call once there are this many: it is served none the less.
-      if (accepted.size < LIMITS.mcp_envelopes_max && key.length <= LIMITS.mcp_envelope_chars_max)
-        accepted.add(key)
+      if (accepted.size < ENVELOPES_MAX && key.length <= ENVELOPE_CHARS_MAX) accepted.add(key)
       return true
     },
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
-import { createTokens } from '../../../src/hub/tokens.ts'
+import { createTokens, TOKENS_KNOWN_MAX } from '../../../src/hub/tokens.ts'
 import { fakeClock, START } from '../../support/fake-clock.ts'
 
 const KEY = 'a-signing-key'
@@ -58,7 +58,7 @@ describe('a token', () => {
 
   test('is accepted, however many there are', () => {
     const { tokens } = setUp()
-    const all = Array.from({ length: LIMITS.tokens_known_max + 10 }, (_, n) =>
+    const all = Array.from({ length: TOKENS_KNOWN_MAX + 10 }, (_, n) =>
       tokens.sign({ ...payload, session_id: `run-${n}` }),
     )
     for (const round of [all, all])

@@ -1,8 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
+import { GATHER_MS, openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -18,7 +17,7 @@ test('after a kill no seq is given out twice', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
   for (let count = 0; count < 3; count += 1) log.append(event)
-  await clock.advance(LIMITS.event_log_gather_ms)
+  await clock.advance(GATHER_MS)
   await eventually('the events on disk', () => written(directory).includes('"seq":3'))
   // Seen by a watcher, but the process is gone before it is written.
   const last = log.append(event)
@@ -52,7 +51,7 @@ test('two files hold at most twice the bound, however fast events come', async (
   const log = openFileEventLog({ directory, clock, events_max: 10 })
   for (let count = 0; count < 95; count += 1) {
     log.append(event)
-    if (count % 7 === 0) await clock.advance(LIMITS.event_log_gather_ms)
+    if (count % 7 === 0) await clock.advance(GATHER_MS)
   }
   await log.close()
   const lines = (name: string) =>
@@ -72,7 +71,7 @@ test('a log that cannot be written goes on in memory, and says so once', async (
   fs.mkdirSync(path.join(directory, 'events.1.jsonl', 'in the way'), { recursive: true })
   for (let count = 0; count < 10; count += 1) {
     log.append(event)
-    await clock.advance(LIMITS.event_log_gather_ms)
+    await clock.advance(GATHER_MS)
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   await eventually('the failure', () => failures.length > 0)

@@ -1,7 +1,11 @@
 /** A tool call beyond doubt is answered without the SDK, and nobody can tell. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { createEnvelopes, plainCallIn } from '../../../src/transports/mcp/plain-call.ts'
+import {
+  createEnvelopes,
+  ENVELOPE_CHARS_MAX,
+  ENVELOPES_MAX,
+  plainCallIn,
+} from '../../../src/transports/mcp/plain-call.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
 const ENVELOPE = {
@@ -110,10 +114,10 @@ describe('what a client says of itself', () => {
     const envelopes = createEnvelopes()
     let judged = 0
     const judge = () => ++judged > 0
-    const long = call('x'.repeat(LIMITS.mcp_envelope_chars_max))
+    const long = call('x'.repeat(ENVELOPE_CHARS_MAX))
     for (let time = 0; time < 2; time++) envelopes.accepts(long, judge)
     expect(judged).toBe(2)
-    for (let n = 0; n < LIMITS.mcp_envelopes_max; n++) envelopes.accepts(call(`c${n}`), judge)
+    for (let n = 0; n < ENVELOPES_MAX; n++) envelopes.accepts(call(`c${n}`), judge)
     judged = 0
     for (let time = 0; time < 2; time++) envelopes.accepts(call('one too many'), judge)
     expect(judged).toBe(2)
