@@ -228,16 +228,23 @@ function problems(codes: readonly ErrorCode[]): Record<string, object> {
   )
 }
 
+function propertiesOf({ input }: Action): Record<string, JsonSchema> {
+  return (jsonSchema(input, 'input')['properties'] ?? {}) as Record<string, JsonSchema>
+}
+
 /**
  * A query knows only text. The declared types say what was meant; what does not fit stays text, so that
  * the strict schema names it to the caller.
  */
 function queryReader(action: Action): HttpRoute['fromQuery'] {
-  const properties = (jsonSchema(action.input, 'input')['properties'] ?? {}) as Record<string, JsonSchema>
-  return (query) =>
-    Object.fromEntries(
-      Object.entries(query).map(([name, value]) => [name, typed(properties[name]?.['type'], value)]),
+  // Most actions are never asked by a query: what their fields are is found out when one is.
+  let properties: Record<string, JsonSchema> | null = null
+  return (query) => {
+    const fields = (properties ??= propertiesOf(action))
+    return Object.fromEntries(
+      Object.entries(query).map(([name, value]) => [name, typed(fields[name]?.['type'], value)]),
     )
+  }
 }
 
 function typed(type: unknown, value: unknown): unknown {

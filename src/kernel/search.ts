@@ -9,7 +9,19 @@ export type ActionSearch = (query: string) => Found[]
 /** The names weigh most: who types one wants it, not what only speaks of it. */
 const BOOST = { name: 4, facade: 3, old_names: 2, summary: 2, facade_summary: 1, fields: 1 }
 
+/** The index is made for the first who searches. */
 export function createActionSearch(actions: readonly Found[]): ActionSearch {
+  let index: ReturnType<typeof indexOf> | null = null
+  return (query) => {
+    index ??= indexOf(actions)
+    return index.search(query).flatMap(({ id }) => {
+      const found = actions[Number(id)]
+      return found === undefined ? [] : [found]
+    })
+  }
+}
+
+function indexOf(actions: readonly Found[]) {
   const index = new MiniSearch<Record<keyof typeof BOOST | 'id', string | number>>({
     fields: Object.keys(BOOST),
     tokenize: words,
@@ -20,11 +32,7 @@ export function createActionSearch(actions: readonly Found[]): ActionSearch {
     },
   })
   index.addAll(actions.map(documentOf))
-  return (query) =>
-    index.search(query).flatMap(({ id }) => {
-      const found = actions[Number(id)]
-      return found === undefined ? [] : [found]
-    })
+  return index
 }
 
 function documentOf({ facade, name, action }: Found, id: number) {

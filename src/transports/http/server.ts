@@ -151,8 +151,8 @@ function addFixedRoutes(
   const open = { config: { open: true } }
   const listed = ({ caller, headers }: FastifyRequest) =>
     kernel.permitted(caller, narrowingInHeaders(headers))
-  const openapi = JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
   // Asked for by people who write a client, seldom enough not to be made at every start.
+  let openapi: string | null = null
   let asyncapi: string | null = null
   const json = (reply: FastifyReply, text: string) => reply.type('application/json; charset=utf-8').send(text)
 
@@ -172,7 +172,10 @@ function addFixedRoutes(
   app.post('/batch', (request, reply) => batch(kernel, request, reply))
   app.get('/facades', (request) => ({ facades: describeFacades(listed(request)) }))
   app.get('/tools', (request) => ({ tools: describeTools(listed(request)) }))
-  app.get('/openapi.json', (_, reply) => json(reply, openapi))
+  app.get('/openapi.json', (_, reply) => {
+    openapi ??= JSON.stringify(projectOpenApi(kernel.registry, version, Object.values(FIXED_ROUTES)))
+    return json(reply, openapi)
+  })
   app.get('/asyncapi.json', (_, reply) =>
     json(reply, (asyncapi ??= JSON.stringify(describeWebSocket(version)))),
   )
