@@ -20,7 +20,7 @@ import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
 import { createPlainLines } from './plain-lines.ts'
 import { createToolCalls, type ToolCall, type ToolCallOptions } from './tool-calls.ts'
-import { RpcFailure, type Params, type Upstream } from './upstream.ts'
+import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
 import { toProblem, type Problem } from '../../contracts/errors.ts'
@@ -124,7 +124,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       plain.agreed(mcpReq.envelope)
       return callTool(mcpReq.id, { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal })
     })
-    forwardResources(server, upstream, asProtocolError)
+    forwardResources(server, era, upstream, asProtocolError)
     server.fallbackRequestHandler = () =>
       Promise.reject(
         asProtocolError(new RpcFailure(ProtocolErrorCode.MethodNotFound, 'Method not found', undefined)),
@@ -194,12 +194,14 @@ function createToolList(
 
 function forwardResources(
   server: Server,
+  era: 'legacy' | 'modern',
   upstream: Upstream,
   asProtocolError: (error: unknown) => ProtocolError,
 ): void {
   const forward = async <T>(method: string, params: Params | undefined): Promise<T> => {
     try {
-      return (await upstream.request(method, { ...params, _meta: {} }, { repeatable: true })) as T
+      const result = await upstream.request(method, { ...params, _meta: {} }, { repeatable: true })
+      return (era === 'modern' ? result : withoutNovelties(result)) as T
     } catch (error) {
       throw asProtocolError(error)
     }
@@ -213,6 +215,11 @@ function forwardResources(
   server.setRequestHandler('resources/read', ({ params }) =>
     forward<ReadResourceResult>('resources/read', params),
   )
+}
+
+/** Without the fields that results have since 2026-07-28. */
+function withoutNovelties({ resultType: _, ttlMs: __, cacheScope: ___, ...result }: Result): Result {
+  return result
 }
 
 function resourcesIn(params: unknown): string[] {

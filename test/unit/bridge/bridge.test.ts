@@ -66,6 +66,13 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
   })
 
+  test('is told of the resources in the form of its time', async () => {
+    const client = await connect(await startHub(), { era })
+    const listed = (await client.request('resources/list')) as Record<string, unknown>
+    expect(listed['resources']).toHaveLength(1)
+    for (const field of ['ttlMs', 'cacheScope']) expect(field in listed, field).toBe(era === 'present')
+  })
+
   test('is told a refusal as the problem it is', async () => {
     const client = await connect(await startHub(), { era })
     const answer = await client.call('signals', { action: 'send', params: { to: 'nobody', intent: 'x' } })
