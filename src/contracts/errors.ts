@@ -30,15 +30,25 @@ export interface ErrorOptions {
   cause?: unknown
 }
 
+/** On every refusal, whichever copy of this file made it. */
+const REFUSAL = Symbol.for('turnbell.refusal')
+
 /** A refusal. `detail` says what was wrong this time; the catalogue says the rest. */
 export class TurnbellError extends Error {
   readonly code: ErrorCode
   readonly detail: string
   readonly hint: string
 
+  /** A plugin that imports `turnbell/plugin` has another copy of this class than the hub that it runs in. */
+  static override [Symbol.hasInstance](value: unknown): value is TurnbellError {
+    if (typeof value !== 'object' || value === null || !(REFUSAL in value)) return false
+    return Object.hasOwn(ERRORS, (value as { code?: PropertyKey }).code ?? '')
+  }
+
   constructor(code: ErrorCode, options: ErrorOptions) {
     super(`${code}: ${options.detail}`, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'TurnbellError'
+    Object.defineProperty(this, REFUSAL, { value: true })
     this.code = code
     this.detail = options.detail
     this.hint = options.hint ?? ERRORS[code].hint

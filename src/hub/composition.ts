@@ -9,6 +9,7 @@ import type { Config } from '../contracts/config.ts'
 import type { Facade } from '../kernel/define.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/random.ts'
+import { builtInSteps } from '../modules/routines/steps/built-in.ts'
 import { projectOpener } from '../storage/open-projects.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
@@ -109,8 +110,9 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
       if (error.code === 'store_fenced') onEnd('lost')
     },
   })
-  const { facades, kinds, reports } = await takeInPlugins({
+  const { facades, kinds, steps, reports } = await takeInPlugins({
     ...{ plugins: config.plugins, facades: needs.facades, clock, log },
+    steps: builtInSteps({ patterns }),
     load: (plugin) => loadModule(plugin, home.root),
   })
   const own: OwnHosts = { list: [] }
@@ -122,6 +124,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
       secrets,
       facades,
       kinds,
+      steps,
       plugins: reports,
       clock,
       ids,

@@ -8,6 +8,7 @@ import { PLUGIN_API, PluginForm, pluginFacades, type Plugin, type PluginApi } fr
 import { jsonSchema } from '../kernel/schema.ts'
 import { createRegistry } from '../kernel/registry.ts'
 import { createKinds } from '../modules/records/kinds.ts'
+import { createStepTypes, type StepType } from '../modules/routines/step-type.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
@@ -18,6 +19,7 @@ export interface PluginNeeds {
   load: (plugin: string) => Promise<unknown>
   /** What is there already; no plugin may claim one of its names. */
   facades: readonly Facade[]
+  steps: readonly StepType[]
   clock: Pick<Clock, 'after'>
   log: Pick<Log, 'warn' | 'info'>
 }
@@ -27,6 +29,8 @@ export interface Plugins {
   facades: readonly Facade[]
   /** Theirs, besides those that facades declare. */
   kinds: readonly RecordKind[]
+  /** Theirs. */
+  steps: readonly StepType[]
   reports: readonly PluginReport[]
 }
 
@@ -34,6 +38,7 @@ export interface Plugins {
 export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
   let facades = needs.facades
   let kinds: readonly RecordKind[] = []
+  let steps: readonly StepType[] = []
   const reports: PluginReport[] = []
   for (const plugin of needs.plugins) {
     const report: PluginReport = {
@@ -47,18 +52,22 @@ export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
       // Refuses what claims a name that is taken.
       createRegistry([...facades, ...theirs])
       createKinds(createRegistry(facades, [...kinds, ...(manifest.kinds ?? [])]).kinds)
+      requireSteps([...needs.steps, ...steps], manifest.steps ?? [])
       facades = [...facades, ...theirs]
       kinds = [...kinds, ...(manifest.kinds ?? [])]
-      report.kinds = (manifest.kinds ?? []).map(({ name }) => name)
+      steps = [...steps, ...(manifest.steps ?? [])]
       report.facades = theirs.map(({ name }) => name)
-      needs.log.info({ plugin, facades: report.facades, kinds: report.kinds }, 'a plugin was taken in')
+      report.kinds = (manifest.kinds ?? []).map(({ name }) => name)
+      report.steps = (manifest.steps ?? []).map(({ name }) => name)
+      const { problem: _, ...added } = report
+      needs.log.info(added, 'a plugin was taken in')
     } catch (err) {
       report.problem = err instanceof Error ? err.message : String(err)
       needs.log.warn({ plugin, err, detail: report.problem }, `the plugin ${plugin} was left out`)
     }
     reports.push(report)
   }
-  return { facades, kinds, reports }
+  return { facades, kinds, steps, reports }
 }
 
 async function manifestOf(loading: Promise<unknown>): Promise<Plugin> {
@@ -83,6 +92,19 @@ function requireSchemas(facades: readonly Facade[]): void {
       }
     }
   }
+}
+
+/** What a step is given under `with` is an object. */
+function requireSteps(before: readonly StepType[], theirs: readonly StepType[]): void {
+  for (const { name, input } of theirs) {
+    try {
+      if (jsonSchema(input, 'input')['type'] !== 'object') throw new Error('its input is no object')
+    } catch (cause) {
+      throw new Error(`the step ${name}: ${(cause as Error).message}`, { cause })
+    }
+  }
+  // Refuses names that are taken.
+  createStepTypes(before, theirs)
 }
 
 /** A module may wait for something at its top level, and for ever. */

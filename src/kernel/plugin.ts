@@ -1,6 +1,6 @@
 /**
- * What somebody else's package adds to a hub: facades, with the same declarations as ours and without the
- * hub's insides. What a handler needs of turnbell it calls by name, like any other caller.
+ * What somebody else's package adds to a hub: facades and types of steps, with the same declarations as ours
+ * and without the hub's insides. What a handler needs of turnbell it calls by name, like any other caller.
  */
 import { z } from 'zod'
 import type { Action, DispatchContext, Facade, KernelView } from './define.ts'
@@ -8,7 +8,9 @@ import { ERRORS } from '../contracts/error-catalogue.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { FacetName, RegistrationKind } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'
+import { StepTypeName } from '../contracts/routine.ts'
 import type { Caller } from '../contracts/token.ts'
+import type { StepType } from '../modules/modules.ts'
 
 /** What a plugin's handler sees. */
 export interface PluginContext {
@@ -45,6 +47,8 @@ export interface Plugin {
   facades?: readonly PluginFacade[]
   /** Records that `store_put` takes from now on. */
   kinds?: readonly RecordKind[]
+  /** What routines can do from now on. */
+  steps?: readonly StepType[]
 }
 
 /** Only gives the literal its types; a plugin's module exports what this returns as its default. */
@@ -59,13 +63,22 @@ export function definePluginAction<I extends z.ZodType, O extends z.ZodType>(
   return action
 }
 
+/** The same for a type of step. */
+export function definePluginStep<I extends z.ZodType>(step: StepType<I>): StepType {
+  return step
+}
+
 /** For a module that is installed nowhere near turnbell: its default export may be a function of this. */
-export const PLUGIN_API = { z, defineAction: definePluginAction, Refusal: TurnbellError }
+export const PLUGIN_API = {
+  ...{ z, Refusal: TurnbellError },
+  ...{ defineAction: definePluginAction, defineStep: definePluginStep },
+}
 export type PluginApi = typeof PLUGIN_API
 
 const Name = z.string().regex(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'a name is lower_case words')
 const Text = z.string().min(1).max(1_000)
 const Schema = z.custom<z.ZodType>(isSchema, 'expected a zod schema')
+const Callable = z.custom<() => unknown>((value) => typeof value === 'function', 'expected a function')
 const ErrorName = z.enum(Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]])
 
 const PluginActionForm = z.looseObject({
@@ -77,7 +90,7 @@ const PluginActionForm = z.looseObject({
   output: Schema,
   errors: z.array(ErrorName),
   allow: z.array(RegistrationKind),
-  handle: z.custom((value) => typeof value === 'function', 'expected a function'),
+  handle: Callable,
 })
 
 const PluginKindForm = z.looseObject({
@@ -85,6 +98,16 @@ const PluginKindForm = z.looseObject({
   summary: Text,
   keeper: z.enum(['project', 'hub']),
   fields: z.custom<z.ZodObject>((value) => isSchema(value) && 'shape' in value, 'expected a zod object'),
+})
+
+const PluginStepForm = z.looseObject({
+  name: StepTypeName,
+  summary: Text,
+  mutates: z.union([z.boolean(), Callable]),
+  leash: z.enum(['exec', 'network']).optional(),
+  input: Schema,
+  check: Callable.optional(),
+  run: Callable,
 })
 
 /** The form of a manifest, for whoever wrote it without types. */
@@ -105,6 +128,7 @@ export const PluginForm = z.looseObject({
     )
     .default([]),
   kinds: z.array(PluginKindForm).default([]),
+  steps: z.array(PluginStepForm).default([]),
 })
 
 /** Its facades as the registry takes them: never in the short list, whatever they say of themselves. */

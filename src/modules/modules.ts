@@ -10,6 +10,8 @@ import type { RoutineService } from './routines/service.ts'
 import type { WorkflowService } from './routines/workflow.ts'
 import type { SignalService } from './signals/service.ts'
 
+export type { StepContext, StepDone, StepType } from './routines/step-type.ts'
+
 export interface Modules {
   signals: SignalService
   personas: PersonaRegistry

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { hubHttp } from '../support/hub-http.ts'
-import { end, startHub, temporaryHome, turnbell, type Running } from '../support/processes.ts'
+import { BIN, end, startHub, temporaryHome, turnbell, type Running } from '../support/processes.ts'
 
 let hub: Running | null = null
 afterEach(async () => {
@@ -31,6 +31,58 @@ export default ({ z, defineAction, Refusal }) => ({
   }],
 })
 `
+
+/** As somebody writes one who has turnbell installed: what it imports is another copy of what the hub has. */
+const COUNTER = `
+import { definePlugin, defineStep, Refusal, z } from ${JSON.stringify(path.join(path.dirname(BIN), 'plugin.js'))}
+export default definePlugin({
+  name: 'counter',
+  steps: [defineStep({
+    name: 'count', summary: 'Counts.', mutates: true,
+    input: z.strictObject({ to: z.number().default(3) }),
+    run({ to }) {
+      if (to === 0) throw new Refusal('target_unknown', { detail: 'There is nothing to count to.' })
+      if (to === 1) throw new Error('it broke')
+      return { result: { counted: to } }
+    },
+  })],
+})
+`
+
+test('its steps are done by routines, and no step that breaks takes the hub along', async () => {
+  const home = temporaryHome()
+  fs.writeFileSync(path.join(home, 'counter.mjs'), COUNTER)
+  fs.writeFileSync(path.join(home, 'again.mjs'), COUNTER)
+  fs.writeFileSync(
+    path.join(home, 'config.yaml'),
+    'plugins: [./counter.mjs, ./again.mjs]\nroutines: {counting: {steps: [{step: count, with: {to: 4}}]}}\n',
+  )
+  hub = await startHub(home)
+  const http = hubHttp(home)
+  expect(await http.get('/api/plugins/list')).toMatchObject({
+    plugins: [
+      { name: 'counter', facades: [], kinds: [], steps: ['count'], problem: null },
+      { name: 'counter', steps: [], problem: 'two types of steps are called count' },
+    ],
+  })
+  expect(await http.post('/api/routine/run', { name: 'counting' })).toMatchObject({
+    ok: true,
+    steps: [{ step: 'count', status: 'ok', result: { counted: 4 } }],
+  })
+  const steps = [0, 1, 2].map((to) => ({ step: 'count', with: { to } }))
+  expect(await http.post('/api/routine/eval', { steps })).toMatchObject({
+    ok: false,
+    steps: [
+      { status: 'failed', problem: { code: 'target_unknown', detail: 'There is nothing to count to.' } },
+      { status: 'failed', problem: { code: 'internal' } },
+      { status: 'ok' },
+    ],
+  })
+  expect(await http.post('/api/routine/eval', { steps, dry_run: true })).toMatchObject({
+    ok: true,
+    steps: [{ status: 'planned' }, { status: 'planned' }, { status: 'planned' }],
+  })
+})
 
 test('a plugin is called like everything else, and a broken one does not keep the hub down', async () => {
   const home = temporaryHome()

@@ -10,6 +10,7 @@ import type { Report } from '../../src/contracts/routine.ts'
 import type { Project } from '../../src/contracts/registry.ts'
 import type { DispatchRequest } from '../../src/kernel/dispatch.ts'
 import type { RoutineModule, RoutineSettings } from '../../src/modules/routines/service.ts'
+import type { StepType } from '../../src/modules/routines/step-type.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createIds } from '../../src/system/random.ts'
@@ -47,6 +48,7 @@ export function routineKernel(
     grants?: Partial<Grants>
     records?: RecordStore
     clock?: FakeClock
+    steps?: readonly StepType[]
     projects?: readonly Project[]
   } = {},
 ): RoutineKernel {
@@ -57,6 +59,7 @@ export function routineKernel(
   const { routines, workflow: workflows } = openRoutines({
     outside: played.outside ?? playedOutside(),
     settings: settingsWith(played.settings),
+    steps: played.steps,
     personas: { get: () => null },
     projects: { around: (scope) => projects.find(({ root }) => root === scope) ?? null },
     kinds: (played.facades ?? []).flatMap(({ kinds = [] }) => kinds),

@@ -9,7 +9,7 @@ import type { Reach } from './reach.ts'
 import { resolved, type Earlier } from './references.ts'
 import { createShortener, shortProblem } from './shorten.ts'
 import type { StepContext, StepDone, StepType, StepTypes } from './step-type.ts'
-import { toProblem, TurnbellError } from '../../contracts/errors.ts'
+import { Problem, toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { fitted } from '../../contracts/fit.ts'
 import type { Json } from '../../contracts/ids.ts'
 import { withIds, type GivenParams, type ReportStep, type RoutineStep } from '../../contracts/routine.ts'
@@ -134,7 +134,8 @@ function ended(done: StepDone, ids: Pick<Ids, 'next'>): Ended {
   const result = done.result === undefined ? {} : { result: plain(done.result) }
   if (!('failure' in done)) return { status: 'ok', ...result }
   const { failure } = done
-  const problem = failure instanceof TurnbellError ? toProblem(failure, ids.next()) : failure
+  // What is neither is a bug of the step.
+  const problem = failure instanceof TurnbellError ? toProblem(failure, ids.next()) : Problem.parse(failure)
   return { status: 'failed', ...result, problem }
 }
 

@@ -5,13 +5,16 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { RecordKind } from '../../../src/contracts/records.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { takeInPlugins } from '../../../src/hub/plugins.ts'
+import { builtInSteps } from '../../../src/modules/routines/steps/built-in.ts'
 import {
   defineAction,
   definePlugin,
+  defineStep,
   Refusal,
   type PluginApi,
   type PluginContext,
 } from '../../../src/plugin/main.ts'
+import { systemPatterns } from '../../../src/system/patterns.ts'
 import { fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 import { AGENT, codeOf, smallKernel } from '../../support/small-kernel.ts'
 
@@ -33,6 +36,7 @@ const take = (modules: Record<string, unknown>) =>
       return module
     },
     facades: FACADES,
+    steps: builtInSteps({ patterns: systemPatterns }),
     clock,
     log: { info: () => undefined, warn: (_, message) => void warned.push(message) },
   })
@@ -61,6 +65,10 @@ const KIND = {
   summary: 'A thing.',
   keeper: 'hub',
   fields: z.strictObject({ what: z.string() }),
+}
+const STEP = {
+  ...{ name: 'count', summary: 'Counts.', mutates: false, input: z.strictObject({ to: z.number() }) },
+  run: ({ to }: { to: number }) => ({ result: { counted: to } }),
 }
 const greeter = definePlugin({ name: 'greeter', facades: [facade('greeting')] })
 
@@ -132,6 +140,13 @@ describe('a plugin that fits', () => {
     expect(kinds.map(({ name }) => name)).toEqual(['sighting'])
   })
 
+  test('adds steps of routines', async () => {
+    const counter = definePlugin({ name: 'counter', steps: [defineStep(STEP)] })
+    const { steps, reports } = await take({ counter: { default: counter } })
+    expect(reports[0]).toMatchObject({ facades: [], kinds: [], steps: ['count'], problem: null })
+    expect(steps.map(({ name }) => name)).toEqual(['count'])
+  })
+
   test('stays out of the short list, whatever it says of itself', async () => {
     const loud = {
       name: 'loud',
@@ -149,6 +164,9 @@ describe('a plugin that fits', () => {
 describe('a plugin that does not fit is left out, and says why:', () => {
   const action = (more: object) => ({
     default: { name: 'bad', facades: [facade('bad', { actions: { go: { ...greet, ...more } } })] },
+  })
+  const step = (more: object, ...others: object[]) => ({
+    default: { name: 'bad', facades: [facade('bad')], steps: [{ ...STEP, ...more }, ...others] },
   })
   test.each([
     ['one that throws', new Error('it broke at load'), 'it broke at load'],
@@ -184,22 +202,43 @@ describe('a plugin that does not fit is left out, and says why:', () => {
       { default: { name: 'bad', kinds: [{ ...KIND, unique: ['no'] }] } },
       'is no field of it',
     ],
+    ['a step that is there', step({ name: 'exec' }), 'two types of steps are called exec'],
+    ['two steps of one name', step({}, STEP), 'two types of steps are called count'],
+    ['a step with a name in another form', step({ name: 'Count-Up' }), 'steps.0.name: a type of step'],
+    ['a step that does nothing', step({ run: undefined }), 'steps.0.run: expected a function'],
+    ['a step that does not say whether it changes anything', step({ mutates: undefined }), 'steps.0.mutates'],
+    ['a step without a summary', step({ summary: '' }), 'steps.0.summary'],
+    ['a step on a leash that there is not', step({ leash: 'files' }), 'steps.0.leash'],
+    ['a step whose check is none', step({ check: true }), 'steps.0.check: expected a function'],
+    ['a step whose input is no schema', step({ input: {} }), 'steps.0.input: expected a zod schema'],
+    [
+      'a step whose input is no object',
+      step({ input: z.array(z.string()) }),
+      'count: its input is no object',
+    ],
+    ['a step whose input JSON cannot say', step({ input: z.object({ at: z.date() }) }), 'the step count: '],
+    ['steps that are no list', { default: { name: 'bad', steps: STEP } }, 'steps: '],
     ['a maker that throws', { default: () => Promise.reject(new Error('no licence')) }, 'no licence'],
   ])('%s', async (_, module, problem) => {
-    const { facades, reports } = await take({ bad: module, good: { default: greeter } })
+    const { facades, steps, reports } = await take({ bad: module, good: { default: greeter } })
     expect(reports[0]).toMatchObject({
       plugin: 'bad',
-      facades: [],
+      ...{ facades: [], kinds: [], steps: [] },
       problem: expect.stringContaining(problem) as string,
     })
     expect(reports[1]).toMatchObject({ plugin: 'good', problem: null })
     expect(facades).toHaveLength(FACADES.length + 1)
+    expect(steps).toEqual([])
     expect(warned).toEqual(['the plugin bad was left out'])
   })
 
   test('one that claims what an earlier one has', async () => {
     const { reports } = await take({ first: { default: greeter }, second: { default: greeter } })
     expect(reports.map(({ problem }) => problem)).toEqual([null, 'two facades are called greeting'])
+    const counting = { name: 'counting', steps: [STEP] }
+    const again = await take({ first: { default: counting }, second: { default: counting } })
+    expect(again.reports.map(({ problem }) => problem)).toEqual([null, 'two types of steps are called count'])
+    expect(again.steps).toHaveLength(1)
   })
 
   test('one that never comes', async () => {
