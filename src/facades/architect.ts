@@ -1,8 +1,10 @@
-/** The rules that design has to keep. */
+/** The rules that design has to keep, and what was decided about it. */
 import { z } from 'zod'
+import { ADR_ACTIONS } from './adr-actions.ts'
 import { create, query, read } from './record-actions.ts'
 import { Tags, Text, Title } from './record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
+import { DECISION } from '../contracts/decision.ts'
 import type { RecordKind } from '../contracts/records.ts'
 
 const Policy: RecordKind = {
@@ -21,11 +23,15 @@ const Policy: RecordKind = {
 
 export const architect = defineFacade({
   name: 'architect',
-  summary: 'Policies: the rules that everything built here has to keep.',
-  compact: 'Policies of the design.',
+  summary: 'Decisions on architecture, and policies: rules that everything here has to keep.',
+  overview:
+    'Architecture: create_adr {title, decision, context?, consequences?} records what was decided, create_policy ' +
+    '{title, text} a rule for all that is built. Read by {id}; list by {status?, text?}.',
+  compact: 'Decisions and policies.',
   facet: 'design',
-  kinds: [Policy],
+  kinds: [Policy, DECISION],
   actions: {
+    ...ADR_ACTIONS,
     create_policy: create(Policy, 'Set a rule: {title, text, severity?, tags?}.'),
     read_policy: read(Policy, 'One policy: {id}.'),
     list_policies: query(Policy, 'Policies: {status?, severity?, text?, limit?}.', {

@@ -50,26 +50,26 @@ export function create(
   })
 }
 
-/** Finds records by what they say. `by`: a field that must be told. */
+/** Finds records by what they say. `by`: a field that must be told. `always`: what nobody has to tell. */
 export function query(
   kind: RecordKind,
   summary: string,
-  { by, ...more }: More & { by?: string; examples?: readonly Fields[] } = {},
+  { by, always = {}, ...more }: More & { by?: string; always?: Fields; examples?: readonly Fields[] } = {},
 ): Action {
-  const fields = filterFields(kind)
+  const fields = Object.entries(filterFields(kind)).filter(([name]) => !(name in always))
   return defineAction({
     ...{ summary, ...more, mutates: false, allow: RECORD_READERS },
     input: z.strictObject({
-      ...Object.fromEntries(
-        Object.entries(fields).map(([name, field]) => [name, name === by ? field : field.optional()]),
-      ),
+      ...Object.fromEntries(fields.map(([name, field]) => [name, name === by ? field : field.optional()])),
       ...FILTER_WORDS,
       ...PAGE_FIELDS,
     }),
     output: RecordPage.extend({ records: z.array(storedRecord(kind)) }),
     errors: RECORD_READ_ERRORS,
-    handle: ({ sort, limit, after, ...filter }, call) =>
-      call.records.query(call, { kind: kind.name, filter: filter as never, sort, limit, after }),
+    handle: ({ sort, limit, after, ...told }, call) => {
+      const filter = { ...told, ...always } as never
+      return call.records.query(call, { kind: kind.name, filter, sort, limit, after })
+    },
   })
 }
 

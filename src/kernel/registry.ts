@@ -53,8 +53,14 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
   // After all of today's names, so that the message names the alias as the one that came too late.
   for (const found of actions) {
     for (const alias of found.action.aliases ?? []) {
-      if (typeof alias === 'string') claim(snake(alias), { ...found, alias })
-      else claim(snake(alias.name), { ...found, alias: alias.name, adapt: alias.params })
+      if (typeof alias === 'string') {
+        claim(snake(alias), { ...found, alias })
+        continue
+      }
+      // Another spelling of today's name, whose parameters had another spelling too.
+      const spelled =
+        snake(alias.name) === `${found.facade.name}_${found.name}` ? alias.name : snake(alias.name)
+      claim(spelled, { ...found, alias: alias.name, adapt: alias.params })
     }
   }
 

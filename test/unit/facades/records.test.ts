@@ -149,6 +149,84 @@ describe('architect', () => {
     })
     expect(await call('architect/list_policies', { status: 'active' })).toMatchObject({ total: 0 })
   })
+
+  const JOURNAL = { title: 'Keep signals in a journal', decision: 'They are appended and synced.' }
+
+  test('keeps what was decided, as decisions of one domain', async () => {
+    const call = ada({ 'x-scope': '/work/adr' })
+    const adr = await call('architect/create_adr', {
+      ...JOURNAL,
+      context: 'Crashes.',
+      affected_files: ['a.ts'],
+    })
+    expect(adr).toMatchObject({
+      ...{ kind: 'decision', domain: 'architecture', status: 'active', confidence: 'medium' },
+      ...{ summary: JOURNAL.title, decision: JOURNAL.decision, context: 'Crashes.', scope: 'project' },
+    })
+    expect(await call('architect/read_adr', { id: adr['id'] })).toEqual(adr)
+    const other = await call('store/put', { kind: 'decision', record: { domain: 'api', summary: 'REST' } })
+    expect(await call('architect/list_adrs', {})).toMatchObject({ total: 1, records: [adr] })
+    expect(await call('architect/list_adrs', { affected_files: 'a.ts', text: 'CRASH' })).toMatchObject({
+      total: 1,
+    })
+    expect(await call('architect/list_adrs', { domain: 'api' })).toMatchObject({ code: 'params_invalid' })
+    for (const id of [other['id'], NOWHERE])
+      expect(await call('architect/read_adr', { id })).toMatchObject({ code: 'record_unknown' })
+  })
+
+  test('replaces a decision by another, and overrides one by hand', async () => {
+    const call = ada({ 'x-scope': '/work/adrs' })
+    const first = await call('architect/create_adr', { ...JOURNAL, status: 'provisional' })
+    expect(first).toMatchObject({ status: 'provisional' })
+    const supersedes = first['id']
+    const second = await call('architect/create_adr', { ...JOURNAL, title: 'A database', supersedes })
+    expect(second).toMatchObject({ status: 'active', supersedes })
+    expect(await call('architect/read_adr', { id: supersedes })).toMatchObject({ status: 'superseded' })
+    const lost = await call('architect/create_adr', { ...JOURNAL, supersedes: NOWHERE })
+    expect(lost).toMatchObject({ code: 'record_unknown' })
+    const closing = { kind: 'decision', id: second['id'], fields: { override_reason: 'Too slow.' } }
+    expect(await call('store/close', closing)).toMatchObject({ status: 'overridden' })
+    const third = await call('architect/create_adr', { ...JOURNAL, supersedes: second['id'] })
+    expect(third).toMatchObject({ status: 'active' })
+    expect(await call('architect/list_adrs', { sort: 'id' })).toMatchObject({
+      records: [{ status: 'superseded' }, { status: 'overridden' }, { status: 'active' }],
+    })
+  })
+
+  test.each<[string, object]>([
+    ['no title', { decision: 'x' }],
+    ['no decision', { title: 'x' }],
+    ['a title without an end', { ...JOURNAL, title: 'x'.repeat(201) }],
+    ['a status that it only comes to', { ...JOURNAL, status: 'superseded' }],
+    ['a domain of its own', { ...JOURNAL, domain: 'api' }],
+    ['an alternative without an option', { ...JOURNAL, alternatives: [{ pros: ['x'] }] }],
+  ])('refuses %s', async (_, params) => {
+    expect(await ada()('architect/create_adr', params)).toMatchObject({ code: 'params_invalid' })
+  })
+
+  test('knows what its tools were called, and what their parameters were', async () => {
+    const old = async (tool: string, params: object) => {
+      const headers = { 'x-scope': '/work/old-adrs' }
+      const asked = { body: { tool, params }, token: hub.token('ada'), headers }
+      return (await hub.request('POST', '/call', asked)).body
+    }
+    const recorded = await old('architect_record_arch_decision', {
+      ...{ change: 'Use a journal\nfor signals.', rationale: 'Crashes.', impact: 'No queries.' },
+    })
+    expect(recorded['result']).toMatchObject({
+      ...{ summary: 'Use a journal', decision: 'Use a journal\nfor signals.', rationale: 'Crashes.' },
+      ...{ consequences: 'No queries.', domain: 'architecture' },
+    })
+    const created = await old('architect_createAdr', {
+      ...{ ...JOURNAL, affectedFiles: ['a.ts'], dependsOn: [NOWHERE], status: 'Proposed' },
+    })
+    expect(created['result']).toMatchObject({
+      ...{ affected_files: ['a.ts'], depends_on: [NOWHERE], status: 'provisional' },
+    })
+    expect(await old('architect_createAdr', { ...JOURNAL, colour: 'red' })).toMatchObject({
+      code: 'params_invalid',
+    })
+  })
 })
 
 describe('dojo', () => {

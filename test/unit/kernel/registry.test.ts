@@ -58,6 +58,13 @@ describe('a name resolves', () => {
     ['coord_inbox', 'signals.inbox'],
     ['coord_ack', 'signals.ack'],
     ['gardener_dig', 'gardener.plant_tree'],
+    ['sentinel_createIssue', 'sentinel.create_issue'],
+    ['sentinel_create_issue', 'sentinel.create_issue'],
+    ['sentinel_listIssues', 'sentinel.list_issues'],
+    ['sentinel_list_repo_issues', 'sentinel.list_issues'],
+    ['architect_record_arch_decision', 'architect.create_adr'],
+    ['architect_createAdr', 'architect.create_adr'],
+    ['architect_create_adr', 'architect.create_adr'],
   ])('directly: %s', (name, to) => expect(resolved(name)).toBe(to))
 })
 
