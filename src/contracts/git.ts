@@ -163,6 +163,32 @@ export const RemovalAnswer = z.object({
 })
 export type RemovalAnswer = z.infer<typeof RemovalAnswer>
 
+/** A word that marks work left to do. */
+export const MarkerWord = z
+  .string()
+  .max(32)
+  .regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'a marker is one word, such as TODO')
+export const MARKERS = ['TODO', 'FIXME', 'HACK', 'XXX']
+
+export const Marker = z.object({
+  file: z.string(),
+  line: Count,
+  /** The first one of the line. */
+  marker: z.string(),
+  text: z.string(),
+  text_cut: Cut,
+})
+export type Marker = z.infer<typeof Marker>
+export const MarkersAnswer = z.object({
+  markers: z.array(Marker),
+  /** How many lines each marker was found in, also where not all are listed. */
+  counts: z.record(z.string(), Count),
+  /** Files with markers that are too large to be looked at, or are behind a link. */
+  skipped: Count,
+  truncated: z.boolean(),
+})
+export type MarkersAnswer = z.infer<typeof MarkersAnswer>
+
 export const Tag = z.object({
   name: z.string(),
   /** What it stands for, usually a commit. */

@@ -297,6 +297,11 @@ export const LIMITS = {
   git_scan_limit_default: 100,
   git_scan_limit_max: 500,
   git_references_max: 50,
+  /** A line that is marked as work to do; and how large a file may be whose lines are shown. */
+  git_markers_default: 100,
+  git_markers_max: 500,
+  git_marker_words_max: 16,
+  git_scanned_file_bytes_max: 1024 * 1024,
   issue_length_max: 128,
   commit_note_length_max: 500,
   commit_links_default: 100,

@@ -1,8 +1,10 @@
 /** What there is to do: issues, the epics they belong to, and how to see that they are done. */
 import { z } from 'zod'
-import { close, create, query, read } from './record-actions.ts'
+import { close, create, query, read, RECORD_READERS } from './record-actions.ts'
 import { Links, Reference, Tags, Text, Title } from './record-fields.ts'
-import { defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade } from '../kernel/define.ts'
+import { MarkersAnswer, MARKERS, MarkerWord, RepositoryPath } from '../contracts/git.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { RecordKind } from '../contracts/records.ts'
 
 const Issue: RecordKind = {
@@ -66,6 +68,10 @@ const TestSpec: RecordKind = {
 export const sentinel = defineFacade({
   name: 'sentinel',
   summary: 'Issues, epics and test specs: what there is to do, and when it is done.',
+  overview:
+    'What there is to do. create_issue {title, body?, priority?, epic_id?}, log_epic {title, body?}, create_test_spec ' +
+    '{title, steps, expected, issue_id?}. close_issue, resolve_epic {id, resolution?}. Read by {id}; list by ' +
+    '{status?, text?, limit?}. scan {path?, markers?}: TODO and its like in tracked files.',
   compact: 'Issues, epics, test specs.',
   facet: 'work',
   micro: ['create_issue', 'list_issues', 'log_epic', 'list_epics'],
@@ -95,5 +101,22 @@ export const sentinel = defineFacade({
       'Say how to see that it is done: {title, steps, expected, issue_id?}.',
     ),
     list_test_specs: query(TestSpec, 'Test specs: {issue_id?, status?, text?, limit?}.'),
+    scan: defineAction({
+      summary: 'Lines of tracked files with TODO, FIXME, HACK or XXX: {path?, markers?, limit?}.',
+      mutates: false,
+      aliases: ['sentinel_scanData', 'sentinel_scan_codebase'],
+      input: z.strictObject({
+        /** A file or directory of the project; all of it where nothing is said. */
+        path: RepositoryPath.optional(),
+        /** Whole words, in this case. */
+        markers: z.array(MarkerWord).min(1).max(LIMITS.git_marker_words_max).default(MARKERS),
+        limit: z.number().int().min(1).max(LIMITS.git_markers_max).default(LIMITS.git_markers_default),
+      }),
+      output: MarkersAnswer,
+      errors: ['repository_unknown', 'git_unavailable', 'git_failed', 'timed_out', 'limit_reached'],
+      allow: RECORD_READERS,
+      examples: [{ path: 'src', markers: ['FIXME'], limit: 20 }],
+      handle: (input, call) => call.git.findMarkers(call, input),
+    }),
   },
 })

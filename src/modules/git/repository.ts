@@ -11,11 +11,15 @@ import type { GitOutput, GitRunner, GitRunOptions } from '../../ports/git.ts'
 export interface ReadOptions extends GitRunOptions {
   /** Take what was said until the time was over, instead of refusing. */
   partial?: boolean
+  /** An exit code of 1 only says that there is nothing. */
+  may_find_nothing?: boolean
 }
 
 export interface Repository {
   /** The top directory of the work tree. Git runs there, so that all paths are relative to it. */
   top: string
+  /** Where below the top the project's root lies, with a slash at its end; empty where it is the top. */
+  prefix: string
   /** Runs git. Throws `git_failed` with its complaint, `timed_out` when it took too long. */
   read(args: readonly string[], options?: ReadOptions): Promise<GitOutput>
   /** The full name of a commit. Throws `revision_unknown`. */
@@ -33,7 +37,7 @@ export async function openRepository(git: GitRunner, root: string): Promise<Repo
   const { top, prefix } = await placeOf(git, root)
 
   const run = async (args: readonly string[], options: ReadOptions = {}) => {
-    const { partial = false, ...rest } = options
+    const { partial = false, may_find_nothing: _, ...rest } = options
     const output = await git.run(top, args, rest)
     if (output.stopped !== 'time_over' || partial) return output
     throw new TurnbellError('timed_out', {
@@ -43,7 +47,8 @@ export async function openRepository(git: GitRunner, root: string): Promise<Repo
   }
   const read: Repository['read'] = async (args, options) => {
     const output = await run(args, options)
-    if (output.stopped === null && output.exit_code !== 0) throw failed(args, output)
+    const nothing = options?.may_find_nothing === true && output.exit_code === 1
+    if (output.stopped === null && output.exit_code !== 0 && !nothing) throw failed(args, output)
     return output
   }
   const find: Repository['find'] = async (revision) => {
@@ -54,6 +59,7 @@ export async function openRepository(git: GitRunner, root: string): Promise<Repo
 
   return {
     top,
+    prefix,
     read,
     find,
     async commit(revision) {

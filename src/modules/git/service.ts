@@ -10,6 +10,7 @@ import {
   type ScanInput,
 } from './links.ts'
 import { logRecent, type LogInput } from './log.ts'
+import { findMarkers, type MarkersInput } from './markers.ts'
 import type { Asking, CommitLinks, GitNeeds } from './needs.ts'
 import { shownTo } from './prose.ts'
 import { findRemoval, type RemovalInput } from './removal.ts'
@@ -22,6 +23,7 @@ import type {
   CommitLink,
   LinkedIssuesAnswer,
   LogAnswer,
+  MarkersAnswer,
   RemovalAnswer,
   StatusAnswer,
   TagsAnswer,
@@ -34,6 +36,7 @@ export interface GitService {
   changedFiles(asking: Asking, input: ChangesInput): Promise<ChangesAnswer>
   findRemoval(asking: Asking, input: RemovalInput): Promise<RemovalAnswer>
   blameContext(asking: Asking, input: BlameInput): Promise<BlameAnswer>
+  findMarkers(asking: Asking, input: MarkersInput): Promise<MarkersAnswer>
   tags(asking: Asking, input: TagsInput): Promise<TagsAnswer>
   status(asking: Asking, input: object): Promise<StatusAnswer>
   findLinkedIssues(asking: Asking, input: ScanInput): Promise<LinkedIssuesAnswer>
@@ -73,6 +76,7 @@ export function createGit(needs: GitNeeds): GitService {
     changedFiles: looking(changedFiles),
     findRemoval: looking(findRemoval),
     blameContext: looking(blameContext),
+    findMarkers: looking(findMarkers),
     tags: looking(tags),
     status: looking(status),
     findLinkedIssues: looking(findLinkedIssues),

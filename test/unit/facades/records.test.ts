@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KeptRecord } from '../../../src/contracts/records.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 const FACETS = ['core', 'work', 'design', 'knowledge', 'admin']
 
@@ -135,6 +136,30 @@ describe('sentinel', () => {
     expect(await call('sentinel/create_test_spec', spec)).toMatchObject({ ...spec, status: 'draft' })
     expect(await call('sentinel/list_test_specs', { issue_id: NOWHERE })).toMatchObject({ total: 1 })
     expect(await call('sentinel/create_test_spec', { title: 'x' })).toMatchObject({ code: 'params_invalid' })
+  })
+})
+
+describe('a scan of the code', () => {
+  test('is called by today’s name and the old ones, about the project of the call', async () => {
+    const repository = testRepository()
+    repository.write('a', 'TODO\n')
+    repository.commit('a')
+    const projects = await as('operator')('personas/add', {
+      ...{ identity: 'cyd', surface: 'mcp', project: repository.root },
+    })
+    expect(projects).toMatchObject({ state: 'active' })
+    const markers = [{ file: 'a', line: 1, marker: 'TODO', text: 'TODO' }]
+    expect(await as('cyd')('sentinel/scan', {})).toMatchObject({ markers })
+    for (const tool of ['sentinel_scan', 'sentinel_scanData', 'sentinel_scan_codebase']) {
+      const { body } = await hub.request('POST', '/call', {
+        body: { tool, params: {} },
+        token: hub.token('cyd'),
+      })
+      expect(body['result'], tool).toMatchObject({ markers })
+    }
+    for (const params of [{ markers: [] }, { markers: ['a b'] }, { limit: 0 }, { path: '' }, { depth: 1 }])
+      expect(await as('cyd')('sentinel/scan', params)).toMatchObject({ code: 'params_invalid' })
+    expect(await ada()('sentinel/scan', {})).toMatchObject({ code: 'repository_unknown' })
   })
 })
 

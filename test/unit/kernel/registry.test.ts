@@ -62,6 +62,8 @@ describe('a name resolves', () => {
     ['sentinel_create_issue', 'sentinel.create_issue'],
     ['sentinel_listIssues', 'sentinel.list_issues'],
     ['sentinel_list_repo_issues', 'sentinel.list_issues'],
+    ['sentinel_scan', 'sentinel.scan'],
+    ['sentinel_scanData', 'sentinel.scan'],
     ['architect_record_arch_decision', 'architect.create_adr'],
     ['architect_createAdr', 'architect.create_adr'],
     ['architect_create_adr', 'architect.create_adr'],
