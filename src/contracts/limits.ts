@@ -173,6 +173,12 @@ export const LIMITS = {
   program_output_bytes_max: 8 * 1024,
   /** What a program has written by its end is read until then, whatever still holds its pipes. */
   program_pipes_ms: 500,
+  bench_runs_default: 5,
+  bench_runs_max: 50,
+  /** For all runs together; below hub_answer_ms, so that a command hears of them. */
+  bench_ms: 25_000,
+  /** Of what a program wrote whose run failed. */
+  bench_output_length_max: 2_000,
   web_answer_ms: 30_000,
   web_answer_ms_max: 300_000,
   web_answer_bytes_max: 64 * 1024,

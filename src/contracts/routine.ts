@@ -15,6 +15,26 @@ export const RoutineName = z
   .regex(/^[a-z][a-z0-9_-]{0,63}$/, 'the name of a routine matches [a-z][a-z0-9_-]{0,63}')
 const ParamName = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, 'a parameter is lower_case words')
 
+const Argument = z
+  .string()
+  .max(LIMITS.program_argument_length_max)
+  .refine((text) => !text.includes('\0'), 'a text without NUL')
+
+/** A program and its arguments. No shell: every entry arrives as it is. */
+export const ProgramArgv = z
+  .array(Argument)
+  .min(1)
+  .max(LIMITS.program_arguments_max)
+  .refine(([program]) => program !== '', 'a program as its first entry')
+
+/** A directory of the project. */
+export const ProgramDirectory = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .refine((text) => !text.includes('\0'), 'a path without NUL')
+  .default('.')
+
 export const RoutineStep = z.strictObject({
   /** Its type and its place, `call_1`, where nothing is said. */
   id: StepId.optional(),
@@ -112,6 +132,29 @@ export type Report = z.infer<typeof Report>
 
 export const KeptReport = Report.extend({ report_id: Ulid, generation: z.number().int().min(1) })
 export type KeptReport = z.infer<typeof KeptReport>
+
+const BenchRun = z.object({
+  duration_ms: z.number(),
+  /** Null where it was ended from outside. */
+  exit_code: z.number().int().nullable(),
+})
+export type BenchRun = z.infer<typeof BenchRun>
+const Figure = z.number().nullable()
+export const BenchAnswer = z.object({
+  /** In their order. */
+  runs: z.array(BenchRun),
+  /** All three are null where no run came to its end. */
+  min_ms: Figure,
+  median_ms: Figure,
+  max_ms: Figure,
+  /** There was no time for all of the runs. */
+  timed_out: z.boolean(),
+  /** How the first one ended that failed; null where none did. */
+  failed: z
+    .object({ exit_code: z.number().int().nullable(), stdout: z.string(), stderr: z.string() })
+    .nullable(),
+})
+export type BenchAnswer = z.infer<typeof BenchAnswer>
 
 export const RoutineLine = z.object({
   name: RoutineName,

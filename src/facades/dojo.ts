@@ -1,10 +1,12 @@
-/** Ideas on their way: wishes, and what is proposed to fulfil them. */
+/** Ideas on their way: wishes, what is proposed to fulfil them, and whether it is any faster. */
 import { z } from 'zod'
 import { create, query, RECORD_READ_ERRORS, RECORD_READERS } from './record-actions.ts'
 import { Links, Reference, Text } from './record-fields.ts'
 import { defineAction, defineFacade } from '../kernel/define.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import { storedRecord } from '../contracts/record-schemas.ts'
 import { PAGE_FIELDS, type RecordKind } from '../contracts/records.ts'
+import { BenchAnswer, ProgramArgv, ProgramDirectory } from '../contracts/routine.ts'
 
 const Wish: RecordKind = {
   name: 'wish',
@@ -40,8 +42,11 @@ const propose = create(Proposal, 'Say how a wish could be fulfilled: {text, wish
 
 export const dojo = defineFacade({
   name: 'dojo',
-  summary: 'Wishes, and proposals for how to fulfil them.',
-  compact: 'Wishes and proposals.',
+  summary: 'Wishes, proposals for how to fulfil them, and how long a program takes.',
+  overview:
+    'Ideas: add_wish {text, links?}, create_proposal {text, wish_id?, links?}; list {limit?} shows both, list_wishes ' +
+    '{status?, text?}. bench {argv, cwd?, runs?} times a program that the leash allows.',
+  compact: 'Wishes, proposals, benchmarks.',
   facet: 'design',
   kinds: [Wish, Proposal],
   actions: {
@@ -79,6 +84,22 @@ export const dojo = defineFacade({
         ])
         return { wishes: wishes.records, proposals: proposals.records }
       },
+    }),
+    bench: defineAction({
+      summary: 'How long a program takes that the leash allows: {argv, cwd?, runs?, timeout_ms? for all}.',
+      mutates: true,
+      destructive: true,
+      input: z.strictObject({
+        argv: ProgramArgv,
+        cwd: ProgramDirectory,
+        runs: z.number().int().min(1).max(LIMITS.bench_runs_max).default(LIMITS.bench_runs_default),
+        timeout_ms: z.number().int().min(100).max(LIMITS.program_ms_max).default(LIMITS.bench_ms),
+      }),
+      output: BenchAnswer,
+      errors: ['leash_forbidden', 'project_unknown', 'program_failed', 'limit_reached'],
+      allow: ['agent'],
+      examples: [{ argv: ['npm', 'run', 'build'], runs: 3 }],
+      handle: (input, call) => call.routines.bench(call, input),
     }),
   },
 })

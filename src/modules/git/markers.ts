@@ -51,9 +51,10 @@ export async function findMarkers(repository: Repository, input: MarkersInput): 
 }
 
 /** The project, or what lies in it. Throws `params_invalid` for a path beside it. */
-function placeIn({ inside, prefix, top }: Repository, given: string | undefined): string {
+function placeIn(repository: Repository, given: string | undefined): string {
+  const { prefix, top } = repository
   const project = prefix === '' ? '.' : prefix.slice(0, -1)
-  const place = given === undefined ? project : inside(given)
+  const place = given === undefined ? project : repository.inside(given)
   if (project === '.' || place === project || place.startsWith(`${project}/`)) return place
   throw new TurnbellError('params_invalid', {
     detail: `path: ${JSON.stringify(given)} lies outside of the project, which is ${project} in ${top}.`,

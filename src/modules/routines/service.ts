@@ -1,4 +1,5 @@
 /** Routines as facades see them: run what is configured, run what is given, look at what came of it. */
+import { bench, type BenchInput } from './bench.ts'
 import { execute, type Executed, type Execution, type ExecutorNeeds } from './executor.ts'
 import type { Reports, RoutineCall } from './needs.ts'
 import { createReach, type ReachNeeds } from './reach.ts'
@@ -8,6 +9,7 @@ import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { nearest } from '../../contracts/names.ts'
 import type {
+  BenchAnswer,
   GivenParams,
   KeptReport,
   Report,
@@ -39,6 +41,8 @@ export interface RoutineService {
     call: RoutineCall,
     input: { step: string; with?: { [key: string]: Json } | undefined; dry_run: boolean },
   ): Promise<Report>
+  /** Times a program. Throws `leash_forbidden`, `project_unknown`, `program_failed` and `params_invalid`. */
+  bench(call: RoutineCall, input: BenchInput): Promise<BenchAnswer>
   list(): RoutineLine[]
   /** Newest first. What a step of somebody else's found is not shown. Throws `report_unknown`. */
   reports(
@@ -72,7 +76,7 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
   const reach = createReach({ ...needs, leash: () => settings.leash })
   let running = 0
 
-  const perform: RoutineModule['perform'] = async (call, { keep = true, ...execution }) => {
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= LIMITS.routine_runs_max) {
       throw new TurnbellError('limit_reached', {
         detail: `${LIMITS.routine_runs_max} routines run already.`,
@@ -81,6 +85,14 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
     }
     running += 1
     try {
+      return await work()
+    } finally {
+      running -= 1
+    }
+  }
+
+  const perform: RoutineModule['perform'] = (call, { keep = true, ...execution }) =>
+    inTurn(async () => {
       const { report, ended } = await execute({ ...needs, reach }, call, execution)
       const unkept: Report = { report_id: null, generation: null, ...report }
       if (!keep || execution.dry_run) return { report: unkept, ended }
@@ -92,10 +104,7 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
         log.error({ err: error, instance, routine: report.routine }, 'a report could not be kept')
         return { report: { ...unkept, unkept: toProblem(error, instance) }, ended }
       }
-    } finally {
-      running -= 1
-    }
-  }
+    })
 
   const evaluate: RoutineService['eval'] = async (call, input) =>
     (await perform(call, { routine: null, ...input })).report
@@ -117,6 +126,8 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
         params: {},
         dry_run,
       }),
+    bench: (call, input) =>
+      inTurn(() => bench({ reach, clock: needs.clock, root: () => needs.rootOf(call) }, input)),
     list: () =>
       Object.entries(settings.routines).map(([name, { summary = null, params = {}, steps }]) => ({
         ...{ name, summary, params, steps: steps.length },

@@ -32,6 +32,7 @@ beforeEach(async () => {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const env = { ...process.env, API_TOKEN: 'tok-4711', TURNBELL_TOKEN: 'tb-4711' }
   hub = await startSmallHub({
+    grants: { facets: ['core', 'design'], pro: false, intents: {} },
     outside: {
       programs: createPrograms({ env, clock }),
       web: createWeb({ clock }),
@@ -192,4 +193,28 @@ describe('workflow on a hub', () => {
     expect(others.body['sections']).toMatchObject({ signals: [] })
     expect((await post('signals/pending', {}))['signals']).toHaveLength(1)
   })
+})
+
+test('a program is timed on the same leash, by whoever has a project', async () => {
+  const bench = async (identity: string, params: object) =>
+    (await hub.request('POST', '/api/dojo/bench', { body: params, token: hub.token(identity) })).body
+  const argv = [process.execPath, '-e', 'console.error("x"); process.exit(3)']
+  const answer = await bench('ada', { argv, runs: 2 })
+  expect(answer).toMatchObject({ timed_out: false, failed: { exit_code: 3, stderr: 'x\n' } })
+  expect((answer['runs'] as { exit_code: number }[]).map(({ exit_code }) => exit_code)).toEqual([3, 3])
+  expect(await bench('bob', { argv })).toMatchObject({ code: 'project_unknown' })
+  expect(await bench('ada', { argv, cwd: '..' })).toMatchObject({ code: 'params_invalid' })
+  expect(await bench('ada', { argv: ['make'] })).toMatchObject({
+    code: 'leash_forbidden',
+    hint: expect.stringContaining('exec: ["make"]') as string,
+  })
+  for (const wrong of [
+    {},
+    { argv: [] },
+    { argv: [''] },
+    { argv, runs: 0 },
+    { argv, runs: 51 },
+    { argv: 'ls' },
+  ])
+    expect(await bench('ada', wrong)).toMatchObject({ code: 'params_invalid' })
 })

@@ -3,11 +3,7 @@ import { z } from 'zod'
 import { defineStep } from '../step-type.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { LIMITS } from '../../../contracts/limits.ts'
-
-const Argument = z
-  .string()
-  .max(LIMITS.program_argument_length_max)
-  .refine((text) => !text.includes('\0'), 'a text without NUL')
+import { ProgramArgv, ProgramDirectory } from '../../../contracts/routine.ts'
 
 const EXIT_CODE_MAX = 255
 
@@ -17,19 +13,8 @@ export const execStep = defineStep({
   mutates: true,
   leash: 'exec',
   input: z.strictObject({
-    /** The program and its arguments. */
-    argv: z
-      .array(Argument)
-      .min(1)
-      .max(LIMITS.program_arguments_max)
-      .refine(([program]) => program !== '', 'a program as its first entry'),
-    /** A directory of the project. */
-    cwd: z
-      .string()
-      .min(1)
-      .max(4_096)
-      .refine((text) => !text.includes('\0'), 'a path without NUL')
-      .default('.'),
+    argv: ProgramArgv,
+    cwd: ProgramDirectory,
     timeout_ms: z.number().int().min(100).max(LIMITS.program_ms_max).default(LIMITS.program_ms),
     expect_exit: z.number().int().min(0).max(EXIT_CODE_MAX).default(0),
   }),
