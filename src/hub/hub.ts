@@ -14,7 +14,6 @@ import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
 import type { Caller } from '../contracts/token.ts'
 import { createRecords } from '../modules/records/service.ts'
-import { projectRoot } from '../modules/git/project-root.ts'
 import { recordedLinks } from '../modules/git/recorded-links.ts'
 import { createGit } from '../modules/git/service.ts'
 import { openCoordinator } from '../modules/coordinator/service.ts'
@@ -22,6 +21,7 @@ import { openPersonaRegistry, type PersonaRegistry } from '../modules/registry/p
 import { openProjects } from '../modules/registry/projects.ts'
 import { createRegistrations } from '../modules/registry/registrations.ts'
 import { createRouteResolver } from '../modules/registry/route.ts'
+import { repositoryRoot } from '../modules/registry/scope.ts'
 import type { RoutineModule, RoutineSettings } from '../modules/routines/service.ts'
 import type { StepType } from '../modules/routines/step-type.ts'
 import { createRuns } from '../modules/runs/service.ts'
@@ -174,7 +174,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
 
   const git = createGit({
     ...{ git: needs.git, clock },
-    rootOf: (asking) => projectRoot({ projects, personas }, asking),
+    rootOf: (asking) => repositoryRoot({ projects, personas }, asking),
     linksOf: (asking) => recordedLinks(records, asking),
   })
 

@@ -1,7 +1,7 @@
 /** Routines as this hub has them: the built-in steps, on the leash that the configuration gives them. */
 import type { Config } from '../contracts/config.ts'
 import type { RecordKind } from '../contracts/records.ts'
-import { projectRoot, type ProjectRootNeeds } from '../modules/registry/project-root.ts'
+import { projectRoot, type ScopeNeeds } from '../modules/registry/scope.ts'
 import { createReports } from '../modules/routines/reports.ts'
 import {
   createRoutines,
@@ -31,7 +31,7 @@ const NOTHING: RoutineSettings = {
 
 export function openRoutines(
   needs: Pick<RoutineNeeds, 'clock' | 'ids' | 'log'> &
-    ProjectRootNeeds & {
+    ScopeNeeds & {
       outside: Outside
       settings?: RoutineSettings | undefined
       /** Types of steps beside the built-in ones. */

@@ -14,7 +14,6 @@ import { projectMcp } from '../../src/kernel/project-mcp.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import type { Caller } from '../../src/contracts/token.ts'
-import { projectRoot } from '../../src/modules/git/project-root.ts'
 import { recordedLinks } from '../../src/modules/git/recorded-links.ts'
 import { createGit } from '../../src/modules/git/service.ts'
 import { openCoordinator, type CoordinatorModule } from '../../src/modules/coordinator/service.ts'
@@ -23,6 +22,7 @@ import { createRecords, type Records } from '../../src/modules/records/service.t
 import { openProjects } from '../../src/modules/registry/projects.ts'
 import { createRegistrations } from '../../src/modules/registry/registrations.ts'
 import { createRouteResolver } from '../../src/modules/registry/route.ts'
+import { repositoryRoot } from '../../src/modules/registry/scope.ts'
 import { createRuns } from '../../src/modules/runs/service.ts'
 import type { SignalEvents } from '../../src/modules/signals/events.ts'
 import type { RoutineModule, RoutineSettings } from '../../src/modules/routines/service.ts'
@@ -136,7 +136,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
 
   const git = createGit({
     ...{ git: gitRunner, clock },
-    rootOf: (asking) => projectRoot({ projects, personas }, asking),
+    rootOf: (asking) => repositoryRoot({ projects, personas }, asking),
     linksOf: (asking) => recordedLinks(records, asking),
   })
 

@@ -1,24 +1,15 @@
 /**
- * Which store a call means: that of the project it names, else of the caller's own project, else the hub's,
- * so that the very first call works with nothing set up. What belongs to the hub is always there.
+ * Which store a call means: that of the project it is about, else the hub's. What belongs to the hub is
+ * always there.
  */
-import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { PORTFOLIO, type RecordKind } from '../../contracts/records.ts'
-import type { Project } from '../../contracts/registry.ts'
-import type { Caller } from '../../contracts/token.ts'
 import type { RecordStore } from '../../ports/record-store.ts'
-import type { PersonaRegistry } from '../registry/personas.ts'
 import type { Projects } from '../registry/projects.ts'
+import { subjectOf, type ScopedCall, type ScopeNeeds, type Subject } from '../registry/scope.ts'
 
-/** Who calls, and what they say of the call. */
-export interface RecordCall {
-  caller: Pick<Caller, 'identity'>
-  context: {
-    agent_id: string
-    /** A project's id, alias or directory, or `portfolio` for all of them. */
-    scope: string | null
-  }
+export interface RecordCall extends ScopedCall {
+  context: ScopedCall['context'] & { agent_id: string }
 }
 
 export interface Place {
@@ -29,13 +20,12 @@ export interface Place {
   records: RecordStore
 }
 
-export interface WhereNeeds {
+export interface WhereNeeds extends ScopeNeeds {
   /** The hub's own store. */
   home: RecordStore
   /** The store in a project's directory; null where there is no such directory. */
   openProject: (root: string) => RecordStore | null
   projects: Pick<Projects, 'around' | 'at' | 'list'>
-  personas: Pick<PersonaRegistry, 'get'>
 }
 
 export interface Where {
@@ -50,28 +40,24 @@ export interface Where {
 export function createWhere({ home, openProject, projects, personas }: WhereNeeds): Where {
   const at_home: Place = { project_id: null, records: home }
 
-  const inProject = ({ project_id, root }: Project, whose: string): Place => {
-    const records = openProject(root)
-    if (records !== null) return { project_id, records }
-    throw new TurnbellError('project_unknown', {
-      detail: `${whose} is in ${root}, and there is no such directory.`,
-      hint: 'Make the directory, or name another project as scope.',
-    })
-  }
-
-  /** Null for the hub's own place. */
-  const own = (call: RecordCall): Place | null => {
-    const persona = personas.get(call.caller.identity)
-    if (persona?.project_id === undefined) return null
-    const project = projects.around(persona.project_id)
-    return project === null ? null : inProject(project, `The project of ${persona.identity}`)
-  }
-
-  const named = (scope: string): Place => {
-    const project = projects.around(scope)
-    if (project !== null) return inProject(project, `The project ${scope}`)
-    const records = path.isAbsolute(scope) ? openProject(path.normalize(scope)) : null
-    if (records !== null) return { project_id: null, new_root: scope, records }
+  /** The only place of a call that is not about the portfolio. */
+  const placeOf = (subject: Exclude<Subject, { about: 'portfolio' }>, call: RecordCall): Place => {
+    const { scope } = call.context
+    if (subject.about === 'hub') return at_home
+    if (subject.about === 'project') {
+      const { project_id, root } = subject.project
+      const records = openProject(root)
+      if (records !== null) return { project_id, records }
+      const whose = scope === null ? `of ${call.caller.identity}` : scope
+      throw new TurnbellError('project_unknown', {
+        detail: `The project ${whose} is in ${root}, and there is no such directory.`,
+        hint: 'Make the directory, or name another project as scope.',
+      })
+    }
+    const records = subject.about === 'directory' ? openProject(subject.directory) : null
+    if (subject.about === 'directory' && records !== null) {
+      return { project_id: null, new_root: subject.directory, records }
+    }
     throw new TurnbellError('project_unknown', {
       detail: `${JSON.stringify(scope)} is neither a known project nor an existing directory.`,
       hint: 'Name a project by its id, its alias or its absolute path; `registry list` tells them all.',
@@ -80,10 +66,9 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
 
   return {
     toRead(call, kind) {
-      const { scope } = call.context
       if (kind.keeper === 'hub') return [at_home]
-      if (scope === null) return [own(call) ?? at_home]
-      if (scope !== PORTFOLIO) return [named(scope)]
+      const subject = subjectOf({ projects, personas }, call)
+      if (subject.about !== 'portfolio') return [placeOf(subject, call)]
       return projects.list().flatMap(({ project_id, root }) => {
         const records = openProject(root)
         return records === null ? [] : [{ project_id, records }]
@@ -91,10 +76,9 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
     },
 
     toWrite(call, kind) {
-      const { scope } = call.context
       if (kind.keeper === 'hub') return at_home
-      if (scope === null) return own(call) ?? at_home
-      if (scope !== PORTFOLIO) return named(scope)
+      const subject = subjectOf({ projects, personas }, call)
+      if (subject.about !== 'portfolio') return placeOf(subject, call)
       throw new TurnbellError('portfolio_readonly', {
         detail: `A ${kind.name} belongs to one project, and ${PORTFOLIO} means all of them.`,
       })

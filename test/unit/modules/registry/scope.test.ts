@@ -1,0 +1,119 @@
+/** What a call is about: for records, for git and for programs. */
+import { describe, expect, test } from 'vitest'
+import { silentLog } from '../../../../src/ports/log.ts'
+import type { Caller } from '../../../../src/contracts/token.ts'
+import type { PersonaRegistry } from '../../../../src/modules/registry/personas.ts'
+import { openProjects } from '../../../../src/modules/registry/projects.ts'
+import { projectRoot, repositoryRoot, subjectOf } from '../../../../src/modules/registry/scope.ts'
+import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
+import { systemClock } from '../../../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../../../src/system/random.ts'
+import { refusedWith } from '../../../support/small-hub.ts'
+
+/** Ada's project is /work/ada, bob's /work/bob, which holds another; cyd has none, and gil's was taken away. */
+async function world() {
+  const ids = createIds(systemClock, systemRandom)
+  const records = createMemoryRecordStore()
+  const projects = await openProjects({ records, clock: systemClock, ids, log: silentLog })
+  const ada = await projects.add({ path: '/work/ada' })
+  const bob = await projects.add({ path: '/work/bob', aliases: ['bobs'] })
+  const inner = await projects.add({ path: '/work/bob/packages/inner' })
+  const gone = await projects.add({ path: '/work/gil' })
+  await projects.remove(gone.project_id)
+  const belongs: Record<string, string | undefined> = {
+    ...{ ada: ada.project_id, bob: bob.project_id, cyd: undefined, gil: gone.project_id },
+  }
+  const personas: Pick<PersonaRegistry, 'get'> = {
+    get(identity) {
+      if (!(identity in belongs)) return null
+      const project_id = belongs[identity]
+      const at = '2026-01-01T00:00:00.000Z'
+      const persona = { identity, surface: 'mcp', state: 'active', created_at: at, updated_at: at } as const
+      return { ...persona, ...(project_id === undefined ? {} : { project_id }) }
+    },
+  }
+  return { known: { projects, personas }, bob, inner }
+}
+const call = (identity: string, scope: string | null = null, kind: Caller['kind'] = 'agent') => ({
+  ...{ caller: { kind, identity }, context: { scope } },
+})
+
+type Known = Awaited<ReturnType<typeof world>>['known']
+/** What records, programs and git make of the same call; a refusal by its code. */
+async function meant(known: Known, asked: ReturnType<typeof call>): Promise<string[]> {
+  const subject = subjectOf(known, asked)
+  const records = subject.about === 'project' ? subject.project.root : subject.about
+  const answers = [records]
+  for (const rootOf of [projectRoot, repositoryRoot]) {
+    try {
+      answers.push(rootOf(known, asked))
+    } catch {
+      answers.push(await refusedWith(() => rootOf(known, asked)))
+    }
+  }
+  return answers
+}
+const NEITHER = ['project_unknown', 'repository_unknown']
+
+describe('a call is about', () => {
+  test('the project that its scope names: by id, by alias, by directory, however that is written', async () => {
+    const { known, bob } = await world()
+    for (const scope of [bob.project_id, 'bobs', '/work/bob', '/work/bob/', '/work/./ada/../bob']) {
+      const asked = call('ada', scope)
+      expect(await meant(known, asked), scope).toEqual(['/work/bob', '/work/bob', '/work/bob'])
+    }
+  })
+
+  test('the innermost project around a directory; and git looks into that directory itself', async () => {
+    const { known } = await world()
+    expect(await meant(known, call('ada', '/work/bob/sub/'))).toEqual([
+      ...['/work/bob', '/work/bob', '/work/bob/sub'],
+    ])
+    expect(await meant(known, call('ada', '/work/bob/packages/inner/src'))).toEqual([
+      ...['/work/bob/packages/inner', '/work/bob/packages/inner', '/work/bob/packages/inner/src'],
+    ])
+    expect(await meant(known, call('ada', '/work/bob/packages'))).toEqual([
+      ...['/work/bob', '/work/bob', '/work/bob/packages'],
+    ])
+  })
+
+  test('the project of its persona, where it names none', async () => {
+    const { known } = await world()
+    expect(await meant(known, call('ada'))).toEqual(['/work/ada', '/work/ada', '/work/ada'])
+  })
+
+  test('the hub, where its persona has no project either; and then there is no directory', async () => {
+    const { known } = await world()
+    for (const asked of [call('cyd'), call('eve'), call('gil'), call('operator', null, 'operator')])
+      expect(await meant(known, asked), asked.caller.identity).toEqual(['hub', ...NEITHER])
+  })
+
+  test('every project at once, which for a directory is to name none', async () => {
+    const { known } = await world()
+    expect(await meant(known, call('ada', 'portfolio'))).toEqual(['portfolio', '/work/ada', '/work/ada'])
+    expect(await meant(known, call('cyd', 'portfolio'))).toEqual(['portfolio', ...NEITHER])
+  })
+
+  test.each([
+    ['an unknown directory', '/etc', 'directory'],
+    ['a directory around a project', '/work', 'directory'],
+    ['a way out of a project', '/work/ada/../../etc', 'directory'],
+    ['a directory whose name only begins alike', '/work/adah', 'directory'],
+    ['an unknown id', '01JZ0000000000000000000000', 'unknown'],
+    ['an unknown alias', 'alices', 'unknown'],
+    ['a relative path', 'work/ada', 'unknown'],
+    ['a relative path out', '../ada', 'unknown'],
+  ])('nothing that there is, for %s: only records may know it later', async (_, scope, about) => {
+    const { known } = await world()
+    for (const kind of ['agent', 'observer'] as const)
+      expect(await meant(known, call('ada', scope, kind))).toEqual([about, ...NEITHER])
+  })
+
+  test('any directory that the operator names', async () => {
+    const { known } = await world()
+    expect(await meant(known, call('operator', '/anywhere/', 'operator'))).toEqual([
+      ...['directory', '/anywhere', '/anywhere'],
+    ])
+    expect(await meant(known, call('operator', 'anywhere', 'operator'))).toEqual(['unknown', ...NEITHER])
+  })
+})
