@@ -8,8 +8,8 @@ import { TokenAnswer } from '../contracts/token.ts'
 
 export interface HubClient {
   url: string
-  /** Any action of the kernel. Refusals come as the error they were at the hub. */
-  call(facade: string, action: string, params?: unknown): Promise<unknown>
+  /** Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub. */
+  call(facade: string, action: string, params?: unknown, scope?: string): Promise<unknown>
   /** As `call`, with an answer held to the form it must have. */
   ask<T extends z.ZodType>(facade: string, action: string, params: unknown, answer: T): Promise<z.output<T>>
   /** The same hub, called as a persona. */
@@ -32,11 +32,14 @@ export interface HubClient {
  * takes longer than `LIMITS.hub_answer_ms`; whatever the hub refuses with otherwise.
  */
 export function createHubClient(fetcher: typeof fetch, url: string, token: string | null): HubClient {
-  const request = (path: string, body?: unknown) => exchange(fetcher, url, token, path, body)
+  const request = (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    exchange(fetcher, url, token, path, body, headers)
   const client: HubClient = {
     url,
-    call: async (facade, action, params = {}) =>
-      parse(url, CallAnswer, await request('/call', { tool: facade, action, params })).result,
+    async call(facade, action, params = {}, scope) {
+      const headers = scope === undefined ? {} : { 'x-scope': headerOf(scope) }
+      return parse(url, CallAnswer, await request('/call', { tool: facade, action, params }, headers)).result
+    },
     ask: async (facade, action, params, answer) =>
       parse(url, answer, await client.call(facade, action, params)),
     as: async (identity, kind, session_id) => {
@@ -71,6 +74,7 @@ async function exchange(
   token: string | null,
   path: string,
   body: unknown,
+  more: Record<string, string>,
 ): Promise<unknown> {
   let response: Response
   let text: string
@@ -81,6 +85,7 @@ async function exchange(
         accept: 'application/json',
         ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...more,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'error',
@@ -98,6 +103,11 @@ async function exchange(
     detail: `${url} answers, but not as a turnbell hub (HTTP ${response.status})`,
     hint: 'Another program may hold the port: set hub.port or hub.url in the configuration.',
   })
+}
+
+/** A header is bytes; these are the text's in UTF-8, as curl would send them. */
+function headerOf(text: string): string {
+  return Buffer.from(text).toString('latin1')
 }
 
 function unreachable(url: string, cause: unknown): TurnbellError {

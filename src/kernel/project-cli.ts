@@ -28,7 +28,7 @@ export function cliAction(found: Found): string {
   })
   const example = action.examples?.[0]
   return [
-    `turnbell call ${facade.name} ${name} [--params JSON]`,
+    `turnbell call ${facade.name} ${name} [--params JSON] [--scope PROJECT]`,
     action.summary,
     ...(lines.length === 0 ? [] : ['', 'Parameters:', ...lines]),
     ...(example === undefined

@@ -18,6 +18,8 @@ export interface HubCall {
   what: string
   params: Record<string, unknown>
   token: string | null
+  /** The header, a character for each byte. */
+  scope?: string
 }
 
 /** Answers by name; a thrown `TurnbellError` goes out as a problem with its status. Nothing else answers. */
@@ -124,10 +126,12 @@ function fakeFetch(hub: FakeHub | undefined, calls: HubCall[]): typeof fetch {
     const what = isCall ? `${String(body['tool'])}.${String(body['action'])}` : url.pathname
     const params = (isCall ? body['params'] : body) as Record<string, unknown>
     const headers = new Headers(init?.headers)
+    const scope = headers.get('x-scope')
     const call: HubCall = {
       what,
       params,
       token: headers.get('authorization')?.replace(/^Bearer /, '') ?? null,
+      ...(scope === null ? {} : { scope }),
     }
     calls.push(call)
     try {

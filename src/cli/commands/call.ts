@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
 import { examples } from '../render.ts'
+import { parseScope } from '../scope.ts'
 import { readJson } from './send.ts'
 import { FACADES } from '../../facades/all.ts'
 import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
@@ -14,17 +15,24 @@ export function registerCall(program: Command, cli: Cli): void {
     .argument('<facade>', 'such as signals or personas')
     .argument('<action>', 'such as list')
     .option('--params <json>', 'the parameters; @FILE reads a file, - reads stdin', '{}')
+    .option(
+      '--scope <project>',
+      'what it is about: a directory, a project, or portfolio',
+      parseScope(cli.cwd),
+    )
     .addHelpText('after', () => `\n${helpFor(command.args)}`)
     .addHelpText(
       'after',
       examples([
         ['turnbell call personas list', 'who exists, and what waits for them'],
+        ['turnbell call sentinel list_issues --scope .', 'of the project around this directory'],
         [`turnbell call signals inbox --params '{"to":"ada","status":["dead"]}'`, 'what came back too often'],
       ]),
     )
-  command.action(async (facade: string, action: string, { params }: { params: string }) => {
+  command.action(async (facade: string, action: string, options: { params: string; scope?: string }) => {
     const { hub, out } = invocationOf(cli, command)
-    const result = await hub().call(facade, action, await readJson(cli, '--params', params))
+    const params = await readJson(cli, '--params', options.params)
+    const result = await hub().call(facade, action, params, options.scope)
     await out.result(result, () => JSON.stringify(result, null, 2))
   })
 }

@@ -87,8 +87,14 @@ function contextOf({ headers }: FastifyRequest): CallerContext {
     parent_call_id: headers['x-parent-call-id'],
     scope: headers['x-scope'],
   }
-  return parsed(
-    CallerContext,
-    Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)),
+  const said = Object.entries(told).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value : textOf(value)]],
   )
+  return parsed(CallerContext, Object.fromEntries(said))
+}
+
+/** Node takes a header's bytes for characters; a path is sent in UTF-8, unless it is none. */
+function textOf(header: string): string {
+  const text = Buffer.from(header, 'latin1').toString()
+  return text.includes('\ufffd') ? header : text
 }

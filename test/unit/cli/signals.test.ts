@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
@@ -219,5 +220,24 @@ describe('call', () => {
     })
     expect(await turnbell.run('call', 'signals', 'inbox', '--params', '-', '--json')).toBe(0)
     expect(turnbell.json()).toEqual({ got: { to: 'ada' } })
+    expect(turnbell.hubCalls).toEqual([expect.not.objectContaining({ scope: expect.anything() as string })])
+  })
+
+  test('says what it is about: a directory, seen from here, or a project by its name', async () => {
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home, hub: { 'sentinel.list_issues': () => ({}) } })
+    const said = ['.', './app/', '../x', '/work/app', 'shop', 'portfolio', '/work/größe']
+    for (const scope of said)
+      expect(await turnbell.run('call', 'sentinel', 'list_issues', '--scope', scope)).toBe(0)
+    expect(turnbell.hubCalls.map(({ scope }) => Buffer.from(scope ?? '', 'latin1').toString())).toEqual([
+      ...[home, path.join(home, 'app'), path.join(path.dirname(home), 'x'), '/work/app', 'shop', 'portfolio'],
+      '/work/größe',
+    ])
+  })
+
+  test.each([[''], ['a\nb'], ['x'.repeat(1_025)]])('refuses a scope that is none: %j', async (scope) => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: { 'sentinel.list_issues': () => ({}) } })
+    expect(await turnbell.run('call', 'sentinel', 'list_issues', '--scope', scope)).toBe(64)
+    expect(turnbell.hubCalls).toEqual([])
   })
 })

@@ -150,6 +150,15 @@ describe('/call', () => {
     expect(hub.lines.at(-1)).toMatchObject({ agent_id: 'anonymous', run_id: null, scope: null })
   })
 
+  test.each([
+    ['in UTF-8', Buffer.from('/work/größe').toString('latin1'), '/work/größe'],
+    ['in another coding', '/work/gr\u00f6\u00dfe', '/work/größe'],
+  ])('takes a directory %s', async (_, header, scope) => {
+    const headers = { 'x-scope': header }
+    await hub.request('POST', '/call', { body: { tool: 'signals', action: 'inbox' }, headers })
+    expect(hub.lines.at(-1)).toMatchObject({ scope })
+  })
+
   test('refuses a context that nobody could mean', async () => {
     const answer = await hub.request('POST', '/call', {
       body: { tool: 'signals', action: 'inbox' },
