@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { Json } from '../../src/contracts/ids.ts'
 import type { Caller } from '../../src/contracts/token.ts'
+import { ADA, exampleRepository, SESSION } from './five-ways-setting.ts'
 import { OPERATOR_TOKEN, type LiveHub } from './live-hub.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { testCli } from './test-cli.ts'
@@ -19,15 +20,22 @@ export type WayAnswer = { result: Json } | { problem: Record<string, Json> }
 
 export type Way = (hub: LiveHub, call: WayCall) => Promise<WayAnswer>
 
-export const ADA = 'ada'
-export const SESSION = 'five-ways'
 const tokenFor = (hub: LiveHub, kind: WayCall['kind']) =>
   kind === 'operator' ? OPERATOR_TOKEN : hub.token(ADA, kind, kind === 'agent' ? SESSION : undefined)
+
+/** Who calls has to name the project where it has none of its own. */
+const about = (kind: WayCall['kind']): { scope?: string } =>
+  kind === 'operator' ? { scope: exampleRepository() } : {}
+
+function told(hub: LiveHub, kind: WayCall['kind']) {
+  const { scope } = about(kind)
+  return { token: tokenFor(hub, kind), headers: scope === undefined ? undefined : { 'x-scope': scope } }
+}
 
 export const WAYS: Record<string, Way> = {
   async route(hub, { facade, action, params, kind }) {
     const response = await hub.http('POST', `/api/${facade}/${action}`, {
-      token: tokenFor(hub, kind),
+      ...told(hub, kind),
       body: params,
     })
     const body = (await response.json()) as Json
@@ -36,7 +44,7 @@ export const WAYS: Record<string, Way> = {
 
   async call(hub, { facade, action, params, kind }) {
     const body = { tool: facade, action, params }
-    const response = await hub.http('POST', '/call', { token: tokenFor(hub, kind), body })
+    const response = await hub.http('POST', '/call', { ...told(hub, kind), body })
     const answer = (await response.json()) as Record<string, Json>
     return response.ok ? { result: answer['result'] as Json } : problemIn(answer)
   },
@@ -44,7 +52,7 @@ export const WAYS: Record<string, Way> = {
   async websocket(hub, { facade, action, params, kind }) {
     const link =
       kind === 'operator' ? await operatorLink(hub) : await hub.join(ADA, kind, { session_id: SESSION })
-    const frame = await link.ask<never>({ type: 'call', facade, action, params })
+    const frame = await link.ask<never>({ type: 'call', facade, action, params, context: about(kind) })
     const { type, id: _, ...answer } = frame as { type: string; id: string; result: Json }
     link.socket.close()
     await link.closed
@@ -66,7 +74,10 @@ export const WAYS: Record<string, Way> = {
       ...{ home, env: { TURNBELL_HUB_URL: hub.url } },
       overrides: { fetch: globalThis.fetch },
     })
-    const code = await turnbell.run('call', facade, action, '--params', JSON.stringify(params), '--json')
+    const code = await turnbell.run(
+      ...['call', facade, action, '--params', JSON.stringify(params), '--json'],
+      ...['--scope', exampleRepository()],
+    )
     const answer = turnbell.json<Json>()
     return code === 0 ? { result: answer } : problemIn(answer)
   },
@@ -98,6 +109,7 @@ async function mcp(hub: LiveHub, kind: WayCall['kind'], name: string, args: obje
         name,
         arguments: args,
         _meta: {
+          ...about(kind),
           'io.modelcontextprotocol/protocolVersion': '2026-07-28',
           'io.modelcontextprotocol/clientInfo': { name: 'five-ways', version: '1' },
           'io.modelcontextprotocol/clientCapabilities': {},

@@ -8,6 +8,7 @@ import { createHub, type Hub } from '../../src/hub/hub.ts'
 import { listen, type HubServer, type ListenSettings, type OwnHosts } from '../../src/hub/server.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
 import type { Grants } from '../../src/kernel/policy.ts'
+import type { RoutineSettings } from '../../src/modules/routines/service.ts'
 import type { Facade } from '../../src/kernel/define.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
@@ -21,7 +22,7 @@ import { memoryProjects } from './memory-projects.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
 import { gitRunner } from './git-world.ts'
-import { playedOutside } from './outside.ts'
+import { playedOutside, type PlayedOutside } from './outside.ts'
 
 export const OPERATOR_TOKEN = 'tbop_test-operator'
 const SIGNING_KEY = 'test-signing-key'
@@ -44,7 +45,11 @@ export interface LiveHub {
     kind: 'agent' | 'daemon' | 'observer',
     hello?: Record<string, unknown>,
   ): Promise<Client & { welcome: HubFrameOf<'welcome'> }>
-  http(method: string, path: string, options?: { token?: string | null; body?: unknown }): Promise<Response>
+  http(
+    method: string,
+    path: string,
+    options?: { token?: string | null; headers?: Record<string, string> | undefined; body?: unknown },
+  ): Promise<Response>
   /** One action as the operator, or with a token; throws the problem's code. */
   call<T = Record<string, unknown>>(
     facade: string,
@@ -76,6 +81,8 @@ export async function liveHub(
     spy?: (store: SignalStore) => SignalStore
     facades?: readonly Facade[]
     grants?: Grants
+    routines?: RoutineSettings
+    outside?: PlayedOutside
     settings?: Partial<ListenSettings>
     clock?: FakeClock
   } = {},
@@ -99,7 +106,8 @@ export async function liveHub(
     git: gitRunner,
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    outside: playedOutside(),
+    ...(options.routines === undefined ? {} : { settings: options.routines }),
+    outside: options.outside ?? playedOutside(),
     ids: createIds(clock, systemRandom),
     secrets: { operator_token: OPERATOR_TOKEN, signing_key: SIGNING_KEY },
     line: (line) => lines.push(line),
@@ -131,10 +139,11 @@ export async function liveHub(
     return client
   }
 
-  const http: LiveHub['http'] = (method, path, { token: bearer = OPERATOR_TOKEN, body } = {}) =>
+  const http: LiveHub['http'] = (method, path, { token: bearer = OPERATOR_TOKEN, headers, body } = {}) =>
     fetch(server.url + path, {
       method,
       headers: {
+        ...headers,
         ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },

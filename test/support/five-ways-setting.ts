@@ -1,0 +1,125 @@
+/**
+ * The world in which what the examples say is true: a repository with the history that they speak of, the
+ * routine that they run, and for whatever they name by an id, something that was made before.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { liveHub, OPERATOR_TOKEN, type LiveHub } from './live-hub.ts'
+import { playedOutside } from './outside.ts'
+import { testRepository } from './test-repository.ts'
+import { FACADES } from '../../src/facades/all.ts'
+import { createRegistry } from '../../src/kernel/registry.ts'
+import type { RoutineSettings } from '../../src/modules/routines/service.ts'
+
+export const ADA = 'ada'
+export const SESSION = 'five-ways'
+
+const SETTINGS: RoutineSettings = {
+  routines: {
+    nightly: {
+      params: { branch: {} },
+      steps: [{ step: 'exec', with: { argv: ['npm', 'test'] } }],
+    },
+  },
+  leash: { exec: ['npm'], network: [], env: [] },
+  workflow: { preflight: [['npm', 'test']], ship: [['npm', 'publish']] },
+}
+
+let root: string | null = null
+
+/** Made once: actions write about it, never to it. */
+export function exampleRepository(): string {
+  if (root !== null) return root
+  // The run's own temporary directory takes it along: it lives longer than any one test.
+  const repository = testRepository(fs.mkdtempSync(path.join(os.tmpdir(), 'repository-')))
+  const lines = Array.from({ length: 50 }, (_, at) => `const line_${at} = ${at}`)
+  repository.write('src/main.ts', [...lines, 'const retry_after_ms = 1_000', ''].join('\n'))
+  repository.commit('Wait before asking again, fixes #12')
+  repository.git('tag', 'v1.0.0')
+  repository.write('src/main.ts', [...lines, ''].join('\n'))
+  repository.commit('Ask at once (#12)')
+  root = repository.root
+  return root
+}
+
+export async function exampleHub(facets: readonly string[]): Promise<LiveHub> {
+  const hub = await liveHub({
+    ...{ grants: { facets, pro: true, intents: {} }, routines: SETTINGS },
+    outside: playedOutside({ program: () => ({ stdout: 'all well' }) }),
+  })
+  for (const identity of [ADA, 'bob']) {
+    await hub.hub.personas.add({ identity, surface: 'mcp', project: exampleRepository() })
+  }
+  return hub
+}
+
+/** Does something beforehand. */
+type Make = (facade: string, action: string, params: object) => Promise<Record<string, unknown>>
+
+/** What an example counts on; answers those of its parameters that read differently then. */
+const BEFORE: Record<string, (make: { operator: Make; agent: Make }) => Promise<object>> = {
+  'signals read': async ({ operator }) => {
+    const { signal_id } = await operator('signals', 'send', { to: ADA, intent: 'look', payload: {} })
+    return { signal_id }
+  },
+  'store close': record('friction'),
+  'sentinel read_issue': record('issue'),
+  'sentinel close_issue': record('issue'),
+  'sentinel read_epic': record('epic'),
+  'sentinel resolve_epic': record('epic'),
+  'architect read_policy': record('policy'),
+  'architect read_adr': adr,
+  'friction bump': record('friction'),
+  'friction resolve': record('friction'),
+  'dojo create_proposal': record('wish', 'wish_id'),
+  'vector read_run': run,
+  'vector complete_run': run,
+  'vector log_event': run,
+  'vector checkpoint': run,
+  'vector context_pack': run,
+  'vector assumptions': run,
+  'vector trace': run,
+  'registry alias': project('/home/ada/work/shop'),
+  'registry resolve': project('/home/ada/work/shop', 'shop'),
+  'registry remove': project('/home/ada/work/shop', 'shop'),
+  'projects remove': project('/home/ada/shop'),
+}
+
+const KINDS = new Map(createRegistry(FACADES).kinds.map((kind) => [kind.name, kind]))
+
+function record(kind: string, as = 'id'): (make: { agent: Make }) => Promise<object> {
+  return async ({ agent }) => {
+    const { id } = await agent('store', 'put', { kind, record: KINDS.get(kind)?.examples?.[0] })
+    return { [as]: id }
+  }
+}
+
+async function adr({ agent }: { agent: Make }): Promise<object> {
+  const { id } = await agent('architect', 'create_adr', { title: 'One process', decision: 'One hub a home.' })
+  return { id }
+}
+
+async function run({ agent }: { agent: Make }): Promise<object> {
+  const { run_id } = await agent('vector', 'create_run', { prompt: 'Split the parser.' })
+  return { run_id }
+}
+
+function project(root: string, ...aliases: string[]): (make: { operator: Make }) => Promise<object> {
+  return async ({ operator }) => {
+    await operator('registry', 'add', { path: root, aliases })
+    return {}
+  }
+}
+
+/** The parameters of a call, once everything that its example counts on is there. */
+export async function prepared(hub: LiveHub, call: { facade: string; action: string; params: unknown }) {
+  const before = BEFORE[`${call.facade} ${call.action}`]
+  if (before === undefined) return call.params
+  const as =
+    (token: string): Make =>
+    (...told) =>
+      hub.call(...told, token)
+  const told = await before({ operator: as(OPERATOR_TOKEN), agent: as(hub.token(ADA, 'agent', SESSION)) })
+  return { ...(call.params as object), ...told }
+}
