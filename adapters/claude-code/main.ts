@@ -199,6 +199,7 @@ function stayQuiet(error: unknown): void {
     upstream: {
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
+      callHere: () => null,
       listen: () => Promise.resolve(),
       close: () => {},
     },

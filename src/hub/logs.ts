@@ -13,8 +13,8 @@ export interface HubLogs {
 }
 
 const FLUSH_MS = 1_000
-/** Dispatch lines are gathered to this size before they are written, or for a second. */
-const GATHERED_BYTES = 8 * 1024
+/** So much of dispatch lines is gathered before they are written, or for a second. */
+const GATHERED_CHARS = 32 * 1024
 /** Lines beyond this are dropped: a disk that stands still must not fill the memory. */
 const WAITING_BYTES_MAX = 8 * 1024 * 1024
 
@@ -44,7 +44,6 @@ export function openHubLogs(
       dest: files.dispatch_log,
       sync: false,
       mode: 0o600,
-      minLength: GATHERED_BYTES,
       maxLength: WAITING_BYTES_MAX,
     },
   })
@@ -55,10 +54,20 @@ export function openHubLogs(
     if (!told) log.warn({ err }, 'the dispatch log cannot be written')
     told = true
   })
-  const flushing = clock.every(FLUSH_MS, () => dispatch_file.flush())
+  // Gathered here: the file would look at all that it has gathered again with every line.
+  let gathered: string[] = []
+  let chars = 0
+  const handOver = () => {
+    if (chars === 0) return
+    dispatch_file.write(gathered.join(''))
+    gathered = []
+    chars = 0
+  }
+  const flushing = clock.every(FLUSH_MS, handOver)
 
   const flush = () => {
     hub_file.flushSync()
+    handOver()
     try {
       dispatch_file.flushSync()
     } catch {
@@ -67,7 +76,12 @@ export function openHubLogs(
   }
   return {
     log,
-    dispatch: (line) => void dispatch_file.write(`${JSON.stringify(line)}\n`),
+    dispatch(line) {
+      const text = `${JSON.stringify(line)}\n`
+      gathered.push(text)
+      chars += text.length
+      if (chars >= GATHERED_CHARS) handOver()
+    },
     flush,
     close() {
       flushing.cancel()

@@ -146,28 +146,21 @@ async function dispatch(
     facade: request.facade.slice(0, NAME_SHOWN_MAX),
     action: (request.action ?? '').slice(0, NAME_SHOWN_MAX),
   }
-  const who = { agent_id: context.agent_id, run_id: context.run_id }
+  const { agent_id, run_id, parent_call_id, scope } = context
+  const { identity, kind } = caller
+  // Written out field by field, here and below: every call is told of three times, and copying costs more.
   const tell = (type: string, data: Record<string, Json>) =>
-    workings.events.append({
-      type,
-      // Whom it is about is told from the token; what the caller says of itself stays in the data.
-      agent_id: caller.identity,
-      data: { ...name, ...who, ...data },
-    })
-  const finish = (success: boolean, failure: { error?: string; instance?: string }) => {
+    // Whom it is about is told from the token; what the caller says of itself stays in the data.
+    workings.events.append({ type, agent_id: identity, data })
+  const finish = (success: boolean, failure: { error?: string; instance?: string } | null) => {
+    const { facade, action } = name
     const duration_ms = Math.round((clock.monotonic() - started) * 1000) / 1000
-    tell('result', { duration_ms, success })
-    workings.line?.({
-      timestamp: timestamp(clock),
-      call_id,
-      ...name,
-      identity: caller.identity,
-      kind: caller.kind,
-      ...context,
-      duration_ms,
-      success,
-      ...failure,
-    })
+    tell('result', { facade, action, agent_id, run_id, duration_ms, success })
+    const line: DispatchLine = {
+      ...{ timestamp: timestamp(clock), call_id, facade, action, identity, kind },
+      ...{ agent_id, run_id, parent_call_id, scope, duration_ms, success },
+    }
+    workings.line?.(failure === null ? line : { ...line, ...failure })
   }
 
   try {
@@ -175,13 +168,13 @@ async function dispatch(
     const found = registry.resolve(request.facade, request.action)
     name.facade = found.facade.name
     name.action = found.name
-    tell('dispatch', { timestamp: timestamp(clock) })
+    tell('dispatch', { ...name, agent_id, run_id, timestamp: timestamp(clock) })
     bound(standing)
     const grants = workings.granted()
     const asking: Asking = {
       caller,
       grants,
-      narrowing: boundsOf(request.narrowing ?? {}, { caller, grants }),
+      narrowing: request.narrowing === undefined ? {} : boundsOf(request.narrowing, { caller, grants }),
     }
     permit(asking, found.facade, found.action)
     const input = parseInput(found, request.params)
@@ -221,15 +214,15 @@ async function dispatch(
     }
     const output: unknown = await found.action.handle(input, callContext)
     const result = parseOutput(found.action.output, output)
-    finish(true, {})
-    return { ok: true, result, ...(deprecated === undefined ? {} : { deprecated }) }
+    finish(true, null)
+    return deprecated === undefined ? { ok: true, result } : { ok: true, result, deprecated }
   } catch (error) {
     const instance = workings.ids.next()
     const problem = toProblem(error, instance)
     if (problem.code === 'internal') {
       workings.log.error({ err: error, instance, ...name, identity: caller.identity }, 'an action broke')
     }
-    tell('error', { error: problem.code })
+    tell('error', { ...name, agent_id, run_id, error: problem.code })
     finish(false, { error: problem.code, instance })
     return { ok: false, problem }
   }

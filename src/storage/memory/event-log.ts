@@ -22,8 +22,8 @@ export function createMemoryEventLog(
   const watchers = new Set<(event: HubEvent) => void>()
 
   return {
-    append(fresh) {
-      const event: HubEvent = { seq: ++seq, timestamp: timestamp(clock), ...fresh }
+    append({ type, agent_id, data }) {
+      const event: HubEvent = { seq: ++seq, timestamp: timestamp(clock), type, agent_id, data }
       events.push(event)
       if (events.length >= 2 * events_max) events = events.slice(-events_max)
       for (const watcher of watchers) watcher(event)

@@ -45,15 +45,27 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
   const isAgreed = (call: PlainCall) =>
     call.modern === modern && (modern ? envelopes.accepts(call.meta, () => false) : past)
 
-  async function answer(call: PlainCall, signal: AbortSignal): Promise<void> {
-    const { id, name, args = {}, meta = {} } = call
-    const message = await needs.call(id, { name, args, meta, signal }).then(
-      (result) => ({ result: call.modern ? complete(result) : result, jsonrpc: '2.0' as const, id }),
-      (error: unknown) =>
-        signal.aborted ? null : { jsonrpc: '2.0' as const, id, error: needs.asError(error) },
-    )
-    running.delete(id)
-    if (message !== null && !signal.aborted) await needs.send(message)
+  function answer({ id, name, args = {}, meta = {}, modern }: PlainCall, abort: AbortController): void {
+    const call = {
+      ...{ name, args, meta },
+      // Made only for who asks: most calls are answered before anybody could give them up.
+      get signal() {
+        return abort.signal
+      },
+    }
+    const send = (message: () => JSONRPCMessage): Promise<void> | undefined => {
+      // Given up: nobody reads it.
+      if (running.get(id) !== abort) return
+      running.delete(id)
+      return needs.send(message())
+    }
+    needs
+      .call(id, call)
+      .then(
+        (result) => send(() => ({ result: modern ? complete(result) : result, jsonrpc: '2.0', id })),
+        (error: unknown) => send(() => ({ jsonrpc: '2.0', id, error: needs.asError(error) })),
+      )
+      .catch(needs.onFailed)
   }
 
   /** As the era wants it, where the hub has not said so itself. */
@@ -75,7 +87,7 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
       if (!isAgreed(call) || running.has(call.id)) return false
       const abort = new AbortController()
       running.set(call.id, abort)
-      answer(call, abort.signal).catch(needs.onFailed)
+      answer(call, abort)
       return true
     },
     cancelled(id) {

@@ -23,12 +23,21 @@ export interface StdioLines extends Transport {
   onended?: () => void
 }
 
+/** What waits to be written together. */
+interface Batch {
+  texts: string[]
+  /** The requests that it answers. */
+  answers: (string | number)[]
+  written: Promise<void>
+}
+
 export function stdioLines(input: Readable, output: Writable): StdioLines {
   /** The beginning of a line whose end has not come yet. */
   let parts: string[] = []
   let length = 0
   let too_long = false
   let closed = false
+  let batch: Batch | null = null
 
   const onData = (text: string) => {
     const [end = '', ...lines] = text.split('\n')
@@ -85,6 +94,24 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     transport.onended?.()
   }
 
+  /** What is answered in one turn of the loop leaves in one write: writing costs more than many an answer. */
+  function beginBatch(): Batch {
+    const texts: string[] = []
+    const answers: (string | number)[] = []
+    const written = new Promise<void>((resolve, reject) => {
+      // After every promise that settles now.
+      process.nextTick(() => {
+        batch = null
+        output.write(texts.join(''), (error) => {
+          if (error) return reject(error)
+          for (const request_id of answers) transport.onwritten?.(request_id)
+          resolve()
+        })
+      })
+    })
+    return { texts, answers, written }
+  }
+
   const transport: StdioLines = {
     async start() {
       // A character may be cut between two chunks; the decoder puts it together again.
@@ -97,13 +124,10 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     },
     send(message) {
       if (closed) return Promise.reject(new Error('the client is gone'))
-      return new Promise((resolve, reject) => {
-        output.write(serializeMessage(message), (error) => {
-          if (error) return reject(error)
-          if (!('method' in message) && message.id !== undefined) transport.onwritten?.(message.id)
-          resolve()
-        })
-      })
+      const { texts, answers, written } = (batch ??= beginBatch())
+      texts.push(serializeMessage(message))
+      if (!('method' in message) && message.id !== undefined) answers.push(message.id)
+      return written
     },
     async close() {
       close()

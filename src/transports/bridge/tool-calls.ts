@@ -66,24 +66,35 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     })
   }
 
-  return {
-    async call(request_id, call) {
-      const own = await options.answer?.(call)
-      if (own !== null && own !== undefined) {
-        afterwards.set(request_id, () => options.answerWritten?.(call))
-        return own
-      }
-      const takes = call.name === DRAIN_TOOL && call.args['peek'] !== true
-      const { args, repeatable } = sayable(call, options.ids)
-      const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-      // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
-      const how = { repeatable, abort: call.signal, carry_through: takes }
-      const ask = () => upstream.request('tools/call', params, how)
-      const result = takes ? await drains.take(options.session_id(), ask) : await ask()
+  async function answerOf(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
+    const own = await options.answer?.(call)
+    if (own === null || own === undefined) {
+      call.signal.throwIfAborted()
+      return ask(request_id, call)
+    }
+    afterwards.set(request_id, () => options.answerWritten?.(call))
+    return own
+  }
+
+  function ask(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
+    const takes = call.name === DRAIN_TOOL && call.args['peek'] !== true
+    const { args, repeatable } = sayable(call, options.ids)
+    const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
+    // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
+    const request = () =>
+      upstream.request('tools/call', params, { repeatable, abort: call.signal, carry_through: takes })
+    const result = takes
+      ? drains.take(options.session_id(), request)
+      : (upstream.callHere(params) ?? request())
+    return result.then((result) => {
       const drain = drainIn(result)
       if (drain !== null) watch(request_id, call, drain)
       return result as CallToolResult
-    },
+    })
+  }
+
+  return {
+    call: options.answer === undefined ? ask : answerOf,
     written(request_id) {
       const then = afterwards.get(request_id)
       afterwards.delete(request_id)
@@ -94,9 +105,12 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
 
 /** Only turnbell's own keys travel on: the client's are about its connection to this process. */
 function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
-  const own = ['agent_id', 'run_id', 'parent_call_id', 'scope']
-  return Object.fromEntries(own.flatMap((key) => (meta[key] === undefined ? [] : [[key, meta[key]]])))
+  const own: Record<string, unknown> = {}
+  for (const key of OWN_META) if (meta[key] !== undefined) own[key] = meta[key]
+  return own
 }
+
+const OWN_META = ['agent_id', 'run_id', 'parent_call_id', 'scope']
 
 /**
  * What may be said twice to a hub that died in between: a send once it has a key of its own; what else

@@ -75,6 +75,8 @@ export interface Upstream {
    * may have acted on.
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
+  /** A tool call that the hub in this very process answers; null where there is none, or it takes none now. */
+  callHere(params: Params): Promise<Result> | null
   /**
    * Opens a `subscriptions/listen` stream: `onMessage` gets what the hub notifies of. Resolves when the hub
    * ends it; never waits for a hub that is away.
@@ -151,11 +153,18 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     params: enveloped(params, deps.version),
   })
 
-  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
-    const here = method === 'tools/call' ? deps.here?.() : null
+  function callHere(params: Params): Promise<Result> | null {
     const { identity, facets, query } = deps
-    const answer = here?.({ identity, session_id: deps.session_id(), facets, query }, params)
-    if (answer) return answer
+    const here = deps.here?.() ?? null
+    const answer =
+      here === null ? null : here({ identity, session_id: deps.session_id(), facets, query }, params)
+    if (answer !== null) reached = true
+    return answer
+  }
+
+  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+    const answer = method === 'tools/call' ? callHere(params) : null
+    if (answer !== null) return answer
     const headers = await headersFor(method, params, abort)
     return resultIn(await http.post(address(), headers, body(method, params), abort))
   }
@@ -206,6 +215,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       resultIn(refused)
     },
 
+    callHere,
     close: () => http.close(),
   }
 }

@@ -9,17 +9,16 @@ export interface ToolCallNeeds {
   projection: McpProjection
 }
 
-export async function callTool(
+export function callTool(
   { kernel, projection }: ToolCallNeeds,
   peer: McpPeer,
   { name, args, meta }: { name: string; args: unknown; meta: Record<string, unknown> | undefined },
 ): Promise<McpToolResult> {
-  const outcome = await kernel.dispatch({
-    ...projection.call(name, args),
-    caller: peer.caller,
+  const { facade, action, params } = projection.call(name, args)
+  const request = {
+    ...{ facade, action, params, caller: peer.caller, answered: peer.answered },
     context: callerContextIn(meta),
     narrowing: viewIn(meta, peer.view).narrowing,
-    answered: peer.answered,
-  })
-  return toolAnswer(outcome)
+  }
+  return kernel.dispatch(request).then(toolAnswer)
 }

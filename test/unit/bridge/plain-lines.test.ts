@@ -131,6 +131,16 @@ describe('a call that passed it by', () => {
     expect(sent).toMatchObject([{ id: 2 }])
   })
 
+  test('and is cancelled leaves the next call of its id alone', async () => {
+    lines.take(call(1))
+    lines.cancelled(1)
+    lines.take(call(1))
+    calls[0]?.answer({ content: [{ type: 'text', text: 'late' }] })
+    calls[1]?.answer({ content: [] })
+    await eventually('the answer', () => sent.length > 0)
+    expect(sent).toEqual([{ jsonrpc: '2.0', id: 1, result: { content: [] } }])
+  })
+
   test('ends when the client goes', () => {
     lines.take(call(1))
     lines.close()

@@ -97,6 +97,34 @@ describe('what goes out', () => {
     expect(written).toEqual([7])
   })
 
+  test('leaves in one write where it was said in one turn of the loop, and each answer is told of', async () => {
+    const writes: string[] = []
+    await begin(
+      new Writable({
+        write(chunk, _encoding, done) {
+          writes.push(String(chunk))
+          done()
+        },
+      }),
+    )
+    const written: (string | number)[] = []
+    lines.onwritten = (id) => written.push(id)
+    const answers = [1, 2, 3].map((id) => ({ jsonrpc: '2.0', id, result: {} }) as const)
+    await Promise.all([lines.send(answers[0]!), Promise.resolve().then(() => lines.send(answers[1]!))])
+    await lines.send(answers[2]!)
+    expect(writes).toEqual([line(answers[0]!) + line(answers[1]!), line(answers[2]!)])
+    expect(written).toEqual([1, 2, 3])
+  })
+
+  test('is no answer that was written for any of those that failed together', async () => {
+    await begin(new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) }))
+    const written: (string | number)[] = []
+    lines.onwritten = (id) => written.push(id)
+    const sending = [1, 2].map((id) => lines.send({ jsonrpc: '2.0', id, result: {} }))
+    for (const answer of sending) await expect(answer).rejects.toThrow('EPIPE')
+    expect(written).toEqual([])
+  })
+
   test('is told of as written for answers only', async () => {
     const written: (string | number)[] = []
     lines.onwritten = (id) => written.push(id)
