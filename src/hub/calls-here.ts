@@ -5,6 +5,7 @@ import type { CallHere } from '../transports/bridge/calls-here.ts'
 import { callTool } from '../transports/mcp/tool-call.ts'
 import { viewInQuery } from '../transports/mcp/view.ts'
 import type { TenantId } from '../contracts/ids.ts'
+import type { Caller } from '../contracts/token.ts'
 
 /** Nothing lies between the kernel and the bridge; what became of a drain is the bridge's to say. */
 const WRITTEN = Promise.resolve('written' as const)
@@ -18,14 +19,9 @@ export function callsHere(
   return ({ identity, session_id, facets, query }, { name, arguments: args, _meta }) => {
     if (isStopping()) return null
     if (query !== last.query) last = { query, view: viewInQuery(new URLSearchParams(query)) }
-    const peer = {
-      caller: {
-        ...{ tenant_id, kind: 'agent' as const, identity, session_id },
-        ...(facets === undefined ? {} : { facets }),
-      },
-      view: last.view,
-      answered: WRITTEN,
-    }
+    const caller: Caller = { tenant_id, kind: 'agent', identity, session_id }
+    if (facets !== undefined) caller.facets = facets
+    const peer = { caller, view: last.view, answered: WRITTEN }
     const call = { name: String(name), args, meta: _meta as Record<string, unknown> | undefined }
     const answer = callTool(needs, peer, call)
     underway.add(answer)

@@ -84,11 +84,10 @@ export function createTokens(needs: {
         return { tenant_id, kind: 'operator', identity: 'operator' }
       }
       const { identity, kind, session_id, facets } = verify(token)
-      return {
-        ...{ tenant_id, kind, identity },
-        ...(session_id === undefined ? {} : { session_id }),
-        ...(facets === undefined ? {} : { facets }),
-      }
+      const caller: Caller = { tenant_id, kind, identity }
+      if (session_id !== undefined) caller.session_id = session_id
+      if (facets !== undefined) caller.facets = facets
+      return caller
     },
 
     issue(caller, request) {

@@ -22,10 +22,11 @@ export function spokenCall(registry: Registry, name: string, args: unknown): Nam
 function facadeCall(facade: string, args: unknown): NamedCall {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     return { facade, action: '', params: args }
-  const { action, params, ...rest } = args as Record<string, unknown>
+  const { action, params } = args as Record<string, unknown>
   const name = typeof action === 'string' ? action : ''
-  if (params === undefined) return { facade, action: name, params: rest }
-  return { facade, action: name, params: parsedOrItself(params) }
+  if (params !== undefined) return { facade, action: name, params: parsedOrItself(params) }
+  const { action: _, params: __, ...rest } = args as Record<string, unknown>
+  return { facade, action: name, params: rest }
 }
 
 function parsedOrItself(told: unknown): unknown {

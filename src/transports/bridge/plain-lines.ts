@@ -70,7 +70,12 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
 
   /** As the era wants it, where the hub has not said so itself. */
   function complete(result: CallToolResult): CallToolResult {
-    return { resultType: 'complete', ...result, _meta: { ...server_info, ...result._meta } }
+    const { _meta } = result
+    return {
+      resultType: 'complete',
+      ...result,
+      _meta: _meta === undefined ? server_info : { ...server_info, ..._meta },
+    }
   }
 
   return {

@@ -119,8 +119,9 @@ const OWN_META = ['agent_id', 'run_id', 'parent_call_id', 'scope']
 function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
   if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: call.args['peek'] === true }
   if (call.name !== 'signals') return { args: call.args, repeatable: false }
+  if (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast')
+    return { args: call.args, repeatable: true }
   const { action, params, ...rest } = call.args
-  if (action !== 'send' && action !== 'broadcast') return { args: call.args, repeatable: true }
   // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
   const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
   if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }

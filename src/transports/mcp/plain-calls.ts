@@ -51,7 +51,12 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       ? added.call(call.args ?? {})
       : callTool(needs, peer, call))
     if (!call.modern) return result
-    return { ...result, resultType: 'complete', _meta: { ...result._meta, ...server_info } }
+    const { _meta } = result
+    return {
+      resultType: 'complete',
+      ...result,
+      _meta: _meta === undefined ? server_info : { ..._meta, ...server_info },
+    }
   }
 
   return {
@@ -87,11 +92,8 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       if (response.destroyed) return
       // As text it leaves together with the head, in one write.
       const body = JSON.stringify(message)
-      response.writeHead(200, {
-        ...(session_id === undefined ? {} : { 'mcp-session-id': session_id }),
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      })
+      const head = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      response.writeHead(200, session_id === undefined ? head : { ...head, 'mcp-session-id': session_id })
       response.end(body)
     },
 
