@@ -29,8 +29,10 @@ export function narrowingInQuery(query: URLSearchParams): Narrowing | undefined 
 }
 
 function narrowingOf(told: { [K in keyof Narrowing]: Narrowing[K] | undefined }): Narrowing | undefined {
+  const { facets, facades, intents, read_only } = told
+  if (facets === undefined && facades === undefined && intents === undefined && read_only === undefined)
+    return undefined
   const given = Object.entries(told).filter(([, value]) => value !== undefined)
-  if (given.length === 0) return undefined
   const parsed = Narrowing.safeParse(Object.fromEntries(given))
   if (parsed.success) return parsed.data
   const field = String(parsed.error.issues[0]?.path[0] ?? 'narrowing')

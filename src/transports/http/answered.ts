@@ -14,10 +14,8 @@ export function answeredBy(response: ServerResponse): Promise<'written' | 'broke
       return
     }
     // Node says `finish` also when the last write failed, just before it destroys the socket; only the
-    // socket's own state tells the two apart. Without a finish, `close` has the word.
-    response.once('finish', () =>
-      resolve(socket.errored === null && !socket.destroyed ? 'written' : 'broken'),
-    )
-    response.once('close', () => resolve('broken'))
+    // socket's own state tells the two apart. Without a finish, `close` has the word. Each comes only once.
+    response.on('finish', () => resolve(socket.errored === null && !socket.destroyed ? 'written' : 'broken'))
+    response.on('close', () => resolve('broken'))
   })
 }

@@ -18,10 +18,10 @@ export function readBody(request: IncomingMessage, bytes_max: number): Promise<s
         reject(tooLarge())
       }
     })
-    request.once('end', () =>
+    request.on('end', () =>
       resolve((chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString('utf8')),
     )
-    request.once('error', (error) =>
+    request.on('error', (error) =>
       reject(
         new TurnbellError('request_invalid', { detail: 'The body did not arrive completely.', cause: error }),
       ),

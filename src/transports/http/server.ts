@@ -61,7 +61,7 @@ export function createHttpTransport(options: HttpOptions): TransportAdapter<Serv
   const onRequest = (handler: (request: IncomingMessage, response: ServerResponse) => void) => {
     return (request: IncomingMessage, response: ServerResponse) => {
       underway++
-      response.once('close', () => {
+      response.on('close', () => {
         underway--
         if (underway === 0) idle?.()
       })

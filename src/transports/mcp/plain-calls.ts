@@ -45,12 +45,13 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
   let running = 0
   let idle: (() => void) | null = null
 
-  async function resultOf(call: PlainCall, peer: McpPeer): Promise<object> {
+  function resultOf(call: PlainCall, peer: McpPeer): Promise<CallToolResult> {
     const added = extension.tools.get(call.name)
-    const result: CallToolResult = await (added?.talks === false
-      ? added.call(call.args ?? {})
-      : callTool(needs, peer, call))
-    if (!call.modern) return result
+    if (added?.talks !== false) return callTool(needs, peer, call)
+    return new Promise((resolve) => resolve(added.call(call.args ?? {})))
+  }
+
+  function complete(result: CallToolResult): CallToolResult {
     const { _meta } = result
     return {
       resultType: 'complete',
@@ -82,7 +83,7 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       const settle =
         session_id === undefined ? null : cancellations.offer(session_id, call.id, () => response.destroy())
       const message = await resultOf(call, peer).then(
-        (result) => ({ result, jsonrpc: '2.0', id: call.id }),
+        (result) => ({ result: call.modern ? complete(result) : result, jsonrpc: '2.0', id: call.id }),
         (error: unknown) => {
           const { code, message, data } = protocolError(problemOf(error, doors, '/mcp'))
           return { jsonrpc: '2.0', id: call.id, error: { code, message, data } }
