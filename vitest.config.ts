@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
-// Four projects: `fast` is part of the check command, `e2e` starts real processes from dist/, `judges` lets
-// the programs of others judge one, `clients` drives real agent CLIs against a local model server.
+// Five projects: `fast` is part of the check command, `integration` runs real git and kills real processes,
+// `e2e` starts what is in dist/, `judges` lets the programs of others judge it, `clients` drives real agent
+// CLIs against a local model server.
 export default defineConfig({
   test: {
     projects: [
@@ -18,6 +19,16 @@ export default defineConfig({
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
+          isolate: false,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-place.ts'],
+          testTimeout: 60_000,
           isolate: false,
           maxWorkers: 2,
         },

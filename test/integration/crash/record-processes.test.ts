@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bundle } from '../support/bundle.ts'
-import { callBy, recordsIn } from '../support/record-writer.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { bundle } from '../../support/bundle.ts'
+import { callBy, recordsIn } from '../../support/record-writer.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const TURNS = 12
 

@@ -1,9 +1,9 @@
 /** Who last changed a line. */
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { blameContext, readBlame, type BlameInput } from '../../../../src/modules/git/blame.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { blameContext, readBlame, type BlameInput } from '../../../src/modules/git/blame.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 const blame = async (root: string, input: Partial<BlameInput> = {}) =>
   blameContext(await repositoryAt(root), { path: 'file', line: 1, context: 3, ...input })

@@ -3,12 +3,12 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { changedFiles, readDiff, type ChangesInput } from '../../../../src/modules/git/changes.ts'
-import { readStatus, status } from '../../../../src/modules/git/status.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../../support/test-repository.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { changedFiles, readDiff, type ChangesInput } from '../../../src/modules/git/changes.ts'
+import { readStatus, status } from '../../../src/modules/git/status.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../support/test-repository.ts'
 
 const changes = async (root: string, input: ChangesInput = {}) =>
   changedFiles(await repositoryAt(root), input)

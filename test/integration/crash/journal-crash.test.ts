@@ -6,13 +6,13 @@
 import fc from 'fast-check'
 import { isDeepStrictEqual as equals } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { SignalStore } from '../../src/ports/signal-store.ts'
-import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
-import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
-import { MemoryDisk, systemError, type Choose } from '../support/memory-disk.ts'
-import { commands, commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
-import { stateOf, type StoreState } from '../support/store-state.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { SignalStore } from '../../../src/ports/signal-store.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
+import { MemoryDisk, systemError, type Choose } from '../../support/memory-disk.ts'
+import { commands, commandsAndCompaction, Script, type Command } from '../../support/store-commands.ts'
+import { stateOf, type StoreState } from '../../support/store-state.ts'
 
 const JOURNAL = /^\/hub\/journal\/\d+\.jsonl$/
 

@@ -1,12 +1,12 @@
 /** The newest commits. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { logRecent, type LogInput } from '../../../../src/modules/git/log.ts'
-import { timeOf } from '../../../../src/modules/git/output.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository } from '../../../support/test-repository.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { logRecent, type LogInput } from '../../../src/modules/git/log.ts'
+import { timeOf } from '../../../src/modules/git/output.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { GIT_ENV, testRepository } from '../../support/test-repository.ts'
 
 const log = async (root: string, input: Partial<LogInput> = {}) =>
   logRecent(await repositoryAt(root), { limit: 20, ...input })

@@ -1,11 +1,11 @@
 /** Commits and the issues they belong to. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { IssueRef } from '../../../../src/contracts/git.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { referencesIn } from '../../../../src/modules/git/references.ts'
-import { gitWorld } from '../../../support/git-world.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { IssueRef } from '../../../src/contracts/git.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { referencesIn } from '../../../src/modules/git/references.ts'
+import { gitWorld } from '../../support/git-world.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 const ULID = '01JZ0000000000000000000000'
 

@@ -2,11 +2,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { findRemoval, type RemovalInput } from '../../../../src/modules/git/removal.ts'
-import { removedLines } from '../../../../src/modules/git/removed-lines.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { testRepository, type TestRepository } from '../../../support/test-repository.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { findRemoval, type RemovalInput } from '../../../src/modules/git/removal.ts'
+import { removedLines } from '../../../src/modules/git/removed-lines.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { testRepository, type TestRepository } from '../../support/test-repository.ts'
 
 const find = async ({ root }: TestRepository, input: Partial<RemovalInput> & { text: string }) =>
   findRemoval(await repositoryAt(root), { limit: 5, ...input })

@@ -2,10 +2,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Revision, RevisionRange, RepositoryPath, Since } from '../../../../src/contracts/git.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { Revision, RevisionRange, RepositoryPath, Since } from '../../../src/contracts/git.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 describe('the repository of a project', () => {
   test('is the one that its root lies in', async () => {

@@ -1,8 +1,8 @@
 /** Tags. */
 import { describe, expect, test } from 'vitest'
-import { tags, type TagsInput } from '../../../../src/modules/git/tags.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { tags, type TagsInput } from '../../../src/modules/git/tags.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 const look = async (root: string, input: Partial<TagsInput> = {}) =>
   tags(await repositoryAt(root), { limit: 50, ...input })

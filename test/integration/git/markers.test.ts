@@ -2,13 +2,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MARKERS } from '../../../../src/contracts/git.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { findMarkers, readHits, type MarkersInput } from '../../../../src/modules/git/markers.ts'
-import { repositoryAt } from '../../../support/git-world.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { MARKERS } from '../../../src/contracts/git.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { findMarkers, readHits, type MarkersInput } from '../../../src/modules/git/markers.ts'
+import { repositoryAt } from '../../support/git-world.ts'
+import { refusedWith } from '../../support/small-hub.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testRepository } from '../../support/test-repository.ts'
 
 const find = async (root: string, input: Partial<MarkersInput> = {}) =>
   findMarkers(await repositoryAt(root), { markers: MARKERS, limit: 100, ...input })
