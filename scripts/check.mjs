@@ -8,9 +8,9 @@ const STEPS = [
   ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'default'],
   ['lint, types', 'oxlint', '--deny-warnings', '--report-unused-disable-directives'],
   ['format', 'oxfmt', '--check'],
-  ['boundaries', 'depcruise', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
+  ['boundaries', 'depcruise', '--cache', '--config', 'dependency-cruiser.config.cjs', 'src', 'adapters'],
   ['generated', process.execPath, 'scripts/generate.mjs', '--check'],
-  ['dead code', 'knip', '--no-progress'],
+  ['dead code', 'knip', '--no-progress', '--cache'],
 ]
 
 /** The end of what a failed step printed; the beginning is what went well. */

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Doorbell } from '../../../src/contracts/doorbell.ts'
-import type { ClientFrame, HubFrame, PendingEntry } from '../../../src/contracts/frames.ts'
-import type { Json } from '../../../src/contracts/ids.ts'
-import { createDaemon } from '../../../src/daemon/runtime.ts'
-import { silentLog } from '../../../src/ports/log.ts'
-import { createIds } from '../../../src/system/random.ts'
-import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
-import { countedId, RULES } from '../../support/machine-world.ts'
-import { memoryLink, memorySockets } from '../../support/memory-link.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { ClientFrame, HubFrame, PendingEntry } from '../../src/contracts/frames.ts'
+import type { Json } from '../../src/contracts/ids.ts'
+import { createDaemon } from '../../src/daemon/runtime.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import { createIds } from '../../src/system/random.ts'
+import { fakeClock, seededRandom } from '../support/fake-clock.ts'
+import { countedId, RULES } from '../support/machine-world.ts'
+import { memoryLink, memorySockets } from '../support/memory-link.ts'
 
 test('a day of drops, outages and pushes ends connected, drained, and with nothing left behind', async () => {
   const clock = fakeClock()
