@@ -48,6 +48,7 @@ export const dojo = defineFacade({
     '{status?, text?}. bench {argv, cwd?, runs?} times a program that the leash allows.',
   compact: 'Wishes, proposals, benchmarks.',
   facet: 'design',
+  old_path: '/dojo',
   kinds: [Wish, Proposal],
   actions: {
     add_wish: create(Wish, 'Note what would be good to have: {text, links?}.'),

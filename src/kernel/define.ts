@@ -161,6 +161,8 @@ export interface Facade {
   micro?: readonly string[]
   /** Exists only where pro features are switched on. */
   pro?: true
+  /** Where its HTTP routes were before, and still are: `/dojo` for `/dojo/<action>`. Like an old name, for ever. */
+  old_path?: string
   /** Open in every facet: it reaches nothing that its caller may not call. */
   everywhere?: true
   /** The kinds of records that are its own; each belongs to one facade. */

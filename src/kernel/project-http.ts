@@ -16,13 +16,19 @@ export interface HttpRoute {
   fromQuery(query: Record<string, unknown>): Record<string, unknown>
 }
 
-/** POST for every action, GET too where the action does not mutate. */
+/** POST for every action, GET too where the action does not mutate. Old paths are served, and described nowhere. */
 export function projectHttp(registry: Registry): HttpRoute[] {
   return registry.actions.flatMap((found) => {
-    const route = { url: routeOf(found), facade: found.facade.name, action: found.name }
-    const fromQuery = queryReader(found.action)
-    const post: HttpRoute = { ...route, method: 'POST', fromQuery }
-    return found.action.mutates ? [post] : [post, { ...post, method: 'GET' }]
+    const { old_path } = found.facade
+    const urls = [routeOf(found), ...(old_path === undefined ? [] : [`${old_path}/${found.name}`])]
+    const route = {
+      ...{ facade: found.facade.name, action: found.name },
+      fromQuery: queryReader(found.action),
+    }
+    return urls.flatMap((url): HttpRoute[] => {
+      const post: HttpRoute = { ...route, url, method: 'POST' }
+      return found.action.mutates ? [post] : [post, { ...post, method: 'GET' }]
+    })
   })
 }
 

@@ -255,6 +255,14 @@ describe('architect', () => {
 })
 
 describe('dojo', () => {
+  test('is still found at its old path', async () => {
+    const asked = await hub.request('POST', '/dojo/add_wish', { body: { text: 'A link checker' } })
+    expect(asked).toMatchObject({ status: 200, body: { kind: 'wish', text: 'A link checker' } })
+    const listed = await hub.request('GET', '/dojo/list_wishes?text=link')
+    expect(listed).toMatchObject({ status: 200, body: { total: 1 } })
+    expect(await hub.request('GET', '/dojo/add_wish')).toMatchObject({ status: 404 })
+  })
+
   test('leads from a wish to a proposal', async () => {
     const call = ada({ 'x-scope': '/work/dojo' })
     const wish = await call('dojo/add_wish', { text: 'A link checker', links: ['docs/'] })
