@@ -54,6 +54,12 @@ describe('every action', () => {
   })
 })
 
+/** Every reader pays for a tool of its own at every turn: what only looks is a part of its facade. */
+test('an action that changes nothing has a tool of its own only to find others', () => {
+  const looking = all.filter(([, { action }]) => action.own_tool !== undefined && !action.mutates)
+  expect(looking.map(([name]) => name)).toEqual(['tool.search', 'tool.describe'])
+})
+
 describe('the lifecycle of a persona', () => {
   test('is the operator’s: add, wrap, add again, remove', async () => {
     const hub = await startSmallHub()
