@@ -5,6 +5,15 @@ import { defineConfig } from 'vitest/config'
 // CLIs against a local model server.
 export default defineConfig({
   test: {
+    // Asked for by npm test, of the fast and the integration tests together.
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts', 'adapters/**/*.ts'],
+      // Composition, which only processes run; the end-to-end tests start it from dist/.
+      exclude: ['**/main.ts', 'src/bin.ts'],
+      reporter: ['text-summary'],
+      thresholds: { lines: 80, functions: 80, statements: 80, branches: 80 },
+    },
     projects: [
       {
         test: {

@@ -31,14 +31,13 @@ installPrograms()
 step('build', 'node', ['build.mjs'])
 step('check', 'node', ['scripts/check.mjs'])
 step('package', 'node', ['scripts/check-package.mjs'])
-tests('fast')
-tests('integration')
-tests('e2e')
+tests(['fast', 'integration'], '--coverage')
+tests(['e2e'])
 if (!judges) leftOut.push('conformance, inspector, document lints: --no-judges was given')
-else if (step('fetch judges', 'node', ['scripts/fetch-judges.mjs'])) tests('judges')
+else if (step('fetch judges', 'node', ['scripts/fetch-judges.mjs'])) tests(['judges'])
 else leftOut.push('conformance, inspector, document lints: the judges could not be fetched')
 if (!clients) leftOut.push('real clients: --no-clients was given')
-else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests('clients')
+else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests(['clients'])
 else leftOut.push('real clients: they could not be fetched')
 
 for (const what of leftOut) console.log(`LEFT OUT  ${what}`)
@@ -78,12 +77,15 @@ function step(name, command, args) {
   return status === 0
 }
 
-function tests(project) {
-  console.log(`\n== tests: ${project}`)
+function tests(projects, ...more) {
+  console.log(`\n== tests: ${projects.join(', ')}`)
   const report = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-')), 'report.json')
   const { status } = spawnSync(
     'node_modules/.bin/vitest',
-    ['run', '--project', project, '--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+    [
+      ...['run', ...projects.flatMap((project) => ['--project', project]), ...more],
+      ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+    ],
     { stdio: 'inherit' },
   )
   const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
