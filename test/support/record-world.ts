@@ -102,7 +102,7 @@ export async function recordWorld(kinds: readonly RecordKind[] = Object.values(K
     project: (root) => openProject(root) as RecordStore,
     told: () => events.read({ limit: 1_000 }).events,
     as: (identity, context = {}) => ({
-      caller: { identity },
+      caller: { identity, kind: identity === 'operator' ? 'operator' : 'agent' },
       context: { agent_id: 'anonymous', scope: null, ...context },
     }),
   }

@@ -33,7 +33,7 @@ export function recordsIn(root: string): Records {
 }
 
 export const callBy = (identity: string, scope: string) => ({
-  caller: { identity },
+  caller: { identity, kind: 'operator' as const },
   context: { agent_id: 'anonymous', scope },
 })
 

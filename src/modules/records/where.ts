@@ -54,13 +54,14 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
         hint: 'Make the directory, or name another project as scope.',
       })
     }
-    const records = subject.about === 'directory' ? openProject(subject.directory) : null
-    if (subject.about === 'directory' && records !== null) {
-      return { project_id: null, new_root: subject.directory, records }
+    // Others would reach, by naming a directory, what nobody has let them into.
+    if (subject.about === 'directory' && call.caller.kind === 'operator') {
+      const records = openProject(subject.directory)
+      if (records !== null) return { project_id: null, new_root: subject.directory, records }
     }
     throw new TurnbellError('project_unknown', {
-      detail: `${JSON.stringify(scope)} is neither a known project nor an existing directory.`,
-      hint: 'Name a project by its id, its alias or its absolute path; `registry list` tells them all.',
+      detail: `The hub knows no project ${JSON.stringify(scope)}.`,
+      hint: 'Name a project by its id, its alias or its absolute path. A directory becomes one by what the operator does in it: `turnbell persona add NAME --project DIR`.',
     })
   }
 

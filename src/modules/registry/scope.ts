@@ -8,8 +8,8 @@
  *    needs a directory is refused.
  *
  * `portfolio` means every known project, which only reading records can; what needs one directory goes by
- * the second rule. A directory that no known project is around can be meant by the operator, and by records,
- * which make a project of it when they are written.
+ * the second rule. A directory that no known project is around can only be meant by the operator; records that
+ * the operator writes there make a project of it.
  */
 import path from 'node:path'
 import type { PersonaRegistry } from './personas.ts'
@@ -21,7 +21,7 @@ import type { Caller } from '../../contracts/token.ts'
 
 /** Who calls, and what they say of the call. */
 export interface ScopedCall {
-  caller: Pick<Caller, 'identity'>
+  caller: Pick<Caller, 'identity' | 'kind'>
   context: {
     /** A project's id, alias or directory, or `portfolio` for all of them. */
     scope: string | null
@@ -59,11 +59,8 @@ export function subjectOf(needs: ScopeNeeds, { caller, context: { scope } }: Sco
   return scope === null ? { about: 'hub' } : { about: 'unknown' }
 }
 
-/** A call to something that needs one directory. */
-type DirectoryCall = ScopedCall & { caller: Pick<Caller, 'kind'> }
-
 /** Where programs run: in the root of the project, whatever place in it was named. Throws `project_unknown`. */
-export function projectRoot(needs: ScopeNeeds, call: DirectoryCall): string {
+export function projectRoot(needs: ScopeNeeds, call: ScopedCall): string {
   const subject = oneDirectory(needs, call, 'project_unknown')
   return subject.about === 'project' ? subject.project.root : subject.directory
 }
@@ -72,13 +69,13 @@ export function projectRoot(needs: ScopeNeeds, call: DirectoryCall): string {
  * Where git looks: in the directory that was named, so that inside a project another repository can be
  * meant. Throws `repository_unknown`.
  */
-export function repositoryRoot(needs: ScopeNeeds, call: DirectoryCall): string {
+export function repositoryRoot(needs: ScopeNeeds, call: ScopedCall): string {
   return oneDirectory(needs, call, 'repository_unknown').directory
 }
 
 function oneDirectory(
   needs: ScopeNeeds,
-  { caller, context }: DirectoryCall,
+  { caller, context }: ScopedCall,
   refusal: 'project_unknown' | 'repository_unknown',
 ): Subject & { directory: string } {
   const scope = context.scope === PORTFOLIO ? null : context.scope

@@ -6,11 +6,15 @@ import { testRepository } from '../../support/test-repository.ts'
 
 const FACETS = ['core', 'work', 'design', 'knowledge', 'admin']
 
+/** Each test has its own, so that none sees the records of another. */
+const PROJECTS = ['adr', 'adrs', 'architect', 'dojo', 'old-adrs', 'sentinel', 'shop', 'store']
+
 let hub: SmallHub
 beforeAll(async () => {
   hub = await startSmallHub({ grants: { facets: FACETS, pro: false, intents: {} } })
   await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/work/bob' })
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
+  for (const project of PROJECTS) await as('operator')('registry/add', { path: `/work/${project}` })
 })
 afterAll(() => hub.close())
 
@@ -91,6 +95,15 @@ describe('feedback and learnings', () => {
     expect(await refused).toMatchObject({ code: 'portfolio_readonly' })
     expect(await ada({ 'x-scope': '/gone' })('learnings/list', {})).toMatchObject({ code: 'project_unknown' })
   })
+})
+
+test('a list takes by GET what it takes by POST, where a field has several forms', async () => {
+  for (const query of [
+    'friction/list?count=1',
+    'coordinator/history?since=1',
+    'architect/list_adrs?reversible=true',
+  ])
+    expect(await hub.request('GET', `/api/${query}`), query).toMatchObject({ status: 200 })
 })
 
 describe('sentinel', () => {

@@ -46,8 +46,12 @@ describe('a record is kept', () => {
     expect(await kept('/work/mono')).toEqual(['outer'])
   })
 
-  test('in a directory that nobody knew, which is a project from then on', async () => {
-    const call = world.as('ada', { scope: '/work/new' })
+  test('in a directory that nobody knew by the operator alone, and it is a project from then on', async () => {
+    const unknown = { code: 'project_unknown', detail: 'The hub knows no project "/work/new".' }
+    const agent = world.as('ada', { scope: '/work/new' })
+    await expect(put(agent)).rejects.toMatchObject(unknown)
+    await expect(texts(agent)).rejects.toMatchObject(unknown)
+    const call = world.as('operator', { scope: '/work/new' })
     expect(await texts(call)).toEqual([])
     const refused = world.records.put(call, { kind: 'note', record: {} })
     await expect(refused).rejects.toMatchObject({ code: 'params_invalid' })
@@ -58,6 +62,7 @@ describe('a record is kept', () => {
     await put(call)
     expect(world.told().at(-1)?.data['project_id']).toBe(world.projects.get('/work/new').project_id)
     expect(await kept('/work/new')).toEqual(['x'])
+    expect(await texts(agent)).toEqual(['x'])
   })
 
   test('with the hub whatever the call names, where its kind belongs to the hub', async () => {
@@ -103,7 +108,7 @@ describe('the portfolio', () => {
   test('reads every known project that is there, and says of each record whose it is', async () => {
     await put(world.as('ada'), 'with the hub')
     const inBob = await put(world.as('bob'), 'bob')
-    await put(world.as('bob', { scope: '/work/app' }), 'app')
+    await put(world.as('operator', { scope: '/work/app' }), 'app')
     const page = await world.records.query(all(), { kind: 'note', sort: 'id', limit: 1 })
     const rest = await world.records.query(all(), { kind: 'note', sort: 'id', after: String(page.next) })
     const project = (root: string) => world.projects.get(root).project_id
