@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { Action, Found } from './define.ts'
 import { jsonSchema, type JsonSchema } from './schema.ts'
+import { queryReader, type QueryReader } from './query-reader.ts'
 import type { Registry } from './registry.ts'
 import { ERRORS, type ErrorCode } from '../contracts/error-catalogue.ts'
 import { Problem } from '../contracts/errors.ts'
@@ -13,7 +14,7 @@ export interface HttpRoute {
   facade: string
   action: string
   /** For GET: the parameters as the query told them, in the types the schema wants. */
-  fromQuery(query: Record<string, unknown>): Record<string, unknown>
+  fromQuery: QueryReader
 }
 
 /** POST for every action, GET too where the action does not mutate. Old paths are served, and described nowhere. */
@@ -232,34 +233,4 @@ function problems(codes: readonly ErrorCode[]): Record<string, object> {
       },
     ]),
   )
-}
-
-function propertiesOf({ input }: Action): Record<string, JsonSchema> {
-  return (jsonSchema(input, 'input')['properties'] ?? {}) as Record<string, JsonSchema>
-}
-
-/**
- * A query knows only text. The declared types say what was meant; what does not fit stays text, so that
- * the strict schema names it to the caller.
- */
-function queryReader(action: Action): HttpRoute['fromQuery'] {
-  // Most actions are never asked by a query: what their fields are is found out when one is.
-  let properties: Record<string, JsonSchema> | null = null
-  return (query) => {
-    const fields = (properties ??= propertiesOf(action))
-    return Object.fromEntries(
-      Object.entries(query).map(([name, value]) => [name, typed(fields[name]?.['type'], value)]),
-    )
-  }
-}
-
-function typed(type: unknown, value: unknown): unknown {
-  if (type === 'array') {
-    if (Array.isArray(value)) return value
-    return typeof value === 'string' ? value.split(',') : value
-  }
-  if (typeof value !== 'string') return value
-  if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(value)) return Number(value)
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
-  return value
 }

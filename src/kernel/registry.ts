@@ -64,6 +64,13 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
     }
   }
 
+  // A call by that name would find the facade, and the action never again.
+  for (const { name } of facades) {
+    const holder = byName.get(name)
+    if (holder === undefined) continue
+    throw new Error(`the facade ${name} has the name of the action ${holder.facade.name}.${holder.name}`)
+  }
+
   return {
     facades,
     actions,

@@ -4,6 +4,8 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Report } from '../../../src/contracts/routine.ts'
 import { FACADES } from '../../../src/facades/all.ts'
+import { signals } from '../../../src/facades/signals.ts'
+import type { Facade } from '../../../src/kernel/define.ts'
 import { takeInPlugins } from '../../../src/hub/plugins.ts'
 import { PLUGIN_API } from '../../../src/kernel/plugin.ts'
 import { builtInSteps } from '../../../src/modules/routines/steps/built-in.ts'
@@ -42,9 +44,14 @@ const taken = (plugins: readonly string[], load: (plugin: string) => Promise<unk
 /** A hub with one plugin of these steps. */
 async function hubWith(
   run: (input: { to: number }, context: StepContext) => StepDone | Promise<StepDone>,
-  how: { mutates?: boolean; check?: () => void; settings?: Partial<RoutineSettings> } = {},
+  how: {
+    mutates?: boolean
+    check?: () => void
+    settings?: Partial<RoutineSettings>
+    facades?: readonly Facade[]
+  } = {},
 ) {
-  const { mutates = false, check, settings = {} } = how
+  const { mutates = false, check, settings = {}, facades = [] } = how
   const count = defineStep({
     ...{ name: 'count', summary: 'Counts.', mutates, run, ...(check === undefined ? {} : { check }) },
     input: z.strictObject({ to: z.number().max(9).default(3) }),
@@ -52,7 +59,7 @@ async function hubWith(
   const { steps } = await taken(['counter'], () =>
     Promise.resolve({ default: { name: 'counter', steps: [count] } }),
   )
-  return routineKernel({ steps, settings, projects: [PROJECT] })
+  return routineKernel({ steps, settings, facades, projects: [PROJECT] })
 }
 const ends = ({ steps }: Report) => steps.map(({ status, problem }) => problem?.code ?? status)
 const COUNT = { id: 'first', step: 'count', with: { to: 2 } }
@@ -140,6 +147,15 @@ describe("a plugin's step", () => {
     expect(ran).toBe(0)
     expect(ends(await (await hubWith(run)).call('routine', 'eval', dry))).toEqual(['ok'])
     expect(ran).toBe(1)
+  })
+
+  test('cannot take what is answered only once into a report that is shortened', async () => {
+    const take = async (_: unknown, { kernel }: StepContext): Promise<StepDone> => {
+      const outcome = await kernel.call('signals', 'pending', {})
+      return outcome.ok ? { result: outcome.result } : { failure: outcome.problem }
+    }
+    const hub = await hubWith(take, { facades: [signals] })
+    expect(ends(await hub.call('routine', 'eval', { steps: [COUNT] }))).toEqual(['handover_forbidden'])
   })
 
   test('reaches nothing that is not on the leash', async () => {

@@ -127,6 +127,15 @@ describe('declarations are refused', () => {
     expect(() => createRegistry([camel, facade('two', { stop: action() })])).toThrow('claimed')
   })
 
+  test('when a facade has the name of an action, today’s or an old one', () => {
+    const one = facade('one', { go: action(['away']) })
+    for (const name of ['one_go', 'away']) {
+      expect(() => createRegistry([one, facade(name, {})])).toThrow(
+        `the facade ${name} has the name of the action one.go`,
+      )
+    }
+  })
+
   test('when two actions want one old name', () => {
     const both = facade('one', { go: action(['old']), stop: action(['old']) })
     expect(() => createRegistry([both])).toThrow('the name old is claimed by one.go and by one.stop')
