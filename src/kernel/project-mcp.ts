@@ -101,7 +101,7 @@ function shownIn({ detail, narrowing = {} }: McpView): {
   if (detail === 'micro') return { shown: ({ micro }) => micro !== undefined, detail, own: false }
   // One task's few facades: as little as can be said of them.
   if (narrowing.facades !== undefined || narrowing.intents !== undefined)
-    return { shown: all, detail: detail ?? 'bare', own: false }
+    return { shown: all, detail: detail === 'full' ? 'full' : 'bare', own: false }
   if (detail !== undefined || narrowing.facets !== undefined)
     return { shown: all, detail: detail ?? 'full', own: true }
   return { shown: ({ listed }) => listed === true, detail: 'full', own: true }

@@ -80,37 +80,54 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
       const name = action === undefined ? facade : `${facade}_${action}`
       const found = byName.get(name) ?? byName.get(snake(name))
       if (found !== undefined) return found
-      throw unknownName(byFacade, byName, facade, action)
+      throw action === undefined
+        ? unknownDirectName(byFacade, byName, facade)
+        : unknownAction(byFacade, facade, action)
     },
   }
 }
 
-function unknownName(
+/** A name that begins with a facade's is about that facade, whatever the rest of it is. */
+function unknownDirectName(
   byFacade: ReadonlyMap<string, Facade>,
   byName: ReadonlyMap<string, Found>,
-  facade: string,
-  action: string | undefined,
+  name: string,
 ): TurnbellError {
-  const known = byFacade.get(snake(facade))
-  if (known === undefined) {
-    // Without an action the whole direct name was asked for, and a typo may sit in either half.
-    const names = action === undefined ? [...byFacade.keys(), ...todaysNames(byName)] : byFacade.keys()
-    const meant = nearest(facade, names)
-    return new TurnbellError('facade_unknown', {
-      detail: `There is no facade ${quote(facade)}. There are: ${[...byFacade.keys()].join(', ')}.`,
-      ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
-    })
-  }
-  const names = Object.keys(known.actions)
-  if (action === undefined) {
+  const whole = snake(name)
+  const facade = byFacade.get(whole)
+  if (facade !== undefined) {
     return new TurnbellError('action_unknown', {
-      detail: `${known.name} needs an action: ${names.join(', ')}.`,
+      detail: `${facade.name} needs an action: ${Object.keys(facade.actions).join(', ')}.`,
       hint: 'Name one of them as `action`.',
     })
   }
-  const meant = nearest(action, names)
+  const begun = [...byFacade.values()].find((one) => whole.startsWith(`${one.name}_`))
+  // A typo may sit in either half.
+  const meant = nearest(name, [...byFacade.keys(), ...todaysNames(byName)])
+  if (begun !== undefined) return noSuchAction(begun, whole.slice(begun.name.length + 1), meant)
+  return noSuchFacade(byFacade, name, meant)
+}
+
+function unknownAction(byFacade: ReadonlyMap<string, Facade>, facade: string, action: string): TurnbellError {
+  const known = byFacade.get(snake(facade))
+  if (known === undefined) return noSuchFacade(byFacade, facade, nearest(facade, byFacade.keys()))
+  return noSuchAction(known, action, nearest(action, Object.keys(known.actions)))
+}
+
+function noSuchFacade(
+  byFacade: ReadonlyMap<string, Facade>,
+  name: string,
+  meant: string | null,
+): TurnbellError {
+  return new TurnbellError('facade_unknown', {
+    detail: `There is no facade ${quote(name)}. There are: ${[...byFacade.keys()].join(', ')}.`,
+    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+  })
+}
+
+function noSuchAction({ name, actions }: Facade, action: string, meant: string | null): TurnbellError {
   return new TurnbellError('action_unknown', {
-    detail: `${known.name} has no action ${quote(action)}. It has: ${names.join(', ')}.`,
+    detail: `${name} has no action ${quote(action)}. It has: ${Object.keys(actions).join(', ')}.`,
     ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
   })
 }

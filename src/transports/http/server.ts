@@ -115,9 +115,7 @@ function build(
   })
   app.setErrorHandler((error, request, reply) => answerError(doors, error, request, reply))
   app.setNotFoundHandler((request) => {
-    throw new TurnbellError('route_unknown', {
-      detail: `There is no ${request.method} ${request.url.split('?')[0] ?? ''}.`,
-    })
+    throw unknownRoute(kernel, request)
   })
   acceptEmptyJson(app)
   addFixedRoutes(app, kernel, doors, version, streams)
@@ -129,6 +127,19 @@ function build(
     })
   }
   return app
+}
+
+/** Where an action was meant, it is told as by every other way in which there is. */
+function unknownRoute({ registry }: Kernel, { method, url }: FastifyRequest): TurnbellError {
+  const path = url.split('?')[0] ?? ''
+  const [, facade, action] = /^\/api\/(\w+)\/(\w+)$/.exec(path) ?? []
+  const detail = `There is no ${method} ${path}.`
+  if (facade === undefined || action === undefined) return new TurnbellError('route_unknown', { detail })
+  const found = registry.resolve(facade, action)
+  return new TurnbellError('route_unknown', {
+    detail,
+    hint: `There is POST /api/${found.facade.name}/${found.name}.`,
+  })
 }
 
 /** An action without parameters may be called with an empty body, whatever its content type says. */

@@ -190,9 +190,12 @@ describe('asked for', () => {
     for (const [one, other] of FACADES.flatMap((first, at) =>
       FACADES.slice(at + 1).map((second) => [first, second] as const),
     )) {
-      const list = every.tools({ kind: 'agent' }, { narrowing: { facades: [one.name, other.name] } })
-      expect(list.length).toBeLessThanOrEqual(2)
-      expect(tokens(list), `${one.name}, ${other.name}`).toBeLessThanOrEqual(150)
+      const narrowing = { facades: [one.name, other.name] }
+      for (const view of [{ narrowing }, { narrowing, detail: 'compact' as const }]) {
+        const list = every.tools({ kind: 'agent' }, view)
+        expect(list.length).toBeLessThanOrEqual(2)
+        expect(tokens(list), `${one.name}, ${other.name}`).toBeLessThanOrEqual(150)
+      }
     }
   })
 

@@ -93,7 +93,9 @@ describe('a name that resolves to nothing', () => {
   })
 
   test('as a direct name finds the typo in either half', () => {
-    expect(refused('signals_pendign').hint).toBe('Did you mean signals_pending?')
+    const action = refused('signals_pendign')
+    expect(action).toMatchObject({ code: 'action_unknown', hint: 'Did you mean signals_pending?' })
+    expect(action.detail).toContain('signals has no action "pendign". It has: pending, send, ')
     expect(refused('personsa_list').hint).toBe('Did you mean personas_list?')
   })
 

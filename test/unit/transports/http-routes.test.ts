@@ -237,7 +237,10 @@ describe('/api', () => {
 
   test('has no GET for what mutates, and no route for what does not exist', async () => {
     expectProblem(await hub.request('GET', '/api/signals/send?to=bob&intent=x'), 'route_unknown')
-    expectProblem(await hub.request('POST', '/api/signals/nothing', { body: {} }), 'route_unknown')
+    const missing = await hub.request('POST', '/api/signals/nothing', { body: {} })
+    expect(expectProblem(missing, 'action_unknown')).toContain('signals has no action "nothing". It has: ')
+    expectProblem(await hub.request('POST', '/api/signal/send', { body: {} }), 'facade_unknown')
+    expectProblem(await hub.request('POST', '/api/signals', { body: {} }), 'route_unknown')
   })
 
   test('names field, found and allowed', async () => {
