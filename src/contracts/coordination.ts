@@ -6,7 +6,7 @@ import { AgentNotes } from './registry.ts'
 import { Topic } from './signal.ts'
 
 /** Whatever agents agree to call a thing: a path, `deploy`, `port:8080`. */
-export const Resource = z.string().min(1).max(LIMITS.resource_length_max)
+export const Resource = z.string().trim().min(1).max(LIMITS.resource_length_max)
 export const Note = z.string().min(1).max(LIMITS.note_length_max)
 
 /** `tree`: the resource, read as a path, with everything below it. */

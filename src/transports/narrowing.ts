@@ -17,9 +17,15 @@ export function narrowingInHeaders(headers: IncomingHttpHeaders): Narrowing | un
   })
 }
 
-/** `?facet=`, `?facade=` and `?intent=`, each several times, and `?read_only=`. Throws `request_invalid`. */
+/**
+ * `?facet=`, `?facade=`, `?intent=`, each several times or with commas, also as `?facets=` and so on, and
+ * `?read_only=`: a bound that is only spelled otherwise must not be none. Throws `request_invalid`.
+ */
 export function narrowingInQuery(query: URLSearchParams): Narrowing | undefined {
-  const list = (name: string) => (query.has(name) ? query.getAll(name) : undefined)
+  const list = (name: string) => {
+    const told = [...query.getAll(name), ...query.getAll(`${name}s`)]
+    return told.length === 0 ? undefined : told.flatMap((text) => text.split(',')).map((one) => one.trim())
+  }
   return narrowingOf({
     facets: list('facet'),
     facades: list('facade'),

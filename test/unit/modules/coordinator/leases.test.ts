@@ -122,6 +122,7 @@ describe('a lock', () => {
     const refused = [
       {},
       { resource: '' },
+      { resource: ' ' },
       { resource: 'x'.repeat(LIMITS.resource_length_max + 1) },
       { resource: 'x', ttl_s: 0 },
       { resource: 'x', ttl_s: 1.5 },
@@ -135,6 +136,7 @@ describe('a lock', () => {
     ]
     for (const input of refused) expect(LockInput.safeParse(input).success, JSON.stringify(input)).toBe(false)
     expect(LockInput.safeParse({ resource: 'x', wait: false }).success).toBe(true)
+    expect(LockInput.parse({ resource: ' deploy ' }).resource).toBe('deploy')
   })
 
   test('is the operator’s under its own name, and no persona’s that rests', async () => {
