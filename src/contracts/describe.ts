@@ -20,7 +20,7 @@ function sentence(schema: z.ZodType, params: unknown, issue: Issue): string {
   // What came in somebody's secret's place may be one.
   const unsaid = issue.code === 'custom' && issue.params?.['unsaid'] === true
   const told = unsaid ? 'something that is not repeated here' : found(params, issue.path)
-  return `${field}: expected ${expectation(issue)}, found ${told}`
+  return `${field}: ${wanted(issue)}, found ${told}`
 }
 
 function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): string {
@@ -29,15 +29,27 @@ function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys)
   const fields = issue.path.length === 0 && schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const meant = keys.length === 1 && issue.keys[0] !== undefined ? nearest(issue.keys[0], fields) : null
   const where = issue.path.length === 0 ? '' : ` in ${issue.path.map(String).join('.')}`
-  const allowed = fields.length === 0 ? '' : `; allowed: ${fields.join(', ')}`
+  const none = schema instanceof z.ZodObject && issue.path.length === 0 ? '; there are none' : ''
+  const allowed = fields.length === 0 ? none : `; allowed: ${fields.join(', ')}`
   const guess = meant === null ? '' : ` (did you mean ${meant}?)`
   return `unknown field ${keys.join(', ')}${where}${guess}${allowed}`
 }
 
+/** Our own patterns and rules say in a sentence what a thing is; all else is only named. */
+function wanted(issue: Issue): string {
+  const said = expectation(issue)
+  const ours = issue.code === 'invalid_format' || issue.code === 'custom'
+  return ours && /^expected\b|\b(is|are|has|begins|does|must|may)\b/.test(said) ? said : `expected ${said}`
+}
+
+/** What zod calls otherwise than JSON does. */
+const TYPES: Record<string, string> = { int: 'integer', record: 'object' }
+const FORMS_MAX = 5
+
 function expectation(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.expected
+      return TYPES[issue.expected] ?? issue.expected
     case 'invalid_value':
       return `one of ${issue.values.map(String).join(', ')}`
     case 'too_small':
@@ -47,11 +59,22 @@ function expectation(issue: Issue): string {
     case 'invalid_format':
       // Our own patterns carry a sentence; zod's begin with "Invalid".
       return issue.message.startsWith('Invalid') ? issue.format : issue.message
-    case 'invalid_union':
-      return 'one of the allowed forms'
+    case 'invalid_union': {
+      const forms = issue.errors.flatMap(([first]) => (first === undefined ? [] : [formOf(first as Issue)]))
+      return forms.length === 0
+        ? 'one of the allowed forms'
+        : [...new Set(forms)].slice(0, FORMS_MAX).join(' or ')
+    }
     default:
       return issue.message
   }
+}
+
+/** One form of several: what it is, and where in it something else stands. */
+function formOf(issue: Issue): string {
+  const within = issue.path.length === 0 ? '' : ` in ${issue.path.map(String).join('.')}`
+  if (issue.code === 'unrecognized_keys') return `no ${issue.keys.slice(0, ISSUES_MAX).join(', ')}${within}`
+  return expectation(issue) + within
 }
 
 function unit(origin: string): string {
