@@ -2,6 +2,7 @@
 import MiniSearch from 'minisearch'
 import type { Found } from './define.ts'
 import { jsonSchema } from './schema.ts'
+import { nearest } from '../contracts/names.ts'
 
 /** Best first. Every word counts, a beginning of one too, and a small misspelling. */
 export type ActionSearch = (query: string) => Found[]
@@ -14,7 +15,7 @@ export function createActionSearch(actions: readonly Found[]): ActionSearch {
   let index: ReturnType<typeof indexOf> | null = null
   return (query) => {
     index ??= indexOf(actions)
-    return index.search(query).flatMap(({ id }) => {
+    return index(query).flatMap(({ id }) => {
       const found = actions[Number(id)]
       return found === undefined ? [] : [found]
     })
@@ -31,8 +32,13 @@ function indexOf(actions: readonly Found[]) {
       fuzzy: (term) => (term.length > 3 ? 0.25 : false),
     },
   })
-  index.addAll(actions.map(documentOf))
-  return index
+  const documents = actions.map(documentOf)
+  index.addAll(documents)
+  const names = new Set(documents.flatMap((one) => words(`${one.name} ${one.facade} ${one.old_names}`)))
+  const said = new Set(documents.flatMap((one) => words(Object.values(one).join(' '))))
+  // Letters that changed places are two mistakes to the index, and in a short word two are too many.
+  const meant = (word: string) => (said.has(word) ? word : (nearest(word, names) ?? word))
+  return (query: string) => index.search(words(query).map(meant).join(' '))
 }
 
 function documentOf({ facade, name, action }: Found, id: number) {

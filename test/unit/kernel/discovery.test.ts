@@ -81,6 +81,10 @@ describe('a search', () => {
     ['prism_signal', 'signals_send'],
     ['give back unhandled', 'signals_release'],
     ['require_live', 'signals_send'],
+    ['lokc', 'coordinator_lock'],
+    ['lcok', 'coordinator_lock'],
+    ['sned', 'signals_send'],
+    ['craete isseu', 'sentinel_create_issue'],
   ])('for %j finds %s first', async (query, name) => expect((await found(real, query))[0]).toBe(name))
 
   test('finds nothing where nothing fits', async () => {
