@@ -40,7 +40,7 @@ export interface Kinds {
 }
 
 /** Kept by the hub itself, in the same place. */
-const TAKEN: readonly string[] = ['persona', 'project', 'rejected']
+const TAKEN: readonly string[] = ['persona', 'project', 'rejected', 'routine_report']
 /** A field of such a name could not be asked for: a query has another meaning for it. */
 const QUERY_WORDS = [...Object.keys(PAGE_FIELDS), ...Object.keys(FILTER_WORDS), 'filter']
 /** `text` is looked for in every text of a record, that field included. */

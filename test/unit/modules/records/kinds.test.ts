@@ -21,7 +21,11 @@ describe('a kind', () => {
 
   const WRONG: [string, RecordKind, RegExp][] = [
     ['has no proper name', kind({ name: 'Chore-2' }), /no kind may have this name/],
-    ['is called as one of the hub’s own', kind({ name: 'persona' }), /no kind may have this name/],
+    ...['persona', 'project', 'rejected', 'routine_report'].map((name): [string, RecordKind, RegExp] => [
+      `is called as one of the hub’s own, ${name}`,
+      kind({ name }),
+      /no kind may have this name/,
+    ]),
     [
       'calls a field as one that every record has',
       kind({ fields: z.strictObject({ generation: z.number() }) }),
