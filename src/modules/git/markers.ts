@@ -4,6 +4,7 @@
  * Only what git tracks is looked at, and no link is followed: not a file that is one, and none that only
  * seems to lie in the project because a directory above it was made one.
  */
+import { HARMLESS } from './log.ts'
 import { cut, fieldsOf, textOf, within } from './output.ts'
 import type { Repository } from './repository.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -91,7 +92,7 @@ async function passedOver(
   files: ReadonlySet<string>,
 ): Promise<Set<string>> {
   const gone = fieldsOf(
-    await repository.read(['diff-files', '-z', '--name-only', '--diff-filter=DT', '--no-ext-diff', ...below]),
+    await repository.read(['diff-files', '-z', '--name-only', '--diff-filter=DT', ...HARMLESS, ...below]),
   )
   const blobs = new Map<string, string[]>()
   for (const entry of fieldsOf(await repository.read(['ls-files', '-z', '--stage', ...below]))) {

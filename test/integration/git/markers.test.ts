@@ -81,6 +81,28 @@ describe('marked work', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2')
   })
 
+  test('is found without running what a submodule configures', async () => {
+    const outside = temporaryDirectory()
+    const ran = path.join(outside, 'ran')
+    fs.writeFileSync(path.join(outside, 'evil.sh'), `#!/bin/sh\ntouch '${ran}'\ncat\n`, { mode: 0o755 })
+    const inner = testRepository()
+    inner.write('file', 'inner\n')
+    inner.commit('begun')
+    const repository = testRepository()
+    repository.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner.root, 'inner')
+    repository.write('a.ts', '// TODO\n')
+    repository.commit('a')
+    repository.git('-C', 'inner', 'config', 'filter.evil.clean', path.join(outside, 'evil.sh'))
+    repository.write('.git/modules/inner/info/attributes', '* filter=evil\n')
+    // Of the same length, so that only its content tells that it was changed.
+    repository.write('inner/file', 'outer\n')
+    expect(await places(repository.root)).toEqual(['a.ts:1 TODO'])
+    expect(fs.existsSync(ran)).toBe(false)
+    // What was laid out would have run.
+    repository.git('status', '--short')
+    expect(fs.existsSync(ran)).toBe(true)
+  })
+
   test('is not shown of files that are too large, nor in lines without an end', async () => {
     const repository = testRepository()
     repository.write('large', `TODO\n${'x'.repeat(LIMITS.git_scanned_file_bytes_max)}\n`)
