@@ -75,7 +75,9 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
         const text = recordText(form, kind, id, body)
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
         if (made !== undefined) await syncDirectory(path.dirname(folder))
-        await fs.writeFile(`${file}.new`, text, { flush: true, ...fileMode(secret) })
+        // What stands there may be a link, and would be written through.
+        await fs.rm(`${file}.new`, { recursive: true, force: true })
+        await fs.writeFile(`${file}.new`, text, { flag: 'wx', flush: true, ...fileMode(secret) })
         mayChange()
         await fs.rename(`${file}.new`, file)
         await syncDirectory(folder)

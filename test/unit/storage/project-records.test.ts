@@ -160,6 +160,24 @@ describe('what others do to the files', () => {
   })
 })
 
+describe('what a repository brought along', () => {
+  test('is never written through: a link where a record is drafted', async () => {
+    const { store, file, inside, put, read } = project()
+    const foreign = path.join(temporaryDirectory(), 'profile')
+    fs.writeFileSync(foreign, 'mine\n')
+    fs.mkdirSync(inside('records', 'issue'), { recursive: true })
+    fs.symlinkSync(foreign, `${file('a')}.new`)
+    fs.symlinkSync(path.join(path.dirname(foreign), 'made'), `${file('b')}.new`)
+    await put('a', { title: 'new' })
+    await put('b')
+    expect(fs.readdirSync(path.dirname(foreign))).toEqual(['profile'])
+    expect(fs.readFileSync(foreign, 'utf8')).toBe('mine\n')
+    expect(fs.lstatSync(file('a')).isFile()).toBe(true)
+    expect(read('records', 'issue', 'a.json')).toContain('new')
+    expect(await store.list('issue')).toHaveLength(2)
+  })
+})
+
 describe('the lock on a kind', () => {
   const lockOf = (inside: (...names: string[]) => string) => inside('records', 'issue', '.lock')
 
