@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Reach } from '../reach.ts'
 import { defineStep } from '../step-type.ts'
+import { errorWithout, without, type Secrets } from './unsaid.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { fitted } from '../../../contracts/fit.ts'
 import { Json } from '../../../contracts/ids.ts'
@@ -58,13 +59,16 @@ export const httpStep = defineStep({
       },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     }
-    const { answer, from } = await answered(request, reach)
+    const { answer, from } = await answered(request, reach).catch((error: unknown) => {
+      throw errorWithout(secrets.values, error)
+    })
     const { status } = answer
     const result = shown(answer, from, secrets.values)
     const expected = expect_status === undefined ? status >= 200 && status < 300 : status === expect_status
     if (expected) return { result }
     const wanted = expect_status ?? '2xx'
-    const detail = `${method} ${placeOf(from)} was answered with ${status}, not ${wanted}.`
+    const place = without(secrets.values, placeOf(from))
+    const detail = `${method} ${place} was answered with ${status}, not ${wanted}.`
     return { result, failure: new TurnbellError('request_failed', { detail }) }
   },
 })
@@ -104,15 +108,15 @@ function secretsIn(headers: z.output<typeof RequestHeaders>, reach: Reach) {
   return { headers: Object.fromEntries(spoken) as Record<string, string>, values }
 }
 
-function shown(answer: WebAnswer, from: URL, secrets: ReadonlyMap<string, string>): Json {
+function shown(answer: WebAnswer, from: URL, secrets: Secrets): Json {
   const { status, cut } = answer
   const headers = Object.entries(answer.headers).filter(([name]) => !KEPT_BACK.includes(name))
   const text = without(secrets, answer.body, cut)
   const json = /\bjson\b/i.test(answer.headers['content-type'] ?? '') && !cut ? jsonIn(text) : null
   return {
     status,
-    url: without(secrets, placeOf(from), false),
-    headers: Object.fromEntries(headers.map(([name, value]) => [name, without(secrets, value, false)])),
+    url: without(secrets, placeOf(from)),
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, without(secrets, value)])),
     ...(json === null ? { body: text } : { json: json as Json }),
     cut,
   }
@@ -121,21 +125,4 @@ function shown(answer: WebAnswer, from: URL, secrets: ReadonlyMap<string, string
 /** What a query says may be meant for the server alone. */
 function placeOf({ origin, pathname }: URL): string {
   return origin + pathname
-}
-
-/** A text with every secret in it replaced by its name; where the text was cut, also the beginning of one at its end. */
-function without(secrets: ReadonlyMap<string, string>, text: string, cut: boolean): string {
-  let clean = text
-  for (const [name, secret] of secrets) {
-    // As it is, and as it stands in JSON.
-    for (const spelled of new Set([secret, JSON.stringify(secret).slice(1, -1)])) {
-      clean = clean.replaceAll(spelled, `[${name}]`)
-      for (let length = spelled.length - 1; cut && length > 0; length--) {
-        if (!clean.endsWith(spelled.slice(0, length))) continue
-        clean = clean.slice(0, -length)
-        break
-      }
-    }
-  }
-  return clean
 }

@@ -1,5 +1,7 @@
 /** Requests: where they may go, what they may carry, and what is never told of them. */
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import type { Json } from '../../../../src/contracts/ids.ts'
 import type { Leash } from '../../../../src/contracts/leash.ts'
 import type { RoutineStep } from '../../../../src/contracts/routine.ts'
@@ -9,8 +11,12 @@ import { routineWorld } from '../../../support/routine-world.ts'
 
 const SECRET = 'tok"en-4711'
 
-function world(web: (request: WebRequest) => Partial<WebAnswer>, leash: Partial<Leash> = {}) {
-  const outside = playedOutside({ web, variables: { API_TOKEN: SECRET } })
+function world(
+  web: (request: WebRequest) => Partial<WebAnswer>,
+  leash: Partial<Leash> = {},
+  secret = SECRET,
+) {
+  const outside = playedOutside({ web, variables: { API_TOKEN: secret } })
   const played = routineWorld({
     outside,
     leash: { network: ['api.example', 'other.example:443'], env: ['API_TOKEN'], ...leash },
@@ -205,11 +211,52 @@ describe('a secret', () => {
     }
   })
 
-  test('is not shown by a request that fails', async () => {
-    const { ask } = world(() => {
+  test('is not shown by a request that fails, nor by the log', async () => {
+    const { ask, logged } = world(() => {
       throw new Error(`connect failed for ${SECRET}`)
     })
-    expect(JSON.stringify(await ask({ headers: header }))).not.toContain('4711')
+    const ended = await ask({ headers: header })
+    expect(ended).toMatchObject({ problem: { code: 'internal' } })
+    expect(logged).toHaveLength(1)
+    expect(inspect([ended, logged], { depth: 9 })).not.toContain('4711')
+  })
+
+  describe('that a redirect repeats', () => {
+    const ODD = 'Ab/c+d "4711'
+    const WAYS: [string, string, string][] = [
+      ['in a path', SECRET, `/login/${SECRET}`],
+      ['in a path, encoded', ODD, `/login/${encodeURIComponent(ODD)}/x`],
+      ['in a path, encoded in lower case', ODD, '/login/Ab%2fc%2bd%20%224711'],
+      ['in a path, encoded where it must be', ODD, `/login/${ODD}`],
+      ['in a path, encoded as forms are', ODD, '/login/Ab%2Fc%2Bd+%224711'],
+      ['in a query', SECRET, `/login?state=${SECRET}`],
+      ['in the name of a host', 'Token-4711', 'http://Token-4711.evil.example/'],
+      ['in the name of a host, by half', `T4711${'x'.repeat(300)}`, `http://T4711${'x'.repeat(200)}/`],
+      ['in an address that is none', SECRET, `ftp://evil.example/${SECRET}`],
+    ]
+    const led = (secret: string, location: string, then: (url: string) => Partial<WebAnswer>) =>
+      world(
+        ({ url }) => (url.endsWith('/v1') ? { status: 302, headers: { location } } : then(url)),
+        {},
+        secret,
+      )
+
+    test.each(WAYS)('%s is not shown where it is refused', async (_, secret, location) => {
+      const { ask, logged } = led(secret, location, () => ({ status: 401 }))
+      const ended = await ask({ headers: header })
+      expect(ended?.status).toBe('failed')
+      expect(inspect([ended, logged], { depth: 9 })).not.toContain('4711')
+    })
+
+    test.each(WAYS)('%s is not shown where its request breaks', async (_, secret, location) => {
+      const { ask, logged } = led(secret, location, (url) => {
+        const detail = `GET ${url}: connect ECONNREFUSED`
+        throw new TurnbellError('request_failed', { detail, hint: detail, cause: new Error(detail) })
+      })
+      const ended = await ask({ headers: header })
+      expect(ended?.status).toBe('failed')
+      expect(inspect([ended, logged], { depth: 9 })).not.toContain('4711')
+    })
   })
 
   test('off the leash, or not set, is not sent', async () => {

@@ -1,0 +1,66 @@
+/** What is told of a request, with no secret in it: each is replaced by its name, however it is spelled there. */
+import { TurnbellError } from '../../../contracts/errors.ts'
+
+/** By the names of their variables. */
+export type Secrets = ReadonlyMap<string, string>
+
+/** Where the text was cut, the beginning of a secret at its end goes, too. */
+export function without(secrets: Secrets, text: string, cut = false): string {
+  const all = spellings(secrets)
+  let clean = text
+  for (const [spelled, name] of all) clean = clean.replaceAll(spelled, `[${name}]`)
+  if (!cut) return clean
+  return clean.slice(0, clean.length - Math.max(0, ...all.map(([spelled]) => begunAtTheEnd(clean, spelled))))
+}
+
+/** How much of a secret the text ends with. */
+function begunAtTheEnd(text: string, secret: string): number {
+  let length = secret.length - 1
+  while (length > 0 && !text.endsWith(secret.slice(0, length))) length -= 1
+  return length
+}
+
+/** An error is told by what it is of: an address, which a redirect may have made of a secret. */
+export function errorWithout(secrets: Secrets, error: unknown): unknown {
+  if (secrets.size === 0 || !(error instanceof Error)) return error
+  // Without its cause, which says the same once more.
+  if (error instanceof TurnbellError) {
+    const [detail, hint] = [saidWithout(secrets, error.detail), saidWithout(secrets, error.hint)]
+    return new TurnbellError(error.code, { detail, hint })
+  }
+  const clean = new Error(without(secrets, error.message))
+  clean.stack = without(secrets, error.stack ?? '')
+  return clean
+}
+
+/** What is too long to be repeated ends in the middle of the sentence. */
+function saidWithout(secrets: Secrets, text: string): string {
+  const parts = text.split('…')
+  return parts.map((part, at) => without(secrets, part, at < parts.length - 1)).join('…')
+}
+
+/** Longest first: one spelling may be a part of another. */
+function spellings(secrets: Secrets): [spelled: string, name: string][] {
+  const all = [...secrets].flatMap(([name, secret]) => {
+    const encoded = [addressed(secret), asInForms(secret), asInForms(secret).replaceAll('+', '%20')]
+    // Escapes have no case, and neither have the names of hosts.
+    const either = [secret, ...encoded].flatMap((one) => [
+      ...[one, one.toLowerCase()],
+      one.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()),
+    ])
+    const spelled = new Set([...either, JSON.stringify(secret).slice(1, -1)])
+    return [...spelled].map((one): [string, string] => [one, name])
+  })
+  return all.filter(([spelled]) => spelled !== '').sort(([a], [b]) => b.length - a.length)
+}
+
+/** As the path of an address says it. */
+function addressed(secret: string): string {
+  const url = new URL('http://host/')
+  url.pathname = secret
+  return url.pathname.slice(1)
+}
+
+function asInForms(secret: string): string {
+  return new URLSearchParams([['', secret]]).toString().slice(1)
+}
