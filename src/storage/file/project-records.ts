@@ -8,11 +8,13 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { recordName } from './record-file.ts'
+import { foldersTo, needPlaceForLock, needPlainFolders } from './plain-folders.ts'
 import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { HeldRecords, RecordStore } from '../../ports/record-store.ts'
 import { underBriefLock } from '../../system/brief-lock.ts'
 import { createTurns } from '../turns.ts'
+import { codeOf } from './disk.ts'
 import { ensureProjectFolder, projectFolder } from './project-folder.ts'
 
 export interface ProjectRecordOptions {
@@ -25,6 +27,8 @@ export interface ProjectRecordOptions {
 
 interface Folder {
   path: string
+  lock: string
+  on_the_way: readonly string[]
   records: HeldRecords
   /** Whether the lock on it is still this store's; asked before every change. */
   mine: () => boolean
@@ -43,15 +47,24 @@ export function openProjectRecords(options: ProjectRecordOptions): RecordStore {
     const known = folders.get(kind)
     if (known !== undefined) return known
     const place = path.join(inside, 'records', recordName(kind))
+    const rejected = path.join(inside, 'rejected', recordName(kind))
+    const on_the_way = [...new Set([...foldersTo(root, place), ...foldersTo(root, rejected)])]
     const records = createRecordFolder({
       ...{ kind, folder: place, form: 'plain', secret: false, edited: true, onRejected },
-      rejected: path.join(inside, 'rejected', recordName(kind)),
+      ...{ rejected, on_the_way },
+      alone: (work) => aloneNow(folder, work),
       mayChange() {
         if (!folder.mine()) throw lost(place)
       },
       ...(options.pause === undefined ? {} : { pause: options.pause }),
     })
-    const folder: Folder = { path: place, records, mine: () => false }
+    const folder: Folder = {
+      path: place,
+      lock: path.join(place, '.lock'),
+      on_the_way,
+      records,
+      mine: () => false,
+    }
     folders.set(kind, folder)
     return folder
   }
@@ -59,9 +72,11 @@ export function openProjectRecords(options: ProjectRecordOptions): RecordStore {
   const exclusive = async <T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T> => {
     const folder = folderOf(kind)
     return turns.alone(kind, async () => {
+      needPlainFolders(folder.on_the_way)
       await prepare(root, folder.path)
+      needPlaceForLock(folder.lock)
       const busy = `${folder.path} is being written`
-      const lock = { lock: path.join(folder.path, '.lock'), busy, try_ms: LOCK_TRY_MS }
+      const lock = { lock: folder.lock, busy, try_ms: LOCK_TRY_MS }
       return underBriefLock(lock, async (stillMine) => {
         folder.mine = stillMine
         return work(folder.records)
@@ -82,6 +97,24 @@ export function openProjectRecords(options: ProjectRecordOptions): RecordStore {
     remove: async (kind, id) => exclusive(kind, (records) => records.remove(id)),
     setAside: async (kind, id, reason) => exclusive(kind, (records) => records.setAside(id, reason)),
     exclusive,
+  }
+}
+
+/** Nobody who only reads waits for the lock, nor would it ever be given to a reader within the work of its holder. */
+async function aloneNow({ lock, path: folder, mine }: Folder, work: () => void): Promise<boolean> {
+  if (mine()) {
+    work()
+    return true
+  }
+  needPlaceForLock(lock)
+  try {
+    await underBriefLock({ lock, busy: `${folder} is being written`, patience_ms: 0 }, work)
+    return true
+  } catch (error) {
+    if (error instanceof TurnbellError && error.code === 'already_running') return false
+    // The folder has gone, and what was bad with it.
+    if (codeOf(error) === 'ENOENT') return true
+    throw error
   }
 }
 

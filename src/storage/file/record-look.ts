@@ -34,6 +34,9 @@ const SETTLE_LOOKS_MAX = 5
 /** The steps of a file system's clock: a second change within one leaves the time of the first. */
 const CLOCK_STEP_MS = 50
 
+/** Between the look and the read it may have become a link, or a pipe that nobody writes to. Windows knows neither flag. */
+const READ_PLAIN = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
+
 /** Null where there is nothing, or something that is still being written. */
 export async function lookAt(file: string, options: LookOptions): Promise<RecordLook | null> {
   for (let looks = 1; ; looks += 1) {
@@ -68,14 +71,14 @@ function statOf(file: string): fs.Stats | null {
   return fs.lstatSync(file, { throwIfNoEntry: false }) ?? null
 }
 
-/** The text, why it cannot be one, or null where the file has gone. */
+/** The text, why it cannot be one, or null where the file has gone, or become another thing. */
 async function textOf(file: string, stat: fs.Stats): Promise<string | { reason: string } | null> {
   if (!stat.isFile()) return { reason: 'it is no plain file' }
   if (stat.size > FILE_BYTES_MAX) return { reason: `it is larger than ${FILE_BYTES_MAX} bytes` }
   try {
-    return await fs.promises.readFile(file, 'utf8')
+    return await fs.promises.readFile(file, { encoding: 'utf8', flag: READ_PLAIN })
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null
+    if (['ENOENT', 'ELOOP', 'EAGAIN', 'EISDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return null
     if (codeOf(error) === 'EACCES') return { reason: 'it may not be read' }
     throw error
   }
