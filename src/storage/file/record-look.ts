@@ -43,6 +43,8 @@ export async function lookAt(file: string, options: LookOptions): Promise<Record
     const stat = statOf(file)
     const text = stat === null ? null : await textOf(file, stat)
     if (stat === null || text === null) return null
+    // Who writes in place begins by emptying the file, and takes as long as it likes until it writes.
+    if (options.edited && text === '') return null
     const name = path.basename(file, RECORD_ENDING)
     const record = typeof text === 'string' ? readRecord(options.form, options.kind, name, text) : text
     // A time to come is that of a clock set back, and as far from now as one that has passed.

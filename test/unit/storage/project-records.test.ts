@@ -106,7 +106,6 @@ describe('what others do to the files', () => {
 
   const BAD: Record<string, [text: string, reason: RegExp]> = {
     'torn.json': ['{"kind":"issue","id":"torn","ti', /no JSON/],
-    'empty.json': ['', /no JSON/],
     'list.json': ['[]', /object/],
     'nameless.json': ['{"kind":"issue","title":"x"}', /object with its kind and id/],
     'kindless.json': ['{"id":"kindless"}', /kind is undefined/],
@@ -117,6 +116,20 @@ describe('what others do to the files', () => {
     ],
     'huge.json': [`{"kind":"issue","id":"huge","text":"${'x'.repeat(1024 * 1024)}"}`, /larger/],
   }
+
+  test('is left alone while it is empty: who writes in place empties the file first', async () => {
+    const { store, file, write, put, notices } = project()
+    await put('a', { title: 'one' })
+    const text = fs.readFileSync(file('a'), 'utf8')
+    const writer = fs.openSync(file('a'), 'w')
+    expect(await store.list('issue')).toEqual([])
+    expect(await store.get('issue', 'a')).toBeNull()
+    fs.writeSync(writer, text)
+    fs.closeSync(writer)
+    write('b.json', '')
+    expect(await store.list('issue')).toMatchObject([{ id: 'a', body: { title: 'one' } }])
+    expect(notices).toEqual([])
+  })
 
   test('is set aside with the reason where it is no record, and the others are listed', async () => {
     const { store, notices, inside, write, put } = project()
