@@ -60,7 +60,7 @@ function expectation(issue: Issue): string {
       // Our own patterns carry a sentence; zod's begin with "Invalid".
       return issue.message.startsWith('Invalid') ? issue.format : issue.message
     case 'invalid_union': {
-      const forms = issue.errors.flatMap(([first]) => (first === undefined ? [] : [formOf(first as Issue)]))
+      const forms = issue.errors.flatMap(([first]) => (first === undefined ? [] : [formOf(first)]))
       return forms.length === 0
         ? 'one of the allowed forms'
         : [...new Set(forms)].slice(0, FORMS_MAX).join(' or ')

@@ -159,6 +159,18 @@ describe('a plugin that fits', () => {
     expect(added).not.toHaveProperty('everywhere')
     expect(added).not.toHaveProperty('micro')
   })
+
+  test('cannot say of an action that it is judged elsewhere, or that it needs a tool of its own', async () => {
+    const own_tool = { description: 'Look at me.' }
+    const bold = { ...greet, mutates: true, delegates: true, own_tool }
+    const { facades } = await take({
+      bold: { default: { name: 'bold', facades: [{ ...facade('bold'), actions: { greet: bold } }] } },
+    })
+    const action = facades.find(({ name }) => name === 'bold')?.actions['greet']
+    expect(action).toMatchObject({ mutates: true })
+    expect(action).not.toHaveProperty('delegates')
+    expect(action).not.toHaveProperty('own_tool')
+  })
 })
 
 describe('a plugin that does not fit is left out, and says why:', () => {

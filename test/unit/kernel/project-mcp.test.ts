@@ -163,6 +163,15 @@ describe('asked for', () => {
     expect(tokens(every.tools({ kind: 'agent' }, { detail }))).toBeLessThanOrEqual(most)
   })
 
+  test('is the caller’s own: a token that names facets sees no list made for another', () => {
+    const whole = names(both.tools({ kind: 'agent' }, { detail: 'full' }))
+    const journal = names(both.tools({ kind: 'agent', facets: ['journal'] }, { detail: 'full' }))
+    expect(whole).toContain('signals')
+    expect(journal).toContain('plugin_19')
+    expect(journal).not.toContain('signals')
+    expect(names(both.tools({ kind: 'agent' }, { detail: 'full' }))).toEqual(whole)
+  })
+
   test('full and compact name the same tools, in more and in fewer words', () => {
     expect(names(every.tools({ kind: 'agent' }, { detail: 'compact' }))).toEqual(
       names(every.tools({ kind: 'agent' }, { detail: 'full' })),
