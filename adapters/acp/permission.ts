@@ -6,10 +6,11 @@
  */
 import type { PermissionAnswer, PermissionRequest, ToolCall } from './protocol.ts'
 import type { Permissions } from '../../src/contracts/config.ts'
+import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 
 /** Its name as an MCP server: the agents make the names of its tools from it. */
 export const MCP_SERVER = 'turnbell'
-const OWN_TOOLS = ['signals_pending', 'signals']
+const OWN_TOOLS = [DRAIN_TOOL, 'signals']
 
 const REFUSALS = ['reject_once', 'reject_always']
 

@@ -5,6 +5,7 @@
 import type { ClaudeSurface } from './claude-surface.ts'
 import { TurnEvent } from './turn-events.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import { asksForQueue, DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { DrainId, SignalId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -53,9 +54,8 @@ interface Drains {
 }
 
 const HOOK_TOOL = 'turn_event'
-const DRAIN_TOOL = 'signals_pending'
 /** The tools an agent may use without asking: reading its own queue, and answering. */
-const OWN_TOOLS = /__(signals_pending|signals)$/
+const OWN_TOOLS = [DRAIN_TOOL, 'signals']
 /** Only set on calls that a model made; a hook's call has none. */
 const MODEL_MARK = 'claudecode/toolUseId'
 /** Announced calls that never came; a turn has few. */
@@ -112,11 +112,15 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
       announced.delete(oldest)
     }
     if (event.agent_id === '') await surface.hookFired(event)
-    if (event.agent_id !== '' && event.tool_name.endsWith(`__${DRAIN_TOOL}`)) {
+    // The hook tells no arguments: a drain that only they show is refused when it is called.
+    const tool = event.tool_name.split('__').at(-1) ?? ''
+    if (event.agent_id !== '' && asksForQueue(tool, {})) {
       return decision('deny', "A subagent may not take the main agent's signals; go on with your task.")
     }
     // A rule that the user wrote, to ask or to deny, still stands above this.
-    return OWN_TOOLS.test(event.tool_name) ? decision('allow', "turnbell's own tool") : {}
+    return event.tool_name.startsWith('mcp__') && OWN_TOOLS.includes(tool)
+      ? decision('allow', "turnbell's own tool")
+      : {}
   }
 
   function toolUsed(event: TurnEvent): void {
@@ -167,19 +171,19 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     turns.set(call, announcement?.prompt_id ?? '')
     if (agent_id !== undefined && agent_id !== '') {
       call.meta['agent_id'] = agent_id
-      if (call.name === DRAIN_TOOL) {
+      if (asksForQueue(call.name, call.args)) {
         throw new TurnbellError('subagent_forbidden', {
           detail: `The call came from the subagent ${agent_id}.`,
         })
       }
     }
-    if (agent_id === undefined && call.name === DRAIN_TOOL && hooks_work) {
+    if (agent_id === undefined && asksForQueue(call.name, call.args) && hooks_work) {
       // Not announced although hooks work: this worker began in between. Refusing costs one more call;
       // guessing wrong would hand the main agent's signals to a subagent.
       hooks_work = false
       throw new TurnbellError('subagent_forbidden', {
         detail: 'It could not be told who makes this call, because the worker was restarted during it.',
-        hint: 'Call signals_pending once more.',
+        hint: `Call ${DRAIN_TOOL} once more.`,
       })
     }
   }

@@ -30,14 +30,13 @@ import {
 import { z } from 'zod'
 import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
 import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
+import { isDrain } from '../../src/contracts/drain.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-
-const DRAIN_TOOL = 'signals_pending'
 
 export interface CodexSurface extends Surface {
   open(host: SurfaceHost): void
@@ -334,6 +333,6 @@ function isOf(thread_id: string | null, { method, params }: Notification): boole
 /** One that failed has taken nothing. */
 function drained({ method, params }: Notification): boolean {
   if (method !== 'item/completed') return false
-  const { type, tool, status } = params.item
-  return type === 'mcpToolCall' && tool === DRAIN_TOOL && status !== 'failed'
+  const { type, tool = '', arguments: args, status } = params.item
+  return type === 'mcpToolCall' && isDrain(tool, args) && status !== 'failed'
 }

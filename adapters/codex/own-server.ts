@@ -1,6 +1,7 @@
 /** The app-server that the persona owns, with turnbell's MCP server in every thread. */
 import path from 'node:path'
 import { OWN_SERVER_PERSONA } from '../../src/contracts/codex.ts'
+import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 
 /** The person's own configuration is not touched. `bin` is turnbell's program. */
 export function appServerArguments(
@@ -14,7 +15,7 @@ export function appServerArguments(
   const server = {
     command: node,
     args,
-    'tools.signals_pending.approval_mode': 'approve',
+    [`tools.${DRAIN_TOOL}.approval_mode`]: 'approve',
     'tools.signals.approval_mode': 'approve',
   }
   // JSON is TOML for strings and lists of them.

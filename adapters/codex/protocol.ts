@@ -33,6 +33,7 @@ const item = z.looseObject({
   clientId: z.string().nullish(),
   /** Of an mcpToolCall. */
   tool: z.string().optional(),
+  arguments: z.unknown().optional(),
   status: z.string().optional(),
 })
 

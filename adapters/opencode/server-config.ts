@@ -3,8 +3,10 @@
  * merges the variable OPENCODE_CONFIG_CONTENT over the person's files, which stay as they are.
  */
 import { z } from 'zod'
+import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { jsonIn } from '../../src/contracts/json.ts'
 
+const DRAIN = `turnbell_${DRAIN_TOOL}`
 const Section = z.record(z.string(), z.unknown())
 
 /**
@@ -33,7 +35,7 @@ export function withTurnbell(
     // What a doorbell asks for must not wait for a person.
     permission: {
       ...permissions(theirs['permission']),
-      turnbell_signals_pending: 'allow',
+      [DRAIN]: 'allow',
       turnbell_signals: 'allow',
     },
     agent: withoutDrain(theirs['agent']),
@@ -50,7 +52,7 @@ function withoutDrain(theirs: unknown): Record<string, unknown> {
   const agents = section(theirs)
   const careful = SUBAGENTS.map((name) => {
     const agent = section(agents[name])
-    const permission = { ...permissions(agent['permission']), turnbell_signals_pending: 'deny' }
+    const permission = { ...permissions(agent['permission']), [DRAIN]: 'deny' }
     return [name, { ...agent, permission }] as const
   })
   return { ...agents, ...Object.fromEntries<unknown>(careful) }

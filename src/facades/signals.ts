@@ -1,6 +1,7 @@
 /** Durable messages between personas: the reason for everything else. */
 import { z } from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
+import { DRAIN_OLD_NAMES } from '../contracts/drain.ts'
 import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView } from '../contracts/signal.ts'
@@ -29,7 +30,7 @@ export const signals = defineFacade({
       mutates: true,
       harmless: ({ peek, confirm }) => peek && confirm === undefined,
       hands_over: true,
-      aliases: ['prism_signals_pending'],
+      aliases: DRAIN_OLD_NAMES,
       input: DrainInput,
       output: DrainResult,
       errors: ['kind_forbidden', 'persona_wrapped', 'binding_stale', 'store_unavailable'],

@@ -4,10 +4,12 @@
  */
 import { isPersons } from '../session-tracker.ts'
 import type { OpencodeServer } from '../server.ts'
+import { asksForQueue } from '../../../src/contracts/drain.ts'
 import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
 import type { Log } from '../../../src/ports/log.ts'
 
-const DRAIN = 'turnbell_signals_pending'
+/** opencode puts the server's name before its tools'. */
+const PREFIX = 'turnbell_'
 
 export interface ComingCall {
   tool: string
@@ -16,10 +18,10 @@ export interface ComingCall {
 
 /** Rejects with what the subagent is to read. A doubt lets the call pass: it may be the agent's own. */
 export async function guardDrain(
-  { tool, sessionID }: ComingCall,
+  { tool, sessionID, args }: ComingCall & { args: unknown },
   { server, directory, log }: { server: OpencodeServer; directory: string; log: Log },
 ): Promise<void> {
-  if (tool !== DRAIN) return
+  if (!tool.startsWith(PREFIX) || !asksForQueue(tool.slice(PREFIX.length), args)) return
   const session = await server.session({ id: sessionID, directory }).catch((error: unknown) => {
     log.warn({ err: error, session_id: sessionID }, 'it is not known whose session drains')
     return null

@@ -37,7 +37,7 @@ interface Input {
 interface Hooks {
   dispose?: () => Promise<void>
   event?: (input: { event: unknown }) => Promise<void>
-  'tool.execute.before'?: (call: ComingCall) => Promise<void>
+  'tool.execute.before'?: (call: ComingCall, output?: { args?: unknown }) => Promise<void>
   'shell.env'?: (input: unknown, output: { env: Record<string, string> }) => Promise<void>
 }
 
@@ -90,7 +90,8 @@ interface Instance {
 
 function guards({ opencode, directory, log }: Instance): Hooks {
   return {
-    'tool.execute.before': (call) => guardDrain(call, { server: opencode, directory, log }),
+    'tool.execute.before': (call, output) =>
+      guardDrain({ ...call, args: output?.args }, { server: opencode, directory, log }),
     // Who has it may answer in the person's place what this very shell is asked leave for.
     'shell.env': async (_input, { env }) => {
       if (process.env['OPENCODE_SERVER_PASSWORD'] !== undefined) env['OPENCODE_SERVER_PASSWORD'] = ''

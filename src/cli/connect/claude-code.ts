@@ -6,9 +6,10 @@ import path from 'node:path'
 import { instructions, withTitle } from './instructions.ts'
 import type { Place } from './place.ts'
 import type { Wanted } from './wanted.ts'
+import { DRAIN_TOOL } from '../../contracts/drain.ts'
 
 const PLUGIN = 'turnbell'
-const TOOLS = ['mcp__plugin_turnbell_hub__signals_pending', 'mcp__plugin_turnbell_hub__signals']
+const TOOLS = [`mcp__plugin_turnbell_hub__${DRAIN_TOOL}`, 'mcp__plugin_turnbell_hub__signals']
 
 export function wantedByClaudeCode(place: Place): Wanted[] {
   const at = (...names: string[]) => path.join(place.project, ...names)

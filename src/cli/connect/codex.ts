@@ -3,6 +3,7 @@
  * project's own `.codex` folder, which Codex reads once its person trusts the project.
  */
 import path from 'node:path'
+import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { shellWord } from '../../system/shell-word.ts'
@@ -51,7 +52,7 @@ function mcpServer(place: Place): string {
     // It may have to start a hub first. A turn that begins before goes without the tools, and the next has them:
     // `required` would make Codex wait, and refuse to start at all where turnbell is out of order.
     `startup_timeout_sec = ${LIMITS.process_start_ms / 1000}`,
-    ...tool('signals_pending'),
+    ...tool(DRAIN_TOOL),
     ...tool('signals'),
   ].join('\n')
 }

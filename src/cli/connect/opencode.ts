@@ -6,13 +6,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { instructions, withTitle } from './instructions.ts'
 import type { Entry } from './jsonc.ts'
 import { bridgeWords, type Place } from './place.ts'
 import type { Wanted } from './wanted.ts'
 
-const TOOLS = ['turnbell_signals_pending', 'turnbell_signals']
+const TOOLS = [`turnbell_${DRAIN_TOOL}`, 'turnbell_signals']
 /** The client's own subagents. Their calls cannot be told from their agent's. */
 const SUBAGENTS = ['general', 'explore']
 

@@ -3,9 +3,10 @@
  * drained is leased to it. Never taken from the environment: one app-server serves many threads, and its
  * environment is that of whoever started it.
  */
+import { asksForQueue, isDrain } from '../../contracts/drain.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
-import { DRAIN_TOOL, type ToolCall } from './tool-calls.ts'
+import type { ToolCall } from './tool-calls.ts'
 import type { ThreadNews } from '../../contracts/codex.ts'
 
 export interface CodexThread {
@@ -15,11 +16,11 @@ export interface CodexThread {
 }
 
 /** Null where the call names none. Throws `subagent_forbidden` for a drain from a subagent's thread. */
-export function codexThread({ name, meta }: ToolCall): CodexThread | null {
+export function codexThread({ name, args, meta }: ToolCall): CodexThread | null {
   const thread_id = textIn(meta, 'threadId')
   if (thread_id === null) return null
   const root = textIn(meta, 'sessionId') ?? thread_id
-  if (root !== thread_id && name === DRAIN_TOOL) {
+  if (root !== thread_id && asksForQueue(name, args)) {
     throw new TurnbellError('subagent_forbidden', {
       detail: `The call came from the thread ${thread_id}, which works for ${root}.`,
     })
@@ -30,8 +31,7 @@ export function codexThread({ name, meta }: ToolCall): CodexThread | null {
 /** What the call tells the shim, which binds the thread that acts for the persona. */
 export function newsOfCall(thread: CodexThread, { name, args }: ToolCall, at: string): ThreadNews | null {
   if (thread.subagent) return null
-  const drains = name === DRAIN_TOOL && args['peek'] !== true
-  return { thread_id: thread.thread_id, event: drains ? 'Drain' : 'ToolCall', at }
+  return { thread_id: thread.thread_id, event: isDrain(name, args) ? 'Drain' : 'ToolCall', at }
 }
 
 function textIn(meta: Record<string, unknown>, key: string): string | null {

@@ -7,6 +7,7 @@
  */
 import { z } from 'zod'
 import { AnswerLost, type Upstream } from './upstream.ts'
+import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'
 import type { DrainId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -119,7 +120,7 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
     confirm(drain_id) {
       // A peek that carries the confirmation takes nothing itself.
       const args = { peek: true, limit: 1, confirm: drain_id }
-      void say(`confirmed drain ${drain_id}`, 'signals_pending', args).then(() => open.delete(drain_id))
+      void say(`confirmed drain ${drain_id}`, DRAIN_TOOL, args).then(() => open.delete(drain_id))
     },
     release(signal_ids) {
       if (signal_ids.length === 0) return

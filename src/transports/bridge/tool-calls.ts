@@ -5,6 +5,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import type { Params, Upstream } from './upstream.ts'
+import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { jsonIn } from '../../contracts/json.ts'
 import type { Log } from '../../ports/log.ts'
@@ -42,8 +43,6 @@ export interface ToolCalls {
   written(request_id: string | number): void
 }
 
-export const DRAIN_TOOL = 'signals_pending'
-
 export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolCalls {
   const { upstream, log } = options
   /** What must happen once the answer to a request has left. */
@@ -77,7 +76,7 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
   }
 
   function ask(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
-    const takes = call.name === DRAIN_TOOL && call.args['peek'] !== true
+    const takes = isDrain(call.name, call.args)
     const { args, repeatable } = sayable(call, options.ids)
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
     // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
@@ -113,17 +112,25 @@ function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
 const OWN_META = ['agent_id', 'run_id', 'parent_call_id', 'scope']
 
 /**
- * What may be said twice to a hub that died in between: a send once it has a key of its own; what else
- * `signals` does changes nothing the second time. A drain may not: see where it is asked for.
+ * What may be said twice to a hub that died in between: a send once it has a key of its own, and what is
+ * known to change nothing the second time. A drain may not: see where it is asked for.
  */
 function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
-  if (call.name === DRAIN_TOOL) return { args: call.args, repeatable: call.args['peek'] === true }
-  if (call.name !== 'signals') return { args: call.args, repeatable: false }
-  if (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast')
-    return { args: call.args, repeatable: true }
+  if (call.name !== 'signals' || (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast'))
+    return { args: call.args, repeatable: isHarmlessTwice(call) }
   const { action, params, ...rest } = call.args
   // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
   const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
   if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
   return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
+}
+
+/**
+ * What was given back or put back may have been drained since, so neither is said again. What is handled
+ * stays handled, and its reply has a key.
+ */
+const HARMLESS_TWICE: ReadonlySet<string> = new Set(['signals_inbox', 'signals_read', 'signals_ack'])
+
+function isHarmlessTwice({ name, args }: ToolCall): boolean {
+  return HARMLESS_TWICE.has(askedFor(name, args).name) || (asksForQueue(name, args) && !isDrain(name, args))
 }

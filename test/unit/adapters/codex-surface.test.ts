@@ -151,6 +151,22 @@ describe('the thread that is rung', () => {
     expect(place.queue).toEqual([])
   })
 
+  test.each([
+    ['signals', { action: 'pending' }, true],
+    ['tool_invoke', { name: 'signals_pending' }, true],
+    ['prism_signals_pending', {}, true],
+    ['signals', { action: 'inbox' }, false],
+    ['signals_pending', { peek: true }, false],
+  ])('takes the bell back after %s %j only if that took what waited', async (tool, args, takes) => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    const item = { type: 'mcpToolCall', tool, arguments: args, status: 'completed' }
+    tell({ method: 'item/completed', params: { threadId: 'thread-1', item } })
+    await atRest()
+    expect(place.queue).toHaveLength(takes ? 0 : 1)
+  })
+
   test('takes no bell along that still stands in the former', async () => {
     const place = await attached()
     place.paused = true

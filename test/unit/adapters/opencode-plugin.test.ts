@@ -113,9 +113,9 @@ describe('the part of the plugin', () => {
 
 describe('a drain', () => {
   const { given } = client([session('ses_1'), session('ses_2', { parentID: 'ses_1' })])
-  const guarded = (tool: string, sessionID: string) =>
+  const guarded = (tool: string, sessionID: string, args: unknown = {}) =>
     guardDrain(
-      { tool, sessionID },
+      { tool, sessionID, args },
       { server: ownServer(given, fakeClock()), directory: DIRECTORY, log: silentLog },
     )
 
@@ -123,6 +123,19 @@ describe('a drain', () => {
     await expect(guarded('turnbell_signals_pending', 'ses_2')).rejects.toThrow('A subagent may not')
     await guarded('turnbell_signals', 'ses_2')
     await guarded('turnbell_signals_pending', 'ses_1')
+  })
+
+  test.each([
+    ['turnbell_signals', { action: 'pending' }],
+    ['turnbell_tool_invoke', { name: 'signals_pending' }],
+    ['turnbell_prism_signals_pending', {}],
+  ])('is refused to a subagent as %s %j too', async (tool, args) => {
+    await expect(guarded(tool, 'ses_2', args)).rejects.toThrow('A subagent may not')
+    await guarded(tool, 'ses_1', args)
+  })
+
+  test('of another server is none of our business', async () => {
+    await guarded('other_signals_pending', 'ses_2')
   })
 
   test('passes where it cannot be known whose it is', async () => {
@@ -160,6 +173,17 @@ describe('the plugin', () => {
     const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
     const hooks = await made.server({ client: given, directory: DIRECTORY })
     expect(Object.keys(hooks).sort()).toEqual(['shell.env', 'tool.execute.before'])
+  })
+
+  test('looks at what a tool is called with', async () => {
+    const { given } = client([session('ses_2', { parentID: 'ses_1' })])
+    const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
+    const hooks = await made.server({ client: given, directory: DIRECTORY })
+    const before = hooks['tool.execute.before']!
+    const call = { tool: 'turnbell_signals', sessionID: 'ses_2' }
+    await expect(before(call, { args: { action: 'pending' } })).rejects.toThrow('A subagent may not')
+    await before(call, { args: { action: 'send' } })
+    await before(call)
   })
 
   test('has a log that breaks nothing', async () => {

@@ -291,6 +291,28 @@ describe('a drain', () => {
     expect(other.meta['agent_id']).toBe('a1')
   })
 
+  const OTHER_NAMES: [string, Record<string, unknown>][] = [
+    ['signals', { action: 'pending' }],
+    ['tool_invoke', { name: 'signals_pending' }],
+    ['prism_signals_pending', {}],
+  ]
+  test.each(OTHER_NAMES)('by %s %j is refused to a subagent too', async (name, args) => {
+    const asked = () => call(name, args, { 'claudecode/toolUseId': 'toolu_1' })
+    await announce('toolu_1', 'a1', `mcp__plugin_turnbell_hub__${name}`)
+    expect(await refusal(worker.answer(asked()))).toBe('subagent_forbidden')
+    await announce('toolu_1', '', `mcp__plugin_turnbell_hub__${name}`)
+    expect(await worker.answer(asked())).toBeNull()
+  })
+
+  test.each(OTHER_NAMES)(
+    'by %s %j that was announced to a worker that died is asked for once more',
+    async (name, args) => {
+      start(true)
+      const asked = call(name, args, { 'claudecode/toolUseId': 'toolu_1' })
+      expect(await refusal(worker.answer(asked))).toBe('subagent_forbidden')
+    },
+  )
+
   test('that no hook announced is let through where hooks were never seen', async () => {
     start()
     expect(await drain('toolu_1')).toBeNull()

@@ -26,6 +26,24 @@ test("a subagent's thread may send, but takes nothing", () => {
   expect(() => codexThread(call(meta))).toThrow(expect.objectContaining({ code: 'subagent_forbidden' }))
 })
 
+const OTHER_NAMES: [string, Record<string, unknown>][] = [
+  ['signals', { action: 'pending' }],
+  ['tool_invoke', { name: 'signals_pending' }],
+  ['prism_signals_pending', {}],
+]
+
+test.each(OTHER_NAMES)("a subagent's thread takes nothing by %s %j either", (name, args) => {
+  const meta = { threadId: 't-2', sessionId: 't-1' }
+  expect(() => codexThread(call(meta, name, args))).toThrow(
+    expect.objectContaining({ code: 'subagent_forbidden' }),
+  )
+})
+
+test.each(OTHER_NAMES)('a call tells that it took what waited by %s %j too', (name, args) => {
+  const thread = { thread_id: 't-1', subagent: false }
+  expect(newsOfCall(thread, call({}, name, args), AT)).toMatchObject({ event: 'Drain' })
+})
+
 test('a call tells that its thread acts for the persona, and whether it took what waited', () => {
   const thread = { thread_id: 't-1', subagent: false }
   expect(newsOfCall(thread, call({}), AT)).toEqual({ thread_id: 't-1', event: 'Drain', at: AT })

@@ -1,0 +1,93 @@
+/** What becomes of a call whose answer is lost between hub and bridge, by whatever name it was made. */
+import { afterEach, expect, test } from 'vitest'
+import { bridgedClient } from '../../support/bridge-client.ts'
+import { breakingRelay } from '../../support/breaking-relay.ts'
+import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+async function startHub(): Promise<SmallHub> {
+  const hub = await startSmallHub()
+  open.push(hub)
+  await hub.personas.add({ identity: 'ada', surface: 'mcp' })
+  return hub
+}
+
+async function connect(hub: SmallHub, breaks: (body: string, nth: number) => boolean) {
+  const relay = await breakingRelay(hub.url, breaks)
+  open.push(relay)
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: { identity: 'ada', locate: () => relay.url, operatorToken: () => hub.operator },
+  })
+  open.push(client)
+  return { ...client, broken: () => relay.broken() }
+}
+
+async function send(hub: SmallHub, payload: string): Promise<string> {
+  const { body } = await hub.request('POST', '/api/signals/send', {
+    body: { to: 'ada', intent: 'test', payload },
+  })
+  return (body as unknown as { signal_id: string }).signal_id
+}
+
+const payloads = (answer: { structuredContent?: Record<string, unknown> }) =>
+  (answer.structuredContent!['signals'] as { payload: string }[]).map(({ payload }) => payload)
+
+const DRAINS: [string, Record<string, unknown>][] = [
+  ['signals_pending', {}],
+  ['signals', { action: 'pending' }],
+  ['signals', { action: 'pending', params: { limit: 3 } }],
+  ['tool_invoke', { name: 'signals_pending' }],
+  ['tool_invoke', { name: 'signals', args: { action: 'pending' } }],
+  ['tool', { action: 'invoke', params: { name: 'signals.pending' } }],
+  ['prism_signals_pending', {}],
+]
+
+test.each(DRAINS)('a drain by %s %j is drained again', async (name, args) => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const client = await connect(hub, (body, nth) => body.includes('pending') && nth === 1)
+  expect(payloads(await client.call(name, args))).toEqual(['one'])
+  expect(client.broken()).toBe(1)
+})
+
+test.each(DRAINS)('a drain by %s %j that is lost twice comes with the next', async (name, args) => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const client = await connect(hub, (body, nth) => body.includes('pending') && nth <= 2)
+  expect((await client.call(name, args)).structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(payloads(await client.call(name, args))).toEqual(['one'])
+})
+
+test.each(DRAINS)('a drain by %s %j waits for the one before it', async (name, args) => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const client = await connect(hub, (body, nth) => body.includes('pending') && nth === 1)
+  const answers = await Promise.all([client.call('signals_pending'), client.call(name, args)])
+  expect(answers.map(payloads)).toEqual([['one'], []])
+})
+
+test.each<[string, Record<string, unknown>]>([
+  ['signals', { action: 'inbox' }],
+  ['signals', { action: 'pending', params: { peek: true } }],
+  ['tool_invoke', { name: 'signals_pending', args: { peek: true } }],
+  ['signals', { action: 'ack', params: { signal_ids: ['01JZ0000000000000000000000'] } }],
+])('what changes nothing the second time is said again: %s %j', async (name, args) => {
+  const hub = await startHub()
+  const client = await connect(hub, (body, nth) => body.includes(`"name":"${name}"`) && nth === 1)
+  expect((await client.call(name, args)).isError).toBeUndefined()
+  expect(client.broken()).toBe(1)
+})
+
+test.each(['release', 'replay'])('%s is not said again: somebody may have drained since', async (action) => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  const client = await connect(hub, (body, nth) => body.includes(`"${action}"`) && nth === 1)
+  const answer = await client.call('signals', { action, params: { signal_ids: [signal_id] } })
+  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(hub.lines.filter((line) => line.action === action)).toHaveLength(1)
+})

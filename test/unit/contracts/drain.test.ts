@@ -1,0 +1,72 @@
+/** What takes signals is known by every name that the kernel takes for it. */
+import { describe, expect, test } from 'vitest'
+import { askedFor, asksForQueue, DRAIN_OLD_NAMES, DRAIN_TOOL, isDrain } from '../../../src/contracts/drain.ts'
+import { FACADES } from '../../../src/facades/all.ts'
+import { signals } from '../../../src/facades/signals.ts'
+import { createRegistry } from '../../../src/kernel/registry.ts'
+import { spokenCall } from '../../../src/kernel/spoken-call.ts'
+
+const registry = createRegistry(FACADES)
+const DRAINS: [string, unknown][] = [
+  [DRAIN_TOOL, {}],
+  [DRAIN_TOOL, undefined],
+  ['signalsPending', { limit: 3 }],
+  ['signals.pending', { peek: false }],
+  ['signals-pending', { peek: 'true' }],
+  ['signals', { action: 'pending' }],
+  ['Signals', { action: 'Pending', params: {} }],
+  ['signals', { action: 'pending', params: '{"limit":1}' }],
+  ['signals', { action: 'pending', params: {}, peek: true }],
+  ['signals', { action: 'pending', params: 'null' }],
+  ...DRAIN_OLD_NAMES.map((name): [string, unknown] => [name, {}]),
+]
+
+test.each(DRAINS)('%s %j is a drain, also for the kernel', (name, args) => {
+  expect(isDrain(name, args)).toBe(true)
+  const { facade, action } = spokenCall(registry, name, args)
+  expect(registry.resolve(facade, action).action).toBe(signals.actions.pending)
+})
+
+test('every old name of the drain is known', () => {
+  expect(signals.actions.pending?.aliases).toEqual(DRAIN_OLD_NAMES)
+})
+
+describe('a call inside a call', () => {
+  test.each(DRAINS)('is as much a drain: %s %j', (name, args) => {
+    expect(isDrain('tool_invoke', { name, args })).toBe(true)
+    expect(isDrain('tool', { action: 'invoke', params: { name, args } })).toBe(true)
+    expect(isDrain('tool_invoke', { name: 'tool.invoke', args: JSON.stringify({ name, args }) })).toBe(true)
+  })
+})
+
+test.each<[string, unknown]>([
+  ['signals_pending', { peek: true }],
+  ['signals', { action: 'pending', params: { peek: true } }],
+  ['signals', { action: 'pending', peek: true }],
+  ['tool_invoke', { name: 'signals_pending', args: { peek: true } }],
+  ['tool_invoke', { name: 'prism_signals_pending', args: '{"peek":true}' }],
+])('%s %j looks at the queue and takes nothing', (name, args) => {
+  expect([asksForQueue(name, args), isDrain(name, args)]).toEqual([true, false])
+})
+
+test.each<[string, unknown]>([
+  ['signals', {}],
+  ['signals', { action: 7 }],
+  ['signals', { action: 'send', params: { to: 'ada', intent: 'pending' } }],
+  ['signals', 'pending'],
+  ['signals', ['pending']],
+  ['git', { action: 'pending' }],
+  ['pending', {}],
+  ['tool_invoke', {}],
+  ['tool_invoke', { name: 7 }],
+  ['tool_invoke', { name: 'signals' }],
+  ['tool_describe', { name: 'signals_pending' }],
+  ['', null],
+])('%s %j asks for no queue', (name, args) => {
+  expect([asksForQueue(name, args), isDrain(name, args)]).toEqual([false, false])
+})
+
+test('what a call asks for is told with its parameters', () => {
+  const call = { name: 'signals', args: { action: 'ack', signal_ids: ['x'] } }
+  expect(askedFor('tool_invoke', call)).toEqual({ name: 'signals_ack', params: { signal_ids: ['x'] } })
+})
