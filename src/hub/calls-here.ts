@@ -2,6 +2,7 @@
 import type { Hub } from './hub.ts'
 import { projectMcp, type McpView } from '../kernel/project-mcp.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
+import type { Doors } from '../transports/doors.ts'
 import { callTool } from '../transports/mcp/tool-call.ts'
 import { viewInQuery } from '../transports/mcp/view.ts'
 import type { TenantId } from '../contracts/ids.ts'
@@ -10,11 +11,10 @@ import type { Caller } from '../contracts/token.ts'
 /** Nothing lies between the kernel and the bridge; what became of a drain is the bridge's to say. */
 const WRITTEN = Promise.resolve('written' as const)
 
-export function callsHere(
-  { kernel, underway, isStopping }: Pick<Hub, 'kernel' | 'underway' | 'isStopping'>,
-  tenant_id: TenantId,
-): CallHere {
-  const needs = { kernel, projection: projectMcp(kernel) }
+type CalledHub = Pick<Hub, 'kernel' | 'underway' | 'isStopping'> & { doors: Pick<Doors, 'ids'> }
+
+export function callsHere({ kernel, doors, underway, isStopping }: CalledHub, tenant_id: TenantId): CallHere {
+  const needs = { kernel, projection: projectMcp(kernel), ids: doors.ids }
   let last: { query: string; view: McpView } = { query: '', view: {} }
   return ({ identity, session_id, facets, query }, { name, arguments: args, _meta }) => {
     if (isStopping()) return null

@@ -34,7 +34,14 @@ export function narrowingInQuery(query: URLSearchParams): Narrowing | undefined 
   })
 }
 
-function narrowingOf(told: { [K in keyof Narrowing]: Narrowing[K] | undefined }): Narrowing | undefined {
+/** `facets`, `facades`, `intents` and `read_only` of a request's `_meta`. Throws `request_invalid`. */
+export function narrowingInMeta(meta: Record<string, unknown>): Narrowing | undefined {
+  const { facets, facades, intents, read_only } = meta
+  return narrowingOf({ facets, facades, intents, read_only }, '_meta.')
+}
+
+/** What holds nothing back although it was meant to is worse than a refusal. `place` begins the field's name. */
+function narrowingOf(told: Record<keyof Narrowing, unknown>, place = ''): Narrowing | undefined {
   const { facets, facades, intents, read_only } = told
   if (facets === undefined && facades === undefined && intents === undefined && read_only === undefined)
     return undefined
@@ -42,9 +49,8 @@ function narrowingOf(told: { [K in keyof Narrowing]: Narrowing[K] | undefined })
   const parsed = Narrowing.safeParse(Object.fromEntries(given))
   if (parsed.success) return parsed.data
   const field = String(parsed.error.issues[0]?.path[0] ?? 'narrowing')
-  throw new TurnbellError('request_invalid', {
-    detail: `${field}: expected names of 1 to 128 characters`,
-  })
+  const expected = field === 'read_only' ? 'true or false' : 'names of 1 to 128 characters, in a list'
+  throw new TurnbellError('request_invalid', { detail: `${place}${field}: expected ${expected}` })
 }
 
 function flag(name: string, told: string | string[] | undefined): boolean | undefined {

@@ -18,7 +18,7 @@ import { callTool, type ToolCallNeeds } from './tool-call.ts'
 import type { Doors } from '../doors.ts'
 import { problemOf } from '../http/problems.ts'
 
-export interface PlainCallsNeeds extends ToolCallNeeds {
+export interface PlainCallsNeeds extends Omit<ToolCallNeeds, 'ids'> {
   version: string
   extension: Pick<McpExtension, 'tools'>
   cancellations: Cancellations
@@ -40,14 +40,15 @@ export interface PlainCalls {
 }
 
 export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
-  const { extension, cancellations, doors } = needs
+  const { kernel, projection, extension, cancellations, doors } = needs
+  const tools: ToolCallNeeds = { kernel, projection, ids: doors.ids }
   const server_info = { [SERVER_INFO_META_KEY]: serverInfo(needs.version) }
   let running = 0
   let idle: (() => void) | null = null
 
   function resultOf(call: PlainCall, peer: McpPeer): Promise<CallToolResult> {
     const added = extension.tools.get(call.name)
-    if (added?.talks !== false) return callTool(needs, peer, call)
+    if (added?.talks !== false) return callTool(tools, peer, call)
     return new Promise((resolve) => resolve(added.call(call.args ?? {})))
   }
 

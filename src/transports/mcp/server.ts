@@ -51,11 +51,20 @@ export function createMcpServer(options: McpServerOptions): Server {
   })
   extension.install(server)
 
+  /** Within the bounds that this one request sets as well. */
+  const boundedPeer = (context: ServerContext): McpPeer => {
+    const peer = peerOf(context)
+    try {
+      return { ...peer, view: viewIn(context.mcpReq._meta, peer.view) }
+    } catch (error) {
+      throw protocolError(toProblem(error, ids.next()))
+    }
+  }
   const extensionTools = [...extension.tools.values()].map(({ tool }) => tool)
   server.setRequestHandler('tools/list', (_, context) => {
-    const { caller, view } = peerOf(context)
+    const { caller, view } = boundedPeer(context)
     try {
-      return { tools: [...projection.tools(caller, viewIn(context.mcpReq._meta, view)), ...extensionTools] }
+      return { tools: [...projection.tools(caller, view), ...extensionTools] }
     } catch (error) {
       throw protocolError(toProblem(error, ids.next()))
     }
@@ -66,11 +75,11 @@ export function createMcpServer(options: McpServerOptions): Server {
     const { name, arguments: args } = params
     const added = extension.tools.get(name)
     if (added !== undefined) return added.call(args ?? {}, context)
-    return callTool({ kernel, projection }, peerOf(context), { name, args, meta: context.mcpReq._meta })
+    return callTool({ kernel, projection, ids }, peerOf(context), { name, args, meta: context.mcpReq._meta })
   })
 
   server.setRequestHandler('resources/list', async (_, context) => {
-    const resources = await listResources(kernel, peerOf(context), callerContext(context))
+    const resources = await listResources(kernel, boundedPeer(context), callerContext(context))
     return { resources: [...resources, ...extension.resources] } as ListResourcesResult
   })
   server.setRequestHandler('resources/templates/list', () => ({
@@ -78,7 +87,7 @@ export function createMcpServer(options: McpServerOptions): Server {
   }))
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => ({
     contents:
-      extension.read(uri) ?? (await readResource(kernel, peerOf(context), callerContext(context), uri)),
+      extension.read(uri) ?? (await readResource(kernel, boundedPeer(context), callerContext(context), uri)),
   }))
 
   // The 2025 era only; 2026-07-28 subscribes with `subscriptions/listen`, which the SDK's entry serves.

@@ -1,6 +1,8 @@
 /** A bridge in the hub's own process: the same answers and the same promises as through the door. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { callsHere } from '../../../src/hub/calls-here.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { createIds, systemRandom } from '../../../src/system/random.ts'
 import { bridgedClient, type BridgedClient } from '../../support/bridge-client.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
@@ -9,6 +11,7 @@ let hub: SmallHub
 let client: BridgedClient
 let stopping: boolean
 let asked_here: number
+const ids = createIds(systemClock, systemRandom)
 const underway = new Set<Promise<unknown>>()
 
 beforeAll(async () => {
@@ -23,7 +26,10 @@ beforeEach(() => {
 
 describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
   async function connect(query = ''): Promise<BridgedClient> {
-    const call = callsHere({ kernel: hub.kernel, underway, isStopping: () => stopping }, 'local')
+    const call = callsHere(
+      { kernel: hub.kernel, doors: { ids }, underway, isStopping: () => stopping },
+      'local',
+    )
     client = await bridgedClient({
       era,
       upstream: {

@@ -87,10 +87,45 @@ describe('over MCP', () => {
     expect(await listed({})).not.toContain('personas')
   })
 
-  test('what has another form in _meta belongs to somebody else', async () => {
-    expect(
-      await refused({ meta: { facades: 'personas', read_only: 'yes', intents: [7], detail: 'tiny' } }),
-    ).toBeNull()
+  test('what has another form in _meta and is no bound belongs to somebody else', async () => {
+    expect(await refused({ meta: { detail: 'tiny', agent_id: 7, scope: [], facade: 'git' } })).toBeNull()
+  })
+
+  test.each([
+    [{ facades: 'personas' }],
+    [{ facades: null }],
+    [{ facades: [''] }],
+    [{ facets: { core: true } }],
+    [{ intents: [7] }],
+    [{ intents: ['x'.repeat(129)] }],
+    [{ read_only: 'yes' }],
+    [{ read_only: 1 }],
+    [{ read_only: null }],
+    [{ facades: ['signals'], read_only: 'yes' }],
+  ])('bounds of another form hold nothing, so they are refused: %j', async (meta) => {
+    expect(await refused({ meta })).toBe('request_invalid')
+    const uri = { uri: 'turnbell://signals/ada/pending' }
+    for (const [method, params] of [
+      ['tools/list', {}],
+      ['resources/list', {}],
+      ['resources/read', uri],
+    ] as const) {
+      const headers = 'uri' in params ? { 'mcp-name': params.uri } : {}
+      const { error } = await mcp(method, params, { meta, headers })
+      expect(error['data']).toMatchObject({
+        code: 'request_invalid',
+        detail: expect.stringContaining(`_meta.${Object.keys(meta).at(-1)}`) as string,
+      })
+    }
+  })
+
+  test('a resource is read within the bounds of the request', async () => {
+    const params = { uri: 'turnbell://signals/ada/pending' }
+    const headers = { 'mcp-name': params.uri }
+    const { error } = await mcp('resources/read', params, { headers, meta: { facades: ['personas'] } })
+    expect(error['data']).toMatchObject({ code: 'facade_forbidden' })
+    const { result } = await mcp('resources/read', params, { headers, meta: { facades: ['signals'] } })
+    expect(result['contents']).toHaveLength(1)
   })
 
   test.each([
