@@ -23,11 +23,16 @@ export interface ToolAnswer {
 
 export interface BridgedClient {
   bridge: Bridge
-  tools(): Promise<string[]>
-  call(name: string, args?: Record<string, unknown>, options?: { abort?: AbortSignal }): Promise<ToolAnswer>
+  /** `meta` is what the request says of itself, here and below. */
+  tools(meta?: Record<string, unknown>): Promise<string[]>
+  call(
+    name: string,
+    args?: Record<string, unknown>,
+    options?: { abort?: AbortSignal; meta?: Record<string, unknown> },
+  ): Promise<ToolAnswer>
   resources(): Promise<string[]>
   /** Any method; for what the client itself would not send. */
-  request(method: string): Promise<unknown>
+  request(method: string, params?: Record<string, unknown>): Promise<unknown>
   /** From then on `updates` collects what the client is told. */
   subscribe(uri: string): Promise<void>
   updates: string[]
@@ -93,22 +98,23 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
   else await client.connect(lines)
   return {
     bridge: made,
-    async tools() {
-      const { tools } = await client.listTools()
+    async tools(meta) {
+      const { tools } = await client.listTools(meta === undefined ? undefined : { _meta: meta })
       return tools.map(({ name }) => name)
     },
-    async call(name, args = {}, { abort } = {}) {
+    async call(name, args = {}, { abort, meta } = {}) {
+      const params = { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }
       const options = abort === undefined ? {} : { signal: abort }
       const result =
         client instanceof PastClient
-          ? await client.callTool({ name, arguments: args }, undefined, options)
-          : await client.callTool({ name, arguments: args }, options)
+          ? await client.callTool(params, undefined, options)
+          : await client.callTool(params, options)
       return result as ToolAnswer
     },
-    request: (method) =>
+    request: (method, params = {}) =>
       client instanceof PastClient
-        ? client.request({ method }, z.looseObject({}))
-        : client.request({ method }, z.looseObject({})),
+        ? client.request({ method, params }, z.looseObject({}))
+        : client.request({ method, params }, z.looseObject({})),
     resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
     async subscribe(uri) {
       if (client instanceof PastClient) await client.subscribeResource({ uri })

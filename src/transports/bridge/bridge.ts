@@ -9,7 +9,6 @@ import {
   type CallToolResult,
   type ListResourcesResult,
   type ListResourceTemplatesResult,
-  type ListToolsResult,
   type ReadResourceResult,
   type RequestId,
   Server,
@@ -19,14 +18,14 @@ import { createChanges } from './changes.ts'
 import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
 import { createPlainLines } from './plain-lines.ts'
+import { ownMeta } from './own-meta.ts'
 import { createToolCalls, type ToolCall, type ToolCallOptions } from './tool-calls.ts'
+import { createToolList } from './tool-list.ts'
 import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
 import { toProblem, type Problem } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
 
 export interface BridgeOptions extends ToolCallOptions {
   transport: StdioLines
@@ -110,9 +109,9 @@ export function createBridge(options: BridgeOptions): Bridge {
         instructions: options.instructions,
       },
     )
-    server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
+    server.setRequestHandler('tools/list', async ({ params }, { mcpReq }) => {
       try {
-        return await tools(mcpReq._meta)
+        return await tools(metaOf(params, mcpReq))
       } catch (error) {
         throw asProtocolError(error)
       } finally {
@@ -120,9 +119,9 @@ export function createBridge(options: BridgeOptions): Bridge {
       }
     })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
-      const { name, arguments: args = {}, _meta } = params
+      const { name, arguments: args = {} } = params
       plain.agreed(mcpReq.envelope)
-      return callTool(mcpReq.id, { name, args, meta: { ..._meta, ...mcpReq._meta }, signal: mcpReq.signal })
+      return callTool(mcpReq.id, { name, args, meta: metaOf(params, mcpReq), signal: mcpReq.signal })
     })
     forwardResources(server, era, upstream, asProtocolError)
     server.fallbackRequestHandler = () =>
@@ -163,33 +162,16 @@ export function createBridge(options: BridgeOptions): Bridge {
   return { drains }
 }
 
-/** Lists the hub's tools, or what they were a moment ago: better than a client that believes there are none. */
-function createToolList(
-  upstream: Upstream,
-  log: Log,
-  changed: () => void,
-): (meta?: object) => Promise<ListToolsResult> {
-  let former: ListToolsResult | null = null
-  const list = async (_meta: object | undefined, wait_ms: number) => {
-    const params = _meta === undefined ? {} : { _meta }
-    former = (await upstream.request('tools/list', params, { repeatable: true, wait_ms })) as ListToolsResult
-    return former
-  }
-  return async (meta) => {
-    try {
-      return await list(meta, LIMITS.bridge_wait_ms)
-    } catch (error) {
-      if (former !== null) {
-        log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
-        return former
-      }
-      // A client that was shown no tools asks again when it is told that they changed.
-      list(meta, LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
-        log.warn({ err: late }, 'the hub never listed its tools'),
-      )
-      throw error
-    }
-  }
+interface Said {
+  _meta?: Record<string, unknown> | undefined
+}
+interface From {
+  mcpReq: Said
+}
+
+/** The SDK lifts a part of it out of the params, another in each era. */
+function metaOf(params: Said | undefined, mcpReq: Said): Record<string, unknown> {
+  return { ...params?._meta, ...mcpReq._meta }
 }
 
 function forwardResources(
@@ -198,22 +180,23 @@ function forwardResources(
   upstream: Upstream,
   asProtocolError: (error: unknown) => ProtocolError,
 ): void {
-  const forward = async <T>(method: string, params: Params | undefined): Promise<T> => {
+  const forward = async <T>(method: string, params: Said | undefined, { mcpReq }: From): Promise<T> => {
     try {
-      const result = await upstream.request(method, { ...params, _meta: {} }, { repeatable: true })
+      const told: Params = { ...params, _meta: ownMeta(metaOf(params, mcpReq)) }
+      const result = await upstream.request(method, told, { repeatable: true })
       return (era === 'modern' ? result : withoutNovelties(result)) as T
     } catch (error) {
       throw asProtocolError(error)
     }
   }
-  server.setRequestHandler('resources/list', ({ params }) =>
-    forward<ListResourcesResult>('resources/list', params),
+  server.setRequestHandler('resources/list', ({ params }, from) =>
+    forward<ListResourcesResult>('resources/list', params, from),
   )
-  server.setRequestHandler('resources/templates/list', ({ params }) =>
-    forward<ListResourceTemplatesResult>('resources/templates/list', params),
+  server.setRequestHandler('resources/templates/list', ({ params }, from) =>
+    forward<ListResourceTemplatesResult>('resources/templates/list', params, from),
   )
-  server.setRequestHandler('resources/read', ({ params }) =>
-    forward<ReadResourceResult>('resources/read', params),
+  server.setRequestHandler('resources/read', ({ params }, from) =>
+    forward<ReadResourceResult>('resources/read', params, from),
   )
 }
 

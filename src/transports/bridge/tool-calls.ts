@@ -4,6 +4,7 @@
  */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
+import { ownMeta } from './own-meta.ts'
 import type { Params, Upstream } from './upstream.ts'
 import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
@@ -101,15 +102,6 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     },
   }
 }
-
-/** Only turnbell's own keys travel on: the client's are about its connection to this process. */
-function ownMeta(meta: Record<string, unknown>): Record<string, unknown> {
-  const own: Record<string, unknown> = {}
-  for (const key of OWN_META) if (meta[key] !== undefined) own[key] = meta[key]
-  return own
-}
-
-const OWN_META = ['agent_id', 'run_id', 'parent_call_id', 'scope']
 
 /**
  * What may be said twice to a hub that died in between: a send once it has a key of its own, and what is
