@@ -50,6 +50,7 @@ export function openHubLogs(
   // A full disk must not end the hub: nobody waits for a log line.
   hub_file.on('error', () => undefined)
   let told = false
+  let closed = false
   dispatch_file.on('error', (err: Error) => {
     if (!told) log.warn({ err }, 'the dispatch log cannot be written')
     told = true
@@ -84,6 +85,8 @@ export function openHubLogs(
     },
     flush,
     close() {
+      if (closed) return
+      closed = true
       flushing.cancel()
       flush()
       dispatch_file.end()

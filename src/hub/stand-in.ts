@@ -23,14 +23,16 @@ export async function standIn(options: StandInOptions): Promise<Embedded> {
   const logs = openHubLogs(home, config.log.level, clock)
   let composed: ComposedHub | null = null
   let asked = false
+  let ending: Promise<void> | null = null
+  let stopping: Promise<void> | null = null
+  // The newcomer, the lost lock and the bridge itself may all ask, and each more than once.
+  const stop = () => (stopping ??= (composed?.stop() ?? Promise.resolve()).finally(() => logs.close()))
   const end = () => {
     asked = true
     if (composed === null) return
-    void stop().finally(options.onEnd)
-  }
-  const stop = async () => {
-    await composed?.stop()
-    logs.close()
+    ending ??= stop()
+      .catch((error: unknown) => logs.log.error({ err: error }, 'the hub that stood in did not end well'))
+      .finally(options.onEnd)
   }
   try {
     composed = await withAnyPort(config, (possible) =>

@@ -63,7 +63,11 @@ export function createStandIn(needs: StandInNeeds): StandIn {
       embedded = own
       log.info({ url: own.url }, 'no hub answers; this process is one until another comes')
       if (namedAnswers === undefined) return
-      following = clock.every(LIMITS.bridge_follow_ms, () => void follow(namedAnswers))
+      following = clock.every(LIMITS.bridge_follow_ms, () => {
+        follow(namedAnswers).catch((error: unknown) =>
+          log.warn({ err: error }, 'going over to the hub that was named went wrong'),
+        )
+      })
     } catch (error) {
       // Another one was faster, or nobody can; the call that waits says which.
       log.debug({ err: error }, 'this process cannot be the hub')

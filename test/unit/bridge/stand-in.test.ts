@@ -107,6 +107,23 @@ describe('one that is the hub', () => {
     expect([standIn.url(), stops]).toEqual([null, 1])
   })
 
+  test('is no trouble for the bridge where the named one cannot be asked, or it does not end well', async () => {
+    const stop = () => Promise.reject(new Error('no room on the disk'))
+    const breaking: StandInNeeds['embed'] = () =>
+      Promise.resolve({ url: 'http://127.0.0.1:1', call: () => null, stop })
+    const outcomes = [() => Promise.reject(new Error('asked wrongly')), () => Promise.resolve(true)]
+    const namedAnswers = () => (outcomes.shift() ?? outcomes[0]!)()
+    const warned: string[] = []
+    const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
+    const standIn = make({ embed: breaking, namedAnswers, log })
+    await missed(standIn, 0)
+    await clock.advance(LIMITS.bridge_follow_ms)
+    expect(standIn.url()).not.toBeNull()
+    await clock.advance(LIMITS.bridge_follow_ms)
+    expect(standIn.url()).toBeNull()
+    expect(warned).toHaveLength(2)
+  })
+
   test('ends with its client, also one that only just begins', async () => {
     const standIn = make({ embed })
     standIn.missed(0, false)

@@ -184,6 +184,24 @@ describe('over HTTP', () => {
     expect(direct.type).toBe(batch.type)
   })
 
+  test("in another's session, or in one that has ended, is answered by nobody", async () => {
+    const inSession = (id: string, token = hub.token('ada')) =>
+      hub.request('POST', '/mcp', {
+        ...{ token, headers: { 'mcp-session-id': id } },
+        body: message({ name: 'signals_pending', arguments: {} }),
+      })
+    const before = hub.lines.length
+    expect((await inSession('of-ada')).status).toBe(200)
+    expect(hub.lines).toHaveLength(before + 1)
+    const unknown = { error: { code: -32001, data: { code: 'target_stale', status: 404 } } }
+    expect(await inSession('of-ada', hub.token('bob'))).toMatchObject({ status: 404, body: unknown })
+    const end = { token: hub.token('ada'), headers: { 'mcp-session-id': 'of-ada' } }
+    expect((await hub.request('DELETE', '/mcp', end)).status).toBe(200)
+    expect(await inSession('of-ada')).toMatchObject({ status: 404, body: unknown })
+    expect(await inSession('x'.repeat(129))).toMatchObject({ status: 404, body: unknown })
+    expect(hub.lines, 'and nothing was done').toHaveLength(before + 1)
+  })
+
   test('is refused all the same with an envelope that the SDK refuses', async () => {
     const _meta = { ...ENVELOPE, 'io.modelcontextprotocol/clientCapabilities': 'none' }
     const answer = await post(message({ name: 'signals_pending', _meta }), {
