@@ -50,6 +50,9 @@ export type RegistrationKind = z.infer<typeof RegistrationKind>
 export const SessionId = z.string().min(1).max(LIMITS.session_id_length_max)
 export type SessionId = z.infer<typeof SessionId>
 
+/** What a call says of its agent when it says nothing. */
+export const ANONYMOUS_AGENT = 'anonymous'
+
 /** Begins the name under which an agent drains whose token carries no session; its identity follows. */
 export const ANONYMOUS_SESSION_PREFIX = 'anonymous:'
 

@@ -1,13 +1,7 @@
 /** Architecture decision records: decisions of one domain, told in the words that such records have. */
 import { z } from 'zod'
-import {
-  query,
-  RECORD_READ_ERRORS,
-  RECORD_READERS,
-  RECORD_WRITE_ERRORS,
-  RECORD_WRITERS,
-} from './record-actions.ts'
-import { defineAction, type Action, type Alias } from '../kernel/define.ts'
+import { query, RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
+import { defineAction, type Action, type Alias, READERS } from '../kernel/define.ts'
 import { DECISION, DecisionSummary } from '../contracts/decision.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { Ulid, type Json } from '../contracts/ids.ts'
@@ -95,7 +89,7 @@ export const ADR_ACTIONS: Record<'create_adr' | 'read_adr' | 'list_adrs', Action
     input: z.strictObject({ id: Ulid }),
     output: Decided,
     errors: [...RECORD_READ_ERRORS, 'record_unknown'],
-    allow: RECORD_READERS,
+    allow: READERS,
     examples: [{ id: '01JZ0000000000000000000000' }],
     async handle({ id }, call) {
       const found = await call.records.get(call, { kind, id })

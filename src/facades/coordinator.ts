@@ -1,6 +1,6 @@
 /** How agents that share a project keep out of each other's way. */
 import { z } from 'zod'
-import { defineAction, defineFacade, type Alias } from '../kernel/define.ts'
+import { defineAction, defineFacade, type Alias, READERS } from '../kernel/define.ts'
 import {
   AgentView,
   BlockedAnswer,
@@ -24,8 +24,6 @@ import { Identity, Timestamp } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import { AgentNotes } from '../contracts/registry.ts'
 import { Topic } from '../contracts/signal.ts'
-
-const READERS = ['agent', 'observer'] as const
 
 /** What the coordinator keeps; its module says how each is written down. */
 const KINDS: readonly RecordKind[] = [

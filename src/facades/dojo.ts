@@ -1,8 +1,8 @@
 /** Ideas on their way: wishes, what is proposed to fulfil them, and whether it is any faster. */
 import { z } from 'zod'
-import { create, query, RECORD_READ_ERRORS, RECORD_READERS } from './record-actions.ts'
+import { create, query, RECORD_READ_ERRORS } from './record-actions.ts'
 import { Links, Reference, Text } from './record-fields.ts'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { storedRecord } from '../contracts/record-schemas.ts'
 import { PAGE_FIELDS, type RecordKind } from '../contracts/records.ts'
@@ -77,7 +77,7 @@ export const dojo = defineFacade({
         proposals: z.array(storedRecord(Proposal)),
       }),
       errors: RECORD_READ_ERRORS,
-      allow: RECORD_READERS,
+      allow: READERS,
       async handle({ limit }, call) {
         const [wishes, proposals] = await Promise.all([
           call.records.query(call, { kind: Wish.name, limit }),

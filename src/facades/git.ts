@@ -1,6 +1,6 @@
 /** The project's git repository: what happened in it, where it stands, and which issues its commits are about. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import type { ErrorCode } from '../contracts/errors.ts'
 import {
   AuthorWord,
@@ -34,8 +34,6 @@ const ALWAYS: readonly ErrorCode[] = [
   'timed_out',
   'limit_reached',
 ]
-const READERS = ['agent', 'observer'] as const
-
 export const git = defineFacade({
   name: 'git',
   summary: 'History and state of the git repository of your project.',

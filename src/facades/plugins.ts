@@ -1,6 +1,6 @@
 /** What others have added to this hub. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { PluginReport } from '../contracts/plugin.ts'
 
 export const plugins = defineFacade({
@@ -15,7 +15,7 @@ export const plugins = defineFacade({
       input: z.strictObject({}),
       output: z.object({ plugins: z.array(PluginReport) }),
       errors: [],
-      allow: ['agent', 'observer'],
+      allow: READERS,
       handle: (_, { plugins }) => ({ plugins: [...plugins] }),
     }),
   },

@@ -3,7 +3,7 @@
  * table of these. What they do, the record module does.
  */
 import { z } from 'zod'
-import { defineAction, type Action, type Alias } from '../kernel/define.ts'
+import { defineAction, type Action, type Alias, READERS } from '../kernel/define.ts'
 import type { ErrorCode } from '../contracts/errors.ts'
 import { type Json, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -29,7 +29,6 @@ export const RECORD_READ_ERRORS = ['project_unknown', 'store_unavailable'] as co
 export const RECORD_WRITE_ERRORS = [...RECORD_READ_ERRORS, 'portfolio_readonly'] as const
 const CHANGE_ERRORS: readonly ErrorCode[] = [...RECORD_WRITE_ERRORS, 'record_unknown', 'record_too_large']
 
-export const RECORD_READERS = ['agent', 'observer'] as const
 export const RECORD_WRITERS = ['agent'] as const
 
 /** Puts a new record. `omit`: fields that only turnbell fills in. */
@@ -58,7 +57,7 @@ export function query(
 ): Action {
   const fields = Object.entries(filterFields(kind)).filter(([name]) => !(name in always))
   return defineAction({
-    ...{ summary, ...more, mutates: false, allow: RECORD_READERS },
+    ...{ summary, ...more, mutates: false, allow: READERS },
     input: z.strictObject({
       ...Object.fromEntries(fields.map(([name, field]) => [name, name === by ? field : field.optional()])),
       ...FILTER_WORDS,
@@ -76,7 +75,7 @@ export function query(
 /** One record by its id. */
 export function read(kind: RecordKind, summary: string, more: More = {}): Action {
   return defineAction({
-    ...{ summary, ...more, mutates: false, allow: RECORD_READERS },
+    ...{ summary, ...more, mutates: false, allow: READERS },
     input: z.strictObject({ id: Ulid }),
     examples: [{ id: ID_SHOWN }],
     output: storedRecord(kind),

@@ -1,6 +1,6 @@
 /** Which projects there are, and the names they go by. One record a project, which personas refer to as well. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Identity } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { Project, ProjectAlias } from '../contracts/registry.ts'
@@ -50,7 +50,7 @@ export const registry = defineFacade({
       input: z.strictObject({}),
       output: z.object({ projects: z.array(Project) }),
       errors: [],
-      allow: ['agent', 'observer'],
+      allow: READERS,
       handle: (_, { projects }) => ({ projects: projects.list() }),
     }),
 
@@ -72,7 +72,7 @@ export const registry = defineFacade({
       input: z.strictObject({ project: AnyName }),
       output: Project,
       errors: ['project_unknown'],
-      allow: ['agent', 'observer'],
+      allow: READERS,
       examples: [{ project: 'shop' }],
       handle: ({ project }, { projects }) => projects.get(project),
     }),

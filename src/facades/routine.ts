@@ -1,6 +1,6 @@
 /** Several steps as one call, with a report of what became of each. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import {
@@ -15,7 +15,6 @@ import {
 } from '../contracts/routine.ts'
 
 const dry_run = z.boolean().default(false)
-const everybody = ['agent', 'observer'] as const
 /** Of the configured ones, and of turnbell's own. */
 const ReportedName = z.string().regex(/^[a-z][a-z0-9_.-]{0,63}$/, 'the name of a routine')
 
@@ -45,7 +44,7 @@ export const routine = defineFacade({
       input: z.strictObject({}),
       output: z.object({ routines: z.array(RoutineLine) }),
       errors: [],
-      allow: everybody,
+      allow: READERS,
       handle: (_, { routines }) => ({ routines: routines.list() }),
     }),
 
@@ -72,7 +71,7 @@ export const routine = defineFacade({
       }),
       output: z.object({ reports: z.array(KeptReport) }),
       errors: ['report_unknown', 'store_unavailable'],
-      allow: everybody,
+      allow: READERS,
       examples: [{ name: 'nightly', limit: 5 }],
       handle: async (input, call) => ({ reports: await call.routines.reports(call, input) }),
     }),
@@ -83,7 +82,7 @@ export const routine = defineFacade({
       input: z.strictObject({}),
       output: z.object({ steps: z.array(StepTypeLine) }),
       errors: [],
-      allow: everybody,
+      allow: READERS,
       handle: (_, { routines }) => ({ steps: routines.steps() }),
     }),
 

@@ -1,8 +1,8 @@
 /** What there is to do: issues, the epics they belong to, and how to see that they are done. */
 import { z } from 'zod'
-import { close, create, query, read, RECORD_READERS } from './record-actions.ts'
+import { close, create, query, read } from './record-actions.ts'
 import { Links, Reference, Tags, Text, Title } from './record-fields.ts'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { MarkersAnswer, MARKERS, MarkerWord, RepositoryPath } from '../contracts/git.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { RecordKind } from '../contracts/records.ts'
@@ -114,7 +114,7 @@ export const sentinel = defineFacade({
       }),
       output: MarkersAnswer,
       errors: ['repository_unknown', 'git_unavailable', 'git_failed', 'timed_out', 'limit_reached'],
-      allow: RECORD_READERS,
+      allow: READERS,
       examples: [{ path: 'src', markers: ['FIXME'], limit: 20 }],
       handle: (input, call) => call.git.findMarkers(call, input),
     }),

@@ -1,6 +1,6 @@
 /** Durable messages between personas: the reason for everything else. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { DRAIN_OLD_NAMES } from '../contracts/drain.ts'
 import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -106,7 +106,7 @@ export const signals = defineFacade({
       }),
       output: z.object({ signals: z.array(SignalView) }),
       errors: ['identity_mismatch', 'store_unavailable'],
-      allow: ['agent', 'observer'],
+      allow: READERS,
       examples: [{ status: ['acked'] }],
       handle: async (input, { signals, caller }) => ({ signals: await signals.inbox(caller, input) }),
     }),
@@ -158,7 +158,7 @@ export const signals = defineFacade({
       input: z.strictObject({ signal_id: SignalId }),
       output: SignalView,
       errors: ['signal_unknown', 'store_unavailable'],
-      allow: ['agent', 'observer'],
+      allow: READERS,
       examples: [{ signal_id: '01JZ0000000000000000000000' }],
       handle: ({ signal_id }, { signals, caller }) => signals.read(caller, signal_id),
     }),

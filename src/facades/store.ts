@@ -1,7 +1,7 @@
 /** Any kind of record by its name: what has no facade of its own needs no tool of its own. */
 import { z } from 'zod'
-import { RECORD_READ_ERRORS, RECORD_READERS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'
 import { FilterValue, KeptRecord, PAGE_FIELDS, RecordPage } from '../contracts/records.ts'
 
@@ -41,7 +41,7 @@ export const store = defineFacade({
       }),
       output: RecordPage,
       errors: [...RECORD_READ_ERRORS, 'kind_unknown'],
-      allow: RECORD_READERS,
+      allow: READERS,
       examples: [{ kind: 'issue', filter: { status: 'open', text: 'login' }, sort: '-created_at', limit: 5 }],
       handle: (input, call) => call.records.query(call, input),
     }),

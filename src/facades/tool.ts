@@ -1,6 +1,6 @@
 /** Finding and calling what is not in the list of tools: it costs a reader nothing until asked for. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { fromProblem } from '../contracts/errors.ts'
 import { Json } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -9,8 +9,6 @@ const SEARCH_LIMIT_DEFAULT = 8
 const QUERY_LENGTH_MAX = 400
 
 const Name = z.string().min(1).max(128)
-const everybody = ['agent', 'observer'] as const
-
 export const tool = defineFacade({
   name: 'tool',
   summary: 'Find, read about and call any action, listed as a tool or not.',
@@ -34,7 +32,7 @@ export const tool = defineFacade({
         tools: z.array(z.object({ name: z.string(), summary: z.string(), mutates: z.boolean() })),
       }),
       errors: [],
-      allow: everybody,
+      allow: READERS,
       examples: [{ query: 'who blocks whom' }],
       handle: ({ query, limit }, { kernel }) => ({ tools: kernel.search(query, limit) }),
     }),
@@ -52,7 +50,7 @@ export const tool = defineFacade({
         ...(['facade_unknown', 'action_unknown', 'kind_unknown'] as const),
         ...(['facet_forbidden', 'facade_forbidden', 'pro_required'] as const),
       ],
-      allow: everybody,
+      allow: READERS,
       examples: [{ name: 'signals_send' }, { name: 'signals' }, { name: 'store_put', kind: 'learning' }],
       handle: ({ name, kind }, { kernel }) => kernel.describe(name, kind),
     }),
@@ -68,7 +66,7 @@ export const tool = defineFacade({
       input: z.strictObject({ name: Name, args: z.unknown().optional() }),
       output: Json,
       errors: ['facade_unknown', 'action_unknown', 'params_invalid', 'facet_forbidden', 'limit_reached'],
-      allow: everybody,
+      allow: READERS,
       examples: [{ name: 'signals_inbox', args: { limit: 5 } }],
       async handle({ name, args }, { kernel }) {
         const outcome = await kernel.invoke(name, args)

@@ -1,6 +1,6 @@
 /** Runs of agents: what was asked, what was assumed, who was asked in turn, and what came of it. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Timestamp } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import { LogEventInput } from '../contracts/run-events.ts'
@@ -24,7 +24,6 @@ import {
   TraceInput,
 } from '../contracts/runs.ts'
 
-const READERS = ['agent', 'observer'] as const
 const OWN = Run.omit({ run_id: true, agent_id: true, status: true, created_at: true })
 
 const RunKind: RecordKind = {

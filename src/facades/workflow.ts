@@ -1,13 +1,11 @@
 /** What takes several calls elsewhere, and one here. */
 import { z } from 'zod'
-import { defineAction, defineFacade } from '../kernel/define.ts'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { BatchAnswer, BatchRequest } from '../contracts/http.ts'
 import { Json } from '../contracts/ids.ts'
 import { Report, WorkflowCheck } from '../contracts/routine.ts'
 
 const dry_run = z.boolean().default(false)
-const everybody = ['agent', 'observer'] as const
-
 const Sections = z.object({
   /** Null where it is not to be had. */
   sections: z.record(z.string(), Json),
@@ -30,7 +28,7 @@ export const workflow = defineFacade({
       input: z.strictObject({}),
       output: Sections,
       errors: ['limit_reached'],
-      allow: everybody,
+      allow: READERS,
       handle: (_, call) => call.workflow.status(call),
     }),
 
@@ -63,7 +61,7 @@ export const workflow = defineFacade({
       input: z.strictObject({ query: z.string().min(1).max(200) }),
       output: Sections,
       errors: ['limit_reached'],
-      allow: everybody,
+      allow: READERS,
       examples: [{ query: 'retry_after_ms' }],
       handle: (input, call) => call.workflow.investigate(call, input),
     }),
@@ -75,7 +73,7 @@ export const workflow = defineFacade({
       input: BatchRequest.pick({ calls: true }).strict(),
       output: BatchAnswer,
       errors: ['params_invalid', 'limit_reached'],
-      allow: everybody,
+      allow: READERS,
       examples: [
         {
           calls: [

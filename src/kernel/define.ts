@@ -170,6 +170,9 @@ export interface Facade {
   actions: Record<string, Action>
 }
 
+/** Who may call what only looks, for `Action.allow`. */
+export const READERS = ['agent', 'observer'] as const
+
 /** Only gives the literal its types. */
 export function defineAction<I extends AnySchema, O extends AnySchema>(action: Action<I, O>): Action {
   return action

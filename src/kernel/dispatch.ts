@@ -23,7 +23,7 @@ import type {
 } from './define.ts'
 import { toProblem } from '../contracts/errors.ts'
 import { fitted } from '../contracts/fit.ts'
-import type { Json } from '../contracts/ids.ts'
+import { ANONYMOUS_AGENT, type Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
@@ -244,7 +244,7 @@ function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {
 /** What nobody said: an anonymous agent outside any run. */
 export function fullContext(told: CallerContext | undefined): DispatchContext {
   return {
-    agent_id: told?.agent_id ?? 'anonymous',
+    agent_id: told?.agent_id ?? ANONYMOUS_AGENT,
     run_id: told?.run_id ?? null,
     parent_call_id: told?.parent_call_id ?? null,
     scope: told?.scope ?? null,

@@ -22,9 +22,7 @@ import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
-
-/** What a call says of its agent when it says nothing. */
-const ANONYMOUS = 'anonymous'
+import { agentOf } from '../agent-of.ts'
 
 export interface RecordQuery extends Partial<Paging> {
   kind: string
@@ -193,11 +191,6 @@ export function createRecords(needs: RecordNeeds): Records {
         return changed(known, before, { fields: { [field]: count + by } }, mark)
       }),
   }
-}
-
-/** Who a record is by where its putter does not say: who the call says it is for, else who really calls. */
-function agentOf({ caller, context }: RecordCall): string {
-  return context.agent_id === ANONYMOUS ? caller.identity : context.agent_id
 }
 
 /** The open record that a unique kind would double. */

@@ -36,6 +36,7 @@ import type { EventLog } from '../../ports/event-log.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { RecordStore } from '../../ports/record-store.ts'
+import { agentOf } from '../agent-of.ts'
 import { checkEventData } from '../event-data.ts'
 import { createShelf } from '../shelf.ts'
 import { requireSpeaker } from '../signals/callers.ts'
@@ -83,16 +84,12 @@ export interface RunNeeds {
 
 /** How much of a text an event repeats: it fits what an event takes in any alphabet. */
 const TOLD_LENGTH = 500
-/** What a call says of its agent when it says nothing. */
-const ANONYMOUS = 'anonymous'
 
 export function createRuns(needs: RunNeeds): Runs {
   const { events, clock, ids } = needs
   const shelf = createShelf(needs, RUNS)
   const inTurn = createTurns()
 
-  const agentOf = ({ caller, context }: RunCall) =>
-    context.agent_id === ANONYMOUS ? caller.identity : context.agent_id
   const tell = (call: RunCall, run_id: string, type: string, data: Record<string, Json>) =>
     tellRunEvent(events, { run_id, agent_id: agentOf(call), identity: call.caller.identity }, type, data)
   const find = async (run_id: string): Promise<Run> => {

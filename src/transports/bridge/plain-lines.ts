@@ -10,7 +10,8 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/server'
 import type { ToolCall } from './tool-calls.ts'
-import { createEnvelopes, type Envelopes, type PlainCall } from '../mcp/plain-call.ts'
+import { createEnvelopes, type Envelopes } from '../mcp/envelopes.ts'
+import type { PlainCall } from '../mcp/plain-call.ts'
 
 export interface PlainLinesNeeds {
   version: string

@@ -71,27 +71,3 @@ function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
   for (const key in value) if (!fields.has(key)) return false
   return true
 }
-
-/** So many envelopes of so much text are remembered. */
-export const ENVELOPES_MAX = 256
-export const ENVELOPE_CHARS_MAX = 4_096
-
-/** What clients say of themselves with every request, once the SDK has accepted it. */
-export interface Envelopes {
-  /** `judge` asks the SDK, where this was never said before. */
-  accepts(meta: Record<string, unknown> | undefined, judge: () => boolean): boolean
-}
-
-export function createEnvelopes(): Envelopes {
-  const accepted = new Set<string>()
-  return {
-    accepts(meta, judge) {
-      const key = JSON.stringify([meta?.[CLIENT_INFO_META_KEY], meta?.[CLIENT_CAPABILITIES_META_KEY]])
-      if (accepted.has(key)) return true
-      if (!judge()) return false
-      // A new client is judged at every call once there are this many: it is served none the less.
-      if (accepted.size < ENVELOPES_MAX && key.length <= ENVELOPE_CHARS_MAX) accepted.add(key)
-      return true
-    },
-  }
-}

@@ -1,11 +1,7 @@
 /** A tool call beyond doubt is answered without the SDK, and nobody can tell. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  createEnvelopes,
-  ENVELOPE_CHARS_MAX,
-  ENVELOPES_MAX,
-  plainCallIn,
-} from '../../../src/transports/mcp/plain-call.ts'
+import { createEnvelopes, ENVELOPE_CHARS_MAX, ENVELOPES_MAX } from '../../../src/transports/mcp/envelopes.ts'
+import { plainCallIn } from '../../../src/transports/mcp/plain-call.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
 const ENVELOPE = {
