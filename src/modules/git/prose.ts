@@ -8,7 +8,7 @@ import type { Caller } from '../../contracts/token.ts'
 const PROSE: ReadonlySet<string> = new Set(['subject', 'author_name', 'author_email', 'note'])
 
 /** People see what was written. */
-export function shownTo<T>(caller: Caller, answer: T): T {
+export function proseShownTo<T>(caller: Caller, answer: T): T {
   return caller.kind === 'agent' ? (harmless(answer) as T) : answer
 }
 

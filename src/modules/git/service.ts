@@ -12,7 +12,7 @@ import {
 import { logRecent, type LogInput } from './log.ts'
 import { findMarkers, type MarkersInput } from './markers.ts'
 import type { Asking, CommitLinks, GitNeeds } from './needs.ts'
-import { shownTo } from './prose.ts'
+import { proseShownTo } from './prose.ts'
 import { findRemoval, type RemovalInput } from './removal.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { status } from './status.ts'
@@ -61,14 +61,14 @@ export function createGit(needs: GitNeeds): GitService {
   const looking =
     <I, O>(look: (repository: Repository, input: I) => Promise<O>) =>
     async (asking: Asking, input: I): Promise<O> =>
-      shownTo(asking.caller, await look(await repositoryOf(asking), input))
+      proseShownTo(asking.caller, await look(await repositoryOf(asking), input))
 
   const linking =
     <I, O>(work: (repository: Repository, links: CommitLinks, input: I, linker: Linker) => Promise<O>) =>
     async (asking: Asking, input: I): Promise<O> => {
       const repository = await repositoryOf(asking)
       const linker = { linked_by: asking.caller.identity, linked_at: timestamp(clock) }
-      return shownTo(asking.caller, await work(repository, await needs.linksOf(asking), input, linker))
+      return proseShownTo(asking.caller, await work(repository, await needs.linksOf(asking), input, linker))
     }
 
   return {
