@@ -200,7 +200,8 @@ function stayQuiet(error: unknown): void {
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
       callHere: () => null,
-      listen: () => Promise.resolve(),
+      // Nothing ever changes, and a stream that ends would be opened again.
+      listen: () => new Promise(() => {}),
       close: () => {},
     },
     transport,

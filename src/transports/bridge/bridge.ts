@@ -129,6 +129,8 @@ export function createBridge(options: BridgeOptions): Bridge {
         asProtocolError(new RpcFailure(ProtocolErrorCode.MethodNotFound, 'Method not found', undefined)),
       )
     if (era === 'legacy') {
+      // It was promised to hear of changed tools, and has no way to ask for it.
+      changes.want([])
       const uris = (subscribed ??= new Set())
       server.setRequestHandler('resources/subscribe', ({ params }) => {
         uris.add(params.uri)
