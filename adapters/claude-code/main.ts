@@ -202,6 +202,7 @@ function stayQuiet(error: unknown): void {
       callHere: () => null,
       // Nothing ever changes, and a stream that ends would be opened again.
       listen: () => new Promise(() => {}),
+      endSession: () => Promise.resolve(),
       close: () => {},
     },
     transport,

@@ -43,6 +43,7 @@ import { createLinks } from './links.ts'
 import { createHubMetrics } from './metrics.ts'
 import { createPush } from './push.ts'
 import { openRoutines, type Outside } from './routines.ts'
+import { createSessionEnd } from './session-end.ts'
 import { createTokens } from './tokens.ts'
 
 export interface HubNeeds {
@@ -162,8 +163,8 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       if (!others) reports.left(row.identity)
       return
     }
-    if (routes.sessions(row.identity).includes(row.session_id)) return
     const { identity, session_id } = row
+    if (routes.sessions(identity).includes(session_id)) return
     // A hub that stops ends every link; what is locked stays so until its holder is back, or its time is over.
     for (const module of state === 'stopping' ? [signals] : [signals, coordinator]) {
       module
@@ -256,6 +257,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const doors: Doors = {
     ...{ events, log, clock, ids },
     authenticate: (token) => tokens.authenticate(token),
+    endSession: createSessionEnd({ registrations, routes, modules: [signals, coordinator] }),
     issueToken: (caller, request) => tokens.issue(caller, request),
     health() {
       const status = state === 'ready' ? (readiness().ready ? 'ok' : 'degraded') : state

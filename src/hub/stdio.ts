@@ -2,11 +2,13 @@
 import type { Readable, Writable } from 'node:stream'
 import { TurnbellError } from '../contracts/errors.ts'
 import { Identity } from '../contracts/ids.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
 import { createBridge } from '../transports/bridge/bridge.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
+import { sayGoodbye } from '../transports/bridge/goodbye.ts'
 import { stdioLines } from '../transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../transports/bridge/upstream.ts'
 import { INSTRUCTIONS } from '../transports/mcp/instructions.ts'
@@ -47,9 +49,18 @@ export function serveOverStdio(options: StdioOptions): void {
     operatorToken: () => operator_token,
     here: () => call,
   })
-  createBridge({
+  const bridge = createBridge({
     ...{ upstream, session_id, instructions: INSTRUCTIONS, version, clock, ids, log },
     transport: stdioLines(streams.input, streams.output),
-    onClose: () => options.onClose(),
+    onClose: leave,
   })
+
+  /** Another hub of this home may follow, and must find nothing held by a client that is gone. */
+  function leave(): void {
+    const late = clock.after(LIMITS.bridge_close_ms, options.onClose)
+    void sayGoodbye(bridge.drains, upstream).then(() => {
+      late.cancel()
+      options.onClose()
+    })
+  }
 }

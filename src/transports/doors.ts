@@ -15,6 +15,11 @@ export interface Doors {
   authenticate(token: string | null): Caller
   /** Throws `operator_required` unless the operator asks, or the caller renews for its own identity and kind. */
   issueToken(caller: Caller, request: z.infer<typeof TokenRequest>): z.infer<typeof TokenAnswer>
+  /**
+   * The agent says that the session its token names is over. One that a link or a daemon speaks for goes on.
+   * Throws `kind_forbidden`, and `request_invalid` where the token names none.
+   */
+  endSession(caller: Caller): Promise<void>
   /** Answered without a token: nothing in it may name a persona. */
   health(): Omit<Health, 'tool_count'>
   /** `reason` is a sentence for a person, null while ready. */

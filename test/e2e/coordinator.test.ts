@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { BIN, cleanEnvironment, end, startHub, temporaryHome } from '../support/processes.ts'
 
 const closers: (() => Promise<unknown>)[] = []
@@ -9,18 +10,21 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function agent(home: string, persona: string) {
+async function connect(home: string, persona: string) {
   const client = new Client(
     { name: persona, version: '1' },
     { versionNegotiation: { mode: { pin: '2026-07-28' } } },
   )
   const args = [BIN, 'mcp', '--stdio', '--persona', persona, '--home', home, '--no-autostart']
   const env = cleanEnvironment() as Record<string, string>
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }))
+  const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' })
+  await client.connect(transport)
   closers.push(() => client.close())
-  return async (action: string, params: object = {}) =>
+  const call = async (action: string, params: object = {}) =>
     (await client.callTool({ name: 'coordinator', arguments: { action, params } })).structuredContent
+  return { call, pid: transport.pid!, close: () => client.close() }
 }
+const agent = async (home: string, persona: string) => (await connect(home, persona)).call
 
 test('two shims share one hub: each sees the other, and what it holds, also after the hub was killed', async () => {
   const home = temporaryHome()
@@ -52,3 +56,23 @@ test('two shims share one hub: each sees the other, and what it holds, also afte
     epoch: locked.epoch + 1,
   })
 })
+
+test.each(['its client leaves', 'it is asked to end'])(
+  'what a shim holds is free and its row gone at once when %s',
+  async (why) => {
+    const home = temporaryHome()
+    const hub = await startHub(home)
+    closers.push(() => end(hub, 'SIGTERM'))
+    const [ada, bob] = [await connect(home, 'ada'), await agent(home, 'bob')]
+    await ada.call('register')
+    await ada.call('lock', { resource: 'src', ttl_s: 3_600 })
+    expect(await bob('lock', { resource: 'src' })).toMatchObject({ code: 'resource_locked' })
+    if (why === 'its client leaves') await ada.close()
+    else process.kill(ada.pid, 'SIGTERM')
+    await eventually('it is free', async () => {
+      const { agents } = (await bob('status')) as { agents: unknown[] }
+      return agents.length === 0
+    })
+    expect(await bob('lock', { resource: 'src' })).toMatchObject({ identity: 'bob' })
+  },
+)

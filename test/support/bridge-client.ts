@@ -13,7 +13,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { createBridge, type Bridge, type BridgeOptions } from '../../src/transports/bridge/bridge.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
-import { createUpstream, type UpstreamDeps } from '../../src/transports/bridge/upstream.ts'
+import { createUpstream, type Upstream, type UpstreamDeps } from '../../src/transports/bridge/upstream.ts'
 
 export interface ToolAnswer {
   isError?: boolean
@@ -23,6 +23,7 @@ export interface ToolAnswer {
 
 export interface BridgedClient {
   bridge: Bridge
+  upstream: Upstream
   /** `meta` is what the request says of itself, here and below. */
   tools(meta?: Record<string, unknown>): Promise<string[]>
   call(
@@ -98,6 +99,7 @@ export async function bridgedClient({ era, upstream, bridge }: BridgedOptions): 
   else await client.connect(lines)
   return {
     bridge: made,
+    upstream: up,
     async tools(meta) {
       const { tools } = await client.listTools(meta === undefined ? undefined : { _meta: meta })
       return tools.map(({ name }) => name)

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { FACADES } from '../../src/facades/all.ts'
 import { openRoutines, type Outside } from '../../src/hub/routines.ts'
+import { createSessionEnd } from '../../src/hub/session-end.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
 import type { Facade } from '../../src/kernel/define.ts'
 import { createKernel, type DispatchLine, type Kernel } from '../../src/kernel/dispatch.ts'
@@ -174,6 +175,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const doors: Doors = {
     authenticate: (token) => tokens.authenticate(token),
     issueToken: (caller, request) => tokens.issue(caller, request),
+    endSession: createSessionEnd({ registrations, routes, modules: [signals, coordinator] }),
     health: () => ({
       status: 'ok',
       version: '0.0.0',

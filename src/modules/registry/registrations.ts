@@ -68,6 +68,8 @@ export interface Registrations {
   report(agent: AgentSession, notes: AgentNotes): Registration
   /** The session called. Only a row that lives on calls is refreshed by it. */
   seen(agent: AgentSession): void
+  /** The session says that it is over: its row that lives on calls leaves. False where it has none. */
+  ended(agent: AgentSession): boolean
   /** The link closed. A ticket that lost its row changes nothing. */
   close(ticket: Ticket): void
   /** Every row of the persona leaves with reason `wrap`; the holders hear which of the two it was. */
@@ -270,6 +272,12 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     report: (agent, notes) => told(agent, notes, false),
     seen(agent) {
       for (const row of rowsOf(agent)) if (row.source === 'call') refresh(row, undefined)
+    },
+
+    ended(agent) {
+      const row = rowsOf(agent).find(({ source }) => source === 'call')
+      if (row) leave(row, 'close', null)
+      return row !== undefined
     },
 
     close(ticket) {

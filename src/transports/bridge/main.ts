@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
+import { sayGoodbye } from './goodbye.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { stdioLines } from './stdio-lines.ts'
@@ -61,7 +62,8 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
-  let session_id = session ?? `mcp-${ids.next()}`
+  const own_session = `mcp-${ids.next()}`
+  let session_id = session ?? own_session
   const { run_dir } = personaPaths(home, config.tenant_id, identity, process.env)
   const readConfig = () => loadConfig(home.config, process.env)
   const standIn = createStandIn({
@@ -134,10 +136,9 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     systemClock.after(standIn.url() === null ? LIMITS.bridge_close_ms : LIMITS.stand_in_close_ms, () =>
       process.exit(0),
     )
-    void bridge.drains
-      .settled()
-      .then(() => standIn.close())
-      .finally(() => process.exit(0))
+    // A session that another has named goes on without this process, or its shim says when it is over.
+    const said = session_id === own_session ? sayGoodbye(bridge.drains, upstream) : bridge.drains.settled()
+    void said.then(() => standIn.close()).finally(() => process.exit(0))
   }
   for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
 }

@@ -82,6 +82,11 @@ export interface Upstream {
    * ends it; never waits for a hub that is away.
    */
   listen(params: Params, abort: AbortSignal, onMessage: (message: Notified) => void): Promise<void>
+  /**
+   * Tells the hub that the present session is over, if it ever heard of it. Tries once: who leaves does not wait
+   * for a hub that is away. Rejects when it could not be told.
+   */
+  endSession(): Promise<void>
   close(): void
 }
 
@@ -216,6 +221,15 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     },
 
     callHere,
+
+    async endSession() {
+      const session_id = deps.session_id()
+      if (!reached) return
+      const authorization = `Bearer ${await tokenFor(session_id)}`
+      const answer = await http.post(`${locate()}/session/end`, { authorization }, {})
+      if (answer.status !== 200) throw refusalIn(answer)
+    },
+
     close: () => http.close(),
   }
 }

@@ -13,6 +13,9 @@ import {
 } from '../../contracts/http.ts'
 import { TokenAnswer, TokenRequest } from '../../contracts/token.ts'
 
+/** An object without fields: the token says it all. */
+export const Nothing = z.strictObject({})
+
 const Listing = (name: string) => z.object({ [name]: z.array(z.record(z.string(), z.unknown())) })
 
 export const FIXED_ROUTES = {
@@ -107,5 +110,14 @@ export const FIXED_ROUTES = {
     body: TokenRequest,
     answer: TokenAnswer,
     errors: ['request_invalid', 'operator_required', 'identity_mismatch', 'rate_limited'],
+  },
+  session_end: {
+    method: 'post',
+    path: '/session/end',
+    summary:
+      "The session of the caller's token is over: what it holds is free, what it drained and did not confirm goes back.",
+    body: Nothing,
+    answer: Nothing,
+    errors: ['request_invalid', 'kind_forbidden', 'store_unavailable'],
   },
 } as const satisfies Record<string, FixedRoute>

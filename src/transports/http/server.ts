@@ -11,7 +11,7 @@ import { action, batch, call, parsed } from './calls.ts'
 import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
 import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
-import { FIXED_ROUTES } from './routes.ts'
+import { FIXED_ROUTES, Nothing } from './routes.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { describeFacades, describeTools, projectHttp, projectOpenApi } from '../../kernel/project-http.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -192,6 +192,11 @@ function addFixedRoutes(
   )
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
+  app.post('/session/end', async ({ caller, body }) => {
+    parsed(Nothing, body ?? {})
+    await doors.endSession(caller)
+    return {}
+  })
   void app.register(async (scope) => {
     await scope.register(rateLimit, {
       max: LIMITS.token_requests_per_minute_max,

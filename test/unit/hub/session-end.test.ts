@@ -1,0 +1,145 @@
+/** `POST /session/end`: an agent that only calls has no link whose end could be noticed, so it says so itself. */
+import { afterEach, expect, test } from 'vitest'
+import { bridgedClient } from '../../support/bridge-client.ts'
+import { eventually } from '../../support/eventually.ts'
+import { liveHub, OPERATOR_TOKEN, type LiveHub } from '../../support/live-hub.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
+
+let hub: LiveHub
+afterEach(() => hub.close())
+
+const add = (identity: string) => hub.call('personas', 'add', { identity, surface: 'mcp' })
+const lock = (resource: string, token: string) => hub.call('coordinator', 'lock', { resource }, token)
+const end = (token: string | null, body: object = {}): Promise<Response> =>
+  hub.http('POST', '/session/end', { token, body })
+const lockedNow = async () => {
+  const { locks } = await hub.call<{ locks: { resource: string }[] }>('coordinator', 'status')
+  return locks.map(({ resource }) => resource).sort()
+}
+const agentsNow = async () => {
+  const { agents } = await hub.call<{ agents: { identity: string }[] }>('coordinator', 'status')
+  return agents.map(({ identity }) => identity)
+}
+const send = (payload: string) => hub.call('signals', 'send', { to: 'ada', intent: 'note', payload })
+const drain = (token: string) =>
+  hub.call<{ drain_id: string; signals: { payload: string }[] }>('signals', 'pending', {}, token)
+
+test('it frees what its session holds, ends its row, and leaves every other session alone', async () => {
+  hub = await liveHub()
+  await add('ada')
+  const [first, second] = [hub.token('ada', 'agent', 's-1'), hub.token('ada', 'agent', 's-2')]
+  const bob = hub.token('bob', 'agent', 's-1')
+  await hub.call('coordinator', 'register', {}, first)
+  await lock('a', first)
+  await lock('b', second)
+  await lock('c', bob)
+  expect((await end(first)).status).toBe(200)
+  await eventually('its lock is free', async () => !(await lockedNow()).includes('a'))
+  expect(await lockedNow()).toEqual(['b', 'c'])
+  expect(await agentsNow()).not.toContain('ada')
+})
+
+test('it frees what a session holds that never registered, and may be said again', async () => {
+  hub = await liveHub()
+  const token = hub.token('ada', 'agent', 's-1')
+  await lock('a', token)
+  for (let time = 0; time < 3; time++) expect((await end(token)).status).toBe(200)
+  expect(await lockedNow()).toEqual([])
+  const { events } = hub.stores.events.read({ type: 'lease.released', limit: 9 })
+  expect(events).toMatchObject([{ data: { resource: 'a', cause: 'session_lost' } }])
+})
+
+test('what the session drained goes back unless it was confirmed', async () => {
+  hub = await liveHub()
+  await add('ada')
+  const token = hub.token('ada', 'agent', 's-1')
+  await send('read')
+  const { drain_id } = await drain(token)
+  await hub.call('signals', 'pending', { peek: true, confirm: drain_id }, token)
+  await send('never read')
+  await drain(token)
+  await end(token)
+  const again = await drain(hub.token('ada', 'agent', 's-2'))
+  expect(again.signals.map(({ payload }) => payload)).toEqual(['never read'])
+})
+
+test('a session that a link or a daemon speaks for does not end by it', async () => {
+  hub = await liveHub()
+  const token = hub.token('ada', 'agent', 's-1')
+  const link = await hub.join('ada', 'agent', { session_id: 's-1', surface: 'mcp' })
+  await lock('a', token)
+  expect((await end(token)).status).toBe(200)
+  expect(await lockedNow()).toEqual(['a'])
+  link.socket.close()
+  await eventually('the link ends it', async () => (await lockedNow()).length === 0)
+})
+
+test.each<[string, () => string | null, number, string]>([
+  ['no token', () => null, 401, 'token_missing'],
+  ['the operator', () => OPERATOR_TOKEN, 403, 'kind_forbidden'],
+  ['a daemon', () => hub.token('ada', 'daemon', 's-1'), 403, 'kind_forbidden'],
+  ['an observer', () => hub.token('ada', 'observer', 's-1'), 403, 'kind_forbidden'],
+  ['an agent without a session', () => hub.token('ada'), 400, 'request_invalid'],
+])('%s ends no session', async (_, tokenOf, status, code) => {
+  hub = await liveHub()
+  await lock('a', hub.token('ada', 'agent', 's-1'))
+  const answer = await end(tokenOf())
+  expect(answer.status).toBe(status)
+  expect(await answer.json()).toMatchObject({ code })
+  expect(await lockedNow()).toEqual(['a'])
+})
+
+test.each([{ session_id: 's-1' }, { identity: 'ada' }])('nobody names another in it: %j', async (body) => {
+  hub = await liveHub()
+  await lock('a', hub.token('ada', 'agent', 's-1'))
+  const answer = await end(hub.token('bob', 'agent', 's-2'), body)
+  expect(await answer.json()).toMatchObject({ code: 'request_invalid' })
+  expect(await lockedNow()).toEqual(['a'])
+})
+
+test('without it a row that lives on calls ends after a lease without one, and its locks with it', async () => {
+  hub = await liveHub()
+  const token = hub.token('ada', 'agent', 's-1')
+  await hub.call('coordinator', 'register', {}, token)
+  await hub.call('coordinator', 'lock', { resource: 'a', ttl_s: LIMITS.lock_ttl_s_max }, token)
+  await hub.clock.advance(LIMITS.lease_ms - LIMITS.sweep_interval_ms)
+  expect(await lockedNow()).toEqual(['a'])
+  await hub.clock.advance(3 * LIMITS.sweep_interval_ms)
+  await eventually('it is free', async () => (await lockedNow()).length === 0)
+  expect(await agentsNow()).toEqual([])
+})
+
+test('a bridge says it when its client leaves, after what it still owes', async () => {
+  hub = await liveHub()
+  await add('ada')
+  const client = await bridgedClient({
+    era: 'past',
+    upstream: { identity: 'ada', locate: () => hub.url, operatorToken: () => OPERATOR_TOKEN },
+    bridge: { drainWritten: () => {} },
+  })
+  await send('one')
+  const lockIt = { action: 'lock', params: { resource: 'a' } }
+  await client.call('coordinator', lockIt)
+  const { structuredContent } = await client.call('signals_pending')
+  client.bridge.drains.confirm(structuredContent!['drain_id'] as string)
+  await sayGoodbye(client.bridge.drains, client.upstream)
+  expect(await lockedNow()).toEqual([])
+  expect((await drain(hub.token('ada', 'agent', 's-2'))).signals).toEqual([])
+  await client.close()
+})
+
+test('a bridge that never reached a hub says nothing, and one whose hub is gone is not kept', async () => {
+  hub = await liveHub()
+  const at = { url: 'http://127.0.0.1:9' }
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => OPERATOR_TOKEN },
+  })
+  await sayGoodbye(client.bridge.drains, client.upstream)
+  at.url = hub.url
+  await client.call('signals_pending')
+  at.url = 'http://127.0.0.1:9'
+  await sayGoodbye(client.bridge.drains, client.upstream)
+  await client.close()
+})
