@@ -5,7 +5,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import { ownMeta } from './own-meta.ts'
-import type { Params, Upstream } from './upstream.ts'
+import { AnswerLost, type Params, type Result, type Upstream } from './upstream.ts'
 import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { jsonIn } from '../../contracts/json.ts'
@@ -82,7 +82,12 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
     // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
     const request = () =>
-      upstream.request('tools/call', params, { repeatable, abort: call.signal, carry_through: takes })
+      upstream
+        .request('tools/call', params, { repeatable, abort: call.signal, carry_through: takes })
+        .catch((error: unknown) => {
+          if (takes || !(error instanceof AnswerLost)) throw error
+          return onceMore(call, params, error)
+        })
     const result = takes
       ? drains.take(options.session_id(), request)
       : (upstream.callHere(params) ?? request())
@@ -91,6 +96,21 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       if (drain !== null) watch(request_id, call, drain)
       return result as CallToolResult
     })
+  }
+
+  /** Nothing tells beforehand what only reads, so the hub is asked once it matters. */
+  async function onceMore(call: ToolCall, params: Params, lost: AnswerLost): Promise<Result> {
+    const asked = askedFor(call.name, call.args)
+    const { action } = asked.params
+    const name = typeof action === 'string' ? `${asked.name}_${action}` : asked.name
+    const about: Params = { name: 'tool_describe', arguments: { name }, _meta: params['_meta'] }
+    const how = { repeatable: true, abort: call.signal }
+    const described = await upstream.request('tools/call', about, how).catch(() => null)
+    const told = described?.['structuredContent'] as { mutates?: unknown } | undefined
+    if (told?.mutates !== false) throw lost
+    log.debug({ name }, 'the hub went away before it answered; what only reads is asked once more')
+    // It has been waited for already, and a client waits only so long.
+    return upstream.request('tools/call', params, { ...how, wait_ms: 0 })
   }
 
   return {

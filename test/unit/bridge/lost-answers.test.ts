@@ -83,6 +83,49 @@ test.each<[string, Record<string, unknown>]>([
   expect(client.broken()).toBe(1)
 })
 
+const READS: [string, Record<string, unknown>][] = [
+  ['coordinator', { action: 'status' }],
+  ['coordinator', { action: 'status', params: { limit: 3 } }],
+  ['tool_invoke', { name: 'coordinator_status' }],
+  ['tool_invoke', { name: 'coordinator', args: { action: 'blocked' } }],
+  ['tool', { action: 'invoke', params: { name: 'coordinator.status' } }],
+  ['tool_search', { query: 'who blocks whom' }],
+]
+/** Only the call itself, not the question what it does. */
+const itself = (name: string) => (body: string) => body.includes(`"name":"${name}","arguments"`)
+
+test.each(READS)('what only reads is asked once more when its answer was lost: %s %j', async (name, args) => {
+  const hub = await startHub()
+  const client = await connect(hub, (body, nth) => itself(name)(body) && nth === 1)
+  const answer = await client.call(name, args)
+  expect(client.broken()).toBe(1)
+  expect(answer.structuredContent?.['code']).not.toBe('hub_unreachable')
+})
+
+test('what only reads is asked once more, not for ever', async () => {
+  const hub = await startHub()
+  const client = await connect(hub, itself('coordinator'))
+  const answer = await client.call('coordinator', { action: 'status' })
+  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(client.broken()).toBe(2)
+})
+
+test.each<[string, Record<string, unknown>]>([
+  ['coordinator', { action: 'lock', params: { resource: 'a' } }],
+  ['coordinator', { action: 'unlock', params: { resource: 'a' } }],
+  ['tool_invoke', { name: 'coordinator_lock', args: { resource: 'a' } }],
+  ['coordinator', { action: 'no_such_action' }],
+  ['coordinator', {}],
+  ['no_such_tool', {}],
+])('what may change something, or is unknown, is not said again: %s %j', async (name, args) => {
+  const hub = await startHub()
+  const client = await connect(hub, itself(name))
+  const answer = await client.call(name, args)
+  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
+  expect(answer.structuredContent?.['hint']).toContain('may or may not have acted')
+  expect(client.broken()).toBe(1)
+})
+
 test.each(['release', 'replay'])('%s is not said again: somebody may have drained since', async (action) => {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
