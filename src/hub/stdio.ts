@@ -57,10 +57,15 @@ export function serveOverStdio(options: StdioOptions): void {
 
   /** Another hub of this home may follow, and must find nothing held by a client that is gone. */
   function leave(): void {
-    const late = clock.after(LIMITS.bridge_close_ms, options.onClose)
+    let left = false
+    const go = () => {
+      if (!left) options.onClose()
+      left = true
+    }
+    const late = clock.after(LIMITS.bridge_close_ms, go)
     void sayGoodbye(bridge.drains, upstream).then(() => {
       late.cancel()
-      options.onClose()
+      go()
     })
   }
 }
