@@ -147,3 +147,15 @@ export function hurriedClock(times: number): Clock {
     after: (delay_ms, call) => systemClock.after(delay_ms / times, call),
   }
 }
+
+/** Real time until it is hurried: a hub that is there is given all the time it needs, one that is away is given up. */
+export function patientClock(): Clock & { hurry(times: number): void } {
+  let [now, since, pace] = [systemClock.monotonic(), systemClock.monotonic(), 1]
+  const monotonic = () => now + (systemClock.monotonic() - since) * pace
+  return {
+    ...systemClock,
+    monotonic,
+    after: (delay_ms, call) => systemClock.after(delay_ms / pace, call),
+    hurry: (times) => ([now, since, pace] = [monotonic(), systemClock.monotonic(), times]),
+  }
+}

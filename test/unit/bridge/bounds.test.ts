@@ -1,7 +1,7 @@
 /** Bounds that a client sets in `_meta` hold behind the bridge as they do at the hub's own door. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { LISTS_KEPT_MAX } from '../../../src/transports/bridge/tool-list.ts'
-import { bridgedClient, hurriedClock } from '../../support/bridge-client.ts'
+import { bridgedClient, patientClock } from '../../support/bridge-client.ts'
 import { startSmallHub } from '../../support/small-hub.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -14,17 +14,17 @@ async function connect(era: 'past' | 'present') {
   open.push(hub)
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
   const at = { url: hub.url }
+  const clock = patientClock()
   const client = await bridgedClient({
     era,
-    upstream: {
-      identity: 'ada',
-      locate: () => at.url,
-      operatorToken: () => hub.operator,
-      clock: hurriedClock(200),
-    },
+    upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => hub.operator, clock },
   })
   open.push(client)
-  return { ...client, hub, away: () => (at.url = 'http://127.0.0.1:9') }
+  const away = () => {
+    at.url = 'http://127.0.0.1:9'
+    clock.hurry(200)
+  }
+  return { ...client, hub, away }
 }
 
 describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
