@@ -2,6 +2,15 @@
 import { z } from 'zod'
 import { Json, Timestamp } from './ids.ts'
 
+/**
+ * The first words of what the hub itself says, in the stream and on channels. Nobody publishes under them:
+ * a frame names no sender, so whoever reads one would take it for the hub's.
+ */
+export const HUB_EVENT_FAMILIES: readonly string[] = [
+  ...['agent', 'coordinator', 'dispatch', 'doorbell', 'error', 'hook', 'hub', 'lease', 'lifecycle', 'metric'],
+  ...['peer', 'persona', 'record', 'result', 'signal'],
+]
+
 /** `signal.*`, `record.*`, `peer.*`, `persona.*`, `doorbell.*`, `dispatch`, `result`, `error`, … */
 export const EventType = z.string().regex(/^[a-z][a-z_]*(\.[a-z][a-z_]*)*$/)
 

@@ -3,10 +3,11 @@
  * away reads the event stream or reconciles; nothing is kept here for it.
  */
 import { TurnbellError } from '../contracts/errors.ts'
-import type { HubEvent } from '../contracts/events.ts'
+import { HUB_EVENT_FAMILIES, type HubEvent } from '../contracts/events.ts'
 import { CRITICAL_EVENTS, type HubFrameOf } from '../contracts/frames.ts'
 import type { Json } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { KNOWN_RUN_EVENTS } from '../contracts/run-events.ts'
 import { hearsAll, mayHear } from '../kernel/policy.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/random.ts'
@@ -17,7 +18,7 @@ export interface Channels {
   /** Throws `kind_forbidden` or `limit_reached`. */
   subscribe(link: Link, channel: string): void
   unsubscribe(link: Link, channel: string): void
-  /** Throws `kind_forbidden`. Answers the event's id. */
+  /** Throws `kind_forbidden`, and `params_invalid` for an event of the hub's own. Answers the event's id. */
   publish(link: Link, channel: string, event: string, data: Json): string
   /** From the hub itself. */
   announce(channels: readonly string[], event: string, data: Json, at?: string): void
@@ -90,6 +91,12 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
           hint: 'To reach another persona, send it a signal: `signals send` keeps it until it is drained.',
         })
       }
+      if (isHubsOwn(event)) {
+        throw new TurnbellError('params_invalid', {
+          detail: `event: ${event} is a name under which only the hub itself speaks`,
+          hint: 'Choose a name that begins otherwise, like build.done; to log in a run, call `vector log_event`.',
+        })
+      }
       // Whoever listens to everything hears what is published on a single channel, too.
       return announce(channel === 'global' ? ['global'] : [channel, 'global'], event, data)
     },
@@ -126,6 +133,10 @@ function leave(channels: Map<string, Set<Link>>, link: Link, channel: string): v
   const links = channels.get(channel)
   links?.delete(link)
   if (links?.size === 0) channels.delete(channel)
+}
+
+function isHubsOwn(event: string): boolean {
+  return HUB_EVENT_FAMILIES.includes(event.split('.', 1)[0] ?? '') || KNOWN_RUN_EVENTS.includes(event)
 }
 
 function isCritical(event: string): boolean {

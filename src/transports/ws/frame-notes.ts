@@ -3,6 +3,7 @@
  * looks. A frame without its note is a type error.
  */
 import { toProblem, TurnbellError } from '../../contracts/errors.ts'
+import { HUB_EVENT_FAMILIES } from '../../contracts/events.ts'
 import {
   PROTOCOL_VERSION,
   type ClientFrame,
@@ -96,7 +97,7 @@ export const CLIENT_FRAME_NOTES: { [T in ClientFrame['type']]: ClientFrameNote<C
   },
   publish: {
     summary: 'Tells everybody who listens to a channel now. Nothing is kept: what must arrive is a signal.',
-    more: `\`data\` may have ${inBytes(LIMITS.payload_bytes_max)}. For agents and the operator.`,
+    more: `\`data\` may have ${inBytes(LIMITS.payload_bytes_max)}. For agents and the operator. Names that begin as the hub's own events do are refused: ${HUB_EVENT_FAMILIES.map((family) => `\`${family}.\``).join(', ')}.`,
     answered_by: 'result',
     examples: [
       { type: 'publish', id: 4, channel: 'topics/deploys', event: 'deploy.done', data: { branch: 'main' } },

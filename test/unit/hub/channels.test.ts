@@ -70,6 +70,53 @@ describe('who may publish', () => {
   })
 })
 
+describe("the hub's own events", () => {
+  test.each([
+    'hub.stopping',
+    'signal.pushed',
+    'persona.active',
+    'metric.update',
+    'dispatch',
+    'run_completed',
+  ])('are published by nobody else: %s', async (event) => {
+    hub = await liveHub()
+    const listener = await hub.join('eve', 'observer', { channels: ['global'] })
+    const bob = await hub.join('bob', 'agent')
+    for (const channel of ['global', 'topics/ci', 'agents/bob']) {
+      expect(await publish(bob, channel, event)).toMatchObject({
+        ...{ type: 'error', code: 'params_invalid', detail: expect.stringContaining(event) },
+      })
+    }
+    await listener.settled()
+    expect(events(listener).filter((frame) => frame.type === 'event' && frame.data === 1)).toEqual([])
+  })
+
+  test.each(['hubbub.started', 'x.hub.stopping', 'task.failed', 'signals'])(
+    'leave other names free: %s',
+    async (event) => {
+      hub = await liveHub()
+      const bob = await hub.join('bob', 'agent')
+      expect(await publish(bob, 'global', event)).toMatchObject({ type: 'result' })
+    },
+  )
+
+  test('are all of a family that is reserved', async () => {
+    hub = await liveHub()
+    const observer = await hub.join('eve', 'observer', { channels: ['global', 'metrics', 'agents/bob'] })
+    const bob = await hub.join('bob', 'agent')
+    await hub.call('personas', 'add', { identity: 'tom', surface: 'command' })
+    await hub.call('signals', 'send', { to: 'tom', intent: 'note' })
+    bob.socket.send(JSON.stringify({ type: 'heartbeat', seq: 1 }))
+    await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
+    await observer.settled()
+    const heard = new Set(events(observer).flatMap((frame) => (frame.type === 'event' ? [frame.event] : [])))
+    expect(heard).toContain('dispatch')
+    for (const event of heard) {
+      expect(await publish(bob, 'topics/ci', event)).toMatchObject({ code: 'params_invalid' })
+    }
+  })
+})
+
 describe('an event', () => {
   test('reaches who listens to its channel, and who listens to all, once', async () => {
     hub = await liveHub()
@@ -175,16 +222,25 @@ describe('a critical event', () => {
     },
   )
 
-  test.each(['tasks', 'task', 'mytask.done', 'agent.heartbeat', 'metric.update'])(
-    'is what %s is not',
-    async (event) => {
-      hub = await liveHub()
-      const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
-      const bob = await hub.join('bob', 'agent')
-      await publish(bob, 'topics/work', event)
-      await hub.clock.advance(30_000)
-      await client.settled()
-      expect(tries(client)).toBe(1)
-    },
-  )
+  test.each(['tasks', 'task', 'mytask.done', 'tasks.done'])('is what %s is not', async (event) => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
+    const bob = await hub.join('bob', 'agent')
+    await publish(bob, 'topics/work', event)
+    await hub.clock.advance(30_000)
+    await client.settled()
+    expect(tries(client)).toBe(1)
+  })
+
+  test('is what a heartbeat is not', async () => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['agents/bob'] })
+    const bob = await hub.join('bob', 'agent')
+    bob.socket.send(JSON.stringify({ type: 'heartbeat', seq: 1 }))
+    await bob.settled()
+    await hub.clock.advance(30_000)
+    await client.settled()
+    const heard = events(client).map((frame) => (frame.type === 'event' ? frame.event : ''))
+    expect(heard.filter((event) => event === 'agent.heartbeat')).toHaveLength(1)
+  })
 })
