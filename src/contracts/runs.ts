@@ -1,6 +1,6 @@
 /** Runs: what an agent was asked to do, how it went about it, whom it handed parts to, and what came of it. */
 import { z } from 'zod'
-import { Json, Timestamp, Ulid } from './ids.ts'
+import { Identity, Json, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 export const RunId = Ulid
@@ -13,7 +13,20 @@ const Summary = z.string().min(1).max(LIMITS.run_summary_length_max)
 export const RunRef = z.object({ agent_id: AgentName, run_id: RunId })
 export type RunRef = z.infer<typeof RunRef>
 
-export const Checkpoint = z.object({ at: Timestamp, summary: z.string(), data: Json.optional() })
+/** Who says something in a run. What a former version wrote does not tell. */
+const teller = {
+  /** As it is told. */
+  agent_id: AgentName.optional(),
+  /** Whose token it was, where that is another. */
+  identity: Identity.optional(),
+}
+
+export const Checkpoint = z.object({
+  at: Timestamp,
+  ...teller,
+  summary: z.string(),
+  data: Json.optional(),
+})
 export type Checkpoint = z.infer<typeof Checkpoint>
 
 /** `open` until it is found out whether it holds. */
@@ -165,6 +178,8 @@ export const RunEventView = z.object({
   at: Timestamp,
   type: z.string(),
   agent_id: z.string(),
+  /** Whose token it was, where that is another. */
+  identity: Identity.optional(),
   data: z.record(z.string(), Json),
 })
 export type RunEventView = z.infer<typeof RunEventView>

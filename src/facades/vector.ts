@@ -90,7 +90,10 @@ export const vector = defineFacade({
       idempotent: true,
       input: CompleteRunInput,
       output: Run,
-      errors: ['kind_forbidden', 'run_unknown', 'params_invalid', 'limit_reached', 'store_unavailable'],
+      errors: [
+        ...(['kind_forbidden', 'run_unknown', 'run_completed', 'params_invalid'] as const),
+        ...(['limit_reached', 'store_unavailable'] as const),
+      ],
       allow: ['agent'],
       examples: [{ run_id: RUN, summary: 'split into four files; tests pass' }],
       handle: (input, call) => call.runs.complete(call, input),

@@ -50,8 +50,13 @@ export function eventsOfRun(events: Pick<EventLog, 'read'>, run_id: string, limi
 }
 
 function viewOf({ seq, timestamp: at, type, agent_id: identity, data }: HubEvent): RunEventView {
-  const { run_id: _, agent_id, ...rest } = data
-  return { seq, at, type, agent_id: typeof agent_id === 'string' ? agent_id : (identity ?? ''), data: rest }
+  const { run_id: _, agent_id: told, ...rest } = data
+  const agent_id = typeof told === 'string' ? told : (identity ?? '')
+  return {
+    ...{ seq, at, type, agent_id },
+    ...(identity === null || identity === agent_id ? {} : { identity }),
+    data: rest,
+  }
 }
 
 function misfit(type: string, error: Parameters<typeof describeIssues>[0]): TurnbellError {

@@ -2,6 +2,7 @@
  * Runs as the rest of the hub sees them. A run is shared knowledge of the agents of a hub: whoever may call
  * may read it and go on with it. Who really called stands in the event of each change.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { changeAssumptions, driftOf } from './assumptions.ts'
 import { packOf } from './context-pack.ts'
 import { scorePrompt } from './prompt-score.ts'
@@ -22,6 +23,7 @@ import type {
   ContextPackInput,
   CreateRunInput,
   ListRunsInput,
+  Outcome,
   PromptScore,
   ReadRunInput,
   Run,
@@ -57,7 +59,7 @@ export interface Runs {
   read(call: RunCall, input: ReadRunInput): Promise<{ run: Run; events: RunEventView[] }>
   /** Newest first. */
   list(call: RunCall, input: ListRunsInput): Promise<RunPage>
-  /** Completing it again changes nothing, and answers with what was said first. Throws `params_invalid`. */
+  /** Saying the same again changes nothing. Throws `run_completed` for another outcome, `params_invalid`. */
   complete(call: RunCall, input: CompleteRunInput): Promise<Run>
   /** Also of a run that is completed. Throws `params_invalid`. */
   logEvent(call: RunCall, input: LogEventInput): Promise<{ seq: number; timestamp: string }>
@@ -90,6 +92,10 @@ export function createRuns(needs: RunNeeds): Runs {
   const shelf = createShelf(needs, RUNS)
   const inTurn = createTurns()
 
+  const tellerOf = (call: RunCall) => {
+    const [agent_id, { identity }] = [agentOf(call), call.caller]
+    return { agent_id, ...(identity === agent_id ? {} : { identity }) }
+  }
   const tell = (call: RunCall, run_id: string, type: string, data: Record<string, Json>) =>
     tellRunEvent(events, { run_id, agent_id: agentOf(call), identity: call.caller.identity }, type, data)
   const find = async (run_id: string): Promise<Run> => {
@@ -151,12 +157,12 @@ export function createRuns(needs: RunNeeds): Runs {
       change(call, 'complete a run', async () => {
         checkEventData(data)
         const before = await find(run_id)
-        if (before.status === 'completed') return shownTo(call.caller, before)
         const outcome = {
           success,
           ...(summary === undefined ? {} : { summary }),
           ...(data === undefined ? {} : { data }),
         }
+        if (before.status === 'completed') return shownTo(call.caller, requireSame(before, outcome))
         const run = bounded({ ...before, status: 'completed', completed_at: timestamp(clock), outcome })
         await shelf.put(run)
         const told = beginning(summary ?? (success ? 'done' : 'failed'), TOLD_LENGTH)
@@ -181,7 +187,7 @@ export function createRuns(needs: RunNeeds): Runs {
         checkEventData(data)
         const before = requireOpen(await find(run_id))
         const at = timestamp(clock)
-        const checkpoint = { at, summary, ...(data === undefined ? {} : { data }) }
+        const checkpoint = { at, ...tellerOf(call), summary, ...(data === undefined ? {} : { data }) }
         const run = bounded({ ...before, checkpoints: [...before.checkpoints, checkpoint] })
         await shelf.put(run)
         tell(call, run_id, 'checkpoint_set', { summary: beginning(summary, TOLD_LENGTH) })
@@ -220,6 +226,16 @@ function requireOpen(run: Run): Run {
   if (run.status === 'open') return run
   throw new TurnbellError('run_completed', {
     detail: `The run ${run.run_id} was completed at ${run.completed_at ?? 'some time'}; nothing is added to it.`,
+  })
+}
+
+/** Whoever did not hear the answer asks again; who says something else must not think that it counts. */
+function requireSame(run: Run, said: Outcome): Run {
+  const first = run.outcome as Record<string, Json> | undefined
+  if (Object.entries(said).every(([field, value]) => isDeepStrictEqual(first?.[field], value))) return run
+  throw new TurnbellError('run_completed', {
+    detail: `The run ${run.run_id} was completed at ${run.completed_at ?? 'some time'}, and its outcome is another one.`,
+    hint: 'Read it with `vector read_run`. What came to light later is logged with `vector log_event`.',
   })
 }
 

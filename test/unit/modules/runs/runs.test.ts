@@ -8,7 +8,7 @@ import { LIMITS } from '../../../../src/contracts/limits.ts'
 import type { RecordBody } from '../../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { as, runWorld, type RunWorld } from '../../../support/run-world.ts'
-import { daemon, observer, OPERATOR } from '../../../support/signal-world.ts'
+import { agent, daemon, observer, OPERATOR } from '../../../support/signal-world.ts'
 
 const NOWHERE = '01JZ0000000000000000000000'
 const codeOf = async (attempt: () => unknown): Promise<string> => {
@@ -52,7 +52,7 @@ describe('a run', () => {
     })
   })
 
-  test('is completed once; again it says what was said first', async () => {
+  test('is completed once; the same again changes nothing, and another outcome is refused', async () => {
     const world = runWorld()
     const { run_id } = await world.create('Split the parser.')
     await world.clock.advance(1_000)
@@ -62,8 +62,34 @@ describe('a run', () => {
       completed_at: '2026-03-01T12:00:01.000Z',
       outcome: { success: true, summary: 'four files', data: { files: 4 } },
     })
-    expect(await world.complete(run_id, { success: false, summary: 'no' })).toEqual(done)
+    expect(await world.complete(run_id, { summary: 'four files', data: { files: 4 } })).toEqual(done)
+    expect(await world.complete(run_id)).toEqual(done)
+    for (const other of [{ success: false }, { summary: 'no' }, { data: { files: 5 } }]) {
+      expect(await codeOf(() => world.complete(run_id, other))).toBe('run_completed')
+    }
+    expect((await world.read(run_id)).run).toEqual(done)
     expect(types(world, run_id)).toEqual(['run_created', 'run_completed'])
+  })
+
+  test('says of each checkpoint and event whose it is, and by whose token where that is another', async () => {
+    const world = runWorld()
+    const { run_id } = await world.create('Split the parser.')
+    const set = (call: ReturnType<typeof as>) => world.runs.checkpoint(call, { run_id, summary: 'half' })
+    await set(as('ada'))
+    await set(as('mallory'))
+    await set(as('ada', agent('mallory')))
+    const tellers = [{ agent_id: 'ada' }, { agent_id: 'mallory' }, { agent_id: 'ada', identity: 'mallory' }]
+    const of = (entries: object[]) =>
+      entries.map((entry) => {
+        const { agent_id, identity } = entry as { agent_id?: string; identity?: string }
+        return { agent_id, ...(identity === undefined ? {} : { identity }) }
+      })
+    const { run, events } = await world.read(run_id, 3)
+    expect(of(run.checkpoints)).toEqual(tellers)
+    expect(of(events)).toEqual(tellers)
+    const pack = await world.pack(run_id)
+    expect(of(pack.checkpoints)).toEqual(tellers.toReversed())
+    expect(of(pack.events.slice(0, 3))).toEqual(tellers.toReversed())
   })
 
   test('that is completed takes nothing more but events', async () => {
