@@ -7,6 +7,7 @@
  */
 import { z } from 'zod'
 import { ERRORS, ErrorClass, type ErrorCode, type ErrorSpec, Retry } from './error-catalogue.ts'
+import { nearest } from './names.ts'
 
 export type { ErrorCode } from './error-catalogue.ts'
 
@@ -45,7 +46,9 @@ export class TurnbellError extends Error {
     return Object.hasOwn(ERRORS, (value as { code?: PropertyKey }).code ?? '')
   }
 
+  /** Throws a `TypeError` for a code that is none: a plugin may be written without types. */
   constructor(code: ErrorCode, options: ErrorOptions) {
+    if (!Object.hasOwn(ERRORS, code)) throw new TypeError(noCode(code))
     super(`${code}: ${options.detail}`, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'TurnbellError'
     Object.defineProperty(this, REFUSAL, { value: true })
@@ -53,6 +56,12 @@ export class TurnbellError extends Error {
     this.detail = options.detail
     this.hint = options.hint ?? ERRORS[code].hint
   }
+}
+
+function noCode(code: string): string {
+  const meant = nearest(code, Object.keys(ERRORS))
+  const guess = meant === null ? '' : ` (did you mean ${meant}?)`
+  return `a refusal has one of turnbell's error codes, and ${JSON.stringify(code)} is none${guess}; see docs/reference.md, Errors`
 }
 
 /** The only converter. `instance` is the id under which the caller logs the error. */
@@ -75,7 +84,7 @@ export function toProblem(error: unknown, instance: string): Problem {
 
 /** Turns a problem that came over a wire back into the error it was. */
 export function fromProblem(problem: Problem): TurnbellError {
-  const code: ErrorCode = problem.code in ERRORS ? (problem.code as ErrorCode) : 'internal'
+  const code: ErrorCode = Object.hasOwn(ERRORS, problem.code) ? (problem.code as ErrorCode) : 'internal'
   return new TurnbellError(code, { detail: problem.detail, hint: problem.hint })
 }
 

@@ -80,7 +80,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   prepareHome(home)
   const logs = openHubLogs(home, config.log.level, clock)
   const leaving = leaver(logs)
-  whenThingsBreak(logs)
+  whenThingsBreak(logs, config.plugins)
   for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(os_signal, () => leaving.leave(EXIT.done))
   try {
@@ -127,10 +127,12 @@ async function conformanceFixtures({ log }: HubLogs): Promise<McpExtend | undefi
   return (fixtures as { extend: McpExtend } | null)?.extend
 }
 
-function whenThingsBreak(logs: HubLogs): void {
+/** What a plugin throws when nobody waits for it has a stack that need not say whose it is. */
+function whenThingsBreak(logs: HubLogs, plugins: readonly string[]): void {
+  const suspects = plugins.length === 0 ? '' : `; it or one of its plugins threw it: ${plugins.join(', ')}`
   // A bug: what was promised is on disk, and a supervisor starts us again.
   process.on('uncaughtException', (err) => {
-    logs.log.error({ err }, 'an uncaught exception ends the hub')
+    logs.log.error({ err }, `an uncaught exception ends the hub${suspects}`)
     logs.flush()
     process.exit(EXIT.failed)
   })

@@ -81,7 +81,10 @@ const Schema = z.custom<z.ZodType>(isSchema, 'expected a zod schema')
 const Callable = z.custom<() => unknown>((value) => typeof value === 'function', 'expected a function')
 const ErrorName = z.enum(Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]])
 
-const PluginActionForm = z.looseObject({
+/** Known, and the kernel's or the registry's to look at. */
+const Anything = z.unknown().optional()
+
+const PluginActionForm = z.strictObject({
   summary: Text,
   mutates: z.boolean(),
   idempotent: z.boolean().optional(),
@@ -91,16 +94,20 @@ const PluginActionForm = z.looseObject({
   errors: z.array(ErrorName),
   allow: z.array(RegistrationKind),
   handle: Callable,
-})
+  ...{ harmless: Callable.optional(), hands_over: Anything, aliases: Anything, examples: Anything },
+  // An action of ours may have these; what one of a plugin says there counts for nothing.
+  ...{ own_tool: Anything, delegates: Anything },
+} satisfies Record<keyof Action, z.ZodType>)
 
-const PluginKindForm = z.looseObject({
+const PluginKindForm = z.strictObject({
   name: Name,
   summary: Text,
   keeper: z.enum(['project', 'hub']),
   fields: z.custom<z.ZodObject>((value) => isSchema(value) && 'shape' in value, 'expected a zod object'),
-})
+  ...{ status: Anything, changed_by: Anything, unique: Anything, examples: Anything },
+} satisfies Record<keyof RecordKind, z.ZodType>)
 
-const PluginStepForm = z.looseObject({
+const PluginStepForm = z.strictObject({
   name: StepTypeName,
   summary: Text,
   mutates: z.union([z.boolean(), Callable]),
@@ -108,28 +115,29 @@ const PluginStepForm = z.looseObject({
   input: Schema,
   check: Callable.optional(),
   run: Callable,
-})
+} satisfies Record<keyof StepType, z.ZodType>)
 
-/** The form of a manifest, for whoever wrote it without types. */
-export const PluginForm = z.looseObject({
+const PluginFacadeForm = z.strictObject({
+  name: Name,
+  summary: Text,
+  compact: Text,
+  agent_hint: Text.optional(),
+  facet: FacetName.optional(),
+  pro: z.literal(true).optional(),
+  actions: z.record(Name, PluginActionForm),
+  // As above.
+  ...{ overview: Anything, listed: Anything, micro: Anything, old_path: Anything },
+  ...{ everywhere: Anything, kinds: Anything },
+} satisfies Record<keyof Facade, z.ZodType>)
+
+/** The form of a manifest, for whoever wrote it without types. What it does not know may be misspelt. */
+export const PluginForm = z.strictObject({
   name: Name,
   facet: FacetName.optional(),
-  facades: z
-    .array(
-      z.looseObject({
-        name: Name,
-        summary: Text,
-        compact: Text,
-        agent_hint: Text.optional(),
-        facet: FacetName.optional(),
-        pro: z.literal(true).optional(),
-        actions: z.record(Name, PluginActionForm),
-      }),
-    )
-    .default([]),
+  facades: z.array(PluginFacadeForm).default([]),
   kinds: z.array(PluginKindForm).default([]),
   steps: z.array(PluginStepForm).default([]),
-})
+} satisfies Record<keyof Plugin, z.ZodType>)
 
 /** Its facades as the registry takes them: never in the short list, whatever they say of themselves. */
 export function pluginFacades(plugin: Plugin): Facade[] {

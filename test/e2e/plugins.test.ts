@@ -124,3 +124,14 @@ test('a plugin is called like everything else, and a broken one does not keep th
     detail: expect.stringContaining('name') as string,
   })
 })
+
+test('what a plugin throws where no call waits ends the hub, whose last line names the plugins', async () => {
+  const home = temporaryHome()
+  const later =
+    "process.once('SIGUSR2', () => { throw new Error('later') })\nexport default { name: 'later' }\n"
+  fs.writeFileSync(path.join(home, 'later.mjs'), later)
+  fs.writeFileSync(path.join(home, 'config.yaml'), 'plugins: [./later.mjs]\n')
+  const running = await startHub(home)
+  await end(running, 'SIGUSR2')
+  expect(running.output()).toMatch(/an uncaught exception ends the hub.*\.\/later\.mjs/)
+})

@@ -230,6 +230,23 @@ describe('a plugin that does not fit is left out, and says why:', () => {
     ],
     ['a step whose input JSON cannot say', step({ input: z.object({ at: z.date() }) }), 'the step count: '],
     ['steps that are no list', { default: { name: 'bad', steps: STEP } }, 'steps: '],
+    ['a key that is misspelt', { default: { name: 'bad', facade: [facade('bad')] } }, '"facade"'],
+    [
+      'a facade with such a key',
+      { default: { name: 'bad', facades: [facade('bad', { hint: 'x' })] } },
+      'facades.0: Unrecognized key: "hint"',
+    ],
+    [
+      'an action with such a key',
+      action({ mutate: true }),
+      'facades.0.actions.go: Unrecognized key: "mutate"',
+    ],
+    [
+      'a kind with such a key',
+      { default: { name: 'bad', kinds: [{ ...KIND, stati: {} }] } },
+      'kinds.0: Unrecognized key: "stati"',
+    ],
+    ['a step with such a key', step({ leashes: 'exec' }), 'steps.0: Unrecognized key: "leashes"'],
     ['a maker that throws', { default: () => Promise.reject(new Error('no licence')) }, 'no licence'],
   ])('%s', async (_, module, problem) => {
     const { facades, steps, reports } = await take({ bad: module, good: { default: greeter } })
@@ -261,5 +278,22 @@ describe('a plugin that does not fit is left out, and says why:', () => {
       expect.stringContaining('not loaded within'),
       null,
     ])
+  })
+})
+
+describe('a refusal', () => {
+  test.each(['made_up', 'constructor', 'target_unknwon'])(
+    'is not made with a code that is none: %s',
+    (code) => {
+      expect(() => new Refusal(code as 'internal', { detail: 'x' })).toThrow(
+        `one of turnbell's error codes, and "${code}" is none`,
+      )
+    },
+  )
+
+  test('says which code was probably meant', () => {
+    expect(() => new Refusal('target_unknwon' as 'internal', { detail: 'x' })).toThrow(
+      'did you mean target_unknown?',
+    )
   })
 })
