@@ -34,6 +34,7 @@ export function matcher(known: KnownKind, filter: Filter): (record: KeptRecord) 
   if (!words.success) throw invalid(known, `filter: ${describeParams(Words, filter, words.error)}`)
   const own = Object.keys(known.own.shape)
   for (const field of Object.keys(fields)) requireField(known, field, [...COMMON, ...own])
+  requireStatuses(known, fields['status'])
 
   const from = words.data.since === undefined ? -Infinity : Date.parse(words.data.since)
   const to = words.data.until === undefined ? Infinity : Date.parse(words.data.until)
@@ -52,6 +53,17 @@ function requireField(known: KnownKind, field: string, fields: readonly string[]
   const meant = nearest(field, allowed)
   const guess = meant === null ? '' : ` (did you mean ${meant}?)`
   throw invalid(known, `filter: unknown field ${field}${guess}; allowed: ${allowed.join(', ')}`)
+}
+
+/** A status that no such record can have finds nothing, and nothing would say that it is misspelt. */
+function requireStatuses(known: KnownKind, wanted: FilterValue | undefined): void {
+  const { statuses } = known
+  if (wanted === undefined || statuses.length === 0) return
+  for (const status of Array.isArray(wanted) ? wanted : [wanted]) {
+    if (statuses.includes(String(status))) continue
+    const found = JSON.stringify(status)
+    throw invalid(known, `filter: status: expected one of ${statuses.join(', ')}, found ${found}`)
+  }
 }
 
 /**

@@ -57,6 +57,16 @@ describe('a filter', () => {
     expect(await titles({ result: 'so' })).toEqual(['mend'])
   })
 
+  test.each(['bogus', ['open', 'bogus'], [null], 7])(
+    'by a status that no such record can have is refused: %j',
+    async (status) => {
+      await expect(titles({ status })).rejects.toMatchObject({
+        code: 'params_invalid',
+        detail: expect.stringMatching(/filter: status: expected one of open, .*found/) as string,
+      })
+    },
+  )
+
   test('by time takes those from one moment on until before another', async () => {
     const later = new Date(world.clock.now()).toISOString()
     expect(await titles({ since: later })).toEqual(['mend'])
