@@ -29,7 +29,7 @@ export const ERRORS = {
     hint: 'Send one JSON object of a documented frame type.' },
   request_invalid: { status: 400, error_class: 'caller', retry: 'never',
     title: 'The request could not be understood',
-    hint: 'Check the body against /openapi.json.' },
+    hint: 'Check the request against /openapi.json.' },
   body_too_large: { status: 413, error_class: 'caller', retry: 'never',
     title: 'The body is larger than the hub takes',
     hint: 'Keep bodies under 1 MiB.' },

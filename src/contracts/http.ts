@@ -70,7 +70,5 @@ export const EventsQuery = z.strictObject({
   /** An exact type, or a prefix that ends with `.`. */
   type: z.string().max(64).optional(),
   limit: z.coerce.number().int().min(1).max(LIMITS.events_page_max).default(LIMITS.events_page_max),
-  /** Taken from the query by clients that cannot send headers. */
-  token: z.string().optional(),
 })
 export const EventsPage = z.object({ events: z.array(HubEvent), next: z.number().int() })

@@ -17,7 +17,7 @@ export interface EventQuery {
 export interface EventLog {
   /** Gives the event its seq and time and hands it to every watcher before it returns. */
   append(event: NewHubEvent): HubEvent
-  /** Oldest first, of those that are still kept. `next` is the `since` of the next page. */
+  /** Oldest first, of those that are still kept. `next` is the `since` of the next page, and never beyond the end. */
   read(query: EventQuery): { events: HubEvent[]; next: number }
   watch(onEvent: (event: HubEvent) => void): () => void
   close(): Promise<void>

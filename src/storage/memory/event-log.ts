@@ -32,7 +32,8 @@ export function createMemoryEventLog(
     read({ since = 0, agent_id, run_id, type, limit }) {
       const kept = events.slice(-events_max)
       const found: HubEvent[] = []
-      let next = typeof since === 'number' ? since : 0
+      // Who asks from beyond the end is told where it is, and misses nothing from there on.
+      let next = typeof since === 'number' ? Math.min(since, seq) : 0
       for (const event of typeof since === 'number' ? kept.slice(firstAfter(kept, since)) : kept) {
         if (found.length === limit) break
         next = event.seq

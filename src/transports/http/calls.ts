@@ -60,12 +60,15 @@ function refuse(reply: FastifyReply, { problem }: Extract<DispatchOutcome, { ok:
   return problem
 }
 
-/** Parses a body or a query; throws `request_invalid` naming field, found and allowed. */
-export function parsed<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+type Part = 'body' | 'query' | 'headers'
+
+/** Parses a part of a request; throws `request_invalid` naming field, found and allowed. */
+export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: Part = 'body'): z.output<T> {
   const result = schema.safeParse(value ?? {})
   if (result.success) return result.data
   throw new TurnbellError('request_invalid', {
     detail: describeParams(schema, value ?? {}, result.error),
+    hint: `Check the ${part} against /openapi.json.`,
     cause: result.error,
   })
 }
@@ -90,7 +93,7 @@ function contextOf({ headers }: FastifyRequest): CallerContext {
   const said = Object.entries(told).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value : textOf(value)]],
   )
-  return parsed(CallerContext, Object.fromEntries(said))
+  return parsed(CallerContext, Object.fromEntries(said), 'headers')
 }
 
 /** Node takes a header's bytes for characters; a path is sent in UTF-8, unless it is none. */

@@ -15,6 +15,7 @@ export function position(since: string | undefined): number | string | undefined
   if (!Number.isNaN(Date.parse(since)) && /^\d{4}-/.test(since)) return since
   throw new TurnbellError('request_invalid', {
     detail: `since: expected a seq or an ISO time, found ${JSON.stringify(since)}`,
+    hint: 'Take `next` of the page before, or a time like 2026-01-31T12:00:00Z.',
   })
 }
 

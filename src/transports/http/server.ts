@@ -219,7 +219,7 @@ function events(
   reply: FastifyReply,
 ): unknown {
   const query = { ...(request.query as Record<string, unknown>) }
-  const { since, agent_id, run_id, type, limit } = parsed(EventsQuery, query)
+  const { since, agent_id, run_id, type, limit } = parsed(EventsQuery, query, 'query')
   const filter = {
     ...(agent_id === undefined ? {} : { agent_id }),
     ...(run_id === undefined ? {} : { run_id }),

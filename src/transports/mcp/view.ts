@@ -23,6 +23,7 @@ export function viewInQuery(query: URLSearchParams): McpView {
   if (detail !== null && !known.success) {
     throw new TurnbellError('request_invalid', {
       detail: `detail: expected one of ${McpDetail.options.join(', ')}, found ${JSON.stringify(detail)}`,
+      hint: 'Correct the query of the address, or leave `detail` out.',
     })
   }
   const narrowing = narrowingInQuery(query)

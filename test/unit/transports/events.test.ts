@@ -96,6 +96,24 @@ describe('a page', () => {
     expect(await types('?type=family.&since=2999-01-01T00:00:00.000Z')).toEqual([])
   })
 
+  test('asked for from beyond the end tells where the end is', async () => {
+    note('end.test', 'ada')
+    const { next } = (await hub.request('GET', '/events?type=end.&since=0')).body
+    const beyond = (await hub.request('GET', '/events?type=end.&since=999999999')).body
+    expect(beyond).toEqual({ events: [], next })
+    note('end.test', 'bob')
+    expect(
+      (await hub.request('GET', `/events?type=end.&since=${beyond['next'] as number}`)).body,
+    ).toMatchObject({ events: [{ agent_id: 'bob' }] })
+  })
+
+  test('refuses a token in its address, and names none among the fields', async () => {
+    const { body } = await hub.request('GET', '/events?token=x')
+    expect(body['code']).toBe('request_invalid')
+    expect(String(body['detail']).split('allowed:')[1]).not.toContain('token')
+    expect(body['hint']).toBe('Check the query against /openapi.json.')
+  })
+
   test.each(['?since=yesterday', '?limit=0', '?limit=100000', '?limit=x', '?wrong=1', '?since=-5'])(
     'refuses %s',
     async (query) => {

@@ -167,6 +167,7 @@ describe('/call', () => {
     expect(expectProblem(answer, 'request_invalid')).toContain(
       'agent_id: expected string of at most 128 characters',
     )
+    expect(answer.body['hint']).toBe('Check the headers against /openapi.json.')
   })
 
   test('wants JSON', async () => {
