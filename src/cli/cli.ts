@@ -5,7 +5,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { createColors } from 'picocolors'
 import type { Config } from '../contracts/config.ts'
-import { describeIssues } from '../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 import { Identity } from '../contracts/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
@@ -82,7 +82,7 @@ export function invocationIn(cli: Cli, flag?: string, json = false): Invocation 
     hub() {
       const url = findHub(home, readConfig())
       if (url !== null) return createHubClient(cli.fetch, url, readOperatorToken(home))
-      const nobody = () => Promise.reject(new TypeError(noHubIn(home)))
+      const nobody = () => Promise.reject(new TurnbellError('hub_unreachable', { detail: noHubIn(home) }))
       return createHubClient(nobody, usualAddress(readConfig()), null)
     },
   }

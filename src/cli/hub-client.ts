@@ -111,6 +111,8 @@ function headerOf(text: string): string {
 }
 
 function unreachable(url: string, cause: unknown): TurnbellError {
+  // Nobody was asked: there is no address to name.
+  if (cause instanceof TurnbellError) return cause
   if (cause instanceof Error && cause.name === 'TimeoutError') {
     return new TurnbellError('timed_out', {
       detail: `${url} did not answer within ${LIMITS.hub_answer_ms} ms`,

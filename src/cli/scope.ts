@@ -1,6 +1,11 @@
-/** `--scope`: which project a call is about, as a person says it. */
+/**
+ * `--scope`: which project a call is about, as a person says it. A word without a slash is a name; whoever
+ * meant the directory beside it is told so where the hub knows no such project.
+ */
+import fs from 'node:fs'
 import path from 'node:path'
 import { InvalidArgumentError } from 'commander'
+import { TurnbellError } from '../contracts/errors.ts'
 import { CallerContext } from '../contracts/http.ts'
 
 const IS_PATH = /[/\\]|^\.{1,2}$/
@@ -14,4 +19,15 @@ export function parseScope(cwd: string): (said: string) => string {
     if (CallerContext.safeParse({ scope }).success && !CONTROL.test(scope)) return scope
     throw new InvalidArgumentError("It must be a project's id, its alias, its directory, or portfolio.")
   }
+}
+
+/** The same error, or one whose hint names the directory that may have been meant. */
+export function withDirectoryMeant(error: unknown, cwd: string, scope: string | undefined): unknown {
+  if (!(error instanceof TurnbellError) || scope === undefined || IS_PATH.test(scope)) return error
+  if (error.code !== 'project_unknown' && error.code !== 'repository_unknown') return error
+  const directory = fs.statSync(path.resolve(cwd, scope), { throwIfNoEntry: false })?.isDirectory() === true
+  if (!directory) return error
+  const { code, detail } = error
+  const hint = `For the directory of this name here say --scope ./${scope}`
+  return new TurnbellError(code, { detail, hint, cause: error })
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
 import { examples } from '../render.ts'
-import { parseScope } from '../scope.ts'
+import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
 import { FACADES } from '../../facades/all.ts'
 import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
@@ -32,7 +32,11 @@ export function registerCall(program: Command, cli: Cli): void {
   command.action(async (facade: string, action: string, options: { params: string; scope?: string }) => {
     const { hub, out } = invocationOf(cli, command)
     const params = await readJson(cli, '--params', options.params)
-    const result = await hub().call(facade, action, params, options.scope)
+    const result = await hub()
+      .call(facade, action, params, options.scope)
+      .catch((error: unknown) => {
+        throw withDirectoryMeant(error, cli.cwd, options.scope)
+      })
     await out.result(result, () => JSON.stringify(result, null, 2))
   })
 }

@@ -5,6 +5,7 @@ import { PersonaName, RegistrationKind, SessionId } from '../../contracts/ids.ts
 import { LIMITS } from '../../contracts/limits.ts'
 import type { TokenPayload } from '../../contracts/token.ts'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
+import { FACADES } from '../../facades/all.ts'
 import { signToken } from '../../kernel/sign-token.ts'
 import { prepareHome } from '../../system/home.ts'
 import { ensureSecrets } from '../../system/secrets.ts'
@@ -57,9 +58,18 @@ export function registerToken(program: Command, cli: Cli): void {
       ...(facet === undefined ? {} : { facets: facet }),
       exp: Math.floor(cli.clock.now() / 1000) + ttl,
     }
+    const strange = unknownFacets(facet, config().mcp.expose)
+    if (strange.length > 0)
+      out.note(`No facade of turnbell belongs to ${strange.join(', ')}: only a plugin could bring one.`)
     const result = { token: signToken(payload, signing_key), expires_in: ttl }
     await out.result(result, () => result.token)
   })
+}
+
+/** Those that are probably misspelt. What the configuration exposes may be a plugin's. */
+function unknownFacets(facets: readonly string[] = [], exposed: readonly string[]): string[] {
+  const known = new Set([...FACADES.map(({ facet }) => facet), ...exposed])
+  return facets.filter((facet) => !known.has(facet))
 }
 
 /** What no hub would accept is a mistake in the command line. */

@@ -492,6 +492,17 @@ test('a token is signed with the key of the home, for as long as was asked', asy
   expect(await turnbell.run('token', 'create', '--identity', 'a', '--kind', 'agent', '--ttl', '90d')).toBe(64)
 })
 
+test('a token for a facet that nothing here has is made, with a word about it', async () => {
+  const turnbell = testCli({ home: temporaryDirectory(), env: { TURNBELL_TOOLS: 'core,jira' } })
+  const create = (...facets: string[]) =>
+    turnbell.run('token', 'create', '--identity', 'ada', '--kind', 'agent', '--facet', ...facets)
+  expect(await create('core', 'jira')).toBe(0)
+  expect(turnbell.stderr()).toBe('')
+  expect(await create('core', 'nope')).toBe(0)
+  expect(turnbell.stderr()).toMatch(/belongs to nope/)
+  expect(turnbell.stdout().trim().split('.')).toHaveLength(2)
+})
+
 test.each([
   ['the operator', ['--identity', 'operator'], /reserved/],
   ['the hub', ['--identity', 'hub'], /reserved/],

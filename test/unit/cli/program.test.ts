@@ -98,6 +98,13 @@ describe('exit codes', () => {
     expect(turnbell.stderr()).toContain('turnbell up')
   })
 
+  test('69: no hub, and no address is named that there cannot be', async () => {
+    const turnbell = cli({ env: { TURNBELL_HUB_PORT: '0' } })
+    expect(await turnbell.run('persona', 'list')).toBe(69)
+    expect(turnbell.stderr()).toContain('no hub runs in')
+    expect(turnbell.stderr()).not.toContain('127.0.0.1')
+  })
+
   test('69: no daemon', async () => {
     const turnbell = cli()
     for (const verb of ['status', 'shutdown', 'notify', 'resume']) {

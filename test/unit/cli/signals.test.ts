@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
@@ -233,6 +234,22 @@ describe('call', () => {
       ...[home, path.join(home, 'app'), path.join(path.dirname(home), 'x'), '/work/app', 'shop', 'portfolio'],
       '/work/größe',
     ])
+  })
+
+  test('of a word that only a directory here has for its name says how to name that', async () => {
+    const home = temporaryDirectory()
+    fs.mkdirSync(path.join(home, 'repo'))
+    const refuse = () => {
+      throw new TurnbellError('project_unknown', { detail: 'The hub knows no such project.' })
+    }
+    const turnbell = testCli({ home, hub: { 'sentinel.list_issues': refuse } })
+    const hint = async (scope: string) => {
+      expect(await turnbell.run('call', 'sentinel', 'list_issues', '--scope', scope, '--json')).toBe(2)
+      return turnbell.json<{ hint: string }>().hint
+    }
+    expect(await hint('repo')).toContain('--scope ./repo')
+    expect(await hint('nowhere')).not.toContain('./')
+    expect(await hint('./repo')).not.toContain('--scope ./')
   })
 
   test.each([[''], ['a\nb'], ['x'.repeat(1_025)]])('refuses a scope that is none: %j', async (scope) => {
