@@ -42,10 +42,10 @@ export const routine = defineFacade({
       summary: 'Configured routines.',
       mutates: false,
       input: z.strictObject({}),
-      output: z.object({ routines: z.array(RoutineLine) }),
+      output: z.object({ routines: z.array(RoutineLine), hint: z.string().optional() }),
       errors: [],
       allow: READERS,
-      handle: (_, { routines }) => ({ routines: routines.list() }),
+      handle: (_, { routines }) => routines.list(),
     }),
 
     step: defineAction({

@@ -5,7 +5,7 @@ import type { Hub } from './hub.ts'
 import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
 import type { Log } from '../ports/log.ts'
 
-/** One that cannot be read changes nothing. */
+/** One that cannot be read changes nothing but that answers which come from the one before say so. */
 export function takeInAnew(
   { kernel, routines }: Pick<Hub, 'kernel' | 'routines'>,
   read: () => Config,
@@ -16,8 +16,10 @@ export function takeInAnew(
     config = read()
   } catch (err) {
     log.warn({ err }, 'the configuration was changed and cannot be read; what it said before stays')
+    routines.outdated(true)
     return
   }
+  routines.outdated(false)
   exposeAnew(kernel, config, log)
   const before = JSON.stringify(routines.settings())
   const settings = routineSettingsOf(config)

@@ -20,12 +20,15 @@ export interface Reach {
 export interface ReachNeeds {
   /** As it is at the moment: a leash that was shortened holds at once. */
   leash: () => Leash
+  /** Why the leash may be another than its operator believes; see `RoutineModule`. */
+  outdated?: () => string | null
   programs: Programs
   web: Web
   variable: (name: string) => string | undefined
 }
 
-export function createReach({ leash, programs, web, variable }: ReachNeeds): Reach {
+export function createReach({ leash, outdated, programs, web, variable }: ReachNeeds): Reach {
+  const beyond = (...what: BeyondWhat) => refusalOf(outdated?.() ?? null, ...what)
   const permitProgram = (argv: readonly string[]) => {
     const allowed = leash().exec
     if (allowed.some((entry) => isProgramOf(entry, argv))) return
@@ -78,10 +81,12 @@ function isAddressOf(entry: string, url: URL): boolean {
   return allowed.port === null || allowed.port === (url.port === '' ? default_port : Number(url.port))
 }
 
-function beyond(what: string, allowed: readonly string[], key: keyof Leash, entry: string): TurnbellError {
+type BeyondWhat = [what: string, allowed: readonly string[], key: keyof Leash, entry: string]
+
+function refusalOf(outdated: string | null, ...[what, allowed, key, entry]: BeyondWhat): TurnbellError {
   return new TurnbellError('leash_forbidden', {
     detail: `${what} is not on the leash; on it ${allowed.length === 1 ? 'is' : 'are'} ${allowed.join(', ') || 'none'}.`,
-    hint: `The operator can allow it in config.yaml: leash: { ${key}: [${shown(entry)}] }.`,
+    hint: `${outdated === null ? '' : `${outdated} `}The operator can allow it in config.yaml: leash: { ${key}: [${shown(entry)}] }.`,
   })
 }
 

@@ -43,7 +43,8 @@ export interface RoutineService {
   ): Promise<Report>
   /** Times a program. Throws `leash_forbidden`, `project_unknown`, `program_failed` and `params_invalid`. */
   bench(call: RoutineCall, input: BenchInput): Promise<BenchAnswer>
-  list(): RoutineLine[]
+  /** `hint` where the configuration says otherwise by now, and cannot be read. */
+  list(): { routines: RoutineLine[]; hint?: string }
   /** Newest first. What a step of somebody else's found is not shown. Throws `report_unknown`. */
   reports(
     call: Pick<RoutineCall, 'caller'>,
@@ -56,6 +57,8 @@ export interface RoutineModule extends RoutineService {
   settings(): RoutineSettings
   /** From now on the configuration says this. What runs goes on, on the new leash. */
   configure(settings: RoutineSettings): void
+  /** Whether the configuration was changed to what cannot be read: then answers say that they come from before. */
+  outdated(is: boolean): void
   /** Steps that come from turnbell itself; `keep` false for those that only look. */
   perform(call: RoutineCall, execution: Execution & { keep?: boolean }): Promise<Performed>
 }
@@ -73,7 +76,8 @@ export interface RoutineNeeds extends Omit<ExecutorNeeds, 'reach' | 'log'>, Omit
 export function createRoutines(needs: RoutineNeeds): RoutineModule {
   const { types, reports, ids, log } = needs
   let { settings } = needs
-  const reach = createReach({ ...needs, leash: () => settings.leash })
+  let outdated: string | null = null
+  const reach = createReach({ ...needs, leash: () => settings.leash, outdated: () => outdated })
   let running = 0
 
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -114,8 +118,9 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
     eval: evaluate,
     settings: () => settings,
     configure: (next) => void (settings = next),
+    outdated: (is) => void (outdated = is ? OUTDATED : null),
     async run(call, { name, params, dry_run }) {
-      const routine = routineCalled(name, settings.routines)
+      const routine = routineCalled(name, settings.routines, outdated)
       const given = bound(name, routine, params)
       const { steps } = routine
       return (await perform(call, { routine: name, steps, params: given, dry_run })).report
@@ -128,10 +133,12 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
       }),
     bench: (call, input) =>
       inTurn(() => bench({ reach, clock: needs.clock, root: () => needs.rootOf(call) }, input)),
-    list: () =>
-      Object.entries(settings.routines).map(([name, { summary = null, params = {}, steps }]) => ({
+    list: () => ({
+      routines: Object.entries(settings.routines).map(([name, { summary = null, params = {}, steps }]) => ({
         ...{ name, summary, params, steps: steps.length },
       })),
+      ...(outdated === null ? {} : { hint: outdated }),
+    }),
     async reports({ caller }, { name, report_id, limit }) {
       const found = await reports.list({ routine: name, report_id, limit })
       if (report_id !== undefined && found.length === 0) {
@@ -145,13 +152,22 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
   }
 }
 
-function routineCalled(name: string, routines: RoutineSettings['routines']): Routine {
+/** Not what is wrong with it: that may be a line with a secret in it, and agents read this. */
+const OUTDATED =
+  'The configuration was changed and cannot be read, so what it said before counts; `turnbell doctor` tells the operator why.'
+
+function routineCalled(
+  name: string,
+  routines: RoutineSettings['routines'],
+  outdated: string | null,
+): Routine {
   const routine = Object.hasOwn(routines, name) ? routines[name] : undefined
   if (routine !== undefined) return routine
   const names = Object.keys(routines)
   const meant = nearest(name, names)
   throw new TurnbellError('routine_unknown', {
     detail: `There is no routine ${JSON.stringify(name)}; the configuration has ${names.join(', ') || 'none'}.`,
+    ...(outdated === null ? {} : { hint: outdated }),
     ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
   })
 }

@@ -56,6 +56,29 @@ describe('a configuration that has changed', () => {
     expect(world.kernel.grants().facets).toEqual(['core'])
   })
 
+  test('that cannot be read is told of by what would be answered otherwise, until it can be', async () => {
+    const unread = 'The configuration was changed and cannot be read'
+    const step = async () => {
+      const { steps } = await world.call('routine', 'step', { step: 'exec', with: { argv: ['make'] } })
+      return steps[0]?.problem?.hint
+    }
+    const answers = async () => [
+      (await world.call<{ hint?: string }>('routine', 'list')).hint ?? '',
+      (await world.refused('routine', 'run', { name: 'nightly' })).hint,
+      (await step()) ?? '',
+    ]
+    const told = async () => (await answers()).map((hint) => hint.startsWith(unread))
+    expect(await told()).toEqual([false, false, false])
+    const broken = () => {
+      throw new TurnbellError('config_invalid', { detail: 'line 3: SECRET' })
+    }
+    takeInAnew(world, broken, log)
+    expect(await told()).toEqual([true, true, true])
+    expect((await answers()).join()).not.toContain('SECRET')
+    takeIn({})
+    expect(await told()).toEqual([false, false, false])
+  })
+
   test('with steps that nothing here can do is taken, with a warning', async () => {
     takeIn({ routines: { nightly: { steps: [{ step: 'deploy' }, { step: 'events' }] } } })
     expect(said.at(-1)).toEqual({ level: 'warn', fields: { key: 'routines.nightly', detail: 'deploy' } })
