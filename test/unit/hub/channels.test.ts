@@ -84,7 +84,7 @@ describe("the hub's own events", () => {
     const bob = await hub.join('bob', 'agent')
     for (const channel of ['global', 'topics/ci', 'agents/bob']) {
       expect(await publish(bob, channel, event)).toMatchObject({
-        ...{ type: 'error', code: 'params_invalid', detail: expect.stringContaining(event) },
+        ...{ type: 'error', code: 'params_invalid', detail: expect.stringContaining(event) as string },
       })
     }
     await listener.settled()

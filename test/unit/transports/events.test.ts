@@ -110,7 +110,7 @@ describe('a page', () => {
   test('refuses a token in its address, and names none among the fields', async () => {
     const { body } = await hub.request('GET', '/events?token=x')
     expect(body['code']).toBe('request_invalid')
-    expect(String(body['detail']).split('allowed:')[1]).not.toContain('token')
+    expect(JSON.stringify(body['detail']).split('allowed:')[1]).not.toContain('token')
     expect(body['hint']).toBe('Check the query against /openapi.json.')
   })
 
