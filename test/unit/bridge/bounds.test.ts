@@ -13,15 +13,15 @@ async function connect(era: 'past' | 'present') {
   const hub = await startSmallHub()
   open.push(hub)
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
-  const at = { url: hub.url }
   const clock = patientClock()
   const client = await bridgedClient({
     era,
-    upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => hub.operator, clock },
+    upstream: { identity: 'ada', locate: () => hub.url, operatorToken: () => hub.operator, clock },
   })
   open.push(client)
-  const away = () => {
-    at.url = 'http://127.0.0.1:9'
+  const away = async () => {
+    open.splice(open.indexOf(hub), 1)
+    await hub.close()
     clock.hurry(200)
   }
   return { ...client, hub, away }
@@ -56,7 +56,7 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     const narrow = { facades: ['personas'] }
     const all = await client.tools()
     expect(await client.tools(narrow)).toEqual(['personas'])
-    client.away()
+    await client.away()
     expect(await client.tools()).toEqual(all)
     expect(await client.tools({ ...narrow, progressToken: 7 })).toEqual(['personas'])
     await expect(client.tools({ facades: ['signals'] })).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
 test('lists with other bounds are kept up to a number, the newest of them', async () => {
   const client = await connect('present')
   for (let n = 0; n <= LISTS_KEPT_MAX; n += 1) await client.tools({ facades: ['personas', `f${n}`] })
-  client.away()
+  await client.away()
   await expect(client.tools({ facades: ['personas', 'f0'] })).rejects.toThrow()
   expect(await client.tools({ facades: ['personas', 'f1'] })).toEqual(['personas'])
 })
