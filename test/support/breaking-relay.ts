@@ -1,12 +1,53 @@
-/** A way to a hub on which answers are lost: the hub has acted, and its client is never told. */
+/** A way to a hub on which calls and answers may be lost: the hub has acted, and its client is never told. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface BreakingRelay {
+/** What becomes of a request with this body, or of the answer to it. Neither is called as long as it is to wait. */
+export type Fate = (body: string, pass: () => void, cut: () => void) => void
+
+export interface Relay {
   url: string
+  close(): Promise<void>
+}
+
+export interface BreakingRelay extends Relay {
   /** How many answers were lost. */
   broken(): number
-  close(): Promise<void>
+}
+
+export async function relayTo(url: string, answer: Fate, ask: Fate = (_, pass) => pass()): Promise<Relay> {
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      const { host: _, ...headers } = request.headers
+      const onward = { method: request.method ?? 'GET', headers }
+      const cut = () => void response.destroy()
+      const pass = () => {
+        const asked = http.request(`${url}${request.url}`, onward, (answered) => {
+          const parts: Buffer[] = []
+          answered.on('data', (part: Buffer) => parts.push(part))
+          answered.on('end', () => {
+            const send = () =>
+              response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
+            answer(body, send, cut)
+          })
+        })
+        asked.end(body)
+      }
+      ask(body, pass, cut)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
 }
 
 /** `breaks` is asked with each request's body; `nth` is the answer to be lost next, counted from one. */
@@ -15,34 +56,10 @@ export async function breakingRelay(
   breaks: (body: string, nth: number) => boolean,
 ): Promise<BreakingRelay> {
   let broken = 0
-  const server = http.createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      const { host: _, ...headers } = request.headers
-      const onward = { method: request.method ?? 'GET', headers }
-      const asked = http.request(`${url}${request.url}`, onward, (answered) => {
-        const parts: Buffer[] = []
-        answered.on('data', (part: Buffer) => parts.push(part))
-        answered.on('end', () => {
-          if (breaks(body, broken + 1)) {
-            broken += 1
-            response.destroy()
-          } else response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
-        })
-      })
-      asked.end(body)
-    })
+  const relay = await relayTo(url, (body, pass, cut) => {
+    if (!breaks(body, broken + 1)) return pass()
+    broken += 1
+    cut()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    broken: () => broken,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
+  return { ...relay, broken: () => broken }
 }

@@ -1,6 +1,4 @@
 /** The bridge between an official client and a real hub's doors. */
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   bridgedClient,
@@ -11,6 +9,7 @@ import {
 import { silentLog } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { createStandIn } from '../../../src/transports/bridge/stand-in.ts'
+import { relayTo, type Fate } from '../../support/breaking-relay.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 
@@ -265,42 +264,11 @@ test('starts a hub where none runs, once', async () => {
   expect(starts).toBe(1)
 })
 
-type Fate = (body: string, pass: () => void, cut: () => void) => void
-
-/** Between a client and its hub: decides what becomes of each answer, and of each request before it. */
-async function proxyOf(hub: SmallHub, answer: Fate, ask: Fate = (_, pass) => pass()) {
-  const server = http.createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      const { host: _, ...headers } = request.headers
-      const onward = { method: request.method ?? 'GET', headers }
-      const cut = () => void response.destroy()
-      const pass = () => {
-        const asked = http.request(`${hub.url}${request.url}`, onward, (answered) => {
-          const parts: Buffer[] = []
-          answered.on('data', (part: Buffer) => parts.push(part))
-          answered.on('end', () => {
-            const send = () =>
-              response.writeHead(answered.statusCode ?? 500, answered.headers).end(Buffer.concat(parts))
-            answer(body, send, cut)
-          })
-        })
-        asked.end(body)
-      }
-      ask(body, pass, cut)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  open.push({
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, operator: hub.operator }
+/** Decides what becomes of each answer, and of each request before it. */
+async function proxyOf(hub: SmallHub, answer: Fate, ask?: Fate) {
+  const relay = await relayTo(hub.url, answer, ask)
+  open.push(relay)
+  return { url: relay.url, operator: hub.operator }
 }
 
 /** The first answer to such a call is thrown away with its connection. */
