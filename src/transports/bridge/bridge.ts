@@ -23,6 +23,7 @@ import { createToolCalls, type ToolCall, type ToolCallOptions } from './tool-cal
 import { createToolList } from './tool-list.ts'
 import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
+import { serverInfo } from '../mcp/server-info.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
 import { toProblem, type Problem } from '../../contracts/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -102,13 +103,10 @@ export function createBridge(options: BridgeOptions): Bridge {
 
   function serve({ era }: { era: 'legacy' | 'modern' }): Server {
     plain.served(era)
-    const server = new Server(
-      { name: 'turnbell', version: options.version },
-      {
-        capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
-        instructions: options.instructions,
-      },
-    )
+    const server = new Server(serverInfo(options.version), {
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+      instructions: options.instructions,
+    })
     server.setRequestHandler('tools/list', async ({ params }, { mcpReq }) => {
       try {
         return await tools(metaOf(params, mcpReq))

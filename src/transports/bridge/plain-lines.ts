@@ -12,6 +12,7 @@ import {
 import type { ToolCall } from './tool-calls.ts'
 import { createEnvelopes, type Envelopes } from '../mcp/envelopes.ts'
 import type { PlainCall } from '../mcp/plain-call.ts'
+import { serverInfo } from '../mcp/server-info.ts'
 
 export interface PlainLinesNeeds {
   version: string
@@ -41,7 +42,7 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
   let envelopes: Envelopes = createEnvelopes()
   let past = false
   const running = new Map<RequestId, AbortController>()
-  const server_info = { [SERVER_INFO_META_KEY]: { name: 'turnbell', version: needs.version } }
+  const server_info = { [SERVER_INFO_META_KEY]: serverInfo(needs.version) }
 
   const isAgreed = (call: PlainCall) =>
     call.modern === modern && (modern ? envelopes.accepts(call.meta, () => false) : past)
