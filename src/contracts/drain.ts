@@ -1,7 +1,8 @@
 /**
  * Which calls of tools take the signals that wait. An action has many names, and only the hub's kernel knows
  * them all; whoever stands between an agent and the hub must know these, because what a drain hands over is
- * handed over once.
+ * handed over once. These are all: inside a batch, a routine or an action of a plugin the kernel hands
+ * nothing over.
  */
 import { jsonIn } from './json.ts'
 import { snake } from './names.ts'

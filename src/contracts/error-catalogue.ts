@@ -64,7 +64,7 @@ export const ERRORS = {
     title: 'It is not as expected',
     hint: 'The detail says what was found.' },
   handover_forbidden: { status: 409, error_class: 'caller', retry: 'never',
-    title: 'What this hands over has to reach its caller whole',
+    title: 'What this hands over must be the whole answer to its caller',
     hint: 'Call it by itself, or so that it changes nothing: with peek.' },
   signal_unknown: { status: 404, error_class: 'caller', retry: 'never',
     title: 'There is no such signal',

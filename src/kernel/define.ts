@@ -41,31 +41,26 @@ export interface KernelView {
    * record, also which there are, or what one of them holds. Throws what refuses it.
    */
   describe(name: string, kind?: string): { [key: string]: Json }
-  /** Runs another action as a part of this call: same caller, same bounds, judged and logged like any other. */
-  call(
-    facade: string,
-    action: string | undefined,
-    params: unknown,
-    how?: CallManner,
-  ): Promise<DispatchOutcome>
+  /**
+   * Runs another action as a part of this call: same caller, same bounds, judged and logged like any other.
+   * What hands over is refused: it has to be its caller's own call.
+   */
+  call(facade: string, action: string | undefined, params: unknown): Promise<DispatchOutcome>
   /** Judges a call as `call` would, up to its handler. Throws what refuses it. */
   check(
     facade: string,
     action: string,
     params: unknown,
-    how?: CallManner,
   ): { /** Whether it could change anything, with these parameters. */ mutates: boolean }
   /** Several calls at once, answered in their order. */
   batch(calls: BatchRequest['calls']): Promise<BatchAnswer>
-  /** As `call`, under any name, with arguments as `tools/call` takes them. */
+  /**
+   * As `call`, under any name, with arguments as `tools/call` takes them. What it answers is to be the whole
+   * answer of this call, so an action that delegates may call by it what hands over.
+   */
   invoke(name: string, args: unknown): Promise<DispatchOutcome>
   /** What the event stream still has of what the caller may hear, newest first. */
   events(wanted: EventsWanted): HubEvent[]
-}
-
-export interface CallManner {
-  /** Its answer may be shortened on the way to who asked; so may those of all calls that it makes. */
-  shortened?: true
 }
 
 export interface EventsWanted {
@@ -124,7 +119,7 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   destructive?: boolean
   /** With these parameters it changes nothing after all: a peek, a dry run. */
   harmless?(input: z.output<I>): boolean
-  /** Unless it is harmless, what it answers is answered once: it has to reach its caller whole. */
+  /** Unless it is harmless, what it answers is answered once: it has to be the whole answer of its caller's call. */
   hands_over?: true
   /** It only runs other actions, and each of them is judged by itself: read-only bounds let it through. */
   delegates?: true

@@ -13,7 +13,6 @@ import { bound, handOver, isHarmless, type Standing } from './standing.ts'
 import { createKernelView } from './view.ts'
 import type {
   CallContext,
-  CallManner,
   Deprecated,
   DispatchContext,
   DispatchOutcome,
@@ -134,7 +133,7 @@ export function createKernel(options: KernelOptions): Kernel {
       const asking: Asking = { caller, grants, narrowing: boundsOf(narrowing, { caller, grants }) }
       return registry.actions.filter(({ facade, action }) => refusal(asking, facade, action) === null)
     },
-    dispatch: (request) => dispatch(workings, request, { depth: 0, made: { count: 0 }, how: {} }),
+    dispatch: (request) => dispatch(workings, request, { depth: 0, made: { count: 0 }, whole: true }),
   }
 }
 
@@ -190,28 +189,28 @@ async function dispatch(
     const input = parseInput(found, request.params)
     handOver(found, input, standing)
     let deprecated = deprecationOf(found)
-    const inner = (how: CallManner = {}): Standing => ({
+    const inner = (passed_on: boolean): Standing => ({
       depth: standing.depth + 1,
       made: standing.made,
-      how: { ...standing.how, ...how },
+      whole: standing.whole && passed_on && found.action.delegates === true,
     })
     const kernel: KernelView = createKernelView({
       ...{ registry, search: workings.search, asking },
       events: (wanted) => heard(workings.events, caller, wanted),
-      judge(call, how) {
+      judge(call) {
         const asked = registry.resolve(call.facade, call.action)
-        bound({ ...inner(how), made: { count: 0 } })
+        bound({ ...inner(false), made: { count: 0 } })
         permit(asking, asked.facade, asked.action)
         const told = parseInput(asked, call.params)
-        handOver(asked, told, inner(how))
+        handOver(asked, told, inner(false))
         return { mutates: asked.action.mutates && !isHarmless(asked, told) }
       },
-      async dispatch(call, how) {
+      async dispatch(call, { passed_on }) {
         const told = { ...context, parent_call_id: call_id }
         const outcome = await dispatch(
           workings,
           { ...request, action: undefined, ...call, context: told },
-          inner(how),
+          inner(passed_on),
         )
         if (outcome.ok) deprecated ??= outcome.deprecated
         return outcome

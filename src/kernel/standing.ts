@@ -1,5 +1,5 @@
-/** Calls that calls make: how deep and how many, and what none of them may take that was meant for a whole answer. */
-import type { CallManner, Found } from './define.ts'
+/** Calls that calls make: how deep and how many, and what none of them may take that is answered only once. */
+import type { Found } from './define.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 
@@ -9,7 +9,8 @@ export interface Standing {
   depth: number
   /** How many calls were made inside the outermost one, together. */
   made: { count: number }
-  how: CallManner
+  /** What it answers is the answer of the outermost call, and nothing else is. */
+  whole: boolean
 }
 
 /** What calls others may neither go on for ever nor spread without end. */
@@ -32,10 +33,13 @@ export function isHarmless({ action }: Found, input: unknown): boolean {
   return action.harmless?.(input) === true
 }
 
-/** Throws `handover_forbidden`. */
-export function handOver(found: Found, input: unknown, { how }: Standing): void {
-  if (how.shortened !== true || found.action.hands_over !== true || isHarmless(found, input)) return
+/**
+ * Whoever carries an answer to its caller knows by the call's name that it hands over, and looks after it
+ * until it arrived. Inside another answer nobody would see it. Throws `handover_forbidden`.
+ */
+export function handOver(found: Found, input: unknown, { whole }: Standing): void {
+  if (whole || found.action.hands_over !== true || isHarmless(found, input)) return
   throw new TurnbellError('handover_forbidden', {
-    detail: `What ${found.facade.name} ${found.name} answers is answered once, and here it might be shortened.`,
+    detail: `What ${found.facade.name} ${found.name} answers is answered once, and here it would be part of another answer.`,
   })
 }

@@ -6,7 +6,7 @@ import {
   describeFacade,
   describeRecords,
 } from './describe-action.ts'
-import type { CallManner, DispatchOutcome, Found, KernelView } from './define.ts'
+import type { DispatchOutcome, Found, KernelView } from './define.ts'
 import { batched } from './batch.ts'
 import { permit, refusal, type Asking } from './policy.ts'
 import type { Registry } from './registry.ts'
@@ -17,14 +17,16 @@ export interface ViewNeeds {
   registry: Registry
   search: ActionSearch
   asking: Asking
-  dispatch: (call: NamedCall, how?: CallManner) => Promise<DispatchOutcome>
+  /** `passed_on`: its answer is all that the caller's own call answers. */
+  dispatch: (call: NamedCall, how: { passed_on: boolean }) => Promise<DispatchOutcome>
   /** Everything of a dispatch but the handler. */
-  judge: (call: NamedCall, how?: CallManner) => { mutates: boolean }
+  judge: (call: NamedCall) => { mutates: boolean }
   events: KernelView['events']
 }
 
 export function createKernelView(needs: ViewNeeds): KernelView {
-  const { registry, search, asking, dispatch } = needs
+  const { registry, search, asking } = needs
+  const dispatch = (call: NamedCall) => needs.dispatch(call, { passed_on: false })
   const isOpen = ({ facade, action }: Found) => refusal(asking, facade, action) === null
   return {
     search: (query, limit) => search(query).filter(isOpen).slice(0, limit).map(actionLine),
@@ -42,11 +44,11 @@ export function createKernelView(needs: ViewNeeds): KernelView {
       const kinds = open.find(takesAnyKind)
       return { ...describeFacade(facade, open), ...(kinds && describeRecords(registry, kinds, kind)) }
     },
-    call: (facade, action, params, how) =>
-      dispatch(action === undefined ? { facade, params } : { facade, action, params }, how),
-    check: (facade, action, params, how) => needs.judge({ facade, action, params }, how),
+    call: (facade, action, params) =>
+      dispatch(action === undefined ? { facade, params } : { facade, action, params }),
+    check: (facade, action, params) => needs.judge({ facade, action, params }),
     batch: (calls) => batched(calls, ({ facade, action, params }) => dispatch({ facade, action, params })),
-    invoke: (name, args) => dispatch(spokenCall(registry, name, args)),
+    invoke: (name, args) => needs.dispatch(spokenCall(registry, name, args), { passed_on: true }),
     events: needs.events,
   }
 }

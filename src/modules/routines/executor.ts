@@ -4,7 +4,7 @@
  * A step that fails is soft: it is told, what builds on it is left out, and the rest goes on. A bug in a step
  * is that step's problem and ends nothing.
  */
-import type { KernelCalls, RoutineCall, UnkeptReport } from './needs.ts'
+import type { RoutineCall, UnkeptReport } from './needs.ts'
 import type { Reach } from './reach.ts'
 import { resolved, type Earlier } from './references.ts'
 import { createShortener, shortProblem } from './shorten.ts'
@@ -48,7 +48,7 @@ export async function execute(
 ): Promise<Executed> {
   const { clock } = needs
   const context: StepContext = {
-    ...{ caller: call.caller, kernel: throughAReport(call.kernel), reach: needs.reach },
+    ...{ caller: call.caller, kernel: call.kernel, reach: needs.reach },
     root: () => needs.rootOf(call),
   }
   const started_at = timestamp(clock)
@@ -80,16 +80,6 @@ export async function execute(
     ...{ duration_ms: rounded(clock.monotonic() - started), failures, steps: reported },
   }
   return { report, ended: earlier }
-}
-
-/** Whatever a step calls may be shortened in the report: what is answered only once must not go there. */
-function throughAReport(kernel: KernelCalls): KernelCalls {
-  const how = { shortened: true } as const
-  return {
-    ...kernel,
-    call: (facade, action, params) => kernel.call(facade, action, params, how),
-    check: (facade, action, params) => kernel.check(facade, action, params, how),
-  }
 }
 
 type Ended = Pick<ReportStep, 'status' | 'result' | 'problem' | 'because'>

@@ -14,17 +14,13 @@ export interface RoutineCall {
 
 /** The kernel as the caller's own calls see it: what would refuse these refuses a step as well. */
 export interface KernelCalls {
-  call(facade: string, action: string, params: unknown, how?: Manner): Promise<Outcome>
-  check(facade: string, action: string, params: unknown, how?: Manner): { mutates: boolean }
+  call(facade: string, action: string, params: unknown): Promise<Outcome>
+  check(facade: string, action: string, params: unknown): { mutates: boolean }
   events(wanted: {
     types?: readonly string[] | undefined
     text?: string | undefined
     limit: number
   }): HubEvent[]
-}
-
-interface Manner {
-  shortened?: true
 }
 
 type Outcome = { ok: true; result: Json } | { ok: false; problem: Problem }

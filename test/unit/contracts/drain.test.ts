@@ -5,6 +5,7 @@ import { FACADES } from '../../../src/facades/all.ts'
 import { signals } from '../../../src/facades/signals.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
 import { spokenCall } from '../../../src/kernel/spoken-call.ts'
+import { routineKernel } from '../../support/routine-kernel.ts'
 
 const registry = createRegistry(FACADES)
 const DRAINS: [string, unknown][] = [
@@ -29,6 +30,32 @@ test.each(DRAINS)('%s %j is a drain, also for the kernel', (name, args) => {
 
 test('every old name of the drain is known', () => {
   expect(signals.actions.pending?.aliases).toEqual(DRAIN_OLD_NAMES)
+})
+
+test('no other action hands anything over', () => {
+  const handing = registry.actions.filter(({ action }) => action.hands_over === true)
+  expect(handing.map(({ facade, name }) => `${facade.name}_${name}`)).toEqual([DRAIN_TOOL])
+})
+
+describe('of all actions that call others', () => {
+  const around = registry.actions.filter(({ action }) => action.delegates === true)
+  const within: Record<string, unknown> = {
+    tool_invoke: { name: DRAIN_TOOL },
+    workflow_batch: { calls: [{ facade: 'signals', action: 'pending' }] },
+    routine_eval: { steps: [{ step: 'call', with: { facade: 'signals', action: 'pending' } }] },
+  }
+
+  test('each that only passes on is tried here', () => {
+    const names = around.map(({ facade, name }) => `${facade.name}_${name}`)
+    expect(names.sort()).toEqual(['tool_invoke', 'workflow_batch'])
+  })
+
+  test.each(Object.entries(within))('%s is known as a drain, or takes nothing', async (name, args) => {
+    const { facade, name: action } = registry.resolve(name)
+    const outcome = await routineKernel({ facades: [signals] }).kernel.call(facade.name, action, args)
+    const refused = JSON.stringify(outcome).includes('handover_forbidden')
+    expect(isDrain(name, args)).toBe(!refused)
+  })
 })
 
 describe('a call inside a call', () => {

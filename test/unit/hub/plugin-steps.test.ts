@@ -149,7 +149,7 @@ describe("a plugin's step", () => {
     expect(ran).toBe(1)
   })
 
-  test('cannot take what is answered only once into a report that is shortened', async () => {
+  test('cannot take into its report what is answered only once', async () => {
     const take = async (_: unknown, { kernel }: StepContext): Promise<StepDone> => {
       const outcome = await kernel.call('signals', 'pending', {})
       return outcome.ok ? { result: outcome.result } : { failure: outcome.problem }

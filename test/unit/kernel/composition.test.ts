@@ -1,7 +1,7 @@
 /** Calls that are made by calls: judged like any other, bounded, and never a way around a hand-over. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { fromProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { defineAction, defineFacade, type CallContext, type KernelView } from '../../../src/kernel/define.ts'
 import { AGENT, codeOf, OBSERVER, smallKernel, type SmallKernel } from '../../support/small-kernel.ts'
@@ -17,6 +17,15 @@ const outer = defineFacade({
       ...{ summary: 'Does what the test says.', mutates: true, ...common },
       allow: ['agent', 'observer'],
       handle: async (_, context) => (await inside(context)) ?? null,
+    }),
+    pass: defineAction({
+      ...{ summary: 'Passes one on.', mutates: true, delegates: true, ...common },
+      input: z.strictObject({ name: z.string(), args: z.unknown().optional() }),
+      async handle({ name, args }, { kernel }) {
+        const outcome = await kernel.invoke(name, args)
+        if (outcome.ok) return outcome.result
+        throw fromProblem(outcome.problem)
+      },
     }),
     again: defineAction({
       ...{ summary: 'Calls itself, twice.', mutates: true, ...common },
@@ -76,11 +85,11 @@ const refusalOf = async (work: (view: KernelView) => unknown, request = {}) => {
 
 describe('a check', () => {
   test('says whether the call could change anything, with these parameters', async () => {
-    const mutates = (action: string, params: object) =>
-      within((view) => view.check('queue', action, params).mutates)
-    expect(await mutates('read', {})).toBe(false)
-    expect(await mutates('take', {})).toBe(true)
-    expect(await mutates('take', { look: true })).toBe(false)
+    const mutates = (facade: string, action: string, params: object) =>
+      within((view) => view.check(facade, action, params).mutates)
+    expect(await mutates('queue', 'read', {})).toBe(false)
+    expect(await mutates('outer', 'go', {})).toBe(true)
+    expect(await mutates('queue', 'take', { look: true })).toBe(false)
     expect(taken).toBe(0)
   })
 
@@ -104,28 +113,31 @@ describe('a check', () => {
 })
 
 describe('what is handed over', () => {
-  test('is refused where the answer may be shortened, however deep, and nothing is taken', async () => {
-    const how = { shortened: true } as const
-    expect(codeOf(await within((view) => view.call('queue', 'take', {}, how)))).toBe('handover_forbidden')
-    expect(await refusalOf((view) => view.check('queue', 'take', {}, how))).toBe('handover_forbidden')
-    let deep: unknown
-    inside = ({ kernel: view }) => {
-      inside = async ({ kernel: inner }) => {
-        deep = codeOf(await inner.call('queue', 'take', {}))
-      }
-      return view.call('outer', 'go', {}, how)
-    }
-    await kernel.call('outer', 'go')
-    expect(deep).toBe('handover_forbidden')
+  test('is refused inside another answer, however deep, and nothing is taken', async () => {
+    expect(codeOf(await within((view) => view.call('queue', 'take', {})))).toBe('handover_forbidden')
+    expect(await refusalOf((view) => view.check('queue', 'take', {}))).toBe('handover_forbidden')
+    const { results } = await within((view) => view.batch([{ facade: 'queue', action: 'take' }]))
+    expect(results).toMatchObject([{ error: { code: 'handover_forbidden' } }])
+    expect(codeOf(await within((view) => view.call('outer', 'pass', { name: 'queue_take' })))).toBe(
+      'handover_forbidden',
+    )
     expect(taken).toBe(0)
   })
 
-  test('is given where it arrives whole, and shown where that changes nothing', async () => {
-    expect(
-      codeOf(await within((view) => view.call('queue', 'take', { look: true }, { shortened: true }))),
-    ).toBe(null)
-    expect(codeOf(await within((view) => view.call('queue', 'take', {})))).toBe(null)
+  test('is given where it is all that the caller is answered', async () => {
+    const passed = { name: 'outer_pass', args: { name: 'queue_take' } }
+    expect(codeOf(await kernel.call('outer', 'pass', passed))).toBe(null)
     expect(taken).toBe(1)
+  })
+
+  test('is not given for an action that makes something of it', async () => {
+    expect(codeOf(await within((view) => view.invoke('queue_take', {})))).toBe('handover_forbidden')
+    expect(taken).toBe(0)
+  })
+
+  test('is shown anywhere, where that changes nothing', async () => {
+    expect(codeOf(await within((view) => view.call('queue', 'take', { look: true })))).toBe(null)
+    expect(taken).toBe(0)
   })
 })
 

@@ -17,7 +17,7 @@ describe('a call', () => {
     with: { facade: 'signals', action: 'inbox', params: { limit: 1 } },
   }
 
-  test('is made through its caller’s kernel, as one whose answer may be shortened', async () => {
+  test('is made through its caller’s kernel', async () => {
     const asked: unknown[] = []
     const world = routineWorld({
       kernel: {
@@ -28,7 +28,7 @@ describe('a call', () => {
       },
     })
     expect(await only(world, step)).toMatchObject({ status: 'ok', result: { signals: [] } })
-    expect(asked).toEqual([['signals', 'inbox', { limit: 1 }, { shortened: true }]])
+    expect(asked).toEqual([['signals', 'inbox', { limit: 1 }]])
   })
 
   test('that is refused has the very problem that the caller would be told', async () => {
