@@ -165,13 +165,15 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     }
     const { identity, session_id } = row
     if (routes.sessions(identity).includes(session_id)) return
-    // A hub that stops ends every link; what is locked stays so until its holder is back, or its time is over.
-    for (const module of state === 'stopping' ? [signals] : [signals, coordinator]) {
-      module
-        .sessionLost(identity, session_id)
-        .catch(failed('the leases of a lost session could not be released', { identity, reason }))
-    }
+    sessions
+      .lost(identity, session_id)
+      .catch(failed('the leases of a lost session could not be released', { identity, reason }))
   }
+  const sessions = createSessionEnd({
+    ...{ registrations, routes },
+    // A hub that stops ends every link; what is locked stays so until its holder is back, or its time is over.
+    modules: () => (state === 'stopping' ? [signals] : [signals, coordinator]),
+  })
 
   const git = createGit({
     ...{ git: needs.git, clock },
@@ -257,7 +259,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const doors: Doors = {
     ...{ events, log, clock, ids },
     authenticate: (token) => tokens.authenticate(token),
-    endSession: createSessionEnd({ registrations, routes, modules: [signals, coordinator] }),
+    endSession: (caller) => sessions.end(caller),
     issueToken: (caller, request) => tokens.issue(caller, request),
     health() {
       const status = state === 'ready' ? (readiness().ready ? 'ok' : 'degraded') : state
@@ -324,6 +326,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       state = 'stopping'
       for (const timer of timers.splice(0)) timer.cancel()
       await connections.close()
+      await sessions.settled()
       stopWatching()
     },
   }

@@ -63,7 +63,7 @@ export function serveOverStdio(options: StdioOptions): void {
       left = true
     }
     const late = clock.after(LIMITS.bridge_close_ms, go)
-    void sayGoodbye(bridge.drains, upstream).then(() => {
+    void sayGoodbye(bridge, upstream, clock).then(() => {
       late.cancel()
       go()
     })

@@ -97,7 +97,8 @@ export function createTokens(needs: {
           detail: `The ${caller.kind} ${caller.identity} may renew its own token, not get one for the ${request.kind} ${request.identity}.`,
         })
       }
-      // A renewal stays the session it was; otherwise one run of an agent could take another's leases.
+      // A token of one session stays that; otherwise one run of an agent could take another's leases. One
+      // without a session is the whole persona's, and names whichever it speaks for.
       const session_id = caller.session_id ?? request.session_id
       if (request.session_id !== undefined && request.session_id !== session_id) {
         throw new TurnbellError('identity_mismatch', {

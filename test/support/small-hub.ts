@@ -108,7 +108,13 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
 
   const store = createMemorySignalStore(clock)
   const events = createMemoryEventLog(clock)
-  const registrations = createRegistrations({ clock, events: { joined: () => {}, left: () => {} } })
+  const registrations = createRegistrations({
+    clock,
+    events: {
+      joined: () => {},
+      left: ({ identity, session_id }) => void sessions.lost(identity, session_id),
+    },
+  })
   const home = createMemoryRecordStore()
   const projects = await openProjects({ records: home, clock, ids, log })
   const personas = await openPersonaRegistry({
@@ -134,6 +140,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     subscribers: (topic) => coordinator.subscribers(topic),
   })
   await signals.start()
+  const sessions = createSessionEnd({ registrations, routes, modules: () => [signals, coordinator] })
 
   const git = createGit({
     ...{ git: gitRunner, clock },
@@ -175,7 +182,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const doors: Doors = {
     authenticate: (token) => tokens.authenticate(token),
     issueToken: (caller, request) => tokens.issue(caller, request),
-    endSession: createSessionEnd({ registrations, routes, modules: [signals, coordinator] }),
+    endSession: (caller) => sessions.end(caller),
     health: () => ({
       status: 'ok',
       version: '0.0.0',
