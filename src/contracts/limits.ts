@@ -352,6 +352,8 @@ export const LIMITS = {
   bridge_confirm_wait_ms: 600_000,
   /** How long a bridge that ends tries to say what it still owes the hub. */
   bridge_close_ms: 1_000,
+  /** How much of it is for calls that are under way. */
+  bridge_last_calls_ms: 500,
   /** The same for one that is the hub of others, too. */
   stand_in_close_ms: 5_000,
 

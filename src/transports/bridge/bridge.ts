@@ -19,7 +19,7 @@ import { createDrains, type Drains } from './drains.ts'
 import type { StdioLines } from './stdio-lines.ts'
 import { createPlainLines } from './plain-lines.ts'
 import { ownMeta } from './own-meta.ts'
-import { createToolCalls, type ToolCall, type ToolCallOptions } from './tool-calls.ts'
+import { createToolCalls, type ToolCall, type ToolCallOptions, type ToolCalls } from './tool-calls.ts'
 import { createToolList } from './tool-list.ts'
 import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
@@ -40,6 +40,7 @@ export interface BridgeOptions extends ToolCallOptions {
 
 export interface Bridge {
   drains: Drains
+  calls: Pick<ToolCalls, 'settled'>
 }
 
 export function createBridge(options: BridgeOptions): Bridge {
@@ -159,7 +160,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     options.onClose?.()
   }
   serveStdio(serve, { transport, onerror: (error) => log.warn({ err: error }, 'mcp') })
-  return { drains }
+  return { drains, calls }
 }
 
 interface Said {

@@ -137,7 +137,8 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
       process.exit(0),
     )
     // A session that another has named goes on without this process, or its shim says when it is over.
-    const said = session_id === own_session ? sayGoodbye(bridge.drains, upstream) : bridge.drains.settled()
+    const said =
+      session_id === own_session ? sayGoodbye(bridge, upstream, systemClock) : bridge.drains.settled()
     void said.then(() => standIn.close()).finally(() => process.exit(0))
   }
   for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)

@@ -5,10 +5,10 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import { ownMeta } from './own-meta.ts'
-import { AnswerLost, type Params, type Result, type Upstream } from './upstream.ts'
-import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
+import { onceMore, sayable } from './repeats.ts'
+import { AnswerLost, type Params, type Upstream } from './upstream.ts'
+import { isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
-import { jsonIn } from '../../contracts/json.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 
@@ -42,10 +42,13 @@ export interface ToolCalls {
   call(request_id: string | number, call: ToolCall): Promise<CallToolResult>
   /** The answer to this request is in the client's pipe. */
   written(request_id: string | number): void
+  /** Resolves once the hub has answered everything that it was asked so far, or could not. */
+  settled(): Promise<void>
 }
 
 export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolCalls {
   const { upstream, log } = options
+  const under_way = new Set<Promise<unknown>>()
   /** What must happen once the answer to a request has left. */
   const afterwards = new Map<string | number, () => void>()
 
@@ -80,37 +83,24 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     const takes = isDrain(call.name, call.args)
     const { args, repeatable } = sayable(call, options.ids)
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-    // Cut off on its way, a drain's answer would be lost while the hub believes that we have it.
     const request = () =>
-      upstream
-        .request('tools/call', params, { repeatable, abort: call.signal, carry_through: takes })
-        .catch((error: unknown) => {
-          if (takes || !(error instanceof AnswerLost)) throw error
-          return onceMore(call, params, error)
-        })
+      upstream.request('tools/call', params, { repeatable, abort: call.signal }).catch((error: unknown) => {
+        if (takes || repeatable || !(error instanceof AnswerLost)) throw error
+        log.debug({ name: call.name }, 'the hub went away before it answered')
+        return onceMore(upstream, call, params, error)
+      })
     const result = takes
       ? drains.take(options.session_id(), request)
       : (upstream.callHere(params) ?? request())
-    return result.then((result) => {
+    const done = result.then((result) => {
       const drain = drainIn(result)
       if (drain !== null) watch(request_id, call, drain)
       return result as CallToolResult
     })
-  }
-
-  /** Nothing tells beforehand what only reads, so the hub is asked once it matters. */
-  async function onceMore(call: ToolCall, params: Params, lost: AnswerLost): Promise<Result> {
-    const asked = askedFor(call.name, call.args)
-    const { action } = asked.params
-    const name = typeof action === 'string' ? `${asked.name}_${action}` : asked.name
-    const about: Params = { name: 'tool_describe', arguments: { name }, _meta: params['_meta'] }
-    const how = { repeatable: true, abort: call.signal }
-    const described = await upstream.request('tools/call', about, how).catch(() => null)
-    const told = described?.['structuredContent'] as { mutates?: unknown } | undefined
-    if (told?.mutates !== false) throw lost
-    log.debug({ name }, 'the hub went away before it answered; what only reads is asked once more')
-    // It has been waited for already, and a client waits only so long.
-    return upstream.request('tools/call', params, { ...how, wait_ms: 0 })
+    under_way.add(done)
+    const ended = () => void under_way.delete(done)
+    done.then(ended, ended)
+    return done
   }
 
   return {
@@ -120,29 +110,8 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       afterwards.delete(request_id)
       then?.()
     },
+    async settled() {
+      await Promise.allSettled(under_way)
+    },
   }
-}
-
-/**
- * What may be said twice to a hub that died in between: a send once it has a key of its own, and what is
- * known to change nothing the second time. A drain may not: see where it is asked for.
- */
-function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
-  if (call.name !== 'signals' || (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast'))
-    return { args: call.args, repeatable: isHarmlessTwice(call) }
-  const { action, params, ...rest } = call.args
-  // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
-  const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
-  if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
-  return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
-}
-
-/**
- * What was given back or put back may have been drained since, so neither is said again. What is handled
- * stays handled, and its reply has a key.
- */
-const HARMLESS_TWICE: ReadonlySet<string> = new Set(['signals_inbox', 'signals_read', 'signals_ack'])
-
-function isHarmlessTwice({ name, args }: ToolCall): boolean {
-  return HARMLESS_TWICE.has(askedFor(name, args).name) || (asksForQueue(name, args) && !isDrain(name, args))
 }

@@ -60,10 +60,11 @@ export class RpcFailure extends Error {
 export interface RequestOptions {
   /** Saying it twice does no harm. */
   repeatable: boolean
-  /** Ends the waiting, and a request under way too. */
+  /**
+   * Ends the waiting for a hub that is away. A request that is under way is carried through: cut off, it
+   * might be lost what the hub did, and with a drain what it handed over.
+   */
   abort?: AbortSignal
-  /** A request that is under way is carried through although it was aborted: its answer says what to undo. */
-  carry_through?: boolean
   /** How long to wait for a hub that is away. */
   wait_ms?: number
 }
@@ -167,28 +168,28 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     return answer
   }
 
-  async function attempt(method: string, params: Params, abort?: AbortSignal): Promise<Result> {
+  async function attempt(method: string, params: Params): Promise<Result> {
     const answer = method === 'tools/call' ? callHere(params) : null
     if (answer !== null) return answer
-    const headers = await headersFor(method, params, abort)
-    return resultIn(await http.post(address(), headers, body(method, params), abort))
+    const headers = await headersFor(method, params)
+    return resultIn(await http.post(address(), headers, body(method, params)))
   }
 
   return {
-    async request(method, params, { repeatable, abort, carry_through, wait_ms = LIMITS.bridge_wait_ms }) {
-      const under_way = carry_through === true ? undefined : abort
+    async request(method, params, { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms }) {
       const began = clock.monotonic()
       let delay_ms: number = LIMITS.bridge_retry_min_ms
       let renewed = false
+      /** The hub may have acted on what it was told before. */
+      let told = false
       for (;;) {
         abort?.throwIfAborted()
         try {
-          const result = await attempt(method, params, under_way)
+          const result = await attempt(method, params)
           reached = true
           return result
         } catch (error) {
           located = null
-          if (under_way?.aborted === true) throw error
           const refused = error instanceof TurnbellError ? error.code : null
           if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
             token = null
@@ -198,8 +199,9 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
           const away = error instanceof HubAway || (refused !== null && AWAY.has(refused))
           if (!away) throw error
           const away_ms = clock.monotonic() - began
-          if (error instanceof HubAway && !error.unsent && !repeatable) throw new AnswerLost(error)
-          if (away_ms + delay_ms > wait_ms) throw unreachable(error)
+          told ||= error instanceof HubAway && !error.unsent
+          if (told && !repeatable) throw new AnswerLost(error)
+          if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error) : unreachable(error)
           deps.missed?.(away_ms, reached)
           await pause(clock, delay_ms, abort)
           delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
@@ -286,16 +288,21 @@ function refusalIn(answer: HubAnswer): TurnbellError {
 
 function unreachable(cause: unknown): TurnbellError {
   return new TurnbellError('hub_unreachable', {
-    detail: `No hub answered: ${cause instanceof TurnbellError ? cause.detail : String(cause instanceof Error ? cause.message : cause)}.`,
+    detail: `No hub answered: ${reasonOf(cause)}.`,
     hint: 'Nothing was lost and nothing was done. Start the hub with `turnbell hub` or `turnbell up`, then call again.',
     cause,
   })
 }
 
+function reasonOf(cause: unknown): string {
+  if (cause instanceof TurnbellError) return cause.detail
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
 export class AnswerLost extends TurnbellError {
-  constructor(cause: HubAway) {
+  constructor(cause: unknown) {
     super('hub_unreachable', {
-      detail: `The hub went away before it answered: ${cause.message}`,
+      detail: `The hub went away before it answered: ${reasonOf(cause)}.`,
       hint: 'It may or may not have acted. Look before you call again.',
       cause,
     })

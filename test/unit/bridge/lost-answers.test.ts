@@ -71,6 +71,16 @@ test.each(DRAINS)('a drain by %s %j waits for the one before it', async (name, a
   expect(answers.map(payloads)).toEqual([['one'], []])
 })
 
+test('no batch takes what would be lost with its answer', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  const client = await connect(hub, (body, nth) => body.includes('batch') && nth === 1)
+  const batch = { calls: [{ facade: 'signals', action: 'pending' }] }
+  await client.call('workflow', { action: 'batch', params: batch })
+  expect(client.broken()).toBe(1)
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
 test.each<[string, Record<string, unknown>]>([
   ['signals', { action: 'inbox' }],
   ['signals', { action: 'pending', params: { peek: true } }],
@@ -124,6 +134,18 @@ test.each<[string, Record<string, unknown>]>([
   expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
   expect(answer.structuredContent?.['hint']).toContain('may or may not have acted')
   expect(client.broken()).toBe(1)
+})
+
+test('what may be said twice is not called undone when no answer came', async () => {
+  const hub = await startHub()
+  const client = await connect(hub, itself('signals'))
+  const send = { to: 'ada', intent: 'test', idempotency_key: 'once' }
+  const params = { name: 'signals', arguments: { action: 'send', params: send } }
+  const asked = client.upstream.request('tools/call', params, { repeatable: true, wait_ms: 0 })
+  await expect(asked).rejects.toMatchObject({
+    ...{ code: 'hub_unreachable', hint: expect.stringContaining('may or may not have acted') as string },
+  })
+  expect(hub.lines.filter(({ action }) => action === 'send')).toHaveLength(1)
 })
 
 test.each(['release', 'replay'])('%s is not said again: somebody may have drained since', async (action) => {

@@ -1,9 +1,15 @@
 /** `POST /session/end`: an agent that only calls has no link whose end could be noticed, so it says so itself. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { bridgedClient } from '../../support/bridge-client.ts'
+import { relayTo } from '../../support/breaking-relay.ts'
 import { eventually } from '../../support/eventually.ts'
 import { liveHub, OPERATOR_TOKEN, type LiveHub } from '../../support/live-hub.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { RecordStore } from '../../../src/ports/record-store.ts'
+import { createMemoryRecordStore } from '../../../src/storage/memory/record-store.ts'
+import type { Drains } from '../../../src/transports/bridge/drains.ts'
 import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
 
 let hub: LiveHub
@@ -35,9 +41,68 @@ test('it frees what its session holds, ends its row, and leaves every other sess
   await lock('b', second)
   await lock('c', bob)
   expect((await end(first)).status).toBe(200)
-  await eventually('its lock is free', async () => !(await lockedNow()).includes('a'))
   expect(await lockedNow()).toEqual(['b', 'c'])
   expect(await agentsNow()).not.toContain('ada')
+})
+
+test('it is answered once all is free, however much that is', async () => {
+  hub = await liveHub()
+  const token = hub.token('ada', 'agent', 's-1')
+  await hub.call('coordinator', 'register', {}, token)
+  for (let nth = 0; nth < 20; nth++) await lock(`a/${nth}`, token)
+  expect((await end(token)).status).toBe(200)
+  expect(await lockedNow()).toEqual([])
+})
+
+describe('a store that takes no writes', () => {
+  const broken = () => {
+    const records = createMemoryRecordStore()
+    let breaks = false
+    const put: RecordStore['put'] = (...record) => {
+      if (breaks) throw new TurnbellError('store_unavailable', { detail: 'The disk is full.' })
+      return records.put(...record)
+    }
+    return { records: { ...records, put }, breakNow: () => void (breaks = true) }
+  }
+
+  test.each([true, false])('is told to who ends a session (registered: %s)', async (registered) => {
+    const { records, breakNow } = broken()
+    hub = await liveHub({ stores: { records } })
+    const token = hub.token('ada', 'agent', 's-1')
+    if (registered) await hub.call('coordinator', 'register', {}, token)
+    await lock('a', token)
+    breakNow()
+    const answer = await end(token)
+    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'store_unavailable' }])
+  })
+})
+
+test('a hub that ends lets it come to its end', async () => {
+  const records = createMemoryRecordStore()
+  let begin = () => {}
+  let go = () => {}
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  const gone = new Promise<void>((resolve) => (go = resolve))
+  const put: RecordStore['put'] = async (...record) => {
+    if (JSON.stringify(record).includes('"released"')) {
+      begin()
+      await gone
+    }
+    return records.put(...record)
+  }
+  hub = await liveHub({ stores: { records: { ...records, put } } })
+  const token = hub.token('ada', 'agent', 's-1')
+  await hub.call('coordinator', 'register', {}, token)
+  await lock('a', token)
+  const ending = end(token).catch(() => null)
+  await begun
+  let closed = false
+  const closing = hub.hub.close().then(() => (closed = true))
+  await hub.clock.advance(0)
+  expect(closed).toBe(false)
+  go()
+  await closing
+  await ending
 })
 
 test('it frees what a session holds that never registered, and may be said again', async () => {
@@ -123,23 +188,87 @@ test('a bridge says it when its client leaves, after what it still owes', async 
   await client.call('coordinator', lockIt)
   const { structuredContent } = await client.call('signals_pending')
   client.bridge.drains.confirm(structuredContent!['drain_id'] as string)
-  await sayGoodbye(client.bridge.drains, client.upstream)
+  await sayGoodbye(client.bridge, client.upstream, hub.clock)
   expect(await lockedNow()).toEqual([])
   expect((await drain(hub.token('ada', 'agent', 's-2'))).signals).toEqual([])
   await client.close()
 })
 
-test('a bridge that never reached a hub says nothing, and one whose hub is gone is not kept', async () => {
+test('a call that is still on its way to the hub arrives before it is said', async () => {
   hub = await liveHub()
-  const at = { url: 'http://127.0.0.1:9' }
+  let arrive = () => {}
+  let held = () => {}
+  const isHeld = new Promise<void>((resolve) => (held = resolve))
+  const relay = await relayTo(
+    hub.url,
+    (_, pass) => pass(),
+    (body, pass) => {
+      if (!body.includes('"action":"lock"')) return pass()
+      arrive = pass
+      held()
+    },
+  )
   const client = await bridgedClient({
     era: 'present',
-    upstream: { identity: 'ada', locate: () => at.url, operatorToken: () => OPERATOR_TOKEN },
+    upstream: { identity: 'ada', locate: () => relay.url, operatorToken: () => OPERATOR_TOKEN },
   })
-  await sayGoodbye(client.bridge.drains, client.upstream)
-  at.url = hub.url
+  await client.call('tool_search', { query: 'lock' })
+  const locking = client.call('coordinator', { action: 'lock', params: { resource: 'a' } }).catch(() => null)
+  await isHeld
+  await client.close()
+  const said = sayGoodbye(client.bridge, client.upstream, hub.clock)
+  arrive()
+  await said
+  await locking
+  expect(await lockedNow()).toEqual([])
+  const { events } = hub.stores.events.read({ type: 'lease.released', limit: 9 })
+  expect(events).toHaveLength(1)
+  await relay.close()
+})
+
+test('a call that the hub does not answer keeps nobody from saying it', async () => {
+  const clock = fakeClock()
+  const said: string[] = []
+  const never = new Promise<void>(() => {})
+  const bridge = {
+    calls: { settled: () => never },
+    drains: { settled: () => Promise.resolve() } as unknown as Drains,
+  }
+  const goodbye = sayGoodbye(bridge, { endSession: async () => void said.push('end') }, clock)
+  await clock.advance(LIMITS.bridge_last_calls_ms - 1)
+  expect(said).toEqual([])
+  await clock.advance(1)
+  await goodbye
+  expect(said).toEqual(['end'])
+})
+
+test('a bridge that never reached a hub says nothing to one', async () => {
+  hub = await liveHub()
+  let url = 'http://127.0.0.1:9'
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: { identity: 'ada', locate: () => url, operatorToken: () => OPERATOR_TOKEN },
+  })
+  await lock('a', hub.token('ada', 'agent', 'session-1'))
+  url = hub.url
+  await sayGoodbye(client.bridge, client.upstream, hub.clock)
+  expect(await lockedNow()).toEqual(['a'])
   await client.call('signals_pending')
-  at.url = 'http://127.0.0.1:9'
-  await sayGoodbye(client.bridge.drains, client.upstream)
+  await sayGoodbye(client.bridge, client.upstream, hub.clock)
+  expect(await lockedNow()).toEqual([])
+  await client.close()
+})
+
+test('a bridge whose hub is gone leaves all the same', async () => {
+  hub = await liveHub()
+  const relay = await relayTo(hub.url, (_, pass) => pass())
+  const client = await bridgedClient({
+    era: 'present',
+    upstream: { identity: 'ada', locate: () => relay.url, operatorToken: () => OPERATOR_TOKEN },
+  })
+  await client.call('signals_pending')
+  await relay.close()
+  await expect(client.upstream.endSession()).rejects.toThrow()
+  await expect(sayGoodbye(client.bridge, client.upstream, hub.clock)).resolves.toBeUndefined()
   await client.close()
 })

@@ -1,0 +1,52 @@
+/** What may be said twice to a hub that went away before it answered. */
+import type { ToolCall } from './tool-calls.ts'
+import type { AnswerLost, Params, Result, Upstream } from './upstream.ts'
+import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
+import { jsonIn } from '../../contracts/json.ts'
+import type { Ids } from '../../ports/random.ts'
+
+/**
+ * What may be said twice to a hub that died in between: a send once it has a key of its own, and what is
+ * known to change nothing the second time. A drain may not: see where it is asked for.
+ */
+export function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
+  if (call.name !== 'signals' || (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast'))
+    return { args: call.args, repeatable: isHarmlessTwice(call) }
+  const { action, params, ...rest } = call.args
+  // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
+  const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
+  if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
+  return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
+}
+
+/**
+ * What was given back or put back may have been drained since, so neither is said again. What is handled
+ * stays handled, and its reply has a key.
+ */
+const HARMLESS_TWICE: ReadonlySet<string> = new Set(['signals_inbox', 'signals_read', 'signals_ack'])
+
+function isHarmlessTwice({ name, args }: ToolCall): boolean {
+  return HARMLESS_TWICE.has(askedFor(name, args).name) || (asksForQueue(name, args) && !isDrain(name, args))
+}
+
+/**
+ * Asks again for what only reads. Nothing tells that beforehand, so the hub is asked once it matters. Throws
+ * `lost` for anything else.
+ */
+export async function onceMore(
+  upstream: Pick<Upstream, 'request'>,
+  call: ToolCall,
+  params: Params,
+  lost: AnswerLost,
+): Promise<Result> {
+  const asked = askedFor(call.name, call.args)
+  const { action } = asked.params
+  const name = typeof action === 'string' ? `${asked.name}_${action}` : asked.name
+  const about: Params = { name: 'tool_describe', arguments: { name }, _meta: params['_meta'] }
+  const how = { repeatable: true, abort: call.signal }
+  const described = await upstream.request('tools/call', about, how).catch(() => null)
+  const told = described?.['structuredContent'] as { mutates?: unknown } | undefined
+  if (told?.mutates !== false) throw lost
+  // It has been waited for already, and a client waits only so long.
+  return upstream.request('tools/call', params, { ...how, wait_ms: 0 })
+}
