@@ -69,8 +69,13 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       if (!call.modern) {
         return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version as string) ? call : null
       }
+      const named = headers['mcp-name']
+      // A name in the sentinel's form says another than it spells.
       const fits =
-        version === REVISION && headers['mcp-method'] === 'tools/call' && headers['mcp-name'] === call.name
+        version === REVISION &&
+        headers['mcp-method'] === 'tools/call' &&
+        named === call.name &&
+        !named.startsWith('=?')
       return fits ? call : null
     },
 

@@ -422,6 +422,9 @@ describe('the 2026-07-28 era', () => {
     expect((await modern('tools/call', call, { 'mcp-method': 'tools/list' })).status).toBe(400)
     expect((await modern('tools/call', call, { 'mcp-protocol-version': '2025-11-25' })).status).toBe(400)
     expect((await modern('tools/call', call)).status).toBe(400)
+    // Encoded, it says `x`.
+    const encoded = '=?base64?eA==?='
+    expect((await modern('tools/call', { name: encoded }, { 'mcp-name': encoded })).status).toBe(400)
   })
 
   test('has no subscription to another persona’s queue', async () => {
