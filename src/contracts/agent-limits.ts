@@ -65,8 +65,8 @@ export const AGENT_LIMITS = {
   tmux_prompt_ms: 1_000,
   /** The same where the screen does not show that the turn before has ended. */
   tmux_unproven_ms: 20_000,
-  /** Between a bell's Enter and the first sign of its turn. */
-  tmux_begin_ms: 5_000,
+  /** Between a bell's Enter and the first sign of its turn; a client may have to make a session first. */
+  tmux_begin_ms: 15_000,
   /** After this a ring presses Enter no more. With tmux_typed_ms not above shim_answer_ms. */
   tmux_enter_by_ms: 3_500,
   /** Until the composer shows what was pasted, and until it is gone after Enter. */
