@@ -30,7 +30,11 @@ export function registerToken(program: Command, cli: Cli): void {
     .addOption(
       new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
     )
-    .option('--session <id>', 'the run of the agent it is for', parseAs(SessionId))
+    .option(
+      '--session <id>',
+      'the one run of the agent it is for; without it, any of the persona’s runs',
+      parseAs(SessionId),
+    )
     .option('--facet <name...>', 'what is open to it, instead of what the hub offers to all')
     .option('--ttl <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
     .addHelpText(
