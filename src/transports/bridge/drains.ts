@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { AnswerLost, type Upstream } from './upstream.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'
+import { fromProblem, Problem } from '../../contracts/errors.ts'
 import type { DrainId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Log } from '../../ports/log.ts'
@@ -36,7 +37,7 @@ export interface Drains {
   releaseLeft(session_id: string): Promise<void>
 }
 
-const Call = z.object({ structuredContent: z.unknown() })
+const Call = z.object({ isError: z.boolean().optional(), structuredContent: z.unknown() })
 const Held = z.object({
   signals: z.array(z.object({ signal_id: z.string(), drain_id: z.string().optional() })),
 })
@@ -81,14 +82,18 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
 
   /** Only in turn: a drain beside it would be listed before anybody knows that it came. */
   async function giveBackLeft(session_id: string): Promise<void> {
-    const ask = (action: string, params: object) =>
-      upstream.request(
+    const ask = async (action: string, params: object) => {
+      const answer = await upstream.request(
         'tools/call',
         { name: 'signals', arguments: { action, params } },
         { repeatable: true, wait_ms: LIMITS.bridge_leftover_wait_ms },
       )
-    const answer = Call.parse(await ask('inbox', { leased_to: session_id, limit: LIMITS.inbox_limit_max }))
-    const left = Held.parse(answer.structuredContent).signals.filter(
+      const { isError, structuredContent } = Call.parse(answer)
+      if (isError === true) throw fromProblem(Problem.parse(structuredContent))
+      return structuredContent
+    }
+    const held = await ask('inbox', { leased_to: session_id, limit: LIMITS.inbox_limit_max })
+    const left = Held.parse(held).signals.filter(
       ({ drain_id }) => drain_id === undefined || !open.has(drain_id),
     )
     if (left.length > 0) {

@@ -71,6 +71,17 @@ test.each(DRAINS)('a drain by %s %j waits for the one before it', async (name, a
   expect(answers.map(payloads)).toEqual([['one'], []])
 })
 
+test('a drain whose answer was lost where signals are closed is told that they are', async () => {
+  const hub = await startSmallHub({ grants: { facets: ['work'], pro: false, intents: {} } })
+  open.push(hub)
+  const client = await connect(hub, (body, nth) => body.includes('signals_pending') && nth === 1)
+  for (let time = 0; time < 2; time++) {
+    const { structuredContent } = await client.call('signals_pending')
+    expect(structuredContent).toMatchObject({ code: 'facet_forbidden' })
+  }
+  expect(client.broken()).toBe(1)
+})
+
 test('no batch takes what would be lost with its answer', async () => {
   const hub = await startHub()
   await send(hub, 'one')
