@@ -7,15 +7,23 @@ type Issue = z.core.$ZodIssue
 const ISSUES_MAX = 5
 const FOUND_LENGTH_MAX = 60
 
-/** `to: expected an identity matching …, found "Bob"; unknown field "prio" (did you mean priority?)`. */
-export function describeParams(schema: z.ZodType, params: unknown, error: z.ZodError): string {
-  const said = error.issues.slice(0, ISSUES_MAX).map((issue) => sentence(schema, params, issue))
+/**
+ * `to: expected an identity matching …, found "Bob"; unknown field "prio" (did you mean priority?)`. `root` names the
+ * whole of it.
+ */
+export function describeParams(
+  schema: z.ZodType,
+  params: unknown,
+  error: z.ZodError,
+  root = 'params',
+): string {
+  const said = error.issues.slice(0, ISSUES_MAX).map((issue) => sentence(schema, params, issue, root))
   const more = error.issues.length - said.length
   return said.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
-function sentence(schema: z.ZodType, params: unknown, issue: Issue): string {
-  const field = issue.path.map(String).join('.') || 'params'
+function sentence(schema: z.ZodType, params: unknown, issue: Issue, root: string): string {
+  const field = issue.path.map(String).join('.') || root
   if (issue.code === 'unrecognized_keys') return unknownKeys(schema, issue)
   // What came in somebody's secret's place may be one.
   const unsaid = issue.code === 'custom' && issue.params?.['unsaid'] === true
@@ -25,14 +33,28 @@ function sentence(schema: z.ZodType, params: unknown, issue: Issue): string {
 
 function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): string {
   const keys = issue.keys.slice(0, ISSUES_MAX).map((key) => shortened(key))
-  // Only the top level knows its fields here; deeper objects name theirs through the JSON Schema.
-  const fields = issue.path.length === 0 && schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const object = schemaAt(schema, issue.path)
+  const fields = object instanceof z.ZodObject ? Object.keys(object.shape) : []
   const meant = keys.length === 1 && issue.keys[0] !== undefined ? nearest(issue.keys[0], fields) : null
   const where = issue.path.length === 0 ? '' : ` in ${issue.path.map(String).join('.')}`
-  const none = schema instanceof z.ZodObject && issue.path.length === 0 ? '; there are none' : ''
+  const none = object instanceof z.ZodObject ? '; there are none' : ''
   const allowed = fields.length === 0 ? none : `; allowed: ${fields.join(', ')}`
   const guess = meant === null ? '' : ` (did you mean ${meant}?)`
   return `unknown field ${keys.join(', ')}${where}${guess}${allowed}`
+}
+
+/** Where a path leads in a schema; undefined where that cannot be told without the value. */
+function schemaAt(schema: unknown, path: readonly PropertyKey[]): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return schemaAt(schema.unwrap(), path)
+  const [key, ...rest] = path
+  if (key === undefined) return schema
+  if (schema instanceof z.ZodObject) return schemaAt(schema.shape[key as string], rest)
+  if (schema instanceof z.ZodArray) return schemaAt(schema.element, rest)
+  // Forms that share a field's name would leave open which of them was meant.
+  if (!(schema instanceof z.ZodDiscriminatedUnion)) return undefined
+  const found = schema.options.map((form) => schemaAt(form, path)).filter((one) => one !== undefined)
+  return found.length === 1 ? found[0] : undefined
 }
 
 /** Our own patterns and rules say in a sentence what a thing is; all else is only named. */

@@ -28,8 +28,8 @@ export const CallRequest = z.strictObject({
 })
 export const CallAnswer = z.object({ result: Json })
 
-/** What a caller may say about where its calls come from. Never a permission. */
-export const CallerContext = z.object({
+/** What a caller may say about where its calls come from. Never a permission. Strict: a misspelt scope would be another. */
+export const CallerContext = z.strictObject({
   agent_id: z.string().min(1).max(128).optional(),
   run_id: z.string().min(1).max(128).nullish(),
   parent_call_id: z.string().min(1).max(128).nullish(),
@@ -37,8 +37,8 @@ export const CallerContext = z.object({
 })
 export type CallerContext = z.infer<typeof CallerContext>
 
-/** Bounds that a call or a connection sets itself: they only ever take away. */
-export const Narrowing = z.object({
+/** Bounds that a call or a connection sets itself: they only ever take away. Strict: a misspelt one would be none. */
+export const Narrowing = z.strictObject({
   facets: z.array(Name).optional(),
   facades: z.array(Name).optional(),
   /** Names that the configuration gives to lists of facades; each of them narrows. */

@@ -7,7 +7,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
-import { describeIssues, TurnbellError } from '../contracts/errors.ts'
+import { describeParams } from '../contracts/describe.ts'
+import { TurnbellError } from '../contracts/errors.ts'
 import { ClientFrame, CLOSE } from '../contracts/frames.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
@@ -230,7 +231,7 @@ function parseFrame(data: RawData, is_binary: boolean): Parsed {
   }
   const parsed = ClientFrame.safeParse(value)
   if (parsed.success) return { frame: parsed.data }
-  const error = invalid(describeIssues(parsed.error, 'frame'))
+  const error = invalid(describeParams(ClientFrame, value, parsed.error, 'frame'))
   const id = idOf(value)
   return id === undefined ? { error } : { error, id }
 }

@@ -15,7 +15,11 @@ import { checkOrigin, tokenOf } from '../transports/http/guard.ts'
 import { createHttpTransport, type RawRoute } from '../transports/http/server.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
 import { createMcpHttp } from '../transports/mcp/http.ts'
+import { refuseBounds } from '../transports/narrowing.ts'
 import type { Hub } from './hub.ts'
+
+const BOUNDS_OF_FRAMES =
+  'Leave it out: on /ws each `call` frame sets its own bounds, as `narrowing: {facets, facades, intents, read_only}`.'
 
 export interface ListenSettings {
   host: string
@@ -79,6 +83,7 @@ export async function listen(
         throw new TurnbellError('route_unknown', { detail: 'Only /ws can be upgraded.' })
       }
       checkOrigin(request.headers, doors.ownHosts())
+      refuseBounds(request, BOUNDS_OF_FRAMES)
       connections.accept(request, socket, head, tokenOf(request.headers, request.url))
     } catch (error) {
       refuseUpgrade(socket, error, doors.ids.next())

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { answeredBy } from './answered.ts'
 import { PROBLEM_TYPE } from './problems.ts'
-import { narrowingInHeaders } from '../narrowing.ts'
+import { narrowingInHeaders, narrowingInRequest } from '../narrowing.ts'
 import { batched } from '../../kernel/batch.ts'
 import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
@@ -67,7 +67,7 @@ export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: Par
   const result = schema.safeParse(value ?? {})
   if (result.success) return result.data
   throw new TurnbellError('request_invalid', {
-    detail: describeParams(schema, value ?? {}, result.error),
+    detail: describeParams(schema, value ?? {}, result.error, part),
     hint: `Check the ${part} against /openapi.json.`,
     cause: result.error,
   })
@@ -78,7 +78,9 @@ function from(request: FastifyRequest, reply: FastifyReply) {
   return {
     caller: request.caller,
     context: contextOf(request),
-    narrowing: narrowingInHeaders(request.headers),
+    // What a GET asks with are the action's parameters, and a bound is none of them.
+    narrowing:
+      request.method === 'GET' ? narrowingInHeaders(request.headers) : narrowingInRequest(request.raw),
     answered: answeredBy(reply.raw),
   }
 }

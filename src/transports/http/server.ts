@@ -20,7 +20,7 @@ import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
-import { narrowingInHeaders } from '../narrowing.ts'
+import { narrowingInRequest } from '../narrowing.ts'
 import { describeWebSocket } from '../ws/asyncapi.ts'
 
 declare module 'fastify' {
@@ -160,8 +160,7 @@ function addFixedRoutes(
   streams: Set<{ end(): void }>,
 ): void {
   const open = { config: { open: true } }
-  const listed = ({ caller, headers }: FastifyRequest) =>
-    kernel.permitted(caller, narrowingInHeaders(headers))
+  const listed = ({ caller, raw }: FastifyRequest) => kernel.permitted(caller, narrowingInRequest(raw))
   // Asked for by people who write a client, seldom enough not to be made at every start.
   let openapi: string | null = null
   let asyncapi: string | null = null

@@ -1,26 +1,38 @@
 /**
- * What a request says of itself in `_meta`, as far as it is ours. `_meta` belongs to everybody, so what has
- * another form is left alone; only bounds may not be misunderstood.
+ * What a request says of itself in `_meta`, as far as it is ours. `_meta` belongs to everybody, so what is not
+ * ours is left alone; what is may not be misunderstood.
  */
-import type { z } from 'zod'
 import { McpDetail, type McpView } from '../../kernel/project-mcp.ts'
 import { narrower } from '../../kernel/policy.ts'
 import { narrowingInMeta } from '../narrowing.ts'
+import { describeParams } from '../../contracts/describe.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { CallerContext } from '../../contracts/http.ts'
 
 type Meta = Record<string, unknown> | undefined
 
+/** Throws `request_invalid`: a scope that is none would leave the call in another project than was meant. */
 export function callerContextIn(meta: Meta): CallerContext {
+  if (meta === undefined) return {}
   const said: Record<string, unknown> = {}
-  if (meta === undefined) return said
-  for (const [name, form] of CONTEXT_FORMS) {
+  let any = false
+  for (const name of CONTEXT) {
     const value = meta[name]
-    if (value !== undefined && form.safeParse(value).success) said[name] = value
+    if (value === undefined || value === null) continue
+    said[name] = value
+    any = true
   }
-  return said
+  if (!any) return said
+  const parsed = CallerContext.safeParse(said)
+  if (parsed.success) return parsed.data
+  throw new TurnbellError('request_invalid', {
+    detail: `_meta.${describeParams(CallerContext, said, parsed.error)}`,
+    hint: 'Correct `_meta` of the request, or leave it out.',
+    cause: parsed.error,
+  })
 }
 
-const CONTEXT_FORMS: readonly [string, z.ZodType][] = Object.entries(CallerContext.shape)
+const CONTEXT = Object.keys(CallerContext.shape)
 
 /** What the connection asked to see, and what this request says of it besides. Throws `request_invalid`. */
 export function viewIn(meta: Meta, view: McpView = {}): McpView {

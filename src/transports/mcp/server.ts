@@ -51,23 +51,24 @@ export function createMcpServer(options: McpServerOptions): Server {
   })
   extension.install(server)
 
-  /** Within the bounds that this one request sets as well. */
-  const boundedPeer = (context: ServerContext): McpPeer => {
-    const peer = peerOf(context)
+  const told = <T>(what: () => T): T => {
     try {
-      return { ...peer, view: viewIn(context.mcpReq._meta, peer.view) }
+      return what()
     } catch (error) {
       throw protocolError(toProblem(error, ids.next()))
     }
   }
+  /** Within the bounds that this one request sets as well. */
+  const boundedPeer = (context: ServerContext): McpPeer => {
+    const peer = peerOf(context)
+    return { ...peer, view: told(() => viewIn(context.mcpReq._meta, peer.view)) }
+  }
+  const callerContext = ({ mcpReq }: ServerContext): CallerContext =>
+    told(() => callerContextIn(mcpReq._meta))
   const extensionTools = [...extension.tools.values()].map(({ tool }) => tool)
   server.setRequestHandler('tools/list', (_, context) => {
     const { caller, view } = boundedPeer(context)
-    try {
-      return { tools: [...projection.tools(caller, view), ...extensionTools] }
-    } catch (error) {
-      throw protocolError(toProblem(error, ids.next()))
-    }
+    return { tools: [...told(() => projection.tools(caller, view)), ...extensionTools] }
   })
 
   type Called = Promise<CallToolResult | InputRequiredResult>
@@ -107,8 +108,4 @@ export function createMcpServer(options: McpServerOptions): Server {
     return {}
   })
   return server
-}
-
-function callerContext({ mcpReq }: ServerContext): CallerContext {
-  return callerContextIn(mcpReq._meta)
 }

@@ -4,7 +4,7 @@ import { callerContextIn, viewIn } from './said.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { toolAnswer, toolProblem, type McpProjection, type McpToolResult } from '../../kernel/project-mcp.ts'
 import { toProblem } from '../../contracts/errors.ts'
-import type { Narrowing } from '../../contracts/http.ts'
+import type { CallerContext, Narrowing } from '../../contracts/http.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface ToolCallNeeds {
@@ -13,7 +13,7 @@ export interface ToolCallNeeds {
   ids: Ids
 }
 
-/** Never rejects: bounds that are none are told as every other refusal is. */
+/** Never rejects: bounds or a context that are none are told as every other refusal is. */
 export function callTool(
   { kernel, projection, ids }: ToolCallNeeds,
   peer: McpPeer,
@@ -21,14 +21,16 @@ export function callTool(
 ): Promise<McpToolResult> {
   const { facade, action, params } = projection.call(name, args)
   let narrowing: Narrowing | undefined
+  let context: CallerContext
   try {
     narrowing = viewIn(meta, peer.view).narrowing
+    context = callerContextIn(meta)
   } catch (error) {
     return Promise.resolve(toolProblem(toProblem(error, ids.next())))
   }
   const request = {
     ...{ facade, action, params, caller: peer.caller, answered: peer.answered },
-    context: callerContextIn(meta),
+    context,
     narrowing,
   }
   return kernel.dispatch(request).then(toolAnswer)

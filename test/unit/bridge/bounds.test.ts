@@ -37,11 +37,26 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     [{ intents: ['DANCE'] }, 'intent_unknown'],
     [{ read_only: true }, 'read_only'],
     [{ read_only: 'yes' }, 'request_invalid'],
+    [{ readOnly: true }, 'request_invalid'],
+    [{ facade: ['personas'] }, 'request_invalid'],
+    [{ intent: 'REVIEW' }, 'request_invalid'],
+    [{ scope: 5 }, 'request_invalid'],
+    [{ scope: '' }, 'request_invalid'],
+    [{ run_id: ['r1'] }, 'request_invalid'],
   ])('calls within %j', async (meta, code) => {
     const client = await connect(era)
     const { structuredContent } = await client.call('signals', SEND, { meta })
     expect(structuredContent).toMatchObject({ code })
     expect((await client.call('signals', SEND)).isError).toBeUndefined()
+    // From the second call on, one goes past the SDK.
+    expect((await client.call('signals', SEND, { meta })).structuredContent).toMatchObject({ code })
+  })
+
+  test('is not shown the former list for bounds that are misspelt', async () => {
+    const client = await connect(era)
+    await client.tools()
+    const misspelt = client.tools({ facade: ['personas'] })
+    await expect(misspelt).rejects.toMatchObject({ data: { code: 'request_invalid' } })
   })
 
   test('reads resources within its bounds', async () => {

@@ -16,6 +16,7 @@ const Form = z.strictObject({
   tags: z.record(z.string(), z.string()).optional(),
   level: z.enum(['low', 'high']).optional(),
   many: z.union([z.string(), z.array(z.string())]).optional(),
+  inside: z.array(z.strictObject({ name: z.string().optional() })).nullish(),
   either: z.union([z.boolean(), z.strictObject({ not: z.boolean() })]).optional(),
 })
 
@@ -40,6 +41,8 @@ describe('what does not fit', () => {
       `unknown field "lvel" (did you mean level?); allowed: ${Object.keys(Form.shape).join(', ')}`,
     ],
     [7, 'params: expected object, found 7'],
+    [{ inside: [{ nmae: 'x' }] }, 'unknown field "nmae" in inside.0 (did you mean name?); allowed: name'],
+    [{ either: { not: true, so: 1 } }, 'unknown field "so" in either'],
   ])('%j', (params, sentence) => expect(told(params)).toBe(sentence))
 
   test('where no field is known', () =>

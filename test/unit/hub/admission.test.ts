@@ -172,6 +172,10 @@ describe('the upgrade', () => {
     ['another host', '/ws', { host: 'evil.example:80' }, 403],
     ['a page of another origin', '/ws', { origin: 'https://evil.example' }, 403],
     ['a header that is no bearer token', '/ws', { authorization: 'Basic abc' }, 401],
+    ['bounds in the query', '/ws?read_only=1', {}, 400],
+    ['bounds in the query that are misspelt', '/ws?facades[]=git', {}, 400],
+    ['bounds in headers', '/ws', { 'x-read-only': '1' }, 400],
+    ['bounds in headers that are misspelt', '/ws', { 'X-Facade': 'git' }, 400],
   ])('for %s is refused', async (_, path, headers, status) => {
     hub = await liveHub()
     const { default: WebSocket } = await import('ws')

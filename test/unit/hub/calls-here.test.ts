@@ -84,6 +84,17 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     await client.close()
   })
 
+  test.each([{ readOnly: true }, { allowed_facades: ['git'] }, { scope: ['p2'] }])(
+    'is told of %j in its _meta that nothing is held by it',
+    async (meta) => {
+      await connect()
+      const answer = await client.call('signals', { action: 'inbox' }, { meta })
+      expect(answer.structuredContent).toMatchObject({ code: 'request_invalid' })
+      expect(asked_here).toBe(1)
+      await client.close()
+    },
+  )
+
   test('has its bounds', async () => {
     await connect('?read_only=1')
     for (let time = 0; time < 2; time += 1) {

@@ -355,6 +355,29 @@ describe('a call', () => {
     expect(runs.slice(-2)).toEqual(['r1', 'r1'])
   })
 
+  test.each([
+    [
+      { narrowing: { readonly: true } },
+      '"readonly" in narrowing (did you mean read_only?); allowed: facets, ',
+    ],
+    [{ narrowing: { allowed_facades: ['git'] } }, '"allowed_facades" in narrowing'],
+    [{ narrowing: { read_only: true, facade: ['git'] } }, '"facade" in narrowing'],
+    [{ context: { scpoe: 'x' } }, '"scpoe" in context (did you mean scope?); allowed: agent_id, run_id, '],
+    [{ read_only: true }, '"read_only"'],
+  ])('with %j is refused, and nothing is done', async (said, why) => {
+    hub = await liveHub()
+    await add('bob')
+    const agent = await hub.join('bob', 'agent')
+    const params = { to: 'bob', intent: 'x' }
+    expect(
+      await agent.ask({ type: 'call', facade: 'signals', action: 'send', params, ...said }),
+    ).toMatchObject({
+      ...{ type: 'error', code: 'frame_invalid' },
+      detail: expect.stringContaining(`unknown field ${why}`) as string,
+    })
+    expect(hub.stores.signals.pendingCount('bob')).toBe(0)
+  })
+
   test('keeps the order of sends on one link', async () => {
     hub = await liveHub()
     await add('bob')

@@ -203,9 +203,22 @@ describe('/batch', () => {
     ['no calls', { calls: [] }],
     ['too many', { calls: Array.from({ length: LIMITS.batch_calls_max + 1 }, () => inbox) }],
     ['a call without an action', { calls: [{ facade: 'signals' }] }],
+    ['a context with a field nobody knows', { calls: [inbox], context: { scpoe: 'p2' } }],
     ['nothing', {}],
   ])('refuses %s', async (_, body) => {
     expectProblem(await hub.request('POST', '/batch', { body }), 'request_invalid')
+  })
+})
+
+describe('/session/end', () => {
+  test.each([
+    ['[]', 'body: expected object, found []'],
+    ['"a"', 'body: expected object, found "a"'],
+    ['{"session_id":"s"}', 'unknown field "session_id"; there are none'],
+  ])('refuses the body %s', async (body, detail) => {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await hub.request('POST', '/session/end', { body, headers, token: hub.token('ada') })
+    expect(expectProblem(answer, 'request_invalid')).toBe(detail)
   })
 })
 

@@ -228,7 +228,7 @@ describe.each([
       await client.call(
         'signals',
         { action: 'send', params: { to: 'bob', intent: 'x' } },
-        { agent_id: 'ada', run_id: 'r1', scope: 7 },
+        { agent_id: 'ada', run_id: 'r1', scope: null },
       )
       const result = await client.call('signals_pending')
       expect(result.structuredContent).toMatchObject({ signals: [{ from: 'bob' }] })

@@ -51,6 +51,27 @@ const refused = async (options: Parameters<typeof mcp>[2]) => {
   return (result['structuredContent'] as { code?: string }).code ?? null
 }
 
+const MISSPELT_IN_QUERY: [query: string, problem: string][] = [
+  ['?read_only=0&read_only=1', 'read_only: expected 1, true, 0 or false, once, found "0" and "1"'],
+  ['?read-only=1', 'read-only: no bound is spelled so; expected read_only'],
+  ['?readonly=true', 'readonly: no bound is spelled so; expected read_only'],
+  ['?READ_ONLY=1', 'READ_ONLY: no bound is spelled so; expected read_only'],
+  ['?facades[]=git', 'facades[]: no bound is spelled so; expected facade'],
+  ['?facade%5B0%5D=git', 'facade[0]: no bound is spelled so; expected facade'],
+  ['?allowed_facades=git', 'allowed_facades: no bound is spelled so; expected facade'],
+  ['?Facets=core', 'Facets: no bound is spelled so; expected facet'],
+  ['?X-Intent=LOOK', 'X-Intent: no bound is spelled so; expected intent'],
+]
+const MISSPELT_HEADERS: [name: string, value: string, right: string][] = [
+  ['x-facade', 'git', 'X-Facades'],
+  ['x-facet', 'core', 'X-Facets'],
+  ['x-intents', 'REVIEW', 'X-Intent'],
+  ['x-readonly', '1', 'X-Read-Only'],
+  ['x_read_only', '1', 'X-Read-Only'],
+  ['x-allowed-facades', 'git', 'X-Facades'],
+  ['facades', 'git', 'X-Facades'],
+]
+
 describe('over MCP', () => {
   test.each([
     [{ query: '?facade=personas&facade=tool' }],
@@ -87,8 +108,58 @@ describe('over MCP', () => {
     expect(await listed({})).not.toContain('personas')
   })
 
-  test('what has another form in _meta and is no bound belongs to somebody else', async () => {
-    expect(await refused({ meta: { detail: 'tiny', agent_id: 7, scope: [], facade: 'git' } })).toBeNull()
+  test.each([
+    [{ detail: 'tiny' }],
+    [{ 'vendor/facade': ['git'], 'vendor/read_only': true, 'example.org/scope': 5, facade_count: 2 }],
+    [{ progressToken: 'p', threadId: 't', sessionId: 's', 'x-codex-turn-metadata': '{}', scopes: ['a'] }],
+    [{ scope: null, run_id: null, agent_id: null }],
+  ])(
+    'what is neither a bound nor says where a call comes from belongs to somebody else: %j',
+    async (meta) => {
+      expect(await refused({ meta })).toBeNull()
+    },
+  )
+
+  test.each([
+    ['scope', 5, '_meta.scope: expected string, found 5'],
+    ['scope', { project: 'p2' }, '_meta.scope: expected string, found {"project":"p2"}'],
+    ['scope', ['p2'], '_meta.scope: expected string, found ["p2"]'],
+    ['scope', '', '_meta.scope: expected string of at least 1 characters, found ""'],
+    ['agent_id', 7, '_meta.agent_id: expected string, found 7'],
+    ['run_id', false, '_meta.run_id: expected string, found false'],
+    ['parent_call_id', 'x'.repeat(129), '_meta.parent_call_id: expected string of at most 128 characters'],
+  ])(
+    'where a call comes from is told in its form, or the call is refused: %s %j',
+    async (name, value, why) => {
+      const meta = { [name]: value }
+      const { result } = await mcp('tools/call', SEND, { meta })
+      const problem = { code: 'request_invalid', detail: expect.stringContaining(why) as string }
+      expect(result['structuredContent']).toMatchObject(problem)
+      const uri = { uri: 'turnbell://signals/ada/pending' }
+      const { error } = await mcp('resources/read', uri, { meta, headers: { 'mcp-name': uri.uri } })
+      expect(error['data']).toMatchObject(problem)
+    },
+  )
+
+  test.each([
+    ['facade', ['git'], 'facades'],
+    ['allowed_facades', ['git'], 'facades'],
+    ['allowedFacades', ['git'], 'facades'],
+    ['Facets', ['core'], 'facets'],
+    ['intent', 'REVIEW', 'intents'],
+    ['readOnly', true, 'read_only'],
+    ['readonly', true, 'read_only'],
+    ['read-only', true, 'read_only'],
+    ['narrowing', { facades: ['git'] }, 'facets, facades, intents, read_only'],
+  ])('a bound that is spelled otherwise is refused: _meta.%s', async (key, value, right) => {
+    const meta = { [key]: value }
+    const { result } = await mcp('tools/call', SEND, { meta })
+    const problem = {
+      code: 'request_invalid',
+      detail: `_meta.${key}: no bound is spelled so; expected ${right}`,
+    }
+    expect(result['structuredContent']).toMatchObject(problem)
+    expect((await mcp('tools/list', {}, { meta })).error['data']).toMatchObject(problem)
   })
 
   test.each([
@@ -137,10 +208,20 @@ describe('over MCP', () => {
     expect(await refused({ query })).toBe(code)
   })
 
-  test.each([['?read_only=maybe'], ['?detail=tiny'], ['?facade='], [`?facade=${'x'.repeat(129)}`]])(
-    '%s is no request',
-    async (query) =>
-      expect(await mcp('tools/list', {}, { query })).toMatchObject({ code: 'request_invalid' }),
+  test.each([
+    ['?read_only=maybe'],
+    ['?detail=tiny'],
+    ['?facade='],
+    [`?facade=${'x'.repeat(129)}`],
+    ...MISSPELT_IN_QUERY.map(([query]): [string] => [query]),
+  ])('%s is no request', async (query) =>
+    expect(await mcp('tools/list', {}, { query })).toMatchObject({ code: 'request_invalid' }),
+  )
+
+  test.each(MISSPELT_HEADERS)('a header %s is no request', async (name, value) =>
+    expect(await mcp('tools/list', {}, { headers: { [name]: value } })).toMatchObject({
+      code: 'request_invalid',
+    }),
   )
 })
 
@@ -164,6 +245,48 @@ describe('over HTTP', () => {
     expect(await code({ 'x-facades': 'signals,tool' })).toBeUndefined()
   })
 
+  test.each(ways)('%s %s %j stays within the query of its address', async (method, path, body) => {
+    const code = async (query: string, headers = {}) =>
+      (await hub.request(method, `${path}${query}`, { body, headers })).body['code']
+    expect(await code('?facade=personas,tool')).toBe('facade_forbidden')
+    expect(await code('?read_only=1')).toBe('read_only')
+    expect(await code('?facets=work')).toBe('facet_forbidden')
+    expect(await code('?intent=LOOK')).toBe('facade_forbidden')
+    expect(await code('?facade=signals&facade=tool', { 'x-facades': 'personas,tool' })).toBe(
+      'facade_forbidden',
+    )
+    expect(await code('?read_only=0', { 'x-read-only': '1' })).toBe('read_only')
+    expect(await code('?facade=signals&facade=tool&page=1')).toBeUndefined()
+  })
+
+  test.each(ways)('%s %s %j refuses a bound that is spelled otherwise', async (method, path, body) => {
+    for (const [query, detail] of MISSPELT_IN_QUERY)
+      expect((await hub.request(method, `${path}${query}`, { body })).body).toMatchObject({
+        ...{ code: 'request_invalid', detail },
+      })
+    for (const [name, value, right] of MISSPELT_HEADERS)
+      expect((await hub.request(method, path, { body, headers: { [name]: value } })).body).toMatchObject({
+        ...{ code: 'request_invalid', detail: `${name}: no bound is spelled so; expected ${right}` },
+      })
+  })
+
+  test.each([['?read_only=1'], ['?readonly=1'], ['?facades[]=git']])(
+    'the query of a GET has parameters only, so %s is refused',
+    async (query) =>
+      expect((await hub.request('GET', `/api/signals/inbox${query}`)).body).toMatchObject({
+        code: 'params_invalid',
+      }),
+  )
+
+  test('a batch stays within the query of its address', async () => {
+    const calls = [{ facade: 'signals', action: 'send', params: send }]
+    const { body } = await hub.request('POST', '/batch?read_only=1', { body: { calls } })
+    expect(body['results']).toMatchObject([{ error: { code: 'read_only' } }])
+    expect((await hub.request('POST', '/batch?readonly=1', { body: { calls } })).body).toMatchObject({
+      code: 'request_invalid',
+    })
+  })
+
   test('a batch is judged call by call', async () => {
     const { body } = await hub.request('POST', '/batch', {
       headers: { 'x-facades': 'personas' },
@@ -184,6 +307,8 @@ describe('over HTTP', () => {
     const { text } = await hub.request('GET', path, { headers: { 'x-facades': 'personas' } })
     expect(text).toContain('personas')
     expect(text).not.toContain('broadcast')
+    expect((await hub.request('GET', `${path}?facade=personas`)).text).toBe(text)
+    expect((await hub.request('GET', `${path}?facade[]=personas`)).status).toBe(400)
   })
 
   test("what was called by an old name is told where today's is", async () => {
