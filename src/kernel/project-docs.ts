@@ -36,10 +36,11 @@ const INTRODUCTION = [
   'nothing), as a `call` frame on `/ws` and as `turnbell call <facade> <action>`. The operator may call all of',
   'them. In an answer a field with `?` may be missing.',
   '',
-  'Records, git and programs are about the project that the call names: `X-Scope` over HTTP, `context.scope` on `/ws`,',
-  '`--scope` on the command line. It is an id, an alias, or a directory, which means the innermost project around it.',
-  'Without one they are about the project of the calling persona; without that, records are kept with the hub, and what',
-  'needs a directory is refused. `portfolio` reads the records of every project.',
+  'Records, git and programs are about the project that the call names: `X-Scope` over HTTP, `_meta.scope` over',
+  'MCP, `context.scope` on `/ws`, `--scope` on the command line. It is an id, an alias, or a directory, which means the',
+  'innermost project around it. Without one they are about the project of the calling persona; without that, records',
+  'are kept with the hub, and what needs a directory is refused. `portfolio` reads the records of every project. What is',
+  'about none of these does not look at the scope.',
 ].join('\n')
 
 function contents(registry: Registry, forms: Forms): string {

@@ -1,16 +1,15 @@
 /** Calls of the kernel over HTTP: the same dispatch for every route, under every name. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
 import { answeredBy } from './answered.ts'
+import { contextInHeaders } from './context.ts'
+import { parsed } from './parsed.ts'
 import { PROBLEM_TYPE } from './problems.ts'
 import { narrowingInHeaders, narrowingInRequest } from '../narrowing.ts'
 import { batched } from '../../kernel/batch.ts'
 import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import type { HttpRoute } from '../../kernel/project-http.ts'
-import { describeParams } from '../../contracts/describe.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { BatchRequest, CallerContext, CallRequest } from '../../contracts/http.ts'
+import { BatchRequest, CallRequest } from '../../contracts/http.ts'
 
 /** `POST /call`: 200 `{result}`, or a problem with its status. What was called by an old name is told where today's is. */
 export async function call(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -30,7 +29,7 @@ export async function call(kernel: Kernel, request: FastifyRequest, reply: Fasti
 export async function batch(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { calls, context } = parsed(BatchRequest, request.body)
   const shared = from(request, reply)
-  if (context !== undefined) shared.context = context
+  shared.context = { ...shared.context, ...context }
   return batched(calls, (one) => kernel.dispatch({ ...one, ...shared }))
 }
 
@@ -60,46 +59,14 @@ function refuse(reply: FastifyReply, { problem }: Extract<DispatchOutcome, { ok:
   return problem
 }
 
-type Part = 'body' | 'query' | 'headers'
-
-/** Parses a part of a request; throws `request_invalid` naming field, found and allowed. */
-export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: Part = 'body'): z.output<T> {
-  const result = schema.safeParse(value ?? {})
-  if (result.success) return result.data
-  throw new TurnbellError('request_invalid', {
-    detail: describeParams(schema, value ?? {}, result.error, part),
-    hint: `Check the ${part} against /openapi.json.`,
-    cause: result.error,
-  })
-}
-
 /** Who calls, from where and within which bounds. */
 function from(request: FastifyRequest, reply: FastifyReply) {
   return {
     caller: request.caller,
-    context: contextOf(request),
+    context: contextInHeaders(request.headers),
     // What a GET asks with are the action's parameters, and a bound is none of them.
     narrowing:
       request.method === 'GET' ? narrowingInHeaders(request.headers) : narrowingInRequest(request.raw),
     answered: answeredBy(reply.raw),
   }
-}
-
-function contextOf({ headers }: FastifyRequest): CallerContext {
-  const told = {
-    agent_id: headers['x-agent-id'],
-    run_id: headers['x-run-id'],
-    parent_call_id: headers['x-parent-call-id'],
-    scope: headers['x-scope'],
-  }
-  const said = Object.entries(told).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value : textOf(value)]],
-  )
-  return parsed(CallerContext, Object.fromEntries(said), 'headers')
-}
-
-/** Node takes a header's bytes for characters; a path is sent in UTF-8, unless it is none. */
-function textOf(header: string): string {
-  const text = Buffer.from(header, 'latin1').toString()
-  return text.includes('\ufffd') ? header : text
 }

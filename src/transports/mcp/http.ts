@@ -26,6 +26,7 @@ import { createMcpServer } from './server.ts'
 import { createMcpSessions, type McpSession } from './sessions.ts'
 import { viewOf } from './view.ts'
 import { answeredBy } from '../http/answered.ts'
+import { contextInHeaders } from '../http/context.ts'
 import { admit } from '../http/guard.ts'
 import { problemOf, sendProblem } from '../http/problems.ts'
 import { readBody } from '../http/body.ts'
@@ -119,7 +120,8 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       return
     }
     const view = viewOf(request)
-    const peer: McpPeer = { caller, view, answered: answeredBy(response) }
+    const context = contextInHeaders(request.headers)
+    const peer: McpPeer = { caller, view, context, answered: answeredBy(response) }
     const call = plain.find(request, body)
     if (call?.modern === false) return answerPast(request, response, peer, call)
     const judged = () => classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })

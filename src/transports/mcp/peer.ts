@@ -1,6 +1,7 @@
 /** Who stands behind one MCP request. Told per request by whoever authenticated it, never by the MCP session. */
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server'
 import type { McpView } from '../../kernel/project-mcp.ts'
+import type { CallerContext } from '../../contracts/http.ts'
 import type { Caller } from '../../contracts/token.ts'
 
 export interface McpPeer {
@@ -9,6 +10,8 @@ export interface McpPeer {
   answered: Promise<'written' | 'broken'>
   /** How much of the tools it asked to see. */
   view?: McpView
+  /** Where its headers say that it comes from. */
+  context?: CallerContext
   /** Where a client of the 2025 era keeps its subscriptions; undefined where it has no session. */
   subscriptions?: Set<string>
 }

@@ -11,9 +11,12 @@ import { CallerContext } from '../../contracts/http.ts'
 
 type Meta = Record<string, unknown> | undefined
 
-/** Throws `request_invalid`: a scope that is none would leave the call in another project than was meant. */
-export function callerContextIn(meta: Meta): CallerContext {
-  if (meta === undefined) return {}
+/**
+ * What the connection said, and what this request says of it instead. Throws `request_invalid`: a scope that is
+ * none would leave the call in another project than was meant.
+ */
+export function callerContextIn(meta: Meta, context: CallerContext = {}): CallerContext {
+  if (meta === undefined) return context
   const said: Record<string, unknown> = {}
   let any = false
   for (const name of CONTEXT) {
@@ -22,9 +25,9 @@ export function callerContextIn(meta: Meta): CallerContext {
     said[name] = value
     any = true
   }
-  if (!any) return said
+  if (!any) return context
   const parsed = CallerContext.safeParse(said)
-  if (parsed.success) return parsed.data
+  if (parsed.success) return { ...context, ...parsed.data }
   throw new TurnbellError('request_invalid', {
     detail: `_meta.${describeParams(CallerContext, said, parsed.error)}`,
     hint: 'Correct `_meta` of the request, or leave it out.',

@@ -63,8 +63,8 @@ export function createMcpServer(options: McpServerOptions): Server {
     const peer = peerOf(context)
     return { ...peer, view: told(() => viewIn(context.mcpReq._meta, peer.view)) }
   }
-  const callerContext = ({ mcpReq }: ServerContext): CallerContext =>
-    told(() => callerContextIn(mcpReq._meta))
+  const callerContext = (context: ServerContext): CallerContext =>
+    told(() => callerContextIn(context.mcpReq._meta, peerOf(context).context))
   const extensionTools = [...extension.tools.values()].map(({ tool }) => tool)
   server.setRequestHandler('tools/list', (_, context) => {
     const { caller, view } = boundedPeer(context)

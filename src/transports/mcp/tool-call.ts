@@ -24,7 +24,7 @@ export function callTool(
   let context: CallerContext
   try {
     narrowing = viewIn(meta, peer.view).narrowing
-    context = callerContextIn(meta)
+    context = callerContextIn(meta, peer.context)
   } catch (error) {
     return Promise.resolve(toolProblem(toProblem(error, ids.next())))
   }

@@ -199,6 +199,12 @@ describe('/batch', () => {
     expect(hub.lines.slice(-3).map(({ agent_id }) => agent_id)).toEqual(['main', 'main', 'main'])
   })
 
+  test('takes from headers what its context leaves open', async () => {
+    const headers = { 'x-scope': 'portfolio', 'x-run-id': 'r1' }
+    await hub.request('POST', '/batch', { headers, body: { calls: [inbox], context: { run_id: 'r2' } } })
+    expect(hub.lines.at(-1)).toMatchObject({ scope: 'portfolio', run_id: 'r2' })
+  })
+
   test.each([
     ['no calls', { calls: [] }],
     ['too many', { calls: Array.from({ length: LIMITS.batch_calls_max + 1 }, () => inbox) }],

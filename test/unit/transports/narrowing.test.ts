@@ -142,6 +142,20 @@ describe('over MCP', () => {
   )
 
   test.each([
+    ['plainly', {}],
+    ['by way of the SDK', { extra: 1 }],
+  ])('a call says in headers where it comes from, and in _meta what is else: %s', async (_, more) => {
+    const headers = { 'x-scope': 'portfolio', 'x-run-id': 'r1' }
+    const call = (meta: object, told: Record<string, string> = headers) =>
+      mcp('tools/call', { ...SEND, ...more }, { headers: told, meta })
+    await call({})
+    expect(hub.lines.at(-1)).toMatchObject({ scope: 'portfolio', run_id: 'r1' })
+    await call({ scope: '/work/x' })
+    expect(hub.lines.at(-1)).toMatchObject({ scope: '/work/x', run_id: 'r1' })
+    expect(await call({}, { 'x-scope': '' })).toMatchObject({ code: 'request_invalid' })
+  })
+
+  test.each([
     ['facade', ['git'], 'facades'],
     ['allowed_facades', ['git'], 'facades'],
     ['allowedFacades', ['git'], 'facades'],
