@@ -24,6 +24,9 @@ export function describeParams(
 
 function sentence(schema: z.ZodType, params: unknown, issue: Issue, root: string): string {
   const field = issue.path.map(String).join('.') || root
+  const [misnamed] = issue.code === 'invalid_key' ? issue.issues : []
+  if (misnamed !== undefined)
+    return `${field}: ${wanted(misnamed)}, found the name ${shortened(issue.path.at(-1))}`
   if (issue.code === 'unrecognized_keys') return unknownKeys(schema, issue)
   // What came in somebody's secret's place may be one.
   const unsaid = issue.code === 'custom' && issue.params?.['unsaid'] === true
@@ -45,12 +48,13 @@ function unknownKeys(schema: z.ZodType, issue: z.core.$ZodIssueUnrecognizedKeys)
 
 /** Where a path leads in a schema; undefined where that cannot be told without the value. */
 function schemaAt(schema: unknown, path: readonly PropertyKey[]): unknown {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return schemaAt(schema.unwrap(), path)
+  const wraps = [z.ZodOptional, z.ZodNullable, z.ZodDefault].find((wrap) => schema instanceof wrap)
+  if (wraps !== undefined) return schemaAt((schema as z.ZodOptional).unwrap(), path)
   const [key, ...rest] = path
   if (key === undefined) return schema
   if (schema instanceof z.ZodObject) return schemaAt(schema.shape[key as string], rest)
   if (schema instanceof z.ZodArray) return schemaAt(schema.element, rest)
+  if (schema instanceof z.ZodRecord) return schemaAt(schema.valueType, rest)
   // Forms that share a field's name would leave open which of them was meant.
   if (!(schema instanceof z.ZodDiscriminatedUnion)) return undefined
   const found = schema.options.map((form) => schemaAt(form, path)).filter((one) => one !== undefined)
@@ -73,7 +77,7 @@ function expectation(issue: Issue): string {
     case 'invalid_type':
       return TYPES[issue.expected] ?? issue.expected
     case 'invalid_value':
-      return `one of ${issue.values.map(String).join(', ')}`
+      return (issue.values.length === 1 ? '' : 'one of ') + issue.values.map(String).join(', ')
     case 'too_small':
       return `${issue.origin} of at least ${issue.minimum}${unit(issue.origin)}`
     case 'too_big':
@@ -114,6 +118,15 @@ function found(params: unknown, path: readonly PropertyKey[]): string {
 }
 
 function shortened(value: unknown): string {
-  const text = JSON.stringify(value) ?? typeof value
+  const text = written(value)
   return text.length > FOUND_LENGTH_MAX ? `${text.slice(0, FOUND_LENGTH_MAX)}…` : text
+}
+
+/** Not everything that is judged came as JSON: what a module exports may be a function, or hold itself. */
+function written(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? typeof value
+  } catch {
+    return typeof value
+  }
 }

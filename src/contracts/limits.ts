@@ -152,6 +152,12 @@ export const LIMITS = {
   // Plugins
   plugins_max: 100,
   plugin_load_ms: 10_000,
+  /** A name that it brings, with what belongs to it still one that every caller can say. */
+  plugin_word_length_max: 64,
+  /** A summary, a hint. */
+  plugin_text_length_max: 1_000,
+  /** Why it was left out. */
+  plugin_problem_length_max: 2_000,
 
   // Routines
   routine_steps_max: 50,

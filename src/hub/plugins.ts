@@ -1,14 +1,14 @@
 /** Plugins that the configuration names: taken in one by one, and left out with a word where one does not fit. */
-import { describeIssues } from '../contracts/errors.ts'
+import { inspect } from 'node:util'
+import { manifestFrom, requireActions, requireKinds, requireOwnName, requireSteps } from './plugin-fit.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { PluginReport } from '../contracts/plugin.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import type { Facade } from '../kernel/define.ts'
-import { PLUGIN_API, PluginForm, pluginFacades, type Plugin, type PluginApi } from '../kernel/plugin.ts'
-import { jsonSchema } from '../kernel/schema.ts'
+import { PLUGIN_API, pluginFacades, type Plugin, type PluginApi } from '../kernel/plugin.ts'
 import { createRegistry } from '../kernel/registry.ts'
 import { createKinds } from '../modules/records/kinds.ts'
-import { createStepTypes, type StepType } from '../modules/routines/step-type.ts'
+import type { StepType } from '../modules/routines/step-type.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
@@ -48,10 +48,12 @@ export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
       const manifest = await inTime(manifestOf(needs.load(plugin)), needs.clock)
       report.name = manifest.name
       const theirs = pluginFacades(manifest)
-      requireSchemas(theirs)
+      requireOwnName(manifest, needs.facades)
+      requireActions(theirs)
       // Refuses what claims a name that is taken.
       createRegistry([...facades, ...theirs])
       createKinds(createRegistry(facades, [...kinds, ...(manifest.kinds ?? [])]).kinds)
+      requireKinds(manifest.kinds ?? [], [...facades, ...theirs])
       requireSteps([...needs.steps, ...steps], manifest.steps ?? [])
       facades = [...facades, ...theirs]
       kinds = [...kinds, ...(manifest.kinds ?? [])]
@@ -62,7 +64,7 @@ export async function takeInPlugins(needs: PluginNeeds): Promise<Plugins> {
       const { problem: _, ...added } = report
       needs.log.info(added, 'a plugin was taken in')
     } catch (err) {
-      report.problem = err instanceof Error ? err.message : String(err)
+      report.problem = reasonOf(err)
       needs.log.warn({ plugin, err, detail: report.problem }, `the plugin ${plugin} was left out`)
     }
     reports.push(report)
@@ -75,36 +77,19 @@ async function manifestOf(loading: Promise<unknown>): Promise<Plugin> {
   if (told === undefined) throw new Error('its module has no default export')
   const manifest: unknown =
     typeof told === 'function' ? await (told as (api: PluginApi) => unknown)(PLUGIN_API) : told
-  const parsed = PluginForm.safeParse(manifest)
-  if (!parsed.success) throw new Error(`its manifest does not fit: ${describeIssues(parsed.error)}`)
-  return parsed.data as unknown as Plugin
+  return manifestFrom(manifest)
 }
 
-/** A schema that JSON cannot say would break every list it stands in. */
-function requireSchemas(facades: readonly Facade[]): void {
-  for (const facade of facades) {
-    for (const [name, { input, output }] of Object.entries(facade.actions)) {
-      try {
-        if (jsonSchema(input, 'input')['type'] !== 'object') throw new Error('its input is no object')
-        jsonSchema(output, 'output')
-      } catch (cause) {
-        throw new Error(`${facade.name}.${name}: ${(cause as Error).message}`, { cause })
-      }
-    }
+/** Whatever was thrown, in words: a plugin may throw anything, and each has to be told from the others. */
+function reasonOf(thrown: unknown): string {
+  try {
+    const said: unknown = thrown instanceof Error ? thrown.message : thrown
+    const words = typeof said === 'string' && said.trim() !== '' ? said : null
+    const reason = words ?? `it threw ${inspect(thrown)} while it was loaded`
+    return reason.slice(0, LIMITS.plugin_problem_length_max)
+  } catch {
+    return 'it threw what cannot be told while it was loaded'
   }
-}
-
-/** What a step is given under `with` is an object. */
-function requireSteps(before: readonly StepType[], theirs: readonly StepType[]): void {
-  for (const { name, input } of theirs) {
-    try {
-      if (jsonSchema(input, 'input')['type'] !== 'object') throw new Error('its input is no object')
-    } catch (cause) {
-      throw new Error(`the step ${name}: ${(cause as Error).message}`, { cause })
-    }
-  }
-  // Refuses names that are taken.
-  createStepTypes(before, theirs)
 }
 
 /** A module may wait for something at its top level, and for ever. */

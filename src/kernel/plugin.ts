@@ -4,11 +4,8 @@
  */
 import { z } from 'zod'
 import type { Action, DispatchContext, Facade, KernelView } from './define.ts'
-import { ERRORS } from '../contracts/error-catalogue.ts'
 import { TurnbellError } from '../contracts/errors.ts'
-import { FacetName, RegistrationKind } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'
-import { StepTypeName } from '../contracts/routine.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { StepType } from '../modules/modules.ts'
 
@@ -75,70 +72,6 @@ export const PLUGIN_API = {
 }
 export type PluginApi = typeof PLUGIN_API
 
-const Name = z.string().regex(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'a name is lower_case words')
-const Text = z.string().min(1).max(1_000)
-const Schema = z.custom<z.ZodType>(isSchema, 'expected a zod schema')
-const Callable = z.custom<() => unknown>((value) => typeof value === 'function', 'expected a function')
-const ErrorName = z.enum(Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]])
-
-/** Known, and the kernel's or the registry's to look at. */
-const Anything = z.unknown().optional()
-
-const PluginActionForm = z.strictObject({
-  summary: Text,
-  mutates: z.boolean(),
-  idempotent: z.boolean().optional(),
-  destructive: z.boolean().optional(),
-  input: Schema,
-  output: Schema,
-  errors: z.array(ErrorName),
-  allow: z.array(RegistrationKind),
-  handle: Callable,
-  ...{ harmless: Callable.optional(), hands_over: Anything, aliases: Anything, examples: Anything },
-  // An action of ours may have these; what one of a plugin says there counts for nothing.
-  ...{ own_tool: Anything, delegates: Anything },
-} satisfies Record<keyof Action, z.ZodType>)
-
-const PluginKindForm = z.strictObject({
-  name: Name,
-  summary: Text,
-  keeper: z.enum(['project', 'hub']),
-  fields: z.custom<z.ZodObject>((value) => isSchema(value) && 'shape' in value, 'expected a zod object'),
-  ...{ status: Anything, changed_by: Anything, unique: Anything, examples: Anything },
-} satisfies Record<keyof RecordKind, z.ZodType>)
-
-const PluginStepForm = z.strictObject({
-  name: StepTypeName,
-  summary: Text,
-  mutates: z.union([z.boolean(), Callable]),
-  leash: z.enum(['exec', 'network']).optional(),
-  input: Schema,
-  check: Callable.optional(),
-  run: Callable,
-} satisfies Record<keyof StepType, z.ZodType>)
-
-const PluginFacadeForm = z.strictObject({
-  name: Name,
-  summary: Text,
-  compact: Text,
-  agent_hint: Text.optional(),
-  facet: FacetName.optional(),
-  pro: z.literal(true).optional(),
-  actions: z.record(Name, PluginActionForm),
-  // As above.
-  ...{ overview: Anything, listed: Anything, micro: Anything, old_path: Anything },
-  ...{ everywhere: Anything, kinds: Anything },
-} satisfies Record<keyof Facade, z.ZodType>)
-
-/** The form of a manifest, for whoever wrote it without types. What it does not know may be misspelt. */
-export const PluginForm = z.strictObject({
-  name: Name,
-  facet: FacetName.optional(),
-  facades: z.array(PluginFacadeForm).default([]),
-  kinds: z.array(PluginKindForm).default([]),
-  steps: z.array(PluginStepForm).default([]),
-} satisfies Record<keyof Plugin, z.ZodType>)
-
 /** Its facades as the registry takes them: never in the short list, whatever they say of themselves. */
 export function pluginFacades(plugin: Plugin): Facade[] {
   return (plugin.facades ?? []).map(({ name, summary, compact, agent_hint, facet, pro, actions }) => ({
@@ -157,8 +90,4 @@ function adapted(action: PluginAction): Action {
     // The hub's modules stay its own.
     handle: (input, { caller, context, kernel }) => action.handle(input, { caller, context, kernel }),
   }
-}
-
-function isSchema(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && '_zod' in value && 'safeParse' in value
 }

@@ -188,7 +188,7 @@ describe('a plugin that does not fit is left out, and says why:', () => {
     ['no name', { default: {} }, 'name'],
     ['a name in another form', { default: { name: 'Bad Name' } }, 'lower_case'],
     ['an input that is no schema', action({ input: {} }), 'expected a zod schema'],
-    ['an input that is no object', action({ input: z.string() }), 'its input is no object'],
+    ['an input that is no object', action({ input: z.string() }), 'bad.go: input: it is no object'],
     ['an output that JSON cannot say', action({ output: z.object({ at: z.date() }) }), 'bad.go: '],
     ['an error that there is not', action({ errors: ['oops'] }), 'facades.0.actions.go.errors.0'],
     ['a kind that there is not', action({ allow: ['root'] }), 'allow'],
@@ -226,7 +226,7 @@ describe('a plugin that does not fit is left out, and says why:', () => {
     [
       'a step whose input is no object',
       step({ input: z.array(z.string()) }),
-      'count: its input is no object',
+      'the step count: input: it is no object',
     ],
     ['a step whose input JSON cannot say', step({ input: z.object({ at: z.date() }) }), 'the step count: '],
     ['steps that are no list', { default: { name: 'bad', steps: STEP } }, 'steps: '],
@@ -234,19 +234,15 @@ describe('a plugin that does not fit is left out, and says why:', () => {
     [
       'a facade with such a key',
       { default: { name: 'bad', facades: [facade('bad', { hint: 'x' })] } },
-      'facades.0: Unrecognized key: "hint"',
+      'unknown field "hint" in facades.0',
     ],
-    [
-      'an action with such a key',
-      action({ mutate: true }),
-      'facades.0.actions.go: Unrecognized key: "mutate"',
-    ],
+    ['an action with such a key', action({ mutate: true }), 'unknown field "mutate" in facades.0.actions.go'],
     [
       'a kind with such a key',
       { default: { name: 'bad', kinds: [{ ...KIND, stati: {} }] } },
-      'kinds.0: Unrecognized key: "stati"',
+      'unknown field "stati" in kinds.0',
     ],
-    ['a step with such a key', step({ leashes: 'exec' }), 'steps.0: Unrecognized key: "leashes"'],
+    ['a step with such a key', step({ leashes: 'exec' }), 'unknown field "leashes" in steps.0'],
     ['a maker that throws', { default: () => Promise.reject(new Error('no licence')) }, 'no licence'],
   ])('%s', async (_, module, problem) => {
     const { facades, steps, reports } = await take({ bad: module, good: { default: greeter } })
