@@ -19,6 +19,7 @@ import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
 import { createPrograms, type SystemPrograms } from '../system/programs.ts'
+import { systemPlaces } from '../system/places.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
@@ -132,6 +133,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     },
     stores: opened.stores,
     openProject: projectOpener({ log }),
+    places: systemPlaces,
     git: createGitRunner({ env: needs.env }),
     grants: grantsOf(config),
     settings: routineSettingsOf(config),

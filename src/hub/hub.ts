@@ -32,6 +32,7 @@ import type { EventLog } from '../ports/event-log.ts'
 import type { GitRunner } from '../ports/git.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
+import type { Places } from '../ports/places.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
 import type { Doors } from '../transports/doors.ts'
@@ -53,6 +54,7 @@ export interface HubNeeds {
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   /** The records in a project's directory; null where there is no such directory. */
   openProject: (root: string) => RecordStore | null
+  places: Places
   git: GitRunner
   facades: readonly Facade[]
   /** Kinds of records that belong to no facade. */
@@ -127,7 +129,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ links, channels, events, store, registrations, clock, ids },
     pendingCount: (identity, session_id) => signals.pendingCount(identity, session_id),
   })
-  const projects = await openProjects({ records: stores.records, clock, ids, log })
+  const projects = await openProjects({ records: stores.records, places: needs.places, clock, ids, log })
   const personas = await openPersonaRegistry({
     ...{ records: stores.records, projects, registrations, clock, log },
     pendingCount: (identity) => store.pendingCount(identity),

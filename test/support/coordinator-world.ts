@@ -19,6 +19,7 @@ import { createMemoryRecordStore } from '../../src/storage/memory/record-store.t
 import { createIds } from '../../src/system/random.ts'
 import { openProjects } from '../../src/modules/registry/projects.ts'
 import { fakeClock, seededRandom, type FakeClock } from './fake-clock.ts'
+import { AS_WRITTEN } from './played-places.ts'
 
 export interface CoordinatorWorld {
   clock: FakeClock
@@ -65,7 +66,7 @@ export async function coordinatorWorld(
       },
     },
   })
-  const projects = await openProjects({ records, ...about })
+  const projects = await openProjects({ records, places: AS_WRITTEN, ...about })
   const personas = await openPersonaRegistry({
     ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: () => 0,

@@ -19,6 +19,7 @@ import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
 import { memoryProjects } from './memory-projects.ts'
+import { AS_WRITTEN } from './played-places.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
 import { gitRunner } from './git-world.ts'
@@ -102,6 +103,7 @@ export async function liveHub(
   const own: OwnHosts = { list: [] }
   const hub = await createHub({
     openProject: memoryProjects(),
+    places: AS_WRITTEN,
     ...{ tenant_id: 'local', version: '0.0.0-test', clock, log, stores },
     git: gitRunner,
     facades: options.facades ?? FACADES,

@@ -12,6 +12,7 @@ import { createMemoryRecordStore } from '../../src/storage/memory/record-store.t
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
 import { memoryProjects } from './memory-projects.ts'
+import { AS_WRITTEN } from './played-places.ts'
 
 /** A list without statuses, a thing to do, a thing that is there once, and one that the hub keeps. */
 export const KINDS = {
@@ -78,7 +79,7 @@ export async function recordWorld(kinds: readonly RecordKind[] = Object.values(K
   const events = createMemoryEventLog(clock)
   const home = createMemoryRecordStore()
   const openProject = memoryProjects()
-  const projects = await openProjects({ records: home, clock, ids, log: silentLog })
+  const projects = await openProjects({ records: home, places: AS_WRITTEN, clock, ids, log: silentLog })
   const roots: Record<string, string> = { bob: '/work/bob', gil: '/gone/gil' }
   const members = new Map<string, string>()
   for (const [identity, root] of Object.entries(roots)) {

@@ -25,7 +25,7 @@ export function recordsIn(root: string): Records {
     kinds: [TALLY],
     home: createMemoryRecordStore(),
     openProject: projectOpener({ log: silentLog }),
-    projects: { around: () => project, at: async () => project, list: () => [project] },
+    projects: { around: () => project, at: async () => project, directories: () => [project] },
     personas: { get: () => null },
     events: createMemoryEventLog(clock),
     ...{ clock, ids: createIds(clock, systemRandom), log: silentLog },

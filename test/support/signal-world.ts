@@ -21,6 +21,7 @@ import { createMemoryRecordStore } from '../../src/storage/memory/record-store.t
 import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
 import { createIds } from '../../src/system/random.ts'
 import { fakeClock, seededRandom, type FakeClock } from './fake-clock.ts'
+import { AS_WRITTEN } from './played-places.ts'
 
 /** One thing that was told, in the order of telling: `signals.pushed`, `registry.left`, `link.lost`, … */
 export interface Told {
@@ -117,7 +118,7 @@ export async function signalWorld(
     },
   })
   const routes = createRouteResolver(registrations)
-  const projects = await openProjects({ records, clock, ids, log: silentLog })
+  const projects = await openProjects({ records, places: AS_WRITTEN, clock, ids, log: silentLog })
   const personas = await openPersonaRegistry({
     ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: (identity) => store.pendingCount(identity),

@@ -44,6 +44,7 @@ import type { McpExtend } from '../../src/transports/mcp/extension.ts'
 import { createMcpHttp } from '../../src/transports/mcp/http.ts'
 import { gitRunner } from './git-world.ts'
 import { playedOutside } from './outside.ts'
+import { AS_WRITTEN } from './played-places.ts'
 
 export interface SmallHub {
   url: string
@@ -116,7 +117,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     },
   })
   const home = createMemoryRecordStore()
-  const projects = await openProjects({ records: home, clock, ids, log })
+  const projects = await openProjects({ records: home, places: AS_WRITTEN, clock, ids, log })
   const personas = await openPersonaRegistry({
     ...{ records: home, projects, registrations },
     pendingCount: (identity) => store.pendingCount(identity),

@@ -25,7 +25,7 @@ export interface WhereNeeds extends ScopeNeeds {
   home: RecordStore
   /** The store in a project's directory; null where there is no such directory. */
   openProject: (root: string) => RecordStore | null
-  projects: Pick<Projects, 'around' | 'at' | 'list'>
+  projects: Pick<Projects, 'around' | 'at' | 'directories'>
 }
 
 export interface Where {
@@ -70,7 +70,7 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
       if (kind.keeper === 'hub') return [at_home]
       const subject = subjectOf({ projects, personas }, call)
       if (subject.about !== 'portfolio') return [placeOf(subject, call)]
-      return projects.list().flatMap(({ project_id, root }) => {
+      return projects.directories().flatMap(({ project_id, root }) => {
         const records = openProject(root)
         return records === null ? [] : [{ project_id, records }]
       })

@@ -1,10 +1,16 @@
-/** Projects: a root path and the id that stands for it, with the other names it is known by. */
+/**
+ * Projects: a root path and the id that stands for it, with the other names it is known by.
+ *
+ * One directory is one project, whatever links lead to it: a new one is kept with the path that all links end in, and a
+ * path is compared by where it leads. Roots that were kept as links stay as they are.
+ */
 import path from 'node:path'
 import { Project } from '../../contracts/registry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+import type { Places } from '../../ports/places.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
@@ -12,6 +18,8 @@ const KIND = 'project'
 
 export interface Projects {
   list(): Project[]
+  /** As `list`, each directory once: two that were made of one directory, by a link, are both kept. */
+  directories(): Project[]
   /** By id, by alias, or by root path. */
   find(project: string): Project | null
   /** As `find`; of a path inside a project, the innermost project around it. */
@@ -35,15 +43,29 @@ export async function openProjects(needs: {
   records: RecordStore
   clock: Clock
   ids: Ids
+  places: Places
   log: Log
 }): Promise<Projects> {
-  const { records, clock, ids } = needs
+  const { records, clock, ids, places } = needs
   const by_root = new Map<string, Project>()
+  /** Looked at once: a call must not wait for the disks of all projects. */
+  const real_roots = new Map<string, string>()
+  const by_real = new Map<string, Project>()
+  const arrange = () => {
+    by_real.clear()
+    for (const project of listed()) {
+      const real = real_roots.get(project.root) ?? places.real(project.root)
+      real_roots.set(project.root, real)
+      if (real === project.root || !by_real.has(real)) by_real.set(real, project)
+    }
+  }
+  const listed = () => [...by_root.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1))
   for (const { id, body } of await records.list(KIND)) {
     const parsed = Project.safeParse(body)
     if (parsed.success) by_root.set(parsed.data.root, parsed.data)
     else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
   }
+  arrange()
 
   /** One change at a time: what is decided on must still be true when it is recorded. */
   const change = (root: string, what: (project: Project) => Project): Promise<Project> =>
@@ -61,6 +83,7 @@ export async function openProjects(needs: {
       }
       await held.put(project.project_id, project as RecordBody)
       by_root.set(root, project)
+      arrange()
       return project
     })
 
@@ -70,16 +93,27 @@ export async function openProjects(needs: {
     throw new TurnbellError('alias_taken', { detail: `${alias} is an alias of ${holder.root}.` })
   }
 
+  /** The root under which a directory is kept, or would be. */
+  const keptRoot = (given: string): string => {
+    const root = rootOf(given)
+    if (by_root.has(root)) return root
+    const real = normal(places.real(root))
+    return by_real.get(real)?.root ?? real
+  }
+
   const find: Projects['find'] = (project) => {
     const others = ({ project_id, aliases }: Project) => project_id === project || aliases.includes(project)
-    return by_root.get(normal(project)) ?? [...by_root.values()].find(others) ?? null
+    if (!path.isAbsolute(project)) return [...by_root.values()].find(others) ?? null
+    return by_root.get(keptRoot(project)) ?? null
   }
 
   const around: Projects['around'] = (project) => {
-    const found = find(project)
-    if (found !== null || !path.isAbsolute(project)) return found
-    const parent = path.dirname(normal(project))
-    return parent === normal(project) ? null : around(parent)
+    if (!path.isAbsolute(project)) return find(project)
+    const written = innermost(by_root, normal(project))
+    const led = innermost(by_real, normal(places.real(normal(project))))
+    if (written === null || led === null) return written ?? led
+    // Two of one directory: the one that was named.
+    return real_roots.get(written.root) === real_roots.get(led.root) ? written : led
   }
 
   const get: Projects['get'] = (project) => {
@@ -89,14 +123,16 @@ export async function openProjects(needs: {
   }
 
   return {
-    list: () => [...by_root.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1)),
+    list: listed,
+    directories: () =>
+      listed().filter((project) => by_real.get(real_roots.get(project.root) ?? '') === project),
     ...{ find, around, get },
     async at(given) {
-      const root = rootOf(given)
+      const root = keptRoot(given)
       return by_root.get(root) ?? change(root, (project) => project)
     },
     async add(input) {
-      return change(rootOf(input.path), (project) => ({
+      return change(keptRoot(input.path), (project) => ({
         ...project,
         ...(input.name === undefined ? {} : { name: input.name }),
         aliases: [...new Set([...project.aliases, ...(input.aliases ?? [])])],
@@ -111,8 +147,17 @@ export async function openProjects(needs: {
     async remove(project_id) {
       await records.remove(KIND, project_id)
       for (const [root, project] of by_root) if (project.project_id === project_id) by_root.delete(root)
+      arrange()
     },
   }
+}
+
+/** The project in this directory, or in the nearest one above it. */
+function innermost(roots: ReadonlyMap<string, Project>, directory: string): Project | null {
+  const found = roots.get(directory)
+  if (found !== undefined) return found
+  const parent = path.dirname(directory)
+  return parent === directory ? null : innermost(roots, parent)
 }
 
 function rootOf(given: string): string {

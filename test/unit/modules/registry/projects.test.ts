@@ -6,12 +6,13 @@ import type { RecordStore } from '../../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
 import { fakeClock } from '../../../support/fake-clock.ts'
+import { AS_WRITTEN } from '../../../support/played-places.ts'
 
 const clock = fakeClock()
 const ids = createIds(clock, systemRandom)
 let records: RecordStore
 let projects: Projects
-const open = () => openProjects({ records, clock, ids, log: silentLog })
+const open = () => openProjects({ records, places: AS_WRITTEN, clock, ids, log: silentLog })
 
 beforeEach(async () => {
   records = createMemoryRecordStore()

@@ -9,12 +9,19 @@ import { createMemoryRecordStore } from '../../../../src/storage/memory/record-s
 import { systemClock } from '../../../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
+import { AS_WRITTEN } from '../../../support/played-places.ts'
 
 /** Ada's project is /work/ada, bob's /work/bob, which holds another; cyd has none, and gil's was taken away. */
 async function world() {
   const ids = createIds(systemClock, systemRandom)
   const records = createMemoryRecordStore()
-  const projects = await openProjects({ records, clock: systemClock, ids, log: silentLog })
+  const projects = await openProjects({
+    records,
+    places: AS_WRITTEN,
+    clock: systemClock,
+    ids,
+    log: silentLog,
+  })
   const ada = await projects.add({ path: '/work/ada' })
   const bob = await projects.add({ path: '/work/bob', aliases: ['bobs'] })
   const inner = await projects.add({ path: '/work/bob/packages/inner' })
