@@ -1,5 +1,10 @@
 import type { z } from 'zod'
 
+/** JSON of a person's own; some editors put a mark in front of the text, which nobody sees. Throws as `JSON.parse` does. */
+export function handwrittenJson(text: string): unknown {
+  return JSON.parse(text.replace(/^\uFEFF/, ''))
+}
+
 /** What a JSON text says; null where it is none, or missing. For text of others, which a schema looks at next. */
 export function jsonIn(text: string | null | undefined): unknown {
   try {

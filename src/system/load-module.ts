@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { handwrittenJson } from '../contracts/json.ts'
 
 /** `from` is the directory in which the name was written. Rejects with what the module threw, or why there is none. */
 export async function loadModule(name: string, from: string): Promise<unknown> {
@@ -34,7 +35,10 @@ function packageFile(name: string, from: string): string {
 function packageEntry(directory: string): string {
   const file = path.join(directory, 'package.json')
   if (!fs.existsSync(file)) return path.join(directory, 'index.js')
-  const { exports, main } = JSON.parse(fs.readFileSync(file, 'utf8')) as { exports?: unknown; main?: unknown }
+  const { exports, main } = handwrittenJson(fs.readFileSync(file, 'utf8')) as {
+    exports?: unknown
+    main?: unknown
+  }
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports
   const entry = conditional(root) ?? (typeof main === 'string' ? main : 'index.js')
   return path.join(directory, entry)

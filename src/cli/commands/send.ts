@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { Json } from '../../contracts/ids.ts'
+import { handwrittenJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
 import type { z } from 'zod'
@@ -31,7 +32,7 @@ export function registerSend(program: Command, cli: Cli): void {
   const command = program
     .command('send')
     .description('one durable signal; prints the receipt')
-    .argument('[text]', 'what it says; - reads it from stdin')
+    .argument('[text]', 'what it says; - reads it from stdin; only with --intent may it be left out')
     .requiredOption('--to <name>', 'who gets it', parseIdentity)
     .option('--from <name>', 'in whose name (operator)', parseIdentity)
     .option('--intent <word>', 'what it is about, one word', parseIntent, INTENT_DEFAULT)
@@ -57,6 +58,8 @@ export function registerSend(program: Command, cli: Cli): void {
     )
   command.action(async (text: string | undefined, options: Options) => {
     const invocation = invocationOf(cli, command)
+    const named = command.getOptionValueSource('intent') !== 'default'
+    if (text === undefined && options.payload === undefined && !named) throw nothingSaid('no text was given')
     const payload = await readPayload(cli, text, options.payload)
     const receipt = await invocation.hub().ask('signals', 'send', inputOf(options, payload), Receipt)
     await invocation.out.result(receipt, () => describeReceipt(options.to, receipt))
@@ -90,12 +93,16 @@ async function readPayload(cli: Cli, text: string | undefined, json: string | un
   if (text === '-') {
     const read = (await readAll(cli.stdin, LIMITS.body_bytes_max)).replace(/\r?\n$/, '')
     if (read !== '') return read
-    throw new TurnbellError('usage_invalid', {
-      detail: 'There is nothing to send: stdin ended without a word.',
-      hint: 'Say the text, or --payload null for a signal that is only its intent.',
-    })
+    throw nothingSaid('stdin ended without a word')
   }
   return text ?? null
+}
+
+function nothingSaid(why: string): TurnbellError {
+  return new TurnbellError('usage_invalid', {
+    detail: `There is nothing to send: ${why}.`,
+    hint: 'Say the text (- reads it from stdin), or only an --intent for a signal that says nothing else.',
+  })
 }
 
 /** JSON given in place, as `@FILE`, or on stdin as `-`. */
@@ -107,7 +114,7 @@ export async function readJson(cli: Cli, option: string, given: string): Promise
         ? readFile(option, given.slice(1))
         : given
   try {
-    return Json.parse(JSON.parse(text))
+    return Json.parse(handwrittenJson(text))
   } catch (cause) {
     throw new TurnbellError('usage_invalid', {
       detail: `${option} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,

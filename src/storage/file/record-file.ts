@@ -6,6 +6,7 @@
  * only where the plain one could not be read back.
  */
 import { createHash } from 'node:crypto'
+import { handwrittenJson } from '../../contracts/json.ts'
 import type { RecordBody, RecordRow } from '../../ports/record-store.ts'
 
 export type RecordForm = 'wrapped' | 'plain'
@@ -22,7 +23,7 @@ export function recordText(form: RecordForm, kind: string, id: string, body: Rec
 export function readRecord(form: RecordForm, kind: string, name: string, text: string): ReadRecord {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = handwrittenJson(text)
   } catch (error) {
     if (CONFLICT.test(text)) return { reason: 'it holds an unresolved merge conflict' }
     return { reason: `it is no JSON: ${(error as Error).message}` }

@@ -82,6 +82,35 @@ describe('send', () => {
     expect(turnbell.hubCalls[0]?.params['payload']).toEqual({ n: 1 })
   })
 
+  test('reads JSON that an editor has put a mark in front of', async () => {
+    const file = path.join(temporaryDirectory(), 'payload.json')
+    fs.writeFileSync(file, '\uFEFF{"n":1}')
+    const turnbell = sending()
+    await turnbell.run('send', '--to', 'ada', '--payload', `@${file}`)
+    expect(turnbell.hubCalls[0]?.params['payload']).toEqual({ n: 1 })
+  })
+
+  test.each(['', 'a text that nobody asked for\n'])(
+    'that says nothing is refused, whatever is on stdin: %j',
+    async (input) => {
+      const turnbell = sending({ input })
+      expect(await turnbell.run('send', '--to', 'ada', '--topic', 'x')).toBe(64)
+      expect(turnbell.hubCalls).toEqual([])
+      expect(turnbell.stderr()).toContain('There is nothing to send: no text was given.')
+      expect(turnbell.stderr()).toContain('- reads it from stdin')
+    },
+  )
+
+  test.each([
+    [[''], ''],
+    [['--payload', 'null'], null],
+    [['--payload', '""'], ''],
+  ])('says nothing on purpose: %j', async (said, payload) => {
+    const turnbell = sending()
+    expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
+    expect(turnbell.hubCalls[0]?.params).toEqual({ to: 'ada', intent: 'message', payload })
+  })
+
   test('without a text is a bare notice', async () => {
     const turnbell = sending()
     await turnbell.run('send', '--to', 'ada', '--intent', 'wake')

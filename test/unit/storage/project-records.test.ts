@@ -104,6 +104,21 @@ describe('what others do to the files', () => {
     expect(await titles()).toEqual(['of another length', 'one', 'six', 'ten'])
   })
 
+  test('may have the mark in front that some editors write', async () => {
+    const { store, file, write, put, notices } = project()
+    const written = '\uFEFF{"kind":"issue","id":"a","title":"one"}'
+    await put('b')
+    write('a.json', written)
+    await store.remove('issue', 'b')
+    const body = { id: 'a', kind: 'issue', title: 'one' }
+    for (let lists = 1; lists <= 2; lists += 1) expect(await store.list('issue')).toEqual([{ id: 'a', body }])
+    expect(await store.get('issue', 'a')).toEqual(body)
+    expect(fs.readFileSync(file('a'), 'utf8')).toBe(written)
+    await put('a', { title: 'two' })
+    expect(fs.readFileSync(file('a'), 'utf8')).toMatch(/^\{/)
+    expect(notices).toEqual([])
+  })
+
   const BAD: Record<string, [text: string, reason: RegExp]> = {
     'torn.json': ['{"kind":"issue","id":"torn","ti', /no JSON/],
     'list.json': ['[]', /object/],

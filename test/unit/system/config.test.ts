@@ -17,6 +17,10 @@ describe('the configuration', () => {
     expect(config.hub).toMatchObject({ port: 6000, host: '::1' })
     expect(config.tenant_id).toBe('local')
   })
+  test('reads a file that an editor has put a mark in front of', () => {
+    expect(load('\uFEFFlog:\n  level: warn\n').run().log.level).toBe('warn')
+  })
+
   test('takes a list from the environment with commas', () => {
     const { file } = load('mcp:\n  expose: [core, trace]\n')
     expect(loadConfig(file, {}).mcp.expose).toEqual(['core', 'trace'])
