@@ -112,7 +112,11 @@ export function projectOpenApi(registry: Registry, version: string, fixed: reado
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    tags: registry.facades.map((facade) => ({ name: facade.name, description: facade.summary })),
+    tags: registry.facades.map(({ name, summary, facet }) => ({
+      name,
+      description: summary,
+      'x-facet': facet,
+    })),
     security: [{ bearer: [] }],
     paths,
     components: {

@@ -234,6 +234,30 @@ describe('a command line that is wrong', () => {
   })
 })
 
+test('a bound that names nothing is told on stderr, and only there', async () => {
+  const home = temporaryHome()
+  await hubWithAda(home)
+  const bounds = ['--facade', 'sentinal', '--facade', 'signals', '--facet', 'desing']
+  const { child, exited } = start(['mcp', '--persona', 'ada', '--home', home, ...bounds])
+  let [said, told] = ['', '']
+  child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  const params = {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  }
+  child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params })}\n`)
+  await eventually('both names were told', () => told.includes('did you mean design?'))
+  expect(told).toContain('--facade sentinal: this hub has no facade of that name; did you mean sentinel?')
+  expect(told).not.toContain('--facade signals')
+  child.stdin?.end()
+  expect(await exited).toBe(0)
+  for (const line of said.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
+})
+
 test('garbage on stdin is passed over', async () => {
   const home = temporaryHome()
   await hubWithAda(home)

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
+import { createNameCheck, type NamedBounds } from './known-names.ts'
 import { sayGoodbye } from './goodbye.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import type { OpenDrain } from './drains.ts'
@@ -46,6 +47,7 @@ interface Settings {
   embeds: boolean
   facets: readonly string[] | undefined
   query: string
+  named: NamedBounds
 }
 
 export async function main(argv: string[]): Promise<void> {
@@ -58,7 +60,7 @@ export async function main(argv: string[]): Promise<void> {
 }
 
 function serve({ home, config, identity, client, session, hub, ...settings }: Settings): void {
-  const { autostart, embeds, facets, query } = settings
+  const { autostart, embeds, facets, query, named } = settings
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
@@ -89,6 +91,11 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
   })
   const bridge = createBridge({
     upstream,
+    onToolsListed: createNameCheck({
+      named,
+      read: async () => readDocument(standIn.url() ?? requireHub(home, config, hub), readOperatorToken(home)),
+      warn: (line) => log.warn({}, line),
+    }),
     transport: stdioLines(process.stdin, process.stdout),
     session_id: () => session_id,
     instructions: INSTRUCTIONS,
@@ -158,6 +165,15 @@ async function embed(needs: { home: Home; readConfig: () => Config; onEnd: () =>
   return standIn({ ...needs, clock: systemClock, env: process.env })
 }
 
+async function readDocument(url: string, token: string | null): Promise<unknown> {
+  const answer = await fetch(`${url.replace(/\/+$/, '')}/openapi.json`, {
+    headers: { authorization: `Bearer ${token ?? ''}` },
+    signal: AbortSignal.timeout(LIMITS.hub_answer_ms),
+  })
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
+  return answer.json()
+}
+
 async function isAlive(url: string): Promise<boolean> {
   const abort = AbortSignal.timeout(LIMITS.bridge_follow_ms)
   const answer = await fetch(`${url.replace(/\/+$/, '')}/health`, { signal: abort }).catch(() => null)
@@ -181,6 +197,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     embeds: values.hub === undefined,
     facets: values.facet ?? (env['TURNBELL_TOOLS'] ? config.mcp.expose : undefined),
     query: queryOf(values),
+    named: { facades: values.facade ?? [], facets: values.facet ?? [] },
   }
 }
 
