@@ -5,6 +5,7 @@ import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
 import { registerCall } from './commands/call.ts'
+import { registerCompletion } from './commands/completion.ts'
 import { registerConnect } from './commands/connect.ts'
 import { registerControl } from './commands/control.ts'
 import { registerDemo } from './commands/demo.ts'
@@ -57,6 +58,7 @@ export function createProgram(cli: Cli): Command {
   registerToken(program, cli)
   registerPaths(program, cli)
   registerDoctor(program, cli)
+  registerCompletion(program, cli)
   return program
 }
 

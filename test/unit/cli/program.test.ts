@@ -15,7 +15,7 @@ describe('help', () => {
     const listed = [...turnbell.stdout().matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name)
     for (const name of [
       ...['up', 'demo', 'hub', 'daemon', 'mcp', 'status', 'shutdown', 'notify', 'resume', 'persona'],
-      ...['send', 'pending', 'call', 'service', 'token', 'paths'],
+      ...['send', 'pending', 'call', 'service', 'token', 'paths', 'completion'],
     ]) {
       expect(listed).toContain(name)
     }
