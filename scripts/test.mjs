@@ -21,6 +21,8 @@ const PROGRAMS = [
   { program: 'promtool', debian: 'prometheus', needed_for: 'the metrics check' },
   { program: 'systemd-analyze', debian: 'systemd', needed_for: 'the unit check' },
   { program: 'plistutil', debian: 'libplist-utils', needed_for: 'the LaunchAgent check' },
+  { program: 'zsh', debian: 'zsh', needed_for: 'its completion of command lines' },
+  { program: 'fish', debian: 'fish', needed_for: 'its completion of command lines' },
 ]
 
 let passed = 0

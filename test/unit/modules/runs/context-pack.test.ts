@@ -182,7 +182,7 @@ describe('a context pack', () => {
         expect(pack.parents.length + left_out.parents).toBe(others.length)
         expect(ContextPack.safeParse(pack).success).toBe(true)
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 
