@@ -1,7 +1,7 @@
 /** `turnbell mcp`: MCP over stdio for one persona's client. The composition root of the bridge. */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
+import { argumentsIn, queryOf } from './arguments.ts'
 import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
 import { createNameCheck, type NamedBounds } from './known-names.ts'
@@ -181,7 +181,7 @@ async function isAlive(url: string): Promise<boolean> {
 }
 
 function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
-  const values = parsed(argv)
+  const values = argumentsIn(argv)
   const home = resolveHome(env, values.home)
   const config = loadConfig(home.config, env)
   const { hub = values['prefer-daemon'] } = values
@@ -211,51 +211,4 @@ function identityFrom(named: string | undefined): Identity {
         : `${JSON.stringify(named)} names no persona: ${identity.error.issues[0]?.message ?? ''}`,
     hint: 'Say for whom: `turnbell mcp --persona NAME`, or set TURNBELL_PERSONA.',
   })
-}
-
-const DETAILS = ['full', 'compact', 'micro']
-
-function parsed(argv: string[]) {
-  try {
-    const { values } = parseArgs({
-      args: argv,
-      options: {
-        home: { type: 'string' },
-        persona: { type: 'string' },
-        client: { type: 'string' },
-        session: { type: 'string' },
-        hub: { type: 'string' },
-        'prefer-daemon': { type: 'string' },
-        'no-autostart': { type: 'boolean' },
-        // Stdio is all there is; the flag is what other tools of this kind are started with.
-        stdio: { type: 'boolean' },
-        json: { type: 'boolean' },
-        facet: { type: 'string', multiple: true },
-        facade: { type: 'string', multiple: true },
-        'read-only': { type: 'boolean' },
-        detail: { type: 'string' },
-      },
-    })
-    if (values.detail !== undefined && !DETAILS.includes(values.detail)) {
-      throw new Error(`--detail is one of ${DETAILS.join(', ')}, not ${values.detail}`)
-    }
-    return values
-  } catch (cause) {
-    throw new TurnbellError('usage_invalid', {
-      detail: cause instanceof Error ? cause.message : String(cause),
-      hint: 'See `turnbell mcp --help`.',
-      cause,
-    })
-  }
-}
-
-/** The bounds and the detail as the hub's `/mcp` is told them. */
-function queryOf({ facet = [], facade = [], detail, ...flags }: ReturnType<typeof parsed>): string {
-  const query = new URLSearchParams([
-    ...facet.map((name): [string, string] => ['facet', name]),
-    ...facade.map((name): [string, string] => ['facade', name]),
-    ...(flags['read-only'] === true ? [['read_only', '1'] satisfies [string, string]] : []),
-    ...(detail === undefined ? [] : [['detail', detail] satisfies [string, string]]),
-  ])
-  return query.size === 0 ? '' : `?${query.toString()}`
 }
