@@ -159,3 +159,8 @@ export function patientClock(): Clock & { hurry(times: number): void } {
     hurry: (times) => ([now, since, pace] = [monotonic(), systemClock.monotonic(), times]),
   }
 }
+
+/** What the signals of a drain say. */
+export function payloads({ structuredContent }: Pick<ToolAnswer, 'structuredContent'>): string[] {
+  return (structuredContent!['signals'] as { payload: string }[]).map(({ payload }) => payload)
+}

@@ -305,3 +305,11 @@ export async function refusedWith(call: () => unknown): Promise<string> {
   }
   throw new Error('it was not refused')
 }
+
+/** Something for ada; answers its `signal_id`. */
+export async function send(hub: SmallHub, payload: string): Promise<string> {
+  const { body } = await hub.request('POST', '/api/signals/send', {
+    body: { to: 'ada', intent: 'test', payload },
+  })
+  return (body as unknown as { signal_id: string }).signal_id
+}

@@ -1,8 +1,7 @@
-/** The command line of `turnbell mcp`. Read without a library: the bridge starts with every session of a client. */
+/** The command line of `turnbell mcp`. Read without commander: the bridge starts with every session of a client. */
 import { parseArgs } from 'node:util'
+import { McpDetail } from '../../kernel/project-mcp.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-
-const DETAILS = ['full', 'compact', 'micro']
 
 /** Options that take several values: `--facet core work` is `--facet core --facet work`. */
 const SEVERAL: ReadonlySet<string> = new Set(['--facet', '--facade'])
@@ -29,8 +28,8 @@ export function argumentsIn(argv: readonly string[]) {
         detail: { type: 'string' },
       },
     })
-    if (values.detail !== undefined && !DETAILS.includes(values.detail)) {
-      throw new Error(`--detail is one of ${DETAILS.join(', ')}, not ${values.detail}`)
+    if (values.detail !== undefined && !McpDetail.safeParse(values.detail).success) {
+      throw new Error(`--detail is one of ${McpDetail.options.join(', ')}, not ${values.detail}`)
     }
     return values
   } catch (cause) {

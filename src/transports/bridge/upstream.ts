@@ -61,8 +61,8 @@ export interface RequestOptions {
   /** Saying it twice does no harm. */
   repeatable: boolean
   /**
-   * Ends the waiting for a hub that is away. A request that is under way is carried through: cut off, it
-   * might be lost what the hub did, and with a drain what it handed over.
+   * Ends the waiting for a hub that is away. A request that is under way is carried through: only its answer
+   * tells what the hub did, and what a drain handed over.
    */
   abort?: AbortSignal
   /** How long to wait for a hub that is away. */

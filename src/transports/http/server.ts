@@ -193,7 +193,7 @@ function addFixedRoutes(
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
   app.post('/session/end', async ({ caller, body }) => {
-    parsed(Nothing, body ?? {})
+    parsed(Nothing, body)
     await doors.endSession(caller)
     return {}
   })

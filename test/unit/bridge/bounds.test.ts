@@ -1,13 +1,11 @@
 /** Bounds that a client sets in `_meta` hold behind the bridge as they do at the hub's own door. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { LISTS_KEPT_MAX } from '../../../src/transports/bridge/tool-list.ts'
 import { bridgedClient, patientClock } from '../../support/bridge-client.ts'
+import { closedAfterwards } from '../../support/closed-afterwards.ts'
 import { startSmallHub } from '../../support/small-hub.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
+const open = closedAfterwards()
 
 async function connect(era: 'past' | 'present') {
   const hub = await startSmallHub()

@@ -1,6 +1,7 @@
 /** The bridge between an official client and a real hub's doors. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
+  payloads,
   bridgedClient,
   type BridgedClient,
   type BridgedOptions,
@@ -11,12 +12,10 @@ import { systemClock } from '../../../src/system/clock.ts'
 import { createStandIn } from '../../../src/transports/bridge/stand-in.ts'
 import { relayTo, type Fate } from '../../support/breaking-relay.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { closedAfterwards } from '../../support/closed-afterwards.ts'
+import { send, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
+const open = closedAfterwards()
 
 async function startHub(): Promise<SmallHub> {
   const hub = await startSmallHub()
@@ -41,16 +40,6 @@ async function connect(
 
 /** As a client whose worker waits for a better sign than the written answer. */
 const unconfirmed = { drainWritten: () => {} }
-
-async function send(hub: SmallHub, payload: string): Promise<string> {
-  const { body } = await hub.request('POST', '/api/signals/send', {
-    body: { to: 'ada', intent: 'test', payload },
-  })
-  return (body as unknown as { signal_id: string }).signal_id
-}
-
-const payloads = (answer: { structuredContent?: Record<string, unknown> }) =>
-  (answer.structuredContent!['signals'] as { payload: string }[]).map(({ payload }) => payload)
 
 const statusOf = async (hub: SmallHub, signal_id: string) => (await hub.store.read(signal_id))?.status
 const confirmed = async (hub: SmallHub, signal_id: string) =>

@@ -1,15 +1,13 @@
 /** A client of the 2025 era was promised to hear of changed tools, and asks for it in no way. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bridgedClient } from '../../support/bridge-client.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
+import { closedAfterwards } from '../../support/closed-afterwards.ts'
 import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 import { GRANTS_DEFAULT } from '../../../src/kernel/policy.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
+const open = closedAfterwards()
 
 async function connect(at: { url: string; operator: string }) {
   const client = await bridgedClient({

@@ -1,13 +1,11 @@
 /** What becomes of a call whose answer is lost between hub and bridge, by whatever name it was made. */
-import { afterEach, expect, test } from 'vitest'
-import { bridgedClient } from '../../support/bridge-client.ts'
+import { expect, test } from 'vitest'
+import { bridgedClient, payloads } from '../../support/bridge-client.ts'
 import { breakingRelay } from '../../support/breaking-relay.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { closedAfterwards } from '../../support/closed-afterwards.ts'
+import { send, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
+const open = closedAfterwards()
 
 async function startHub(): Promise<SmallHub> {
   const hub = await startSmallHub()
@@ -26,16 +24,6 @@ async function connect(hub: SmallHub, breaks: (body: string, nth: number) => boo
   open.push(client)
   return { ...client, broken: () => relay.broken() }
 }
-
-async function send(hub: SmallHub, payload: string): Promise<string> {
-  const { body } = await hub.request('POST', '/api/signals/send', {
-    body: { to: 'ada', intent: 'test', payload },
-  })
-  return (body as unknown as { signal_id: string }).signal_id
-}
-
-const payloads = (answer: { structuredContent?: Record<string, unknown> }) =>
-  (answer.structuredContent!['signals'] as { payload: string }[]).map(({ payload }) => payload)
 
 const DRAINS: [string, Record<string, unknown>][] = [
   ['signals_pending', {}],
