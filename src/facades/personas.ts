@@ -60,6 +60,7 @@ export const personas = defineFacade({
       summary: 'Let a persona rest: its daemon stops, it takes no signals, what waits is kept.',
       mutates: true,
       idempotent: true,
+      aliases: ['prism_wrap'],
       input: One,
       output: Persona,
       errors: ['operator_required', 'target_unknown', 'store_unavailable'],

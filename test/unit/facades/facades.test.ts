@@ -61,6 +61,19 @@ test('an action that changes nothing has a tool of its own only to find others',
 })
 
 describe('the lifecycle of a persona', () => {
+  test('knows its rest by the old name, too, which is as much the operator’s', async () => {
+    const hub = await startSmallHub()
+    try {
+      await hub.personas.add({ identity: 'ada', surface: 'mcp' })
+      const rest = (token: string) =>
+        hub.request('POST', '/call', { body: { tool: 'prism_wrap', params: { identity: 'ada' } }, token })
+      expect((await rest(hub.token('ada'))).body).toMatchObject({ code: 'operator_required' })
+      expect((await rest(hub.operator)).body).toMatchObject({ result: { state: 'wrapped' } })
+    } finally {
+      await hub.close()
+    }
+  })
+
   test('is the operator’s: add, wrap, add again, remove', async () => {
     const hub = await startSmallHub()
     try {
