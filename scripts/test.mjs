@@ -1,7 +1,7 @@
 /**
  * `npm test`: everything a release needs, on a fresh machine. Installs what the tests stand on
  * (Debian packages when it is root, judges and agent clients from npm), builds, checks, packs, and runs
- * every test. Ends with the plain line `N passed, N failed`.
+ * every test. Ends with what failed, by name, and the plain line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -28,6 +28,7 @@ const PROGRAMS = [
 let passed = 0
 let failed = 0
 const leftOut = []
+const broken = []
 
 installPrograms()
 step('build', 'node', ['build.mjs'])
@@ -43,6 +44,7 @@ else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests(['c
 else leftOut.push('real clients: they could not be fetched')
 
 for (const what of leftOut) console.log(`LEFT OUT  ${what}`)
+for (const what of broken) console.log(`FAILED  ${what}`)
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
@@ -75,8 +77,13 @@ function step(name, command, args) {
   console.log(`\n== ${name}`)
   const { status } = spawnSync(command, args, { stdio: 'inherit' })
   if (status === 0) passed += 1
-  else failed += 1
+  else fail(1, `step: ${name}`)
   return status === 0
+}
+
+function fail(count, ...names) {
+  failed += count
+  broken.push(...names)
 }
 
 function tests(projects, ...more) {
@@ -92,6 +99,22 @@ function tests(projects, ...more) {
   )
   const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
   passed += counts?.numPassedTests ?? 0
-  // A suite that could not even be loaded has no failed test of its own, so the exit status counts too.
-  failed += Math.max(counts?.numFailedTests ?? 0, status === 0 ? 0 : 1)
+  const names = (counts?.testResults ?? []).flatMap(failuresOf)
+  // What is no test's fault, as coverage that is too low or an error nobody caught, fails the run all the same.
+  if (status !== 0 && names.length === 0) names.push(`tests: ${projects.join(', ')}: exit code ${status}`)
+  fail(names.length, ...names)
+}
+
+/** Names, each with the first line of its reason: of every failed test, or of a file that failed as a whole. */
+function failuresOf({ name, status, message, assertionResults }) {
+  const file = path.relative(root, name)
+  const tests = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => `${file} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
+  if (tests.length > 0 || status === 'passed') return tests
+  return [`${file}: ${firstLine(message) || 'a hook failed, see above'}`]
+}
+
+function firstLine(text = '') {
+  return text.split('\n', 1)[0]
 }
