@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
-// Five projects: `fast` is part of the check command, `integration` runs real git and kills real processes,
-// `e2e` starts what is in dist/, `judges` lets the programs of others judge it, `clients` drives real agent
-// CLIs against a local model server.
+// Five projects: `fast` is part of the check command; `integration` runs real git, kills real processes, damages
+// files, hangs up real connections, and searches at random for what breaks a promise; `e2e` starts what is in dist/;
+// `judges` lets the programs of others judge it; `clients` drives real agent CLIs against a local model server.
 export default defineConfig({
   test: {
+    // What was compiled once is kept below node_modules, by its content.
+    experimental: { fsModuleCache: true },
     // Asked for by npm test, of the fast and the integration tests together.
     coverage: {
       provider: 'v8',
@@ -21,7 +23,6 @@ export default defineConfig({
           include: [
             'test/unit/**/*.test.ts',
             'test/contract/**/*.test.ts',
-            'test/property/**/*.test.ts',
             'test/fixtures/facade/*.test.ts',
             'test/tidy.test.ts',
           ],
@@ -35,7 +36,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
+          include: ['test/integration/**/*.test.ts', 'test/property/**/*.test.ts'],
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           isolate: false,
