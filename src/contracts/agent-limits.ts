@@ -40,6 +40,10 @@ export const AGENT_LIMITS = {
   /** A turn that was aborted, or failed, says twice that it ended; the second time within this. */
   opencode_settle_ms: 750,
   opencode_dial_ms: 200,
+  /** Sessions of which opencode's events told whose they are; of more the oldest are forgotten. */
+  opencode_told_sessions_max: 1_000,
+  /** Questions about a session that was not told of, before its drain passes in doubt. */
+  opencode_guard_tries: 3,
 
   // Agents that speak the Agent Client Protocol
   /** For everything but a prompt. A session begins with its MCP servers, which may take their time. */

@@ -121,6 +121,12 @@ export const Config = z.strictObject({
     .prefault({}),
   /** Paths, from the home, or packages that are installed there. */
   plugins: z.array(z.string().min(1).max(4096)).max(LIMITS.plugins_max).default([]),
+  memory: z
+    .strictObject({
+      /** The folder of a sentence model, by which memory is searched for what texts mean. */
+      model_dir: z.string().min(1).optional(),
+    })
+    .prefault({}),
   log: z
     .strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') })
     .prefault({}),

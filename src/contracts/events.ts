@@ -7,8 +7,20 @@ import { Json, Timestamp } from './ids.ts'
  * a frame names no sender, so whoever reads one would take it for the hub's.
  */
 export const HUB_EVENT_FAMILIES: readonly string[] = [
-  ...['agent', 'coordinator', 'dispatch', 'doorbell', 'error', 'hook', 'hub', 'lease', 'lifecycle', 'metric'],
-  ...['peer', 'persona', 'record', 'result', 'signal'],
+  ...[
+    'agent',
+    'context',
+    'coordinator',
+    'dispatch',
+    'doorbell',
+    'error',
+    'hook',
+    'hub',
+    'lease',
+    'lifecycle',
+    'metric',
+  ],
+  ...['memory', 'peer', 'persona', 'record', 'result', 'signal'],
 ]
 
 /** `signal.*`, `record.*`, `peer.*`, `persona.*`, `doorbell.*`, `dispatch`, `result`, `error`, … */

@@ -1,14 +1,35 @@
 import type { z } from 'zod'
+import { LIMITS } from './limits.ts'
 
-/** JSON of a person's own; some editors put a mark in front of the text, which nobody sees. Throws as `JSON.parse` does. */
-export function handwrittenJson(text: string): unknown {
-  return JSON.parse(text.replace(/^\uFEFF/, ''))
+/**
+ * JSON of a person's own; some editors put a mark in front of the text, which nobody sees. Throws as `JSON.parse` does,
+ * and where it is nested deeper than anything that is meant: it could be read so, but not written again.
+ */
+export function handwrittenJson(text: string, depth_max: number = LIMITS.json_depth_max): unknown {
+  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+  if (isDeeper(value, depth_max)) throw new RangeError(`it is nested more than ${depth_max} deep`)
+  return value
 }
 
-/** What a JSON text says; null where it is none, or missing. For text of others, which a schema looks at next. */
+/** What to say of a text that `handwrittenJson` has thrown at. */
+export function whyNoJson(error: unknown): string {
+  const { message } = error as Error
+  return error instanceof SyntaxError ? `it is no JSON: ${message}` : message
+}
+
+/** Whether lists and mappings stand in each other more often than that. */
+export function isDeeper(value: unknown, depth_max: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth_max === 0 || Object.values(value).some((inner) => isDeeper(inner, depth_max - 1))
+}
+
+/**
+ * What a JSON text says; null where it is none, is missing, or is nested too deep. For text of others, which a schema
+ * looks at next.
+ */
 export function jsonIn(text: string | null | undefined): unknown {
   try {
-    return JSON.parse(text ?? 'null')
+    return handwrittenJson(text ?? 'null')
   } catch {
     return null
   }

@@ -7,6 +7,7 @@
  */
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { GIT_LIMITS } from './git-limits.ts'
+import { MEMORY_LIMITS } from './memory-limits.ts'
 
 export const LIMITS = {
   // Words and bodies
@@ -60,6 +61,8 @@ export const LIMITS = {
   /** The name of a kind or of a status. */
   record_word_length_max: 64,
   record_scope_length_max: 256,
+  /** Who says of itself that it wrote one. */
+  record_agent_length_max: 128,
   /** One record as it is kept. Text that is longer belongs into a file of the project. */
   record_bytes_max: 64 * 1024,
   records_page_default: 20,
@@ -279,6 +282,9 @@ export const LIMITS = {
   // Git
   ...GIT_LIMITS,
 
+  // Shared memory
+  ...MEMORY_LIMITS,
+
   // Command line
   /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
   hub_answer_ms: 30_000,
@@ -299,8 +305,17 @@ export const LIMITS = {
   hook_timeout_ms: 2_000,
   /** How long a client's status line waits for the daemon. */
   status_line_ms: 300,
-  /** Hook events kept for a hub that is away; beyond this they are dropped. */
+  /** All that waits in the spool of a home for the hub; hooks drop what is beyond. */
   spool_bytes_max: 16 * 1024 * 1024,
+  /** Lines that the hub could not take in yet, how many bytes, and for how long. Beyond this they are set aside. */
+  spool_waiting_max: 5_000,
+  /** Below spool_bytes_max, so that what cannot be taken in leaves room for what can. */
+  spool_waiting_bytes_max: 4 * 1024 * 1024,
+  spool_waiting_ms: 7 * 86_400_000,
+  /** How often a line is tried at which something breaks that is no refusal. */
+  spool_tries_max: 5,
+  /** Who had opened the spool before it was taken, or has written since, is through by then. */
+  spool_quiet_ms: 2_000,
   /** A ring is answered after this long even if the command still runs. Below shim_answer_ms. */
   command_answer_ms: 1_000,
   /** A command that failed is left alone for this long, growing while it keeps failing. */
@@ -364,8 +379,11 @@ export const LIMITS = {
   stand_in_close_ms: 5_000,
 
   // Commands
-  /** How long one waits for another that changes the same file, and how often it tries. */
-  brief_lock_patience_ms: 10_000,
+  /**
+   * How long one waits for another that changes the same file, and how often it tries. Several may have died in it, one
+   * soon after the other, before it is one's turn.
+   */
+  brief_lock_patience_ms: 20_000,
   brief_lock_try_ms: 50,
   /** A lock without a sign of life for so long was left by a process that died in it. */
   brief_lock_stale_ms: 5_000,

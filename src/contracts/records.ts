@@ -12,7 +12,7 @@ export const RecordStatus = Word.regex(WORDS, 'a status is lower_case words')
 export const RecordScope = z.string().min(1).max(LIMITS.record_scope_length_max)
 export const SCOPE_DEFAULT = 'project'
 /** Who a record is by, as it is told; who really called stands in the event. */
-export const RecordAgent = z.string().min(1).max(128)
+export const RecordAgent = z.string().min(1).max(LIMITS.record_agent_length_max)
 
 /** The call's scope that means every known project at once. Not to be mixed up with a record's own `scope`. */
 export const PORTFOLIO = 'portfolio'
@@ -35,6 +35,11 @@ export interface RecordKind {
    * everybody else they are there to be found.
    */
   changed_by?: string
+  /**
+   * What is kept as such a record, where its facade keeps it in a form of its own; the number is its place in the
+   * order of their ids.
+   */
+  told?: (kept: { [key: string]: Json }, place: number) => { [key: string]: Json }
   /** Fields that together name a record: putting the same again changes the one that is there. */
   unique?: readonly string[]
   examples?: readonly Record<string, Json>[]
@@ -49,6 +54,15 @@ export interface StatusRules {
     to: string
     /** What is told with the close. */
     fields?: Readonly<Record<string, z.ZodType>>
+  }
+}
+
+/** As a record: what has a `timestamp`, or its own two times, and is newer the later its id. */
+export function toldAsRecord(kind: string): NonNullable<RecordKind['told']> {
+  return (kept, place) => {
+    const { timestamp = null, created_at = timestamp, updated_at = created_at } = kept
+    const common = { scope: SCOPE_DEFAULT, agent_id: 'main' }
+    return { ...common, ...kept, kind, created_at, updated_at, generation: place + 1 }
   }
 }
 
@@ -73,7 +87,7 @@ export const FilterValue = z.union([Scalar, z.array(Scalar).min(1).max(LIMITS.fi
 export type FilterValue = z.infer<typeof FilterValue>
 
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/
-const RecordTime = z
+export const RecordTime = z
   .string()
   .refine(
     (text) => TIME.test(text) && !Number.isNaN(Date.parse(text)),

@@ -12,6 +12,8 @@ export interface Clock {
   soon(call: () => void): void
 }
 
+export const DAY_MS = 86_400_000
+
 export interface Timer {
   cancel(): void
 }

@@ -6,17 +6,27 @@ import type { Json } from '../contracts/ids.ts'
 
 export type RecordBody = { [key: string]: Json }
 export interface RecordRow {
-  id: string
-  body: RecordBody
+  readonly id: string
+  readonly body: RecordBody
 }
 
-/** What is done to one record takes effect in the order of the calls. */
+/**
+ * What is done to one record takes effect in the order of the calls. Where a place can take several records in
+ * one write, puts and removes that are asked for without waiting for each other share it; each of them resolves
+ * only when that write survives a crash.
+ */
 export interface RecordStore {
   /** Resolves only once the record survives a crash; a reader sees the old one or the new one, never a mixture. */
   put(kind: string, id: string, body: RecordBody): Promise<void>
+  /** A copy of the caller's own. */
   get(kind: string, id: string): Promise<RecordBody | null>
-  /** All records of a kind, ordered by id. One that does not parse is set aside and reported, never fatal. */
-  list(kind: string): Promise<RecordRow[]>
+  /**
+   * All records of a kind, ordered by id. One that does not parse is set aside and reported, never fatal.
+   *
+   * The row of a record that has not changed since the last list is the very same object, and so is its body:
+   * readers may hang on it what they make of it, and change nothing in it, since all of them share it.
+   */
+  list(kind: string): Promise<readonly RecordRow[]>
   /** Removing what is not there is no error. */
   remove(kind: string, id: string): Promise<void>
   /** Takes a record that its reader cannot use out of the way; where there are files, it is kept with the reason. */
@@ -36,7 +46,7 @@ export interface RecordStore {
 export interface HeldRecords {
   put(id: string, body: RecordBody): Promise<void>
   get(id: string): Promise<RecordBody | null>
-  list(): Promise<RecordRow[]>
+  list(): Promise<readonly RecordRow[]>
   remove(id: string): Promise<void>
   setAside(id: string, reason: string): Promise<void>
 }
