@@ -8,6 +8,7 @@ describeEventLog('file', async (clock) => {
   const log = open()
   return {
     log,
+    afterKill: async () => open(),
     async afterClose() {
       await log.close()
       return open()

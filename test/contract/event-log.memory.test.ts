@@ -3,5 +3,5 @@ import { describeEventLog, EVENTS_KEPT } from '../suites/event-log.suite.ts'
 
 describeEventLog('memory', async (clock) => {
   const log = createMemoryEventLog(clock, { events_max: EVENTS_KEPT })
-  return { log, afterClose: async () => log }
+  return { log, afterClose: async () => log, afterKill: async () => log }
 })

@@ -11,6 +11,8 @@ export interface OpenedEventLog {
   log: EventLog
   /** What is there after a clean close; itself, where nothing survives. */
   afterClose(): Promise<EventLog>
+  /** What is there when nobody has closed it; itself, where nothing survives. */
+  afterKill(): Promise<EventLog>
 }
 
 export function describeEventLog(name: string, open: (clock: FakeClock) => Promise<OpenedEventLog>): void {
@@ -117,6 +119,15 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(events.length).toBeLessThan(4 * EVENTS_KEPT)
       expect(events.at(-1)?.seq).toBe(20 * EVENTS_KEPT)
       expect(append('b').seq).toBe(20 * EVENTS_KEPT + 1)
+    })
+
+    test('what is written is there for who opens the log after a kill', async () => {
+      append('a')
+      append('b')
+      await log.written()
+      log = await opened.afterKill()
+      expect(types()).toEqual(['a', 'b'])
+      await log.written()
     })
 
     test('goes on where it was closed', async () => {

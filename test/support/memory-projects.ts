@@ -1,13 +1,48 @@
-/** Projects whose records are kept in memory: every absolute directory is there, but for those below /gone. */
+/** Projects that keep everything in memory: every absolute directory is there, but for those below /gone. */
+import type { ProjectStore } from '../../src/ports/project-store.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
+import type { KeptVectors, VectorShelf } from '../../src/ports/vector-shelf.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 
-export function memoryProjects(): (root: string) => RecordStore | null {
-  const opened = new Map<string, RecordStore>()
+export function memoryProjects(config: string | null = null): (root: string) => ProjectStore | null {
+  const opened = new Map<string, ProjectStore>()
   return (root) => {
     if (root.startsWith('/gone')) return null
-    const records = opened.get(root) ?? createMemoryRecordStore()
-    opened.set(root, records)
-    return records
+    const project = opened.get(root) ?? {
+      root,
+      ...withArchives(createMemoryRecordStore()),
+      configText: async () => config,
+      setAside: async () => [],
+      unread: async () => [],
+      vectors: () => memoryShelf(),
+      readText: async () => ({ reason: 'there is no such file' }),
+    }
+    opened.set(root, project)
+    return project
+  }
+}
+
+/** The days to which something was archived. */
+function withArchives(records: RecordStore): Pick<ProjectStore, 'records' | 'archivedDays'> {
+  const days = new Set<string>()
+  return {
+    records: {
+      ...records,
+      put(kind, id, body) {
+        if (kind.startsWith('archive/')) days.add(kind.slice('archive/'.length))
+        return records.put(kind, id, body)
+      },
+    },
+    archivedDays: async () => [...days],
+  }
+}
+
+function memoryShelf(): VectorShelf {
+  let kept: KeptVectors | null = null
+  return {
+    load: async () => kept,
+    async save(vectors) {
+      kept = vectors
+    },
   }
 }

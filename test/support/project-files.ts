@@ -5,13 +5,14 @@ import type { RejectedRecord } from '../../src/storage/file/record-folder.ts'
 import { openProjectRecords } from '../../src/storage/file/project-records.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
-export function projectFiles(pause?: (ms: number) => Promise<unknown>) {
+export function projectFiles(pause?: (ms: number) => Promise<unknown>, newId?: () => string) {
   const root = temporaryDirectory()
   const notices: RejectedRecord[] = []
   const store = openProjectRecords({
     root,
     onRejected: (notice) => notices.push(notice),
     ...(pause === undefined ? {} : { pause }),
+    ...(newId === undefined ? {} : { newId }),
   })
   const inside = (...names: string[]) => path.join(root, '.turnbell', ...names)
   return {

@@ -4,8 +4,12 @@ import type { HubEvent } from '../../src/contracts/events.ts'
 import type { RecordKind } from '../../src/contracts/records.ts'
 import { openProjects, type Projects } from '../../src/modules/registry/projects.ts'
 import { createRecords, type Records } from '../../src/modules/records/service.ts'
-import type { RecordCall } from '../../src/modules/records/where.ts'
-import { silentLog } from '../../src/ports/log.ts'
+import type { RecordCall, WhereNeeds } from '../../src/modules/records/where.ts'
+import type { EventLog } from '../../src/ports/event-log.ts'
+import { silentLog, type Log } from '../../src/ports/log.ts'
+import type { Places } from '../../src/ports/places.ts'
+import type { Ids } from '../../src/ports/random.ts'
+import type { ProjectStore } from '../../src/ports/project-store.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
@@ -67,27 +71,34 @@ export interface RecordWorld {
   clock: FakeClock
   home: RecordStore
   project(root: string): RecordStore
+  /** What a module beside this one is made of. */
+  needs: WhereNeeds & { events: EventLog; clock: FakeClock; ids: Ids; log: Log }
   /** What the module told, oldest first. */
   told(): HubEvent[]
   /** Ada has no project; bob's is /work/bob, and the one of gil is not there. */
   as(identity: string, context?: Partial<RecordCall['context']>): RecordCall
 }
 
-export async function recordWorld(kinds: readonly RecordKind[] = Object.values(KINDS)): Promise<RecordWorld> {
+export type RecordWorldKept = Partial<Pick<WhereNeeds, 'home' | 'openProject'> & { places: Places }>
+
+/** `kept`: what a former world has left, and what its directories hold. */
+export async function recordWorld(
+  kinds: readonly RecordKind[] = Object.values(KINDS),
+  kept: RecordWorldKept = {},
+): Promise<RecordWorld> {
   const clock = fakeClock()
   const ids = createIds(clock, systemRandom)
   const events = createMemoryEventLog(clock)
-  const home = createMemoryRecordStore()
-  const openProject = memoryProjects()
-  const projects = await openProjects({ records: home, places: AS_WRITTEN, clock, ids, log: silentLog })
+  const { home = createMemoryRecordStore(), openProject = memoryProjects(), places = AS_WRITTEN } = kept
+  const projects = await openProjects({ records: home, places, clock, ids, log: silentLog })
   const roots: Record<string, string> = { bob: '/work/bob', gil: '/gone/gil' }
   const members = new Map<string, string>()
   for (const [identity, root] of Object.entries(roots)) {
-    members.set(identity, (await projects.at(root)).project_id)
+    members.set(identity, (projects.find(root) ?? (await projects.at(root))).project_id)
   }
   const at = new Date(clock.now()).toISOString()
-  const records = createRecords({
-    ...{ kinds, home, openProject, projects, events, clock, ids, log: silentLog },
+  const needs: RecordWorld['needs'] = {
+    ...{ home, openProject, projects, events, clock, ids, log: silentLog },
     personas: {
       get(identity) {
         const project_id = members.get(identity)
@@ -97,10 +108,11 @@ export async function recordWorld(kinds: readonly RecordKind[] = Object.values(K
         }
       },
     },
-  })
+  }
+  const records = createRecords({ ...needs, kinds })
   return {
-    ...{ records, projects, clock, home },
-    project: (root) => openProject(root) as RecordStore,
+    ...{ records, projects, clock, home, needs },
+    project: (root) => (openProject(root) as ProjectStore).records,
     told: () => events.read({ limit: 1_000 }).events,
     as: (identity, context = {}) => ({
       caller: { identity, kind: identity === 'operator' ? 'operator' : 'agent' },

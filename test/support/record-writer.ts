@@ -25,7 +25,10 @@ export function recordsIn(root: string): Records {
     kinds: [TALLY],
     home: createMemoryRecordStore(),
     openProject: projectOpener({ log: silentLog }),
-    projects: { around: () => project, at: async () => project, directories: () => [project] },
+    projects: {
+      ...{ find: () => project, meant: () => ({ project, within: project }), rootFor: () => root },
+      ...{ at: async () => project, directories: () => [project], holdsHome: () => false },
+    },
     personas: { get: () => null },
     events: createMemoryEventLog(clock),
     ...{ clock, ids: createIds(clock, systemRandom), log: silentLog },

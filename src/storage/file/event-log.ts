@@ -94,8 +94,15 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     })
   }
 
+  const written = () =>
+    new Promise<void>((resolve) => {
+      settled.push(resolve)
+      flush()
+    })
+
   return {
     ...memory,
+    written,
     append(fresh) {
       const event = memory.append(fresh)
       if (fd === null) return event
@@ -107,10 +114,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     },
     async close() {
       await memory.close()
-      await new Promise<void>((resolve) => {
-        settled.push(resolve)
-        flush()
-      })
+      await written()
       if (fd === null) return
       const open = fd
       fd = null

@@ -1,5 +1,6 @@
 /**
- * A project's records: `<root>/.turnbell/records/<kind>/<id>.json`, plain files for people, jq and git.
+ * A project's records: plain files in `<root>/.turnbell` for people, jq and git. `project-layout.ts` says where
+ * each kind is.
  *
  * Others write here, too: a second hub, a kernel inside a client's own process, editors, git. Turnbell's
  * processes take turns by a lock on each kind; the rest is noticed at the next read, because nothing is
@@ -7,29 +8,55 @@
  */
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { recordName } from './record-file.ts'
-import { foldersTo, needPlaceForLock, needPlainFolders } from './plain-folders.ts'
-import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
+import { setTimeout as wait } from 'node:timers/promises'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { HeldRecords, RecordStore } from '../../ports/record-store.ts'
+import type { Unread } from '../../ports/project-store.ts'
+import type { HeldRecords, RecordBody, RecordStore } from '../../ports/record-store.ts'
 import { underBriefLock } from '../../system/brief-lock.ts'
+import { heldInOrder } from '../held-in-order.ts'
+import { createTogether, type Together } from '../together.ts'
 import { createTurns } from '../turns.ts'
+import { kindsIn } from './beside-records.ts'
 import { codeOf } from './disk.ts'
-import { ensureProjectFolder, projectFolder } from './project-folder.ts'
+import { foldersTo, needPlaceForLock, needPlainFolders } from './plain-folders.ts'
+import { projectFolder, projectFolderMaker } from './project-folder.ts'
+import { placeOf } from './project-layout.ts'
+import { createIndexedFolder } from './indexed-folder.ts'
+import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
+import { createRecordLog } from './record-log.ts'
+import { createRecordTable } from './record-table.ts'
+import type { Change, PlacedRecords } from './record-place.ts'
+import { syncDirectory } from './sync-directory.ts'
 
 export interface ProjectRecordOptions {
   /** The project's own directory, which must exist by the time something is put. */
   root: string
   onRejected?: (notice: RejectedRecord) => void
+  /** Names what somebody wrote into a log or a table by hand without an id; without it, that is set aside. */
+  newId?: () => string
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>
 }
 
-interface Folder {
+export interface ProjectRecords extends RecordStore {
+  /** What is no record and left where it is, of any kind, after a look at all of them. */
+  unread(): Promise<Unread[]>
+}
+
+/** The records of one kind, and who may change them. */
+interface Shelf {
+  /** For refusals. */
   path: string
+  unread: () => Unread[]
   lock: string
   on_the_way: readonly string[]
   records: HeldRecords
+  /** The same, where several are written at a time. */
+  placed: PlacedRecords | null
+  /** What is asked for outside of exclusive work. */
+  together: Together<Change> | null
+  /** What is left to do before the lock is let go of. */
+  afterWork: () => Promise<void>
   /** Whether the lock on it is still this store's; asked before every change. */
   mine: () => boolean
 }
@@ -37,79 +64,134 @@ interface Folder {
 /** Held for a few writes; others that wait try about as often as one takes. */
 const LOCK_TRY_MS = 5
 
-export function openProjectRecords(options: ProjectRecordOptions): RecordStore {
-  const { root, onRejected = () => {} } = options
+export function openProjectRecords(options: ProjectRecordOptions): ProjectRecords {
+  const { root, onRejected = () => {}, newId, pause = wait } = options
   const inside = projectFolder(root)
+  const ensureFolder = projectFolderMaker(root)
   const turns = createTurns()
-  const folders = new Map<string, Folder>()
+  const shelves = new Map<string, Shelf>()
 
-  const folderOf = (kind: string): Folder => {
-    const known = folders.get(kind)
-    if (known !== undefined) return known
-    const place = path.join(inside, 'records', recordName(kind))
-    const rejected = path.join(inside, 'rejected', recordName(kind))
-    const on_the_way = [...new Set([...foldersTo(root, place), ...foldersTo(root, rejected)])]
-    const records = createRecordFolder({
-      ...{ kind, folder: place, form: 'plain', secret: false, edited: true, onRejected },
-      ...{ rejected, on_the_way },
-      alone: (work) => aloneNow(folder, work),
+  const makeShelf = (kind: string): Shelf => {
+    const place = placeOf(kind)
+    const at = path.join(inside, place.at)
+    const rejected = path.join(inside, place.rejected)
+    const isFile = place.form === 'log' || place.form === 'table'
+    const folders = [at, rejected].map((one) => (isFile ? path.dirname(one) : one))
+    const on_the_way = [...new Set(folders.flatMap((folder) => foldersTo(root, folder)))]
+    const common = {
+      ...{ kind, rejected, on_the_way, onRejected, pause },
+      alone: (work: (mayChange: () => void) => Promise<void>) => aloneNow(shelf, work),
       mayChange() {
-        if (!folder.mine()) throw lost(place)
+        if (!shelf.mine()) throw lost(at)
       },
-      ...(options.pause === undefined ? {} : { pause: options.pause }),
-    })
-    const folder: Folder = {
-      path: place,
-      lock: path.join(place, '.lock'),
+    }
+    const asFile = { ...common, file: at, ...(newId === undefined ? {} : { newId }) }
+    const log = place.form === 'log' ? createRecordLog(asFile) : null
+    const placed = place.form === 'table' ? createRecordTable(asFile) : log
+    const asFiles = { ...common, folder: at, secret: false, edited: true }
+    const indexed = place.form === 'indexed' ? createIndexedFolder({ ...asFiles, form: 'bare' }) : null
+    const folder = isFile ? null : (indexed ?? createRecordFolder({ ...asFiles, form: 'plain' }))
+    const records = (placed ?? folder) as HeldRecords
+    const afterWork = async () => placed?.over() ?? indexed?.afterWork()
+    const together =
+      placed === null ? null : createTogether<Change>((take) => exclusive(kind, () => placed.write(take())))
+    const lock = isFile ? `${at}.lock` : path.join(at, '.lock')
+    const shelf: Shelf = {
+      path: at,
+      unread: () => (log ?? folder)?.unread() ?? [],
+      lock,
       on_the_way,
       records,
+      placed,
+      together,
+      afterWork,
       mine: () => false,
     }
-    folders.set(kind, folder)
-    return folder
+    return shelf
+  }
+
+  const shelfOf = (kind: string): Shelf => {
+    const known = shelves.get(kind) ?? makeShelf(kind)
+    shelves.set(kind, known)
+    return known
   }
 
   const exclusive = async <T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T> => {
-    const folder = folderOf(kind)
+    const shelf = shelfOf(kind)
     return turns.alone(kind, async () => {
-      needPlainFolders(folder.on_the_way)
-      await prepare(root, folder.path)
-      needPlaceForLock(folder.lock)
-      const busy = `${folder.path} is being written`
-      const lock = { lock: folder.lock, busy, try_ms: LOCK_TRY_MS }
+      needPlainFolders(shelf.on_the_way)
+      await prepare(root, ensureFolder, path.dirname(shelf.lock))
+      needPlaceForLock(shelf.lock)
+      const busy = `${shelf.path} is being written`
+      const lock = { lock: shelf.lock, busy, try_ms: LOCK_TRY_MS }
       return underBriefLock(lock, async (stillMine) => {
-        folder.mine = stillMine
-        return work(folder.records)
+        shelf.mine = stillMine
+        return held(shelf, work)
       }).catch((error: unknown) => {
-        throw explained(error, folder.path)
+        throw explained(error, shelf.path)
       })
     })
   }
 
+  /** Together with what else is asked for until its turn has come, where one write can take that. */
+  const change = async (kind: string, id: string, body: RecordBody | null): Promise<void> => {
+    const { placed, together } = shelfOf(kind)
+    if (placed !== null && together !== null) return together.add(placed.changeTo(id, body))
+    // As it is now: the caller may change it while the put waits for its turn.
+    const copy = structuredClone(body)
+    return exclusive(kind, (records) => (copy === null ? records.remove(id) : records.put(id, copy)))
+  }
+
+  /** What was asked for before comes before, what is asked for later comes later. */
+  const sealed = async <T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T> => {
+    shelfOf(kind).together?.seal()
+    return exclusive(kind, work)
+  }
+
   return {
-    put: async (kind, id, body) => {
-      // As it is now: the caller may change it while the put waits for its turn.
-      const copy = structuredClone(body)
-      return exclusive(kind, (records) => records.put(id, copy))
+    put: change,
+    remove: (kind, id) => change(kind, id, null),
+    async get(kind, id) {
+      const { records, together } = shelfOf(kind)
+      together?.seal(id)
+      return turns.one(kind, id, () => records.get(id))
     },
-    get: async (kind, id) => turns.one(kind, id, () => folderOf(kind).records.get(id)),
-    list: async (kind) => folderOf(kind).records.list(),
-    remove: async (kind, id) => exclusive(kind, (records) => records.remove(id)),
-    setAside: async (kind, id, reason) => exclusive(kind, (records) => records.setAside(id, reason)),
-    exclusive,
+    list: async (kind) => shelfOf(kind).records.list(),
+    setAside: (kind, id, reason) => sealed(kind, (records) => records.setAside(id, reason)),
+    exclusive: sealed,
+    async unread() {
+      const found: Unread[] = []
+      for (const kind of await kindsIn(root)) {
+        const shelf = shelfOf(kind)
+        try {
+          await shelf.records.list()
+          found.push(...shelf.unread())
+        } catch (error) {
+          if (!(error instanceof TurnbellError)) throw error
+          found.push({ file: shelf.path, reason: error.detail })
+        }
+      }
+      return found
+    },
+  }
+}
+
+async function held<T>(shelf: Shelf, work: (records: HeldRecords) => Promise<T>): Promise<T> {
+  try {
+    return shelf.placed === null ? await heldInOrder(shelf.records, work) : await work(shelf.placed)
+  } finally {
+    await shelf.afterWork()
   }
 }
 
 /** Nobody who only reads waits for the lock, nor would it ever be given to a reader within the work of its holder. */
-async function aloneNow({ lock, path: folder, mine }: Folder, work: () => void): Promise<boolean> {
-  if (mine()) {
-    work()
-    return true
-  }
+async function aloneNow(shelf: Shelf, work: (mayChange: () => void) => Promise<void>): Promise<boolean> {
+  const { lock, path: at, mine } = shelf
+  if (mine()) return doneWhile(mine, at, work)
   needPlaceForLock(lock)
   try {
-    await underBriefLock({ lock, busy: `${folder} is being written`, patience_ms: 0 }, work)
-    return true
+    const once = { lock, busy: `${at} is being written`, patience_ms: 0 }
+    return await underBriefLock(once, (stillMine) => doneWhile(stillMine, at, work))
   } catch (error) {
     if (error instanceof TurnbellError && error.code === 'already_running') return false
     // The folder has gone, and what was bad with it.
@@ -118,11 +200,31 @@ async function aloneNow({ lock, path: folder, mine }: Folder, work: () => void):
   }
 }
 
-async function prepare(root: string, folder: string): Promise<void> {
+/** False where the lock was gone before the work was over: the work of its holder may have ended meanwhile. */
+async function doneWhile(
+  mine: () => boolean,
+  at: string,
+  work: (mayChange: () => void) => Promise<void>,
+): Promise<boolean> {
   try {
-    await ensureProjectFolder(root)
-    await fs.mkdir(folder, { recursive: true })
+    await work(() => {
+      if (!mine()) throw lost(at)
+    })
+    return true
+  } catch (error) {
+    if (error instanceof TurnbellError && !mine()) return false
+    throw error
+  }
+}
+
+async function prepare(root: string, ensureFolder: () => Promise<void>, folder: string): Promise<void> {
+  try {
+    await ensureFolder()
+    const made = await fs.mkdir(folder, { recursive: true })
+    if (made === undefined) return
+    for (const one of new Set([path.dirname(made), path.dirname(folder)])) await syncDirectory(one)
   } catch (cause) {
+    if (cause instanceof TurnbellError) throw cause
     throw new TurnbellError('store_unavailable', {
       detail: `${projectFolder(root)} cannot be made: ${String(cause)}`,
       hint: 'The project must be an existing directory that you may write in.',

@@ -8,13 +8,17 @@ import { renameSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { needPlainFolders } from './plain-folders.ts'
-import { readRecord, recordName, recordText, type RecordForm } from './record-file.ts'
+import { recordName, recordText, type RecordForm } from './record-file.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
+import type { Unread } from '../../ports/project-store.ts'
 import { codeOf } from './disk.ts'
+import { writing } from './refusal.ts'
+import { syncDirectory } from './sync-directory.ts'
 import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
-import { rejectFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
+import { keepCopy, rejectFile, replaceFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
 
 export type { RejectedRecord } from './rejected-records.ts'
 
@@ -28,6 +32,8 @@ export interface RecordFolderOptions {
   secret: boolean
   /** See `LookOptions`. */
   edited: boolean
+  /** The name of a file in the folder that is no record. */
+  beside?: string
   onRejected: (notice: RejectedRecord) => void
   /** Folders that others may have made. Nothing is looked at or done where one of them is a link. */
   on_the_way?: readonly string[]
@@ -35,7 +41,7 @@ export interface RecordFolderOptions {
    * Does this while no other process writes the folder. False where one does, and then it was not done.
    * Throws a refusal where that cannot be known.
    */
-  alone?: (work: () => void) => Promise<boolean>
+  alone?: (work: () => Promise<void>) => Promise<boolean>
   /** Called at the last moment before a file appears, changes or goes; throws where that must not be. */
   mayChange?: () => void
   /** Only tests bring their own. */
@@ -49,21 +55,35 @@ const STAMPS_AT_ONCE = 128
 /** So many are moved at one go. */
 const REJECTS_AT_ONCE = 32
 
-/** A file as the last list found it; the text is null where it is no record and could not be moved. */
-interface Kept {
-  stamp: string
-  text: string | null
+export interface RecordFolder extends HeldRecords {
+  /** What the last list found to be no record, and left where it is. */
+  unread(): Unread[]
 }
 
-export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
+/** A file as the last list found it; it has a row, or is no record and stays, for that reason. */
+interface Kept {
+  stamp: string
+  stamp_holds: boolean
+  row: RecordRow | null
+  reason?: string
+}
+
+/** What a list has to do something about. */
+interface Found {
+  bad: BadFile[]
+  merged: (BadFile & { row: RecordRow })[]
+}
+
+const MERGED = 'it holds both sides of a merge, which were put together; this is how it was'
+
+export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   const { kind, folder, form, secret, pause = wait, mayChange = () => {}, on_the_way = [] } = options
-  const { alone = byItself, onRejected } = options
+  const { alone = byItself, onRejected, beside } = options
   const modes = secret ? { folder: 0o700, file: 0o600 } : {}
   const fileOf = (id: string) => path.join(folder, `${recordName(id)}${RECORD_ENDING}`)
   const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, pause })
   const needWay = () => needPlainFolders(on_the_way)
   let kept = new Map<string, Kept>()
-  let lists = 0
 
   /** Answers those that stay where they are for good. Where somebody else is at it, a later look finds them again. */
   const reject = async (bad: readonly BadFile[]): Promise<BadFile[]> => {
@@ -71,7 +91,7 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
     for (let at = 0; at < bad.length; at += REJECTS_AT_ONCE) {
       const some = bad.slice(at, at + REJECTS_AT_ONCE)
       try {
-        await alone(() => {
+        await alone(async () => {
           needWay()
           staying.push(...some.filter((one) => !rejectFile({ ...options, modes }, one)))
         })
@@ -85,21 +105,59 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
   }
 
   /** Reads a file for a list, and notes what the next one need not read again. */
-  const readListed = async (
-    name: string,
-    notes: Map<string, Kept>,
-    bad: BadFile[],
-  ): Promise<RecordRow | null> => {
+  const readListed = async (name: string, notes: Map<string, Kept>, found: Found): Promise<void> => {
     const file = path.join(folder, name)
     const seen = await look(file)
-    if (seen === null) return null
-    const { stamp, record, text } = seen
+    if (seen === null) return
+    const { stamp, stamp_holds, record } = seen
     if ('reason' in record) {
-      bad.push({ file, stamp, reason: record.reason })
-      return null
+      const { reason, stays = false } = record
+      if (!stays) return void found.bad.push({ file, stamp, reason })
+      notes.set(name, { stamp, stamp_holds, row: null, reason })
+      if (kept.get(name)?.stamp !== stamp) onRejected({ file, kept_in: null, reason })
+      return
     }
-    if (seen.stamp_holds) notes.set(name, { stamp, text })
-    return record
+    const { merged, ...row } = record
+    notes.set(name, { stamp, stamp_holds, row })
+    if (merged === true) found.merged.push({ file, stamp, reason: MERGED, row })
+  }
+
+  /** Where somebody else is at it, or nothing can be written, it is read as it was put together. */
+  const writeAnew = async (merged: Found['merged']): Promise<void> => {
+    if (merged.length === 0) return
+    try {
+      await alone(async () => {
+        needWay()
+        for (const one of merged) {
+          replaceFile({ ...options, modes }, one, recordText(form, kind, one.row.id, one.row.body))
+        }
+      })
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+    }
+  }
+
+  /** What two sides have made of it is not lost where something else takes its place. */
+  const keepConflict = async (file: string): Promise<void> => {
+    // As it is now: whoever is still at it has no time left.
+    const seen = options.edited ? await lookAt(file, { kind, form, edited: false, pause }) : null
+    if (seen === null) return
+    const { record } = seen
+    if ('id' in record ? record.merged !== true : record.stays !== true) return
+    needWay()
+    mayChange()
+    keepCopy(
+      { ...options, modes },
+      { file, stamp: seen.stamp, reason: 'id' in record ? MERGED : record.reason },
+    )
+  }
+
+  /** What was read says the same as what an earlier list answered: then it is that. */
+  const asBefore = (name: string, note: Kept): Kept => {
+    const before = kept.get(name)?.row ?? null
+    return before !== null && before !== note.row && isDeepStrictEqual(before, note.row)
+      ? { ...note, row: before }
+      : note
   }
 
   return {
@@ -112,6 +170,7 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
         // What stands there may be a link, and would be written through.
         await fs.rm(`${file}.new`, { recursive: true, force: true })
         await fs.writeFile(`${file}.new`, text, { flag: 'wx', flush: true, ...fileMode(secret) })
+        await keepConflict(file)
         needWay()
         mayChange()
         // In one go, as a file is rejected: what has just been put is never taken for what was there before.
@@ -125,42 +184,38 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
       const seen = await look(file)
       if (seen === null) return null
       if ('id' in seen.record) return seen.record.body
+      if (seen.record.stays === true) return null
       await reject([{ file, stamp: seen.stamp, reason: seen.record.reason }])
       return null
     },
 
     async list() {
       needWay()
-      lists += 1
       const notes = new Map<string, Kept>()
-      const rows: RecordRow[] = []
       const unread: string[] = []
-      const bad: BadFile[] = []
-      const names = (await namesIn(folder)).filter((name) => name.endsWith(RECORD_ENDING))
+      const found: Found = { bad: [], merged: [] }
+      const names = (await namesIn(folder)).filter((name) => name.endsWith(RECORD_ENDING) && name !== beside)
       for (const [index, name] of names.entries()) {
         if (index % STAMPS_AT_ONCE === STAMPS_AT_ONCE - 1) await breathe()
         const known = kept.get(name)
-        if (known === undefined || stampAt(path.join(folder, name)) !== known.stamp) {
-          unread.push(name)
-          continue
-        }
-        notes.set(name, known)
-        if (known.text === null) continue
-        const record = readRecord(form, kind, path.basename(name, RECORD_ENDING), known.text)
-        if ('id' in record) rows.push(record)
+        const same = known?.stamp_holds === true && stampAt(`${folder}${path.sep}${name}`) === known.stamp
+        if (same) notes.set(name, known)
+        else unread.push(name)
       }
-      await severalAtOnce(unread, async (name) => {
-        const row = await readListed(name, notes, bad)
-        if (row !== null) rows.push(row)
-      })
-      for (const { file, stamp } of await reject(bad)) notes.set(path.basename(file), { stamp, text: null })
-      // What is listed once, when a hub starts, is not worth its memory.
-      if (lists > 1) kept = notes
-      return rows.sort((a, b) => (a.id < b.id ? -1 : 1))
+      await severalAtOnce(unread, (name) => readListed(name, notes, found))
+      await writeAnew(found.merged)
+      for (const { file, stamp, reason } of await reject(found.bad)) {
+        notes.set(path.basename(file), { stamp, stamp_holds: true, row: null, reason })
+      }
+      // Another list may have ended meanwhile, and what it answered stands.
+      for (const [name, note] of notes) notes.set(name, asBefore(name, note))
+      kept = notes
+      return [...notes.values()].flatMap(({ row }) => row ?? []).sort((a, b) => (a.id < b.id ? -1 : 1))
     },
 
     remove: (id) =>
       writing(fileOf(id), async (file) => {
+        await keepConflict(file)
         needWay()
         mayChange()
         try {
@@ -180,25 +235,16 @@ export function createRecordFolder(options: RecordFolderOptions): HeldRecords {
       mayChange()
       await reject([{ file, stamp, reason }])
     },
+
+    unread: () =>
+      [...kept].flatMap(([name, { reason }]) =>
+        reason === undefined ? [] : [{ file: path.join(folder, name), reason }],
+      ),
   }
 }
 
-/** What the system says of a file, for the one who must mend it. */
-async function writing(file: string, work: (file: string) => Promise<void>): Promise<void> {
-  try {
-    await work(file)
-  } catch (cause) {
-    if (cause instanceof TurnbellError) throw cause
-    throw new TurnbellError('store_unavailable', {
-      detail: `${file} cannot be written: ${String(cause)}`,
-      hint: 'Look at the disk and at who may write there, then call again.',
-      cause,
-    })
-  }
-}
-
-async function byItself(work: () => void): Promise<boolean> {
-  work()
+async function byItself(work: () => Promise<void>): Promise<boolean> {
+  await work()
   return true
 }
 
@@ -219,15 +265,5 @@ async function namesIn(folder: string): Promise<string[]> {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
     throw error
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await fs.open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

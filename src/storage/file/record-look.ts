@@ -3,6 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { readRecord, type ReadRecord, type RecordForm } from './record-file.ts'
 import { codeOf } from './disk.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { READ_PLAIN } from '../../system/plain-file.ts'
 
 export const RECORD_ENDING = '.json'
 
@@ -11,7 +13,6 @@ export interface RecordLook {
   stamp: string
   /** False while a change might still come that leaves the stamp as it is. */
   stamp_holds: boolean
-  text: string
   record: ReadRecord
 }
 
@@ -26,16 +27,8 @@ export interface LookOptions {
   pause: (ms: number) => Promise<unknown>
 }
 
-/** A record has its limits where it is put; a file beyond this was never one. */
-const FILE_BYTES_MAX = 1024 * 1024
-/** Who writes a file in several steps is through with it after this long without another. */
-const SETTLE_MS = 200
-const SETTLE_LOOKS_MAX = 5
 /** The steps of a file system's clock: a second change within one leaves the time of the first. */
-const CLOCK_STEP_MS = 50
-
-/** Between the look and the read it may have become a link, or a pipe that nobody writes to. Windows knows neither flag. */
-const READ_PLAIN = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
+export const CLOCK_STEP_MS = 50
 
 /** Null where there is nothing, or something that is still being written. */
 export async function lookAt(file: string, options: LookOptions): Promise<RecordLook | null> {
@@ -49,13 +42,13 @@ export async function lookAt(file: string, options: LookOptions): Promise<Record
     const record = typeof text === 'string' ? readRecord(options.form, options.kind, name, text) : text
     // A time to come is that of a clock set back, and as far from now as one that has passed.
     const age_ms = Math.abs(Date.now() - Math.max(stat.mtimeMs, stat.ctimeMs))
-    const settled = !options.edited || age_ms >= SETTLE_MS
-    if (settled || 'id' in record) {
+    const settled = !options.edited || age_ms >= LIMITS.file_settle_ms
+    if (settled || ('id' in record && record.merged !== true)) {
       const stamp_holds = age_ms > CLOCK_STEP_MS
-      return { stamp: stampOf(stat), stamp_holds, text: typeof text === 'string' ? text : '', record }
+      return { stamp: stampOf(stat), stamp_holds, record }
     }
-    if (looks === SETTLE_LOOKS_MAX) return null
-    await options.pause(SETTLE_MS - age_ms)
+    if (looks === LIMITS.file_settle_looks_max) return null
+    await options.pause(LIMITS.file_settle_ms - age_ms)
   }
 }
 
@@ -76,7 +69,8 @@ function statOf(file: string): fs.Stats | null {
 /** The text, why it cannot be one, or null where the file has gone, or become another thing. */
 async function textOf(file: string, stat: fs.Stats): Promise<string | { reason: string } | null> {
   if (!stat.isFile()) return { reason: 'it is no plain file' }
-  if (stat.size > FILE_BYTES_MAX) return { reason: `it is larger than ${FILE_BYTES_MAX} bytes` }
+  if (stat.size > LIMITS.record_file_bytes_max)
+    return { reason: `it is larger than ${LIMITS.record_file_bytes_max} bytes` }
   try {
     return await fs.promises.readFile(file, { encoding: 'utf8', flag: READ_PLAIN })
   } catch (error) {

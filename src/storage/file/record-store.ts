@@ -7,6 +7,7 @@ import path from 'node:path'
 import { recordName } from './record-file.ts'
 import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
 import type { HeldRecords, RecordStore } from '../../ports/record-store.ts'
+import { heldInOrder } from '../held-in-order.ts'
 import { createTurns } from '../turns.ts'
 
 export interface RecordStoreOptions {
@@ -46,6 +47,6 @@ export function createFileRecordStore({ directory, onRejected = () => {} }: Reco
     list: async (kind) => folderOf(kind).list(),
     remove: async (kind, id) => turns.one(kind, id, () => folderOf(kind).remove(id)),
     setAside: async (kind, id, reason) => turns.one(kind, id, () => folderOf(kind).setAside(id, reason)),
-    exclusive: async (kind, work) => turns.alone(kind, () => work(folderOf(kind))),
+    exclusive: async (kind, work) => turns.alone(kind, () => heldInOrder(folderOf(kind), work)),
   }
 }

@@ -15,3 +15,17 @@ export function refusalOf(cause: unknown, detail: string): TurnbellError {
     cause,
   })
 }
+
+/** Does something to a file of records. A refusal passes as it is. */
+export async function writing<T>(file: string, work: (file: string) => Promise<T>): Promise<T> {
+  try {
+    return await work(file)
+  } catch (cause) {
+    if (cause instanceof TurnbellError) throw cause
+    throw new TurnbellError('store_unavailable', {
+      detail: `${file} cannot be written: ${String(cause)}`,
+      hint: 'Look at the disk and at who may write there, then call again.',
+      cause,
+    })
+  }
+}

@@ -1,7 +1,7 @@
 /** Files that are no records go elsewhere, each with its reason beside it. They are rare. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { codeOf } from './disk.ts'
+import { codeOf, systemDisk } from './disk.ts'
 import { stampAt } from './record-look.ts'
 
 export interface RejectedRecord {
@@ -48,6 +48,40 @@ export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadF
     onRejected({ file, kept_in: null, reason })
     return false
   }
+}
+
+/**
+ * The same for a file that says what another text says better: it is kept, and then that takes its place. It stays
+ * as it is where that cannot be.
+ */
+export function replaceFile(options: RejectOptions, { file, stamp, reason }: BadFile, text: string): void {
+  const { modes, onRejected } = options
+  try {
+    fs.rmSync(`${file}.new`, { recursive: true, force: true })
+    fs.writeFileSync(`${file}.new`, text, { flag: 'wx', flush: true, ...modeOf(modes.file) })
+    if (stampAt(file) !== stamp) return fs.rmSync(`${file}.new`)
+    const kept_in = copied(options, file, reason)
+    fs.renameSync(`${file}.new`, file)
+    onRejected({ file, kept_in, reason })
+  } catch (error) {
+    if (!['ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '')) throw error
+  }
+}
+
+/** The same for one whose place something else is about to take. */
+export function keepCopy(options: RejectOptions, { file, stamp, reason }: BadFile): void {
+  if (stampAt(file) !== stamp) return
+  options.onRejected({ file, kept_in: copied(options, file, reason), reason })
+}
+
+function copied({ rejected, modes }: RejectOptions, file: string, reason: string): string {
+  fs.mkdirSync(rejected, { recursive: true, ...modeOf(modes.folder) })
+  const kept_in = freePlace(rejected, path.basename(file))
+  // On the disk before anything takes the place of what it is a copy of.
+  fs.writeFileSync(kept_in, fs.readFileSync(file), { flag: 'wx', flush: true, ...modeOf(modes.file) })
+  fs.writeFileSync(`${kept_in}.reason`, `${reason}\n`, { flag: 'wx', flush: true, ...modeOf(modes.file) })
+  systemDisk.syncDirectory(rejected)
+  return kept_in
 }
 
 const modeOf = (mode: number | undefined) => (mode === undefined ? {} : { mode })

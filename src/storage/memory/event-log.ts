@@ -45,6 +45,7 @@ export function createMemoryEventLog(
       }
       return { events: found, next }
     },
+    written: async () => undefined,
     watch(onEvent) {
       // A wrapper of its own: the same function may watch twice.
       const watcher = (event: HubEvent) => onEvent(event)

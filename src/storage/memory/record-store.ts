@@ -1,23 +1,21 @@
 /** The reference record store. */
-import type { HeldRecords, RecordBody, RecordStore } from '../../ports/record-store.ts'
+import type { HeldRecords, RecordRow, RecordStore } from '../../ports/record-store.ts'
 import { createTurns } from '../turns.ts'
 
 export function createMemoryRecordStore(): RecordStore {
-  const kinds = new Map<string, Map<string, RecordBody>>()
+  const kinds = new Map<string, Map<string, RecordRow>>()
   const turns = createTurns()
 
   const held = (kind: string): HeldRecords => ({
     async put(id, body) {
-      const records = kinds.get(kind) ?? new Map<string, RecordBody>()
-      kinds.set(kind, records.set(id, structuredClone(body)))
+      const records = kinds.get(kind) ?? new Map<string, RecordRow>()
+      kinds.set(kind, records.set(id, { id, body: structuredClone(body) }))
     },
     async get(id) {
-      return structuredClone(kinds.get(kind)?.get(id) ?? null)
+      return structuredClone(kinds.get(kind)?.get(id)?.body ?? null)
     },
     async list() {
-      return [...(kinds.get(kind) ?? [])]
-        .map(([id, body]) => ({ id, body: structuredClone(body) }))
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
+      return [...(kinds.get(kind)?.values() ?? [])].sort((a, b) => (a.id < b.id ? -1 : 1))
     },
     async remove(id) {
       kinds.get(kind)?.delete(id)

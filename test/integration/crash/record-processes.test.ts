@@ -46,7 +46,7 @@ test('nothing that several processes put or count is lost, and no two changes ha
   expect(Math.max(...generations)).toBe(1 + TURNS * (2 * writers.length + 1))
   expect(seen).toEqual([...seen].sort((a, b) => a - b))
   const folder = path.join(root, '.turnbell')
-  expect(fs.readdirSync(folder).sort()).toEqual(['.gitignore', 'records'])
+  expect(fs.readdirSync(folder).filter((name) => /lock|new|rejected/.test(name))).toEqual([])
   expect(fs.readdirSync(path.join(folder, 'records/tally')).every((name) => name.endsWith('.json'))).toBe(
     true,
   )

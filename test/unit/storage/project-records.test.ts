@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
 import { eventually } from '../../support/eventually.ts'
 import { projectFiles as project } from '../../support/project-files.ts'
+import { prepareHome, resolveHome } from '../../../src/system/home.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 describe('the folder of a project', () => {
@@ -14,18 +15,87 @@ describe('the folder of a project', () => {
     expect(await store.get('issue', 'a')).toBeNull()
     expect(fs.readdirSync(root)).toEqual([])
     await put('a')
-    expect(fs.readdirSync(inside()).sort()).toEqual(['.gitignore', 'records'])
+    const names = [
+      '.gitattributes',
+      '.gitignore',
+      'blackboard.jsonl',
+      'config.yml',
+      'decisions',
+      'graph',
+      'records',
+    ]
+    expect(fs.readdirSync(inside()).sort()).toEqual(names)
+    expect(read('blackboard.jsonl')).toBe('')
+    for (const table of ['decisions/index.json', 'graph/entities.json', 'graph/relations.json']) {
+      expect(JSON.parse(read(table))).toEqual([])
+    }
+    expect(read('config.yml')).toMatch(/^version: 1$/m)
     const ignored = read('.gitignore').split('\n')
-    for (const line of ['embeddings/*.index', 'archive/', '.lock/', '*.new']) expect(ignored).toContain(line)
+    for (const line of ['embeddings/*.index', 'archive/', '*.lock/', '*.new']) expect(ignored).toContain(line)
+    for (const file of ['blackboard.jsonl', 'graph/*.json', 'decisions/index.json']) {
+      expect(read('.gitattributes').split('\n')).toContain(`${file} merge=union`)
+    }
     expect(fs.readdirSync(inside('records', 'issue'))).toEqual(['a.json'])
   })
 
-  test('keeps what a person changed in its ignore list', async () => {
-    const { inside, put, read } = project()
+  test('is there after a power cut with every folder that was made in it', async () => {
+    const { root, store } = project()
+    const events: string[] = []
+    const { open, mkdir } = fs.promises
+    const told = (event: string, at: unknown) => events.push(`${event} ${path.relative(root, String(at))}`)
+    try {
+      fs.promises.open = async (file, flags, mode) => {
+        if (flags === 'r') told('sync', file)
+        return open(file, flags, mode)
+      }
+      fs.promises.mkdir = (async (at: string, options: object) => {
+        const made = await mkdir(at, options)
+        told('make', at)
+        return made
+      }) as typeof mkdir
+      await store.put('decision', 'a', { id: 'a' })
+    } finally {
+      Object.assign(fs.promises, { open, mkdir })
+    }
+    for (const folder of ['.turnbell', '.turnbell/decisions', '.turnbell/graph']) {
+      const made = events.indexOf(`make ${folder}`)
+      expect(made).toBeGreaterThan(-1)
+      expect(events.slice(made)).toContain(`sync ${folder === '.turnbell' ? '' : '.turnbell'}`)
+    }
+  })
+
+  test('keeps what a person changed in its files, or took away', async () => {
+    const { root, inside, put, read } = project()
     await put('a')
     fs.writeFileSync(inside('.gitignore'), 'mine\n')
+    fs.writeFileSync(inside('config.yml'), 'version: 2\n')
+    fs.rmSync(inside('.gitattributes'))
     await put('b')
+    expect(fs.existsSync(inside('.gitattributes'))).toBe(false)
+    // The next process may be of a version that knows more files.
+    await openProjectRecords({ root }).put('issue', 'c', { id: 'c', kind: 'issue' })
     expect(read('.gitignore')).toBe('mine\n')
+    expect(read('config.yml')).toBe('version: 2\n')
+    expect(fs.existsSync(inside('.gitattributes'))).toBe(true)
+  })
+
+  test('is made again where a checkout took it away', async () => {
+    const { inside, put, read } = project()
+    await put('a')
+    fs.rmSync(inside(), { recursive: true })
+    await put('b')
+    expect(JSON.parse(read('graph/entities.json'))).toEqual([])
+    expect(read('.gitignore')).toContain('archive/')
+  })
+
+  test('is completed around a link that a repository brought along, and never through it', async () => {
+    const { inside, put } = project()
+    const foreign = temporaryDirectory()
+    fs.mkdirSync(inside())
+    fs.symlinkSync(foreign, inside('graph'))
+    await put('a')
+    expect(fs.readdirSync(foreign)).toEqual([])
+    expect(fs.existsSync(inside('blackboard.jsonl'))).toBe(true)
   })
 
   test('holds each record as a file that says it plainly, with the modes of the user', async () => {
@@ -37,6 +107,15 @@ describe('the folder of a project', () => {
     const umask = process.umask()
     expect(fs.statSync(file('a')).mode & 0o777).toBe(0o666 & ~umask)
     expect(fs.statSync(path.dirname(file('a'))).mode & 0o777).toBe(0o777 & ~umask)
+  })
+
+  test('is never laid out in the home of a person, which is called the same', async () => {
+    const root = temporaryDirectory()
+    prepareHome(resolveHome({}, path.join(root, '.turnbell')))
+    const before = fs.readdirSync(path.join(root, '.turnbell'))
+    const refused = openProjectRecords({ root }).put('issue', 'a', {})
+    await expect(refused).rejects.toMatchObject({ code: 'project_unknown', detail: /a home of turnbell/ })
+    expect(fs.readdirSync(path.join(root, '.turnbell'))).toEqual(before)
   })
 
   test('is never made where the project is no directory', async () => {
@@ -125,10 +204,6 @@ describe('what others do to the files', () => {
     'nameless.json': ['{"kind":"issue","title":"x"}', /object with its kind and id/],
     'kindless.json': ['{"id":"kindless"}', /kind is undefined/],
     'copied.json': ['{"kind":"issue","id":"a","title":"x"}', /id is a/],
-    'merged.json': [
-      '{\n<<<<<<< HEAD\n  "id": "merged",\n=======\n  "id": "other",\n>>>>>>> theirs\n  "kind": "issue"\n}\n',
-      /merge conflict/,
-    ],
     'huge.json': [`{"kind":"issue","id":"huge","text":"${'x'.repeat(1024 * 1024)}"}`, /larger/],
   }
 
