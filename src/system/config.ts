@@ -21,6 +21,7 @@ const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_PRO: ['mcp', 'pro'],
   TURNBELL_LEASH_EXEC: ['leash', 'exec'],
   TURNBELL_LEASH_NETWORK: ['leash', 'network'],
+  TURNBELL_MODEL_DIR: ['memory', 'model_dir'],
   TURNBELL_LOG_LEVEL: ['log', 'level'],
   TURNBELL_CLAUDE_CODE: ['clients', 'claude_code'],
 }

@@ -6,8 +6,13 @@ import { handwrittenJson } from '../contracts/json.ts'
 
 /** `from` is the directory in which the name was written. Rejects with what the module threw, or why there is none. */
 export async function loadModule(name: string, from: string): Promise<unknown> {
+  return import(moduleAddress(name, from))
+}
+
+/** The same without importing it, for whoever hands it on. @throws Error where there is none. */
+export function moduleAddress(name: string, from: string): string {
   const file = isPath(name) ? path.resolve(from, name) : packageFile(name, from)
-  return import(pathToFileURL(entryOf(file)).href)
+  return pathToFileURL(entryOf(file)).href
 }
 
 function isPath(name: string): boolean {
@@ -21,14 +26,19 @@ function entryOf(file: string): string {
   return stat.isDirectory() ? packageEntry(file) : file
 }
 
-/** As Node looks for packages: in `node_modules` here, then further up. */
 function packageFile(name: string, from: string): string {
+  const directory = findPackage(name, from)
+  if (directory === null) throw new Error(`the package ${name} is installed neither in ${from} nor above it`)
+  return directory
+}
+
+/** As Node looks for packages: in `node_modules` here, then further up. Null where there is none. */
+export function findPackage(name: string, from: string): string | null {
   for (let at = from; ; at = path.dirname(at)) {
     const directory = path.join(at, 'node_modules', name)
     if (fs.existsSync(path.join(directory, 'package.json'))) return directory
-    if (path.dirname(at) === at) break
+    if (path.dirname(at) === at) return null
   }
-  throw new Error(`the package ${name} is installed neither in ${from} nor above it`)
 }
 
 /** The `.` of `exports`, for Node and ES modules; else `main`, else index.js. */

@@ -1,0 +1,184 @@
+/**
+ * Turns texts into vectors with a model on this machine, by onnxruntime-node. Nothing is fetched, ever: the
+ * folder of the model and the runtime are there because somebody put them there.
+ *
+ * The runtime is no part of turnbell. It is hundreds of megabytes, and is looked for where turnbell lies, at
+ * the model and in the home.
+ */
+import path from 'node:path'
+import { TurnbellError } from '../contracts/errors.ts'
+import type { Embedder } from '../ports/embedder.ts'
+import { findPackage, moduleAddress } from './load-module.ts'
+import { readModelFolder, type ModelFolder } from './model-folder.ts'
+import { openSession, type Feed, type OpenSession, type Output, type Session } from './onnx-session.ts'
+
+export interface OnnxEmbedderOptions {
+  /** As huggingface lays models out: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json` or `vocab.txt`. */
+  model_dir: string
+  /** Where the runtime may be installed, besides here and at the model: the home. */
+  places?: readonly string[]
+  /** Only tests bring their own. */
+  open?: OpenSession
+  monotonic?: () => number
+}
+
+export interface OnnxEmbedder extends Embedder {
+  /** Lets go of the model. The next call loads it again. */
+  close(): Promise<void>
+}
+
+const RUNTIME = 'onnxruntime-node'
+
+/** What could not be loaded is told again for this long without another try: trying takes seconds at worst. */
+const RETRY_MS = 60_000
+/** Texts that are computed at once: all of them are as long as the longest. */
+const BATCH_TEXTS = 16
+
+interface Loaded {
+  folder: ModelFolder
+  session: Session
+}
+
+export function createOnnxEmbedder(options: OnnxEmbedderOptions): OnnxEmbedder {
+  const { places = [], open = openSession, monotonic = () => performance.now() } = options
+  const model_dir = path.resolve(options.model_dir)
+  const model = path.basename(model_dir)
+  let loading: Promise<Loaded> | null = null
+  let failed_at: number | null = null
+
+  async function load(): Promise<Loaded> {
+    const { folder, runtime } = modelIn(model_dir, places)
+    try {
+      return { folder, session: await open({ runtime, network: folder.network }) }
+    } catch (cause) {
+      throw refused(
+        `${folder.network} could not be loaded: ${(cause as Error).message}`,
+        'Look whether the file is whole, and whether onnxruntime-node is made for this machine and Node.',
+        cause,
+      )
+    }
+  }
+
+  /** One load for all who wait for it. */
+  function loaded(): Promise<Loaded> {
+    if (failed_at !== null && monotonic() - failed_at >= RETRY_MS) loading = null
+    if (loading === null) {
+      failed_at = null
+      loading = load()
+      loading.catch(() => (failed_at = monotonic()))
+    }
+    return loading
+  }
+
+  async function embedSome(texts: readonly string[], { folder, session }: Loaded): Promise<Float32Array[]> {
+    const rows = texts.map(folder.tokenize)
+    try {
+      const { feeds, mask } = feedsOf(rows, session.inputs)
+      const output = await session.run(feeds, outputOf(session))
+      return vectorsOf(output, mask, folder.pooling)
+    } catch (cause) {
+      // A thread that has ended is started again at the next call.
+      if (!session.alive()) loading = null
+      if (cause instanceof TurnbellError) throw cause
+      throw refused(`the model ${model} failed: ${(cause as Error).message}`, WHOLE_MODEL, cause)
+    }
+  }
+
+  return {
+    model,
+    async embed(texts) {
+      const vectors: Float32Array[] = []
+      for (let at = 0; at < texts.length; at += BATCH_TEXTS) {
+        vectors.push(...(await embedSome(texts.slice(at, at + BATCH_TEXTS), await loaded())))
+      }
+      return vectors
+    },
+    async close() {
+      const open = loading
+      loading = null
+      failed_at = null
+      await (await open?.catch(() => null))?.session.close()
+    },
+  }
+}
+
+/** What there is to be loaded. Throws `embedding_failed` with what to mend. */
+export function modelIn(
+  model_dir: string,
+  places: readonly string[],
+): { folder: ModelFolder; runtime: string } {
+  const folder = readModelFolder(model_dir)
+  return { folder, runtime: runtimeIn([import.meta.dirname, model_dir, ...places]) }
+}
+
+const WHOLE_MODEL = 'Use a model for sentences, such as all-MiniLM-L6-v2, with all the files it came with.'
+
+function runtimeIn(places: readonly string[]): string {
+  const place = places.find((one) => findPackage(RUNTIME, one) !== null)
+  if (place === undefined) {
+    const near = places.at(-1) ?? '.'
+    throw refused(`${RUNTIME} is not installed`, `Install it: npm install --prefix ${near} ${RUNTIME}`)
+  }
+  return moduleAddress(RUNTIME, place)
+}
+
+/** All rows as long as the longest; the mask says what of them is text. */
+function feedsOf(
+  rows: readonly (readonly number[])[],
+  inputs: readonly string[],
+): { feeds: Record<string, Feed>; mask: BigInt64Array } {
+  const width = Math.max(...rows.map((row) => row.length))
+  const dims = [rows.length, width]
+  const ids = new BigInt64Array(rows.length * width)
+  const mask = new BigInt64Array(rows.length * width)
+  for (const [at, row] of rows.entries()) {
+    ids.set(row.map(BigInt), at * width)
+    mask.fill(1n, at * width, at * width + row.length)
+  }
+  const known: Record<string, BigInt64Array> = {
+    ...{ input_ids: ids, attention_mask: mask, token_type_ids: new BigInt64Array(ids.length) },
+  }
+  const feeds: Record<string, Feed> = {}
+  for (const name of inputs) {
+    const data = known[name]
+    if (data === undefined) throw refused(`the model wants ${name}, which no text has`, WHOLE_MODEL)
+    feeds[name] = { data, dims }
+  }
+  return { feeds, mask }
+}
+
+const OUTPUTS = ['sentence_embedding', 'last_hidden_state', 'token_embeddings']
+
+function outputOf({ outputs }: Session): string {
+  const output = OUTPUTS.find((name) => outputs.includes(name))
+  if (output === undefined) {
+    throw refused(`the model answers ${outputs.join(', ')}, and none of ${OUTPUTS.join(', ')}`, WHOLE_MODEL)
+  }
+  return output
+}
+
+/** A row of numbers a text, or a row a token of it. */
+function vectorsOf(
+  { data, dims }: Output,
+  mask: BigInt64Array,
+  pooling: ModelFolder['pooling'],
+): Float32Array[] {
+  const dimension = dims.at(-1) ?? 0
+  const texts = dims[0] ?? 0
+  const width = dims.length === 3 ? (dims[1] ?? 0) : 1
+  return Array.from({ length: texts }, (_, text) => {
+    const sum = new Float32Array(dimension)
+    for (let token = 0; token < (pooling === 'first' ? 1 : width); token++) {
+      if (dims.length === 3 && mask[text * width + token] === 0n) continue
+      const start = (text * width + token) * dimension
+      for (let at = 0; at < dimension; at++) sum[at] = (sum[at] ?? 0) + (data[start + at] ?? 0)
+    }
+    // The mean points where the sum does, and only its direction stays.
+    const length = Math.hypot(...sum)
+    return sum.map((value) => value / length)
+  })
+}
+
+function refused(detail: string, hint: string, cause?: unknown): TurnbellError {
+  return new TurnbellError('embedding_failed', { detail, hint, cause })
+}
