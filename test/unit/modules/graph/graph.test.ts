@@ -1,0 +1,167 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  AddEntityInput,
+  AddRelationInput,
+  GraphQueryInput,
+  NeighborsInput,
+  PathInput,
+} from '../../../../src/contracts/graph.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import { refusedWith } from '../../../support/small-hub.ts'
+
+let world: MemoryWorld
+beforeEach(async () => {
+  world = await memoryWorld()
+})
+
+const entity = async (name: string, type = 'file', properties = {}) =>
+  (await world.graph.addEntity(world.bob, AddEntityInput.parse({ name, type, properties }))).id
+const relate = async (source: string, target: string, type = 'imports', properties = {}) =>
+  (await world.graph.addRelation(world.bob, AddRelationInput.parse({ source, target, type, properties }))).id
+const around = async (input: object) => {
+  const { neighbors } = await world.graph.neighbors(world.bob, NeighborsInput.parse(input))
+  return neighbors.map(({ entity: { name }, relation, direction }) => `${direction} ${relation.type} ${name}`)
+}
+const kept = (kind: string) => world.project('/work/bob').list(kind)
+
+describe('an entity', () => {
+  test('of a name and type that is there gets the new properties beside the old', async () => {
+    const id = await entity('src/a.ts', 'file', { owner: 'ann', lines: '10' })
+    await world.clock.advance(1_000)
+    expect(await entity('src/a.ts', 'file', { lines: '12' })).toBe(id)
+    expect(await entity('src/a.ts', 'module')).not.toBe(id)
+    expect((await kept('entity'))[0]?.body).toEqual({
+      ...{ id, name: 'src/a.ts', type: 'file', properties: { owner: 'ann', lines: '12' } },
+      ...{ created_at: '2026-03-01T12:00:00.000Z', updated_at: '2026-03-01T12:00:01.000Z' },
+    })
+  })
+
+  test('that is added by many at once is there once', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => entity('src/a.ts')))
+    expect(new Set(ids).size).toBe(1)
+    expect(await kept('entity')).toHaveLength(1)
+  })
+
+  test.each<[string, object]>([
+    ['without a name', { name: '', type: 'file' }],
+    ['of an unknown type', { name: 'a', type: 'galaxy' }],
+    ['with a property that is no text', { name: 'a', type: 'file', properties: { lines: 10 } }],
+    [
+      'with more properties than anybody reads',
+      {
+        name: 'a',
+        type: 'file',
+        properties: Object.fromEntries([...Array(65).keys()].map((n) => [`p${n}`, ''])),
+      },
+    ],
+  ])('%s is refused', (_, input) => {
+    expect(AddEntityInput.safeParse(input).success).toBe(false)
+  })
+})
+
+describe('a relation', () => {
+  test('is between what is named by id or by name, and there once', async () => {
+    const [a, b] = [await entity('a'), await entity('b')]
+    const id = await relate('a', b)
+    expect(await relate(a, 'b', 'imports', { line: '3' })).toBe(id)
+    expect(await relate('b', 'a')).not.toBe(id)
+    expect(await relate('a', 'b', 'calls')).not.toBe(id)
+    expect((await kept('relation'))[0]?.body).toMatchObject({
+      ...{ id, source: a, target: b, type: 'imports', properties: { line: '3' } },
+    })
+  })
+
+  test('with what is not there, or is there twice, is refused with what was meant', async () => {
+    await entity('src/auth.ts')
+    await entity('two', 'file')
+    await entity('two', 'module')
+    await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({
+      ...{ code: 'entity_unknown', hint: 'Did you mean "src/auth.ts"?' },
+    })
+    await expect(relate('src/auth.ts', 'two')).rejects.toMatchObject({
+      ...{
+        code: 'entity_unknown',
+        detail: expect.stringMatching(/2 entities .*\(file\).*\(module\)/) as string,
+      },
+    })
+    expect(RelationTypes('likes')).toBe(false)
+  })
+})
+
+const RelationTypes = (type: string) => AddRelationInput.safeParse({ source: 'a', target: 'b', type }).success
+
+describe('what is around an entity', () => {
+  beforeEach(async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'alone']) await entity(name)
+    await relate('a', 'b')
+    await relate('b', 'c', 'calls')
+    await relate('d', 'c')
+    await relate('d', 'e')
+    await relate('c', 'a')
+  })
+
+  test.each<[object, string[]]>([
+    [{ entity: 'a' }, ['outgoing imports b', 'incoming imports c']],
+    [{ entity: 'a', depth: 2 }, ['outgoing imports b', 'incoming imports c', 'incoming imports d']],
+    [
+      { entity: 'a', depth: 3 },
+      ['outgoing imports b', 'incoming imports c', 'incoming imports d', 'outgoing imports e'],
+    ],
+    [{ entity: 'b', relation_types: ['calls'] }, ['outgoing calls c']],
+    [{ entity: 'alone', depth: 3 }, []],
+  ])('%j is %j', async (input, expected) => {
+    expect(await around(input)).toEqual(expected)
+  })
+
+  test('is cut where there is more than was asked for, and says so', async () => {
+    const answer = await world.graph.neighbors(world.bob, NeighborsInput.parse({ entity: 'a', limit: 1 }))
+    expect(answer).toMatchObject({ center: { name: 'a' }, truncated: true, neighbors: [{}] })
+  })
+
+  test('is looked at three relations deep, and no deeper', () => {
+    for (const depth of [0, 4, 1.5])
+      expect(NeighborsInput.safeParse({ entity: 'a', depth }).success).toBe(false)
+  })
+
+  test('ends at a relation to what somebody took away', async () => {
+    const store = world.project('/work/bob')
+    const [b] = (await store.list('entity')).filter(({ body }) => body['name'] === 'b')
+    await store.remove('entity', b?.id ?? '')
+    expect(await around({ entity: 'a', depth: 3 })).toEqual([
+      ...['incoming imports c', 'incoming imports d', 'outgoing imports e'],
+    ])
+  })
+
+  const path = (from: string, to: string, max_length?: number) =>
+    world.graph.path(world.bob, PathInput.parse({ from, to, ...(max_length && { max_length }) }))
+
+  test('is connected by the shortest way, whichever way relations point', async () => {
+    const found = await path('a', 'e')
+    expect(found).toMatchObject({ found: true, length: 3 })
+    expect(found.entities.map(({ name }) => name)).toEqual(['a', 'c', 'd', 'e'])
+    expect(found.relations.map(({ type }) => type)).toEqual(['imports', 'imports', 'imports'])
+    expect(await path('a', 'a')).toMatchObject({ found: true, length: 0, entities: [{ name: 'a' }] })
+  })
+
+  test('is not connected where the way is too long, or where there is none', async () => {
+    const none = { found: false, length: null, entities: [], relations: [] }
+    expect(await path('a', 'e', 2)).toEqual(none)
+    expect(await path('a', 'alone')).toEqual(none)
+    expect(await refusedWith(() => path('a', 'nowhere'))).toBe('entity_unknown')
+  })
+})
+
+test('entities are found by their names and by what they are said to be', async () => {
+  await entity('src/auth/jwt.ts', 'file', { purpose: 'signs tokens' })
+  await entity('AuthService', 'class')
+  await entity('src/billing.ts', 'file')
+  const find = async (input: object) => {
+    const { results } = await world.graph.query(world.bob, GraphQueryInput.parse(input))
+    return results.map(({ entity: { name } }) => name)
+  }
+  expect(await find({ query: 'auth' })).toEqual(expect.arrayContaining(['src/auth/jwt.ts', 'AuthService']))
+  expect(await find({ query: 'tokens' })).toEqual(['src/auth/jwt.ts'])
+  expect(await find({ query: 'auth', entity_types: ['class'] })).toEqual(['AuthService'])
+  expect(await find({ query: 'auth', limit: 1 })).toHaveLength(1)
+  expect(await find({ query: 'nothing of it' })).toEqual([])
+})
