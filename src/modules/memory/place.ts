@@ -1,0 +1,105 @@
+/**
+ * Whose memory a call is about: that of the project it names, else of its caller's project, else the hub's own, so
+ * that the first call works with nothing set up. One project at a time: the portfolio stands for none of them.
+ */
+import path from 'node:path'
+import { openLibrary, type Library } from './library.ts'
+import { fromRoot, type Paths } from './scope.ts'
+import { readSettings, SETTINGS_DEFAULT, type ConfigText, type Settings } from './settings.ts'
+import { ENTRY_KIND } from '../../contracts/entry.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { PORTFOLIO } from '../../contracts/records.ts'
+import type { Caller } from '../../contracts/token.ts'
+import type { Log } from '../../ports/log.ts'
+import type { ProjectStore } from '../../ports/project-store.ts'
+import type { RecordStore } from '../../ports/record-store.ts'
+import { createWhere, type Place, type WhereNeeds } from '../records/where.ts'
+
+export interface MemoryCall {
+  caller: Pick<Caller, 'identity' | 'kind'>
+  context: { agent_id: string; scope: string | null }
+}
+
+export interface MemoryPlace {
+  /** Null for the hub's own. */
+  project_id: string | null
+  /** Null for the hub's own. */
+  project: ProjectStore | null
+  library: Library
+  settings(): Promise<Settings>
+  /** What a call said, with its paths as the project calls them. */
+  here: <T extends Paths>(said: T) => T
+}
+
+export interface MemoryPlaces {
+  /** Throws `project_unknown`. */
+  toRead(call: MemoryCall): MemoryPlace
+  /** The same; a directory that is written for the first time becomes a known project. */
+  toWrite(call: MemoryCall): Promise<MemoryPlace>
+  /** The same, but a directory is meant by itself: also one inside of another project becomes one of its own. */
+  toWriteJustThere(call: MemoryCall): Promise<MemoryPlace>
+  /** Those that somebody has called for. */
+  opened(): MemoryPlace[]
+}
+
+/** All kinds of memory are kept in the same place. */
+const KIND = ENTRY_KIND
+
+export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlaces {
+  const where = createWhere(needs)
+  const libraries = new WeakMap<RecordStore, Library>()
+  const read = new WeakMap<ProjectStore, { text: ConfigText; settings: Settings }>()
+
+  const settingsOf = async (project: ProjectStore | null): Promise<Settings> => {
+    if (project === null) return SETTINGS_DEFAULT
+    const text = await project.configText()
+    const known = read.get(project)
+    if (known !== undefined && known.text === text) return known.settings
+    const settings = readSettings(text)
+    read.set(project, { text, settings })
+    return settings
+  }
+  const opened = new Map<Library, MemoryPlace>()
+  const placed = ({ project_id, project, records }: Place): MemoryPlace => {
+    const library = libraries.get(records) ?? openLibrary(records, project, needs.log)
+    libraries.set(records, library)
+    const place: MemoryPlace = {
+      ...{ project_id, project, library, settings: () => settingsOf(project) },
+      here: (said) => fromRoot(project?.root, said),
+    }
+    opened.set(library, place)
+    return place
+  }
+
+  return {
+    toRead: (call) => placed(where.toWrite(inOneProject(call), KIND)),
+    toWrite: async (call) => placed(await where.known(where.toWrite(inOneProject(call), KIND))),
+    async toWriteJustThere(call) {
+      const { scope } = call.context
+      if (scope !== null && path.isAbsolute(scope)) {
+        if (needs.openProject(scope) !== null) await needs.projects.at(scope)
+        // What is not there is refused, and nothing is made known.
+        else if (needs.projects.meant(scope).project === null) throw isNotThere(scope)
+      }
+      return placed(await where.known(where.toWrite(inOneProject(call), KIND)))
+    },
+    opened: () => [...opened.values()],
+  }
+}
+
+/** What a memory is called: as its project says, else as its directory, else as the hub. */
+export function nameOf({ project }: MemoryPlace, { config }: Settings): string {
+  return config.project_name || (project === null ? HUB : path.basename(project.root))
+}
+
+const HUB = 'hub'
+
+function isNotThere(directory: string): TurnbellError {
+  return new TurnbellError('project_unknown', { detail: `There is no directory ${directory}.` })
+}
+
+/** For what is kept beside the memory: the same project as the memory's. */
+export function inOneProject(call: MemoryCall): MemoryCall {
+  const { scope } = call.context
+  return scope === PORTFOLIO ? { ...call, context: { ...call.context, scope: null } } : call
+}

@@ -1,0 +1,35 @@
+/** What a project keeps of one kind: what is no such record goes out of the way, wherever its kind is kept. */
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { openLibrary, type Library } from '../../../../src/modules/memory/library.ts'
+import { silentLog } from '../../../../src/ports/log.ts'
+import { projectFiles } from '../../../support/project-files.ts'
+import { rejectedIn } from '../../../support/rejected-lines.ts'
+
+const ID = '01JZ0000000000000000000000'
+const OTHER = '01JZ0000000000000000000001'
+const GOOD = { id: ID, entry_type: 'finding', summary: 'x', domain: 'api', name: 'a', type: 'file' }
+
+const KINDS: [string, 'entries' | 'entities' | 'decisions', (text: string) => [string, string], RegExp][] = [
+  ['entry', 'entries', (text) => ['blackboard.jsonl', `${text}\n`], /entry_type/],
+  ['entity', 'entities', (text) => ['graph/entities.json', `[${text}]`], /name/],
+  ['decision', 'decisions', (text) => [`decisions/${OTHER}.json`, text], /domain/],
+]
+
+test.each(KINDS)('a record that is no %s is set aside with the reason', async (kind, kept, written, why) => {
+  const { store, inside } = projectFiles()
+  const library: Library = openLibrary(store, null, silentLog)
+  await store.put(kind, ID, GOOD)
+  const [name, text] = written(JSON.stringify({ id: OTHER, scope: 'src/' }))
+  fs[kind === 'entry' ? 'appendFileSync' : 'writeFileSync'](inside(name), text)
+  if (kind === 'entity') fs.writeFileSync(inside(name), `[${JSON.stringify(GOOD)},${text.slice(1)}`)
+  expect((await library[kept].all()).map(({ id }) => id)).toEqual([ID])
+  expect((await store.list(kind)).map(({ id }) => id)).toEqual([ID])
+  const reasons = {
+    entry: () => rejectedIn(inside('rejected/blackboard.jsonl')).map(({ reason }) => reason),
+    entity: () => rejectedIn(inside('rejected/graph/entities.jsonl')).map(({ reason }) => reason),
+    decision: () => [fs.readFileSync(inside('rejected', `${name}.reason`), 'utf8')],
+  }
+  expect(reasons[kind as keyof typeof reasons]()).toEqual([expect.stringMatching(why)])
+  expect((await library[kept].all()).map(({ id }) => id)).toEqual([ID])
+})

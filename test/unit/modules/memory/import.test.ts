@@ -1,0 +1,282 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readTwining } from '../../../../src/cli/import/twining.ts'
+import { handOver } from '../../../../src/cli/import/hand-over.ts'
+import { ArchiveInput, ReadInput } from '../../../../src/contracts/blackboard.ts'
+import { WhyInput } from '../../../../src/contracts/decision.ts'
+import { ImportInput, type Imported } from '../../../../src/contracts/import.ts'
+import { silentLog } from '../../../../src/ports/log.ts'
+import { projectOpener } from '../../../../src/storage/open-projects.ts'
+import { START } from '../../../support/fake-clock.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import { playedPlaces } from '../../../support/played-places.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { treeOf, TWINING_ANSWERED, twiningAnswers, twiningProject } from '../../../support/twining.ts'
+
+let world: MemoryWorld
+const operator = (scope: string | null = '/work/shop') => world.as('operator', { scope })
+const take = (input: object, scope?: string | null): Promise<Imported> =>
+  world.imports.import(operator(scope), ImportInput.parse(JSON.parse(JSON.stringify(input))))
+
+const ID = (letter: string) => `01M7XS92Q7${letter.repeat(16)}`
+const TIME = '2026-01-01T10:00:00.000Z'
+const entry = (letter: string, more: object = {}) => ({
+  ...{ id: ID(letter), timestamp: TIME, agent_id: 'ann', entry_type: 'finding', summary: letter },
+  ...more,
+})
+const decision = (letter: string, more: object = {}) => ({
+  ...{ id: ID(letter), timestamp: TIME, agent_id: 'ann', domain: 'api', scope: 'src/', summary: letter },
+  ...{ context: 'c', rationale: 'r', ...more },
+})
+const entity = (letter: string, more: object = {}) => ({
+  ...{ id: ID(letter), name: letter, type: 'file', properties: {}, created_at: TIME, updated_at: TIME },
+  ...more,
+})
+const relation = (letter: string, source: string, target: string, more: object = {}) => ({
+  ...{ id: ID(letter), source: ID(source), target: ID(target), type: 'imports', properties: {} },
+  ...{ created_at: TIME, ...more },
+})
+const all = { taken: 1, known: 0, changed: 0, rejected: 0 }
+const known = { taken: 0, known: 1, changed: 0, rejected: 0 }
+const nothing = { taken: 0, known: 0, changed: 0, rejected: 0 }
+
+test('text that was cut in the middle of a character is the same when it comes again', async () => {
+  world = await memoryWorld()
+  const items = { entries: [entry('A', { summary: 'cut \ud83d' })] }
+  expect((await take(items)).counts.entries).toEqual(all)
+  expect((await take(items)).counts.entries).toEqual(known)
+})
+
+describe('a whole folder of another tool', () => {
+  let root: string
+  let folder: string
+  beforeEach(async () => {
+    ;({ root, folder } = twiningProject(fs.realpathSync(temporaryDirectory())))
+    world = await memoryWorld({ openProject: projectOpener({ log: silentLog }) })
+    await world.clock.advance(Date.parse(TWINING_ANSWERED) - START)
+  })
+  const takeAll = () => {
+    const { items, unread } = readTwining(folder)
+    expect(unread).toEqual([])
+    return handOver(items, (input) => take(input, root))
+  }
+
+  test('is told here as its own server told it', async () => {
+    const { counts } = await takeAll()
+    expect(counts).toEqual({
+      ...{ entries: { ...all, taken: 22 }, decisions: { ...all, taken: 7 } },
+      ...{ entities: { ...all, taken: 25 }, relations: { ...all, taken: 24 }, archived: nothing },
+    })
+    const { blackboard, decisions, graph, memory } = world
+    const call = operator(root)
+    for (const [asked, expected] of Object.entries(twiningAnswers())) {
+      const [word = '', about = ''] = asked.split(' ')
+      if (word === 'status') {
+        // Agents are told elsewhere here, and the sentence is not made.
+        const { registered_agents: _, active_agents: __, summary: ___, ...counted } = expected
+        expect(await blackboard.status(call)).toMatchObject(counted)
+      } else if (word === 'why') {
+        expect(await decisions.why(call, WhyInput.parse({ scope: about }))).toMatchObject(expected)
+      } else if (word === 'trace') {
+        expect(await decisions.trace(call, { decision_id: about, direction: 'both' })).toEqual(expected)
+      } else if (word === 'neighbors') {
+        const { id } = (expected as { center: { id: string } }).center
+        const found = await graph.neighbors(call, { entity: id, depth: 2, limit: 100 })
+        expect(found).toEqual({ ...expected, truncated: false })
+      } else if (word === 'summarize') {
+        const { recent_activity_summary: said, ...counted } = expected
+        const answer = await memory.summarize(call, 'project')
+        expect(answer).toMatchObject(counted)
+        for (const part of String(said).slice(0, -1).split(', '))
+          expect(answer.recent_activity_summary).toContain(part)
+      } else expect.fail(`nobody compares ${asked}`)
+    }
+  })
+
+  test('taken over twice changes no byte, and says that everything was known', async () => {
+    await takeAll()
+    const before = treeOf(path.join(root, '.turnbell'))
+    const again = await takeAll()
+    expect(again.counts.entries).toEqual({ ...known, known: 22 })
+    expect(again.counts.relations).toEqual({ ...known, known: 24 })
+    expect(again.changed).toEqual([])
+    expect(treeOf(path.join(root, '.turnbell'))).toEqual(before)
+    expect(world.told().filter(({ type }) => type === 'memory.imported')).toHaveLength(1)
+  })
+
+  test('loses nothing of what only the other tool knows', async () => {
+    await takeAll()
+    const id = '01M7XS932MPZ7FSJJAGAJFT9JC'
+    expect(await world.decisions.read(operator(root), id)).toMatchObject({ assembled_before: false })
+    const read = (...names: string[]) =>
+      JSON.parse(fs.readFileSync(path.join(root, ...names), 'utf8')) as object[]
+    const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row)).sort()
+    for (const name of ['entities.json', 'relations.json'])
+      expect(sorted(read('.turnbell', 'graph', name))).toEqual(sorted(read('.twining', 'graph', name)))
+  })
+
+  test('that was archived here meanwhile does not come back', async () => {
+    await takeAll()
+    const call = operator(root)
+    const { archived_count } = await world.blackboard.archive(call, ArchiveInput.parse({ summarize: false }))
+    expect(archived_count).toBeGreaterThan(0)
+    const before = treeOf(path.join(root, '.turnbell'))
+    expect((await takeAll()).counts.entries).toEqual({ ...known, known: 22 })
+    expect(treeOf(path.join(root, '.turnbell'))).toEqual(before)
+  })
+})
+
+describe('what is taken over', () => {
+  beforeEach(async () => {
+    world = await memoryWorld()
+  })
+
+  test('becomes memory of just that directory, which is a known project then', async () => {
+    await world.projects.at('/work')
+    const { project_id } = await take({ entries: [entry('A')] }, '/work/shop/')
+    expect(world.projects.find('/work/shop')?.project_id).toBe(project_id)
+    expect(world.told().at(-1)).toMatchObject({
+      ...{ type: 'memory.imported', agent_id: 'operator' },
+      data: { project_id, entries: 1, decisions: 0 },
+    })
+    const outer = await world.blackboard.read(operator('/work'), ReadInput.parse({}))
+    expect(outer.total_count).toBe(0)
+  })
+
+  test('becomes memory of just that directory also in a repository, or below a memory, that nobody knows', async () => {
+    const held = { memories: ['/src/clone'], repositories: ['/src/new'], homes: ['/home/ada'] }
+    world = await memoryWorld({ places: playedPlaces(held) })
+    for (const root of ['/src/clone/lib', '/src/new/lib', '/home/ada/lib']) {
+      const { project_id } = await take({ entries: [entry('A')] }, root)
+      expect(world.projects.find(root)?.project_id).toBe(project_id)
+    }
+  })
+
+  test.each([
+    ['a home', '/home/ada', /is no project: a home of turnbell is there/],
+    ['what is not there, below a memory that nobody knows', '/gone/clone/lib', /no directory/],
+  ])('is refused for %s', async (_, scope, detail) => {
+    world = await memoryWorld({ places: playedPlaces({ memories: ['/gone/clone'], homes: ['/home/ada'] }) })
+    const before = world.projects.list()
+    const taking = take({ entries: [entry('A')] }, scope)
+    await expect(taking).rejects.toMatchObject({ code: 'project_unknown', detail })
+    expect(world.projects.list()).toEqual(before)
+  })
+
+  test.each(['/gone/shop', 'nobody'])(
+    'is refused for %s, which is no project and becomes none',
+    async (scope) => {
+      const before = world.projects.list()
+      await expect(take({ entries: [entry('A')] }, scope)).rejects.toMatchObject({ code: 'project_unknown' })
+      expect(world.projects.list()).toEqual(before)
+    },
+  )
+
+  test('keeps its fields, ids and times, and types that nobody can make here', async () => {
+    await take({
+      entries: [entry('A', { mood: 'good', timestamp: '2026-01-01T12:00:00+02:00' })],
+      entities: [entity('B', { type: 'agent' }), entity('C')],
+      relations: [relation('D', 'B', 'C', { type: 'challenged', properties: { deep: { er: 1 } } })],
+    })
+    const { entries } = await world.blackboard.read(operator(), ReadInput.parse({}))
+    expect(entries).toMatchObject([{ id: ID('A'), timestamp: TIME, agent_id: 'ann', mood: 'good' }])
+    const { neighbors } = await world.graph.neighbors(operator(), { entity: 'B', depth: 1, limit: 9 })
+    expect(neighbors).toMatchObject([
+      {
+        entity: { id: ID('C') },
+        relation: { id: ID('D'), type: 'challenged', properties: { deep: { er: 1 } } },
+      },
+    ])
+  })
+
+  test.each([
+    ['an entry', 'entries', entry('A'), entry('A', { summary: 'other' })],
+    ['a decision', 'decisions', decision('A'), decision('A', { status: 'superseded' })],
+    ['an entity', 'entities', entity('A'), entity('A', { properties: { a: '1' } })],
+    ['a relation', 'relations', relation('A', 'B', 'C'), relation('A', 'B', 'D')],
+  ])(
+    '%s that is here and says something else stays as it is here, and is told',
+    async (_, sort, one, other) => {
+      await take({ [sort]: [one] })
+      const { counts, changed } = await take({ [sort]: [other] })
+      expect(counts).toMatchObject({ [sort]: { ...nothing, changed: 1 } })
+      expect(changed).toEqual([{ sort, id: ID('A') }])
+      expect((await take({ [sort]: [one] })).counts).toMatchObject({ [sort]: known })
+    },
+  )
+
+  test('leads relations to the entity that is here under another id', async () => {
+    const { id } = await world.graph.addEntity(operator(), { name: 'B', type: 'file', properties: {} })
+    const first = await take({ entities: [entity('B'), entity('C')] })
+    expect(first.same_as).toEqual({ [ID('B')]: id })
+    expect(first.counts.entities).toEqual({ ...all, known: 1 })
+    const relations = [relation('D', 'B', 'C')]
+    expect((await take({ relations, same_as: first.same_as })).counts.relations).toEqual(all)
+    const { neighbors } = await world.graph.neighbors(operator(), { entity: id, depth: 1, limit: 9 })
+    expect(neighbors).toMatchObject([{ entity: { id: ID('C') }, relation: { id: ID('D'), source: id } }])
+    // All of it in one call.
+    const again = await take({ entities: [entity('B'), entity('C')], relations })
+    expect(again.counts).toMatchObject({ entities: { ...known, known: 2 }, relations: known })
+  })
+
+  test('draws no relation a second time that is here between the same entities', async () => {
+    const one = await world.graph.addEntity(operator(), { name: 'B', type: 'file', properties: {} })
+    const other = await world.graph.addEntity(operator(), { name: 'C', type: 'file', properties: {} })
+    await world.graph.addRelation(operator(), {
+      ...{ source: one.id, target: other.id, type: 'imports', properties: {} },
+    })
+    const { counts } = await take({
+      entities: [entity('B'), entity('C')],
+      relations: [relation('D', 'B', 'C'), relation('E', 'C', 'B')],
+    })
+    expect(counts.relations).toEqual({ ...all, known: 1 })
+  })
+
+  test('puts what was archived there into the archive of the same day here', async () => {
+    const archived = [{ day: '2026-01-05', entry: entry('A') }]
+    expect((await take({ archived })).counts.archived).toEqual(all)
+    expect((await world.blackboard.read(operator(), ReadInput.parse({}))).total_count).toBe(0)
+    const rows = await world.project('/work/shop').list('archive/2026-01-05')
+    expect(rows).toMatchObject([{ id: ID('A') }])
+    expect((await take({ archived })).counts.archived).toEqual(known)
+    // It was archived there after it was taken over the last time, or the other way around.
+    expect((await take({ entries: [entry('A')] })).counts.entries).toEqual(known)
+    await take({ entries: [entry('B')] })
+    const later = await take({ archived: [{ day: '2026-01-06', entry: entry('B') }] })
+    expect(later.counts.archived).toEqual(known)
+  })
+
+  const DEEP: unknown = JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)
+  test.each<[string, string, object, RegExp]>([
+    ['an entry without an id', 'entries', entry('A', { id: undefined }), /id/],
+    ['an entry of another id', 'entries', entry('A', { id: 'one' }), /ULID/],
+    ['an entry of an unknown type', 'entries', entry('A', { entry_type: 'gossip' }), /entry_type/],
+    ['an entry that says nothing', 'entries', entry('A', { summary: '' }), /summary/],
+    ['an entry that is too long', 'entries', entry('A', { detail: 'x'.repeat(70_000) }), /bytes/],
+    ['an entry that is nested too deep', 'entries', entry('A', { x: DEEP }), /nested/],
+    ['a decision of an unknown status', 'decisions', decision('A', { status: 'maybe' }), /status/],
+    ['a decision of no domain', 'decisions', decision('A', { domain: undefined }), /domain/],
+    ['an entity without a name', 'entities', entity('A', { name: undefined }), /name/],
+    ['a relation that leads nowhere', 'relations', relation('A', 'B', 'C', { target: 'x' }), /target/],
+  ])('is all but %s, and that is told with the reason', async (_, sort, bad, reason) => {
+    const made: Record<string, object> = { entries: entry('F'), decisions: decision('F') }
+    const good = made[sort] ?? (sort === 'entities' ? entity('F') : relation('F', 'B', 'C'))
+    const { counts, rejected } = await take({ [sort]: [bad, good] })
+    expect(counts).toMatchObject({ [sort]: { ...all, rejected: 1 } })
+    expect(rejected).toMatchObject([{ sort, at: 0, reason: expect.stringMatching(reason) as string }])
+  })
+
+  test('is nothing where nothing was handed over, and nobody is told', async () => {
+    const told = world.told().length
+    expect((await take({})).counts).toMatchObject({ entries: nothing, relations: nothing })
+    expect(world.told()).toHaveLength(told)
+  })
+
+  test('goes to the hub itself where no project is named', async () => {
+    expect(await take({ entries: [entry('A')] }, null)).toMatchObject({
+      project_id: null,
+      counts: { entries: all },
+    })
+  })
+})
