@@ -1,27 +1,26 @@
 /** Architecture decision records: decisions of one domain, told in the words that such records have. */
 import { z } from 'zod'
-import { query, RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
+import { MEMORY_READ_ERRORS } from './memory-errors.ts'
 import { defineAction, type Action, type Alias, READERS } from '../kernel/define.ts'
-import { DECISION, DecisionSummary } from '../contracts/decision.ts'
+import { DecideInput, Decided, Decision, DecisionList, ListDecisionsInput } from '../contracts/decision.ts'
+import { MemorySummary, MemoryText } from '../contracts/entry.ts'
 import { TurnbellError } from '../contracts/errors.ts'
-import { Ulid, type Json } from '../contracts/ids.ts'
-import { storedRecord } from '../contracts/record-schemas.ts'
-import { RecordAgent, RecordScope } from '../contracts/records.ts'
+import { Ulid } from '../contracts/ids.ts'
 import { snake } from '../contracts/names.ts'
+import { RecordScope, SCOPE_DEFAULT } from '../contracts/records.ts'
 
-const kind = DECISION.name
 const DOMAIN = 'architecture'
-const Decided = storedRecord(DECISION)
-/** Of these one can still take the place. */
-const STANDING: readonly unknown[] = ['active', 'provisional']
 
-const Adr = DECISION.fields.omit({ domain: true, summary: true }).extend({
-  title: DecisionSummary,
-  decision: DECISION.fields.shape.decision.unwrap(),
+const Adr = DecideInput.omit({ domain: true, summary: true }).extend({
+  title: MemorySummary,
+  decision: MemoryText.min(1),
+  /** What follows from it, welcome or not. */
+  consequences: MemoryText.min(1).optional(),
+  context: DecideInput.shape.context.optional(),
+  rationale: DecideInput.shape.rationale.optional(),
   /** `provisional` until it is agreed on. */
   status: z.enum(['active', 'provisional']).default('active'),
-  scope: RecordScope.optional(),
-  agent_id: RecordAgent.optional(),
+  scope: RecordScope.default(SCOPE_DEFAULT),
 })
 
 /** What other tools call a record that is proposed, or accepted. */
@@ -59,9 +58,9 @@ export const ADR_ACTIONS: Record<'create_adr' | 'read_adr' | 'list_adrs', Action
     mutates: true,
     aliases: [recordArchDecision, createAdr],
     input: Adr,
-    output: Decided,
-    errors: [...RECORD_WRITE_ERRORS, 'record_unknown', 'record_too_large', 'transition_forbidden'],
-    allow: RECORD_WRITERS,
+    output: Decision.extend({ conflicting: Decided.shape.conflicts }),
+    errors: [...MEMORY_READ_ERRORS, 'record_unknown', 'record_too_large'],
+    allow: ['agent'],
     examples: [
       {
         title: 'Keep signals in a journal',
@@ -70,16 +69,12 @@ export const ADR_ACTIONS: Record<'create_adr' | 'read_adr' | 'list_adrs', Action
         consequences: 'No query language; compaction is ours to do.',
       },
     ],
-    async handle({ title, status, ...fields }, call) {
-      const { supersedes } = fields
-      const former = supersedes === undefined ? null : await call.records.get(call, { kind, id: supersedes })
-      const record = { domain: DOMAIN, summary: title, ...fields }
-      const put = await call.records.put(call, { kind, record: record as Record<string, Json> })
-      // Last, so that no decision is called superseded by one that there is not.
-      if (former !== null && STANDING.includes(former.status)) {
-        await call.records.move(call, { kind, id: former.id, to: 'superseded' })
-      }
-      return status === 'active' ? put : call.records.move(call, { kind, id: put.id, to: status })
+    async handle({ title, rationale, ...said }, call) {
+      const { decision, conflicts } = await call.decisions.decide(call, {
+        ...said,
+        ...{ domain: DOMAIN, summary: title, rationale: rationale ?? said.consequences ?? said.decision },
+      })
+      return { ...decision, conflicting: conflicts }
     },
   }),
 
@@ -87,19 +82,25 @@ export const ADR_ACTIONS: Record<'create_adr' | 'read_adr' | 'list_adrs', Action
     summary: 'One decision on architecture: {id}.',
     mutates: false,
     input: z.strictObject({ id: Ulid }),
-    output: Decided,
-    errors: [...RECORD_READ_ERRORS, 'record_unknown'],
+    output: Decision,
+    errors: [...MEMORY_READ_ERRORS, 'record_unknown'],
     allow: READERS,
     examples: [{ id: '01JZ0000000000000000000000' }],
     async handle({ id }, call) {
-      const found = await call.records.get(call, { kind, id })
-      if (found['domain'] === DOMAIN) return found
+      const found = await call.decisions.read(call, id)
+      if (found.domain === DOMAIN) return found
       throw new TurnbellError('record_unknown', { detail: `The decision ${id} is not on ${DOMAIN}.` })
     },
   }),
 
-  list_adrs: query(DECISION, 'Decisions on architecture: {status?, affected_files?, text?, limit?}.', {
-    always: { domain: DOMAIN },
+  list_adrs: defineAction({
+    summary: 'Decisions on architecture, newest first: {status?, scope?, text?, since?, limit?}.',
+    mutates: false,
+    input: ListDecisionsInput.omit({ domain: true }),
+    output: DecisionList,
+    errors: MEMORY_READ_ERRORS,
+    allow: READERS,
     examples: [{ status: 'active' }],
+    handle: (input, call) => call.decisions.list(call, { ...input, domain: DOMAIN }),
   }),
 }

@@ -1,10 +1,14 @@
 /** What turnbell can do. One line per facade, in the order in which they are shown. */
 import type { Facade } from '../kernel/define.ts'
 import { architect } from './architect.ts'
+import { blackboard } from './blackboard.ts'
+import { context } from './context.ts'
+import { decisions } from './decisions.ts'
 import { dojo } from './dojo.ts'
 import { feedback } from './feedback.ts'
 import { friction } from './friction.ts'
 import { git } from './git.ts'
+import { graph } from './graph.ts'
 import { learnings } from './learnings.ts'
 import { coordinator } from './coordinator.ts'
 import { personas } from './personas.ts'
@@ -20,7 +24,7 @@ import { vector } from './vector.ts'
 import { workflow } from './workflow.ts'
 
 export const FACADES: readonly Facade[] = [
-  ...[signals, workflow, store, routine, git, tool, coordinator],
+  ...[signals, context, blackboard, decisions, workflow, store, routine, git, tool, coordinator, graph],
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],

@@ -4,7 +4,6 @@ import { ADR_ACTIONS } from './adr-actions.ts'
 import { create, query, read } from './record-actions.ts'
 import { Tags, Text, Title } from './record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
-import { DECISION } from '../contracts/decision.ts'
 import type { RecordKind } from '../contracts/records.ts'
 
 const Policy: RecordKind = {
@@ -29,7 +28,7 @@ export const architect = defineFacade({
     '{title, text} a rule for all that is built. Read by {id}; list by {status?, text?}.',
   compact: 'Decisions and policies.',
   facet: 'design',
-  kinds: [Policy, DECISION],
+  kinds: [Policy],
   actions: {
     ...ADR_ACTIONS,
     create_policy: create(Policy, 'Set a rule: {title, text, severity?, tags?}.'),

@@ -26,6 +26,8 @@ const Friction: RecordKind = {
 export const friction = defineFacade({
   name: 'friction',
   summary: 'What gets in the way of work, and how often.',
+  overview:
+    'What gets in the way of work: log {text, tags?}, list {status?, text?}, bump {id}: met again, resolve {id, resolution?}.',
   compact: 'What gets in the way of work.',
   facet: 'knowledge',
   kinds: [Friction],

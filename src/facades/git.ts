@@ -40,7 +40,7 @@ export const git = defineFacade({
   overview:
     'The git repository of your project. find_removal: commits that removed {text}. blame_context {path, line}. ' +
     'changed_files {from?, to?, staged?}. link_commit {sha, issue}. Others take {limit?, since?, path?, range?}.',
-  compact: 'History and state of the repository.',
+  compact: 'Git history and state.',
   facet: 'core',
   listed: true,
   micro: ['log_recent', 'changed_files'],

@@ -12,6 +12,8 @@ const AnyName = Path
 export const registry = defineFacade({
   name: 'registry',
   summary: 'Which projects there are, where they are, and the names they go by.',
+  overview:
+    'Projects: add {path, name?, aliases?}, list, alias {project, alias, remove?}, resolve {project: id, alias or path}.',
   compact: 'Projects and their names.',
   facet: 'admin',
   actions: {
@@ -25,7 +27,7 @@ export const registry = defineFacade({
         aliases: z.array(ProjectAlias).max(LIMITS.project_aliases_max).optional(),
       }),
       output: Project,
-      errors: ['alias_taken', 'limit_reached', 'store_unavailable'],
+      errors: ['project_unknown', 'alias_taken', 'limit_reached', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ path: '/home/ada/work/shop', name: 'Shop', aliases: ['shop'] }],
       handle: (input, { projects }) => projects.add(input),

@@ -12,7 +12,7 @@ const INBOX_LIMIT_DEFAULT = 20
 export const signals = defineFacade({
   name: 'signals',
   summary: 'Send signals to personas, look at your own, say that they are handled.',
-  compact: 'Durable messages between personas.',
+  compact: 'Messages between personas.',
   agent_hint:
     'When a drained signal is handled, call `signals` with action `ack` and its `signal_ids`; if it has a `reply_to`, put the answer in `result`, and it is sent there. What you cannot do now: action `release`. To write to somebody: action `send` with `to`, `intent`, `payload`.',
   facet: 'core',

@@ -1,5 +1,10 @@
 /** What facades may ask of the modules. One line per module; the hub's composition root fills it. */
 import type { PluginReport } from '../contracts/plugin.ts'
+import type { Blackboard } from './blackboard/service.ts'
+import type { ContextService } from './context/service.ts'
+import type { Decisions } from './decisions/service.ts'
+import type { Graph } from './graph/service.ts'
+import type { MemoryImport } from './memory/import.ts'
 import type { Records } from './records/service.ts'
 import type { GitService } from './git/service.ts'
 import type { Coordinator } from './coordinator/service.ts'
@@ -19,6 +24,12 @@ export interface Modules {
   plugins: readonly PluginReport[]
   projects: Projects
   records: Records
+  blackboard: Blackboard
+  decisions: Decisions
+  graph: Graph
+  /** `context` is what a call says of itself. */
+  memory: ContextService
+  imports: MemoryImport
   git: GitService
   coordinator: Coordinator
   runs: Runs

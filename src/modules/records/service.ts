@@ -23,6 +23,7 @@ import type { EventLog } from '../../ports/event-log.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 import { agentOf } from '../agent-of.ts'
+import { wellFormed } from '../well-formed.ts'
 
 export interface RecordQuery extends Partial<Paging> {
   kind: string
@@ -99,8 +100,10 @@ export function createRecords(needs: RecordNeeds): Records {
       const records = await heldRecords(known, held)
       const generation = 1 + records.reduce((most, record) => Math.max(most, record.generation), 0)
       const done = what(records, { now: timestamp(clock), generation })
-      if (done.after !== done.before) await held.put(done.after.id, done.after)
-      return done
+      if (done.after === done.before) return done
+      const after = wellFormed(done.after)
+      await held.put(after.id, after)
+      return { ...done, after }
     })
     if (after === before) return after
     const end = known.kind.status?.closing?.to

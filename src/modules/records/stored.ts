@@ -3,7 +3,7 @@ import { describeParams } from '../../contracts/describe.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { KeptRecord } from '../../contracts/records.ts'
 import type { Log } from '../../ports/log.ts'
-import type { HeldRecords, RecordRow, RecordStore } from '../../ports/record-store.ts'
+import type { HeldRecords, RecordBody, RecordRow, RecordStore } from '../../ports/record-store.ts'
 import type { KnownKind } from './kinds.ts'
 
 /** All records of a kind. One that does not fit its kind is set aside with the reason, unless that is for others to judge. */
@@ -40,7 +40,9 @@ interface Misfit {
 function sorted(known: KnownKind, rows: readonly RecordRow[]): { fitting: KeptRecord[]; misfits: Misfit[] } {
   const fitting: KeptRecord[] = []
   const misfits: Misfit[] = []
-  for (const { id, body } of rows) {
+  const { told = (body: RecordBody) => body } = known.kind
+  for (const [place, { id, body: kept }] of rows.entries()) {
+    const body = told(kept, place)
     const read = known.stored.safeParse(body)
     if (read.success && body['id'] === id) fitting.push(read.data as KeptRecord)
     else if (read.success)

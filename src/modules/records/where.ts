@@ -4,9 +4,11 @@
  */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { PORTFOLIO, type RecordKind } from '../../contracts/records.ts'
+import { homeRefused } from '../../ports/places.ts'
+import type { ProjectStore } from '../../ports/project-store.ts'
 import type { RecordStore } from '../../ports/record-store.ts'
 import type { Projects } from '../registry/projects.ts'
-import { subjectOf, type ScopedCall, type ScopeNeeds, type Subject } from '../registry/scope.ts'
+import { isLetIn, subjectOf, type ScopedCall, type ScopeNeeds, type Subject } from '../registry/scope.ts'
 
 export interface RecordCall extends ScopedCall {
   context: ScopedCall['context'] & { agent_id: string }
@@ -15,17 +17,19 @@ export interface RecordCall extends ScopedCall {
 export interface Place {
   /** Null for the hub's own, and for a directory that is not known yet. */
   project_id: string | null
-  /** Such a directory. */
+  /** Such a directory: the root of the project that it becomes. */
   new_root?: string
   records: RecordStore
+  /** What else the project keeps; null for the hub's own. */
+  project: ProjectStore | null
 }
 
 export interface WhereNeeds extends ScopeNeeds {
   /** The hub's own store. */
   home: RecordStore
-  /** The store in a project's directory; null where there is no such directory. */
-  openProject: (root: string) => RecordStore | null
-  projects: Pick<Projects, 'around' | 'at' | 'directories'>
+  /** What a project keeps; null where there is no such directory. */
+  openProject: (root: string) => ProjectStore | null
+  projects: Pick<Projects, 'meant' | 'rootFor' | 'find' | 'holdsHome' | 'at' | 'directories'>
 }
 
 export interface Where {
@@ -38,7 +42,7 @@ export interface Where {
 }
 
 export function createWhere({ home, openProject, projects, personas }: WhereNeeds): Where {
-  const at_home: Place = { project_id: null, records: home }
+  const at_home: Place = { project_id: null, records: home, project: null }
 
   /** The only place of a call that is not about the portfolio. */
   const placeOf = (subject: Exclude<Subject, { about: 'portfolio' }>, call: RecordCall): Place => {
@@ -46,8 +50,8 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
     if (subject.about === 'hub') return at_home
     if (subject.about === 'project') {
       const { project_id, root } = subject.project
-      const records = openProject(root)
-      if (records !== null) return { project_id, records }
+      const opened = openProject(root)
+      if (opened !== null) return { project_id, records: opened.records, project: opened }
       const whose = scope === null ? `of ${call.caller.identity}` : scope
       throw new TurnbellError('project_unknown', {
         detail: `The project ${whose} is in ${root}, and there is no such directory.`,
@@ -55,10 +59,15 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
       })
     }
     // Others would reach, by naming a directory, what nobody has let them into.
-    if (subject.about === 'directory' && call.caller.kind === 'operator') {
-      const records = openProject(subject.directory)
-      if (records !== null) return { project_id: null, new_root: subject.directory, records }
+    if (subject.about === 'directory' && isLetIn(call, subject)) {
+      const new_root = projects.rootFor(subject.directory)
+      if (new_root === null) throw homeRefused(subject.directory)
+      const opened = openProject(new_root)
+      if (opened !== null) return { project_id: null, new_root, records: opened.records, project: opened }
     }
+    // What a former hub made a project, and is none.
+    const kept = scope === null ? undefined : projects.find(scope)?.root
+    if (kept !== undefined && projects.holdsHome(kept)) throw homeRefused(kept)
     throw new TurnbellError('project_unknown', {
       detail: `The hub knows no project ${JSON.stringify(scope)}.`,
       hint: 'Name a project by its id, its alias or its absolute path. A directory becomes one by what the operator does in it: `turnbell persona add NAME --project DIR`.',
@@ -71,8 +80,8 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
       const subject = subjectOf({ projects, personas }, call)
       if (subject.about !== 'portfolio') return [placeOf(subject, call)]
       return projects.directories().flatMap(({ project_id, root }) => {
-        const records = openProject(root)
-        return records === null ? [] : [{ project_id, records }]
+        const opened = openProject(root)
+        return opened === null ? [] : [{ project_id, records: opened.records, project: opened }]
       })
     },
 
@@ -86,9 +95,10 @@ export function createWhere({ home, openProject, projects, personas }: WhereNeed
     },
 
     async known(place) {
-      if (place.new_root === undefined) return place
-      const { project_id } = await projects.at(place.new_root)
-      return { project_id, records: place.records }
+      const { new_root, records, project } = place
+      if (new_root === undefined) return place
+      const { project_id } = await projects.at(new_root)
+      return { project_id, records, project }
     },
   }
 }

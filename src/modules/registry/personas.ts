@@ -10,7 +10,10 @@ import type { Log } from '../../ports/log.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
 export interface PersonaRegistry {
-  /** Makes it, or brings a wrapped or removed one back; repeating it changes nothing. */
+  /**
+   * Makes it, or brings a wrapped or removed one back; repeating it changes nothing. One that works where a home of
+   * turnbell is belongs to no project.
+   */
   add(input: { identity: Identity; surface: SurfaceKind; project?: string | undefined }): Promise<Persona>
   /** What a joining client may cause: makes an unknown persona, never revives one. Throws `persona_wrapped`. */
   ensure(identity: Identity, surface: SurfaceKind): Promise<Persona>
@@ -101,10 +104,12 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
   const add: PersonaRegistry['add'] = ({ identity, surface, project }) =>
     inTurn(identity, async () => {
       refuseReserved(identity)
-      const project_id = project === undefined ? undefined : (await projects.at(project)).project_id
+      const named = project === undefined || projects.holdsHome(project) ? null : await projects.at(project)
       const known = personas.get(identity)
-      if (known === undefined) return make(identity, surface, project_id)
-      const wanted: Persona = { ...known, surface, state: 'active', ...(project_id ? { project_id } : {}) }
+      if (known === undefined) return make(identity, surface, named?.project_id)
+      const { project_id: before, ...rest } = known
+      const project_id = project === undefined ? before : named?.project_id
+      const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }
       const same =
         known.state === 'active' && known.surface === surface && known.project_id === wanted.project_id
       return same ? known : keep({ ...wanted, updated_at: timestamp(clock) })

@@ -3,6 +3,9 @@
  *
  * One directory is one project, whatever links lead to it: a new one is kept with the path that all links end in, and a
  * path is compared by where it leads. Roots that were kept as links stay as they are.
+ *
+ * A directory that holds a home of turnbell is none. One that a former hub made of it is told, so that it can be removed,
+ * and no call reaches it.
  */
 import path from 'node:path'
 import { Project } from '../../contracts/registry.ts'
@@ -10,7 +13,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Places } from '../../ports/places.ts'
+import { homeRefused, memoryAround, repositoryAround, type Places } from '../../ports/places.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
 
@@ -22,11 +25,19 @@ export interface Projects {
   directories(): Project[]
   /** By id, by alias, or by root path. */
   find(project: string): Project | null
-  /** As `find`; of a path inside a project, the innermost project around it. */
+  /** As `find`; of a path, the innermost project around it, unless a memory that nobody made known is nearer. */
   around(project: string): Project | null
+  /** As `around`; where it finds none, the project that the path lies in all the same. */
+  meant(project: string): Meant
   /** As `around`; throws `project_unknown`. */
   get(project: string): Project
-  /** The one with this root, made where there is none. Two calls at once make one. */
+  /**
+   * The project that a directory would become which `around` finds none for: the nearest directory upwards that has a
+   * memory, else the root of git's work tree, else the directory itself. Null where that holds a home.
+   */
+  rootFor(directory: string): string | null
+  holdsHome(directory: string): boolean
+  /** The one with this root, made where there is none. Two calls at once make one. Throws `project_unknown`: a home. */
   at(root: string): Promise<Project>
   /** As `at`, and says what it is called. Throws `alias_taken` and `limit_reached`. */
   add(input: {
@@ -37,6 +48,11 @@ export interface Projects {
   /** Gives it another name, or takes one away. Throws `project_unknown`, `alias_taken`, `limit_reached`. */
   alias(project: string, alias: string, remove: boolean): Promise<Project>
   remove(project_id: string): Promise<void>
+}
+
+export interface Meant {
+  project: Project | null
+  within: Project | null
 }
 
 export async function openProjects(needs: {
@@ -51,13 +67,20 @@ export async function openProjects(needs: {
   /** Looked at once: a call must not wait for the disks of all projects. */
   const real_roots = new Map<string, string>()
   const by_real = new Map<string, Project>()
+  /** The roots that hold a home; looked at once as well. */
+  const homes = new Set<string>()
   const arrange = () => {
     by_real.clear()
     for (const project of listed()) {
-      const real = real_roots.get(project.root) ?? places.real(project.root)
-      real_roots.set(project.root, real)
+      const real = real_roots.get(project.root) ?? lookAt(project.root)
       if (real === project.root || !by_real.has(real)) by_real.set(real, project)
     }
+  }
+  const lookAt = (root: string): string => {
+    const real = places.real(root)
+    real_roots.set(root, real)
+    if (places.holdsHome(root)) homes.add(root)
+    return real
   }
   const listed = () => [...by_root.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1))
   for (const { id, body } of await records.list(KIND)) {
@@ -107,32 +130,72 @@ export async function openProjects(needs: {
     return by_root.get(keptRoot(project)) ?? null
   }
 
-  const around: Projects['around'] = (project) => {
-    if (!path.isAbsolute(project)) return find(project)
-    const written = innermost(by_root, normal(project))
-    const led = innermost(by_real, normal(places.real(normal(project))))
+  const isNone = ({ root }: Project) => homes.has(root)
+
+  /** The innermost known project around a directory, however that is reached. */
+  const knownAround = (directory: string, real: string): Project | null => {
+    const written = innermost(by_root, directory, isNone)
+    const led = innermost(by_real, real, isNone)
     if (written === null || led === null) return written ?? led
     // Two of one directory: the one that was named.
     return real_roots.get(written.root) === real_roots.get(led.root) ? written : led
   }
 
+  const meant: Projects['meant'] = (named) => {
+    if (!path.isAbsolute(named)) {
+      const project = find(named)
+      return project === null || isNone(project) ? NOTHING : { project, within: project }
+    }
+    const directory = normal(named)
+    const real = normal(places.real(directory))
+    const project = knownAround(directory, real)
+    const root = project === null ? null : (real_roots.get(project.root) ?? project.root)
+    // Most calls name the root itself, which was looked at before.
+    if (project === null || root === null || root === real) return { project, within: project }
+    if (places.holdsHome(real)) return NOTHING
+    // A link may lead out of the project that it stands in.
+    const inside = real.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`)
+    if (memoryAround(places, real, inside ? root : null) === null) return { project, within: project }
+    return { project: null, within: inside ? project : null }
+  }
+
+  const around: Projects['around'] = (project) => meant(project).project
+
   const get: Projects['get'] = (project) => {
     const found = around(project)
     if (found !== null) return found
+    const home = path.isAbsolute(project) ? normal(project) : find(project)?.root
+    if (home !== undefined && places.holdsHome(home)) throw homeRefused(home)
     throw new TurnbellError('project_unknown', { detail: `There is no project ${JSON.stringify(project)}.` })
+  }
+
+  /** As `keptRoot`, of what may be a project. */
+  const projectRoot = (given: string): string => {
+    const root = keptRoot(given)
+    if (places.holdsHome(root)) throw homeRefused(root)
+    return root
   }
 
   return {
     list: listed,
     directories: () =>
-      listed().filter((project) => by_real.get(real_roots.get(project.root) ?? '') === project),
-    ...{ find, around, get },
+      listed().filter(
+        (project) => by_real.get(real_roots.get(project.root) ?? '') === project && !isNone(project),
+      ),
+    ...{ find, around, meant, get },
+    rootFor(directory) {
+      const real = normal(places.real(rootOf(directory)))
+      if (places.holdsHome(real)) return null
+      const root = memoryAround(places, real) ?? repositoryAround(places, real)
+      return root === null || places.holdsHome(root) ? real : root
+    },
+    holdsHome: (directory) => places.holdsHome(rootOf(directory)),
     async at(given) {
-      const root = keptRoot(given)
+      const root = projectRoot(given)
       return by_root.get(root) ?? change(root, (project) => project)
     },
     async add(input) {
-      return change(keptRoot(input.path), (project) => ({
+      return change(projectRoot(input.path), (project) => ({
         ...project,
         ...(input.name === undefined ? {} : { name: input.name }),
         aliases: [...new Set([...project.aliases, ...(input.aliases ?? [])])],
@@ -152,12 +215,18 @@ export async function openProjects(needs: {
   }
 }
 
-/** The project in this directory, or in the nearest one above it. */
-function innermost(roots: ReadonlyMap<string, Project>, directory: string): Project | null {
+const NOTHING: Meant = { project: null, within: null }
+
+/** The project in this directory, or in the nearest one above it; those that are none are passed over. */
+function innermost(
+  roots: ReadonlyMap<string, Project>,
+  directory: string,
+  isNone: (project: Project) => boolean,
+): Project | null {
   const found = roots.get(directory)
-  if (found !== undefined) return found
+  if (found !== undefined && !isNone(found)) return found
   const parent = path.dirname(directory)
-  return parent === directory ? null : innermost(roots, parent)
+  return parent === directory ? null : innermost(roots, parent, isNone)
 }
 
 function rootOf(given: string): string {

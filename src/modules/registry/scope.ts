@@ -1,15 +1,16 @@
 /**
  * What a call is about. One rule, for records, for git and for programs:
  *
- * 1. The project that its scope names: by id, by alias, or by a directory, which means the innermost known
- *    project around it.
+ * 1. The project that its scope names: by id, by alias, or by a directory, which means the innermost project
+ *    around it: one that is known, or a memory (`.turnbell`) that nobody made known yet.
  * 2. Without a scope, the project that the caller's persona belongs to.
  * 3. Without either, the hub: there records are kept, so that the first call works with nothing set up. What
  *    needs a directory is refused.
  *
  * `portfolio` means every known project, which only reading records can; what needs one directory goes by
- * the second rule. A directory that no known project is around can only be meant by the operator; records that
- * the operator writes there make a project of it.
+ * the second rule. A directory that no known project is around can only be meant by the operator, and is about
+ * the nearest memory above it, else about git's work tree, else about itself; records that the operator writes there
+ * make a project of that. A directory that holds a home of turnbell is no project.
  */
 import path from 'node:path'
 import type { PersonaRegistry } from './personas.ts'
@@ -29,7 +30,7 @@ export interface ScopedCall {
 }
 
 export interface ScopeNeeds {
-  projects: Pick<Projects, 'around'>
+  projects: Pick<Projects, 'meant' | 'rootFor'>
   personas: Pick<PersonaRegistry, 'get'>
 }
 
@@ -40,21 +41,29 @@ export type Subject =
       /** The one that was named, which may lie inside of the project; its root where it was named otherwise. */
       directory: string
     }
-  /** One that no known project is around. */
-  | { about: 'directory'; directory: string }
+  /** One that no known project is about; `within`: the one that it lies in, with a memory of its own. */
+  | { about: 'directory'; directory: string; within: Project | null }
   | { about: 'portfolio' }
   | { about: 'hub' }
   /** A name that no project has. */
   | { about: 'unknown' }
 
+/** The operator may work anywhere; others only where the operator let a project be. */
+export function isLetIn(
+  { caller }: Pick<ScopedCall, 'caller'>,
+  { within }: { within: Project | null },
+): boolean {
+  return caller.kind === 'operator' || within !== null
+}
+
 export function subjectOf(needs: ScopeNeeds, { caller, context: { scope } }: ScopedCall): Subject {
   if (scope === PORTFOLIO) return { about: 'portfolio' }
   const wanted = scope ?? needs.personas.get(caller.identity)?.project_id
   if (wanted === undefined) return { about: 'hub' }
-  const project = needs.projects.around(wanted)
+  const { project, within } = needs.projects.meant(wanted)
   const directory = path.isAbsolute(wanted) ? path.resolve(wanted) : null
   if (project !== null) return { about: 'project', project, directory: directory ?? project.root }
-  if (directory !== null) return { about: 'directory', directory }
+  if (directory !== null) return { about: 'directory', directory, within }
   // A persona's project may have been taken away.
   return scope === null ? { about: 'hub' } : { about: 'unknown' }
 }
@@ -62,7 +71,8 @@ export function subjectOf(needs: ScopeNeeds, { caller, context: { scope } }: Sco
 /** Where programs run: in the root of the project, whatever place in it was named. Throws `project_unknown`. */
 export function projectRoot(needs: ScopeNeeds, call: ScopedCall): string {
   const subject = oneDirectory(needs, call, 'project_unknown')
-  return subject.about === 'project' ? subject.project.root : subject.directory
+  if (subject.about === 'project') return subject.project.root
+  return needs.projects.rootFor(subject.directory) ?? subject.directory
 }
 
 /**
@@ -81,8 +91,7 @@ function oneDirectory(
   const scope = context.scope === PORTFOLIO ? null : context.scope
   const subject = subjectOf(needs, { caller, context: { scope } })
   if (subject.about === 'project') return subject
-  // The operator may work anywhere; others only where the operator let a project be.
-  if (subject.about === 'directory' && caller.kind === 'operator') return subject
+  if (subject.about === 'directory' && isLetIn({ caller }, subject)) return subject
   throw new TurnbellError(refusal, {
     detail:
       subject.about === 'hub'

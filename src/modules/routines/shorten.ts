@@ -1,4 +1,5 @@
 /** Keeps a report small enough for every transport and for its reader. */
+import { beginning } from '../../contracts/beginning.ts'
 import type { Problem } from '../../contracts/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -26,12 +27,12 @@ export function createShortener(): (result: Json) => Pick<ReportStep, 'result' |
 
 /** As much of a text as fits when it is written as JSON again. */
 function beginningOf(text: string, bytes_max: number): string {
-  let beginning = text.slice(0, bytes_max)
-  while (beginning !== '' && size(beginning) > bytes_max) {
-    beginning = beginning.slice(0, Math.floor(beginning.length * 0.8))
+  let short = text.slice(0, bytes_max)
+  while (short !== '' && size(short) > bytes_max) {
+    short = short.slice(0, Math.floor(short.length * 0.8))
   }
   // Not up to the middle of a character.
-  return beginning.replace(/[\ud800-\udbff]$/, '')
+  return short.replace(/[\ud800-\udbff]$/, '')
 }
 
 /** In the report; the quotes of an empty text cost nothing worth counting. */
@@ -44,6 +45,5 @@ export function shortProblem(problem: Problem): Problem {
 }
 
 function shortText(text: string): string {
-  const most = LIMITS.step_problem_length_max
-  return text.length > most ? `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…` : text
+  return beginning(text, LIMITS.step_problem_length_max)
 }

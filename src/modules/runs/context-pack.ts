@@ -7,7 +7,7 @@
  */
 import { LIMITS } from '../../contracts/limits.ts'
 import type { ContextPack, Run, RunEventView } from '../../contracts/runs.ts'
-import { beginning } from './summary.ts'
+import { beginning } from '../../contracts/beginning.ts'
 
 export interface PackSources {
   run: Run

@@ -1,4 +1,5 @@
 /** A run in a few words. */
+import { beginning } from '../../contracts/beginning.ts'
 import type { Run, RunSummary } from '../../contracts/runs.ts'
 
 const PROMPT_SHOWN = 200
@@ -15,12 +16,6 @@ export function summaryOf(run: Run): RunSummary {
     checkpoints: run.checkpoints.length + run.checkpoints_dropped,
     assumptions: { open: count('open'), held: count('held'), broken: count('broken') },
   }
-}
-
-/** Cut between two characters, and shown to be cut. */
-export function beginning(text: string, length_max: number): string {
-  if (text.length <= length_max) return text
-  return `${text.slice(0, length_max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
 function withoutData({ success, summary }: NonNullable<Run['outcome']>): NonNullable<Run['outcome']> {

@@ -101,7 +101,7 @@ test('a list takes by GET what it takes by POST, where a field has several forms
   for (const query of [
     'friction/list?count=1',
     'coordinator/history?since=1',
-    'architect/list_adrs?reversible=true',
+    'sentinel/list_issues?priority=high',
   ])
     expect(await hub.request('GET', `/api/${query}`), query).toMatchObject({ status: 200 })
 })
@@ -198,14 +198,22 @@ describe('architect', () => {
       affected_files: ['a.ts'],
     })
     expect(adr).toMatchObject({
-      ...{ kind: 'decision', domain: 'architecture', status: 'active', confidence: 'medium' },
+      ...{ domain: 'architecture', status: 'active', confidence: 'medium', conflicting: [] },
       ...{ summary: JOURNAL.title, decision: JOURNAL.decision, context: 'Crashes.', scope: 'project' },
     })
-    expect(await call('architect/read_adr', { id: adr['id'] })).toEqual(adr)
-    const other = await call('store/put', { kind: 'decision', record: { domain: 'api', summary: 'REST' } })
-    expect(await call('architect/list_adrs', {})).toMatchObject({ total: 1, records: [adr] })
-    expect(await call('architect/list_adrs', { affected_files: 'a.ts', text: 'CRASH' })).toMatchObject({
-      total: 1,
+    const { conflicting: _, ...kept } = adr
+    expect(await call('architect/read_adr', { id: adr['id'] })).toEqual(kept)
+    const found = await call('store/query', { kind: 'decision', filter: { domain: 'architecture' } })
+    expect(found).toMatchObject({ total: 1, records: [{ ...kept, kind: 'decision', generation: 1 }] })
+    const byHand = { kind: 'decision', record: { domain: 'api', summary: 'REST' } }
+    expect(await call('store/put', byHand)).toMatchObject({ code: 'kind_readonly' })
+    const other = await call('decisions/decide', {
+      ...{ domain: 'api', scope: 'src/', summary: 'REST', context: 'A door.', rationale: 'Known.' },
+    })
+    const id = adr['id']
+    expect(await call('architect/list_adrs', {})).toMatchObject({ total_count: 1, decisions: [{ id }] })
+    expect(await call('architect/list_adrs', { scope: 'a.ts', text: 'CRASH' })).toMatchObject({
+      total_count: 1,
     })
     expect(await call('architect/list_adrs', { domain: 'api' })).toMatchObject({ code: 'params_invalid' })
     for (const id of [other['id'], NOWHERE])
@@ -223,11 +231,13 @@ describe('architect', () => {
     const lost = await call('architect/create_adr', { ...JOURNAL, supersedes: NOWHERE })
     expect(lost).toMatchObject({ code: 'record_unknown' })
     const closing = { kind: 'decision', id: second['id'], fields: { override_reason: 'Too slow.' } }
-    expect(await call('store/close', closing)).toMatchObject({ status: 'overridden' })
+    expect(await call('store/close', closing)).toMatchObject({ code: 'kind_readonly' })
+    const overridden = await call('decisions/override', { decision_id: second['id'], reason: 'Too slow.' })
+    expect(overridden).toMatchObject({ overridden: true, old_summary: 'A database' })
     const third = await call('architect/create_adr', { ...JOURNAL, supersedes: second['id'] })
     expect(third).toMatchObject({ status: 'active' })
-    expect(await call('architect/list_adrs', { sort: 'id' })).toMatchObject({
-      records: [{ status: 'superseded' }, { status: 'overridden' }, { status: 'active' }],
+    expect(await call('architect/list_adrs', {})).toMatchObject({
+      decisions: [{ status: 'active' }, { status: 'overridden' }, { status: 'superseded' }],
     })
   })
 
@@ -255,11 +265,12 @@ describe('architect', () => {
       ...{ summary: 'Use a journal', decision: 'Use a journal\nfor signals.', rationale: 'Crashes.' },
       ...{ consequences: 'No queries.', domain: 'architecture' },
     })
+    const { id } = recorded['result'] as unknown as { id: string }
     const created = await old('architect_createAdr', {
-      ...{ ...JOURNAL, affectedFiles: ['a.ts'], dependsOn: [NOWHERE], status: 'Proposed' },
+      ...{ ...JOURNAL, affectedFiles: ['a.ts'], dependsOn: [id], status: 'Proposed' },
     })
     expect(created['result']).toMatchObject({
-      ...{ affected_files: ['a.ts'], depends_on: [NOWHERE], status: 'provisional' },
+      ...{ affected_files: ['a.ts'], depends_on: [id], status: 'provisional' },
     })
     expect(await old('architect_createAdr', { ...JOURNAL, colour: 'red' })).toMatchObject({
       code: 'params_invalid',

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { RecordCall } from '../../../../src/modules/records/where.ts'
-import { recordWorld, type RecordWorld } from '../../../support/record-world.ts'
+import { playedPlaces } from '../../../support/played-places.ts'
+import { KINDS, recordWorld, type RecordWorld } from '../../../support/record-world.ts'
 
 let world: RecordWorld
 beforeEach(async () => {
@@ -127,5 +128,75 @@ describe('the portfolio', () => {
     await expect(world.records.close(all(), { kind: 'chore', id })).rejects.toMatchObject(refused)
     const added = world.records.increment(all(), { kind: 'note', id, field: 'weight' })
     await expect(added).rejects.toMatchObject(refused)
+  })
+})
+
+describe('a directory that nobody knew', () => {
+  const operator = (scope: string | null) => world.as('operator', { scope })
+  beforeEach(async () => {
+    const places = playedPlaces({
+      ...{ memories: ['/src/clone', '/work/bob/lib'], repositories: ['/src/new'], homes: ['/home/ada'] },
+    })
+    world = await recordWorld(Object.values(KINDS), { places })
+  })
+
+  test.each([
+    ['the memory above it', '/src/clone', ['/src/clone/src/auth', '/src/clone/src', '/src/clone']],
+    ['git’s work tree', '/src/new', ['/src/new/packages/a', '/src/new']],
+  ])('is about %s, to read and to write, and that is what becomes known', async (_, root, scopes) => {
+    await put(operator(scopes[0] ?? ''), 'x')
+    expect(world.projects.list().map((project) => project.root)).toContain(root)
+    expect(world.projects.list().map((project) => project.root)).not.toContain(scopes[0])
+    for (const scope of scopes) expect(await texts(operator(scope))).toEqual(['x'])
+    expect(await kept(root)).toEqual(['x'])
+  })
+
+  test('is read before anything is known, and stays unknown then', async () => {
+    await put(operator('/src/clone'))
+    const { openProject } = world.needs
+    const places = playedPlaces({ memories: ['/src/clone'] })
+    world = await recordWorld(Object.values(KINDS), { openProject, places })
+    expect(await texts(operator('/src/clone/src'))).toEqual(['x'])
+    expect(world.projects.find('/src/clone')).toBeNull()
+  })
+
+  test('is meant by everybody where it lies in a known project, and has a memory of its own', async () => {
+    expect(await texts(world.as('ada', { scope: '/work/bob/lib/src' }))).toEqual([])
+    expect(world.projects.find('/work/bob/lib')).toBeNull()
+    await put(world.as('ada', { scope: '/work/bob/lib/src' }), 'inner')
+    await put(world.as('ada', { scope: '/work/bob' }), 'outer')
+    expect(await kept('/work/bob/lib')).toEqual(['inner'])
+    expect(await kept('/work/bob')).toEqual(['outer'])
+    expect(world.projects.find('/work/bob/lib')).not.toBeNull()
+  })
+
+  test('is refused where it holds a home, to read and to write, however it is called', async () => {
+    const { project_id } = await world.projects.add({ path: '/home/eve', aliases: ['me'] })
+    const { home } = world
+    // What a former hub kept that knew of no homes.
+    const places = playedPlaces({ homes: ['/home/ada', '/home/eve'] })
+    world = await recordWorld(Object.values(KINDS), { home, places })
+    const detail = /^\/home\/(ada|eve) is no project: a home of turnbell is there/
+    for (const scope of ['/home/ada', '/home/ada/', '/home/eve', project_id, 'me']) {
+      const refused = { code: 'project_unknown', detail }
+      await expect(put(operator(scope)), scope).rejects.toMatchObject(refused)
+      await expect(texts(operator(scope)), scope).rejects.toMatchObject(refused)
+    }
+    for (const scope of ['/home/ada', '/home/eve/code/x'])
+      await expect(put(world.as('ada', { scope }))).rejects.toMatchObject({ code: 'project_unknown' })
+    expect(world.projects.find('/home/ada')).toBeNull()
+    const { records: all } = await world.records.query(world.as('ada', { scope: 'portfolio' }), {
+      kind: 'note',
+    })
+    expect(all).toEqual([])
+    await put(operator('/home/eve/code/x'))
+    expect(await kept('/home/eve/code/x')).toEqual(['x'])
+  })
+
+  test('that holds a home and was a persona’s project leaves it the memory of the hub', async () => {
+    const places = playedPlaces({ homes: ['/work/bob'] })
+    world = await recordWorld(Object.values(KINDS), { places, home: world.home })
+    await put(world.as('bob'), 'with the hub')
+    expect(await texts(world.as('ada'))).toEqual(['with the hub'])
   })
 })

@@ -17,7 +17,8 @@ let top: string
 let records: RecordStore
 let projects: Projects
 
-const open = () => openProjects({ records, places: systemPlaces, clock, ids, log: silentLog })
+const open = () =>
+  openProjects({ records, places: systemPlaces({ root: at('home') }), clock, ids, log: silentLog })
 const at = (name: string) => path.join(top, name)
 const kept = async (name: string) => {
   const project = {

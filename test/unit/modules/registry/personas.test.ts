@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
+import { playedPlaces } from '../../../support/played-places.ts'
 import { signalWorld } from '../../../support/signal-world.ts'
 
 describe('a persona', () => {
@@ -121,5 +122,25 @@ describe('a project', () => {
     expect(world.registrations.rows('bob')).toEqual([])
     expect(await world.personas.removeProject('/srv/app')).toEqual({ removed: [] })
     expect((await world.restart()).personas.projects()).toEqual([])
+  })
+
+  test('is nothing that a persona belongs to where it holds a home', async () => {
+    const world = await signalWorld({ personas: [], places: playedPlaces({ homes: ['/home/ada'] }) })
+    const add = (project?: string) =>
+      world.personas.add({
+        identity: 'bob',
+        surface: 'command',
+        ...(project === undefined ? {} : { project }),
+      })
+    const made = await add('/home/ada')
+    expect(made).not.toHaveProperty('project_id')
+    expect(world.personas.projects()).toEqual([])
+    expect(await add('/home/ada/')).toEqual(made)
+    expect(world.toldOf('persona.changed')).toHaveLength(1)
+    const { project_id } = await add('/srv/app')
+    expect(await add()).toMatchObject({ project_id })
+    // It works there from now on, and no more in the other.
+    expect(await add('/home/ada')).not.toHaveProperty('project_id')
+    expect(await world.personas.removeProject('/srv/app')).toEqual({ removed: [] })
   })
 })

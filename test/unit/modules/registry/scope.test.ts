@@ -9,15 +9,22 @@ import { createMemoryRecordStore } from '../../../../src/storage/memory/record-s
 import { systemClock } from '../../../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
-import { AS_WRITTEN } from '../../../support/played-places.ts'
+import { playedPlaces } from '../../../support/played-places.ts'
+
+/** A memory in bob's project that nobody made known, a work tree, another with a memory above it, and a home. */
+const HELD = {
+  memories: ['/work/bob/vendor/lib', '/src/clone', '/team'],
+  repositories: ['/src/clone/vendor/lib', '/src/new', '/team/tool', '/work/bob/sub', '/home/ada'],
+  homes: ['/home/ada'],
+}
 
 /** Ada's project is /work/ada, bob's /work/bob, which holds another; cyd has none, and gil's was taken away. */
-async function world() {
+async function world(looked?: (directory: string) => void) {
   const ids = createIds(systemClock, systemRandom)
   const records = createMemoryRecordStore()
   const projects = await openProjects({
     records,
-    places: AS_WRITTEN,
+    places: playedPlaces(HELD, looked),
     clock: systemClock,
     ids,
     log: silentLog,
@@ -123,4 +130,58 @@ describe('a call is about', () => {
     ])
     expect(await meant(known, call('operator', 'anywhere', 'operator'))).toEqual(['unknown', ...NEITHER])
   })
+
+  test('a memory that nobody made known and that is nearer than the project around it', async () => {
+    const { known, bob } = await world()
+    for (const scope of ['/work/bob/vendor/lib', '/work/bob/vendor/lib/src/x.ts'])
+      for (const kind of ['operator', 'agent'] as const)
+        expect(await meant(known, call('cyd', scope, kind))).toEqual([
+          ...['directory', '/work/bob/vendor/lib', scope],
+        ])
+    const { project_id } = await known.projects.at('/work/bob/vendor/lib')
+    expect(known.projects.around('/work/bob/vendor/lib/src')).toMatchObject({ project_id })
+    expect(known.projects.around('/work/bob/vendor')).toEqual(bob)
+    // A work tree without a memory belongs to the project around it.
+    expect(known.projects.around('/work/bob/sub/src')).toEqual(bob)
+  })
+})
+
+describe('a directory that nobody knows is about', () => {
+  test.each([
+    ['the nearest memory above it', '/src/clone/src/auth', '/src/clone'],
+    ['the memory in it', '/src/clone', '/src/clone'],
+    ['a memory rather than a work tree that is nearer', '/src/clone/vendor/lib/src', '/src/clone'],
+    ['the same, where the work tree is its own', '/team/tool', '/team'],
+    ['else the work tree', '/src/new/packages/a', '/src/new'],
+    ['else itself', '/src/notes', '/src/notes'],
+    ['else itself, also below a home', '/home/ada/notes/today', '/home/ada/notes/today'],
+  ])('%s', async (_, scope, root) => {
+    const { known } = await world()
+    expect(known.projects.rootFor(scope)).toBe(root)
+    expect(await meant(known, call('operator', scope, 'operator'))).toEqual(['directory', root, scope])
+    expect(await meant(known, call('ada', scope))).toEqual(['directory', ...NEITHER])
+  })
+
+  test('nothing, where it holds a home; programs and git may still be sent there', async () => {
+    const { known } = await world()
+    expect(known.projects.rootFor('/home/ada')).toBeNull()
+    expect(await meant(known, call('operator', '/home/ada', 'operator'))).toEqual([
+      ...['directory', '/home/ada', '/home/ada'],
+    ])
+  })
+})
+
+test('no directory is looked at for a call that names none, or the root of a project', async () => {
+  const looked: string[] = []
+  const { known, bob } = await world((directory) => looked.push(directory))
+  looked.length = 0
+  for (const scope of [null, 'bobs', bob.project_id, '/work/bob', '/work/bob/', 'portfolio', 'nobodys'])
+    await meant(known, call('ada', scope))
+  expect(looked).toEqual([])
+  known.projects.around('/work/bob/src/auth')
+  expect([...new Set(looked)]).toEqual(['/work/bob/src/auth', '/work/bob/src'])
+  // Nor for one that the caller may not mean.
+  looked.length = 0
+  await meant(known, call('ada', '/src/clone/src'))
+  expect(looked).toEqual([])
 })

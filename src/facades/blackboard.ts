@@ -1,0 +1,129 @@
+/** The blackboard: what agents of a project tell all others. */
+import { z } from 'zod'
+import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
+import {
+  Archived,
+  ArchiveInput,
+  Exported,
+  ExportInput,
+  MemoryStatus,
+  Posted,
+  PostInput,
+  QueryAnswer,
+  QueryInput,
+  ReadAnswer,
+  ReadInput,
+  RecentInput,
+} from '../contracts/blackboard.ts'
+import { Entry, ENTRY_KIND } from '../contracts/entry.ts'
+import { MEMORY_READ_ERRORS } from './memory-errors.ts'
+
+export const blackboard = defineFacade({
+  name: 'blackboard',
+  summary: 'What agents of this project tell all others, and what waits for an answer.',
+  overview:
+    'Shared notes of this project. post {entry_type: need, offer, finding, constraint, question, answer, status, artifact, ' +
+    'warning; summary, detail?, scope?: path, tags?, relates_to?: ids it answers}. read {scope?, entry_types?, tags?, since?, ' +
+    'open?}. query {query}. recent {n?}. archive {before?}. status, export.',
+  compact: 'Shared notes.',
+  agent_hint:
+    'What others should know, post: `blackboard post` {entry_type: finding or warning, summary, scope}. ' +
+    'Answer a need or question with {entry_type: answer, relates_to: [its id]}.',
+  facet: 'core',
+  listed: true,
+  kinds: [ENTRY_KIND],
+  actions: {
+    post: defineAction({
+      summary:
+        'Tell all others: {entry_type, summary, detail?, tags?, scope?, relates_to?: [ids]}; a decision also {rationale, context}.',
+      mutates: true,
+      aliases: ['twining_post'],
+      input: PostInput,
+      output: Posted,
+      errors: [...MEMORY_READ_ERRORS, 'params_invalid', 'record_unknown', 'record_too_large'],
+      allow: ['agent'],
+      examples: [
+        {
+          entry_type: 'warning',
+          summary: 'Tests of src/auth need a free port 5432',
+          scope: 'src/auth/',
+        },
+        { entry_type: 'need', summary: 'Somebody has to review the new schema', tags: ['review'] },
+      ],
+      handle: (input, call) => call.blackboard.post(call, input),
+    }),
+
+    read: defineAction({
+      summary:
+        'Entries, oldest first: {entry_types?, tags?: any of them, scope?: what lies in it, since?, open?, limit?}.',
+      mutates: false,
+      aliases: ['twining_read'],
+      input: ReadInput,
+      output: ReadAnswer,
+      errors: MEMORY_READ_ERRORS,
+      allow: READERS,
+      examples: [{ open: true }, { scope: 'src/auth/', entry_types: ['warning', 'finding'] }],
+      handle: (input, call) => call.blackboard.read(call, input),
+    }),
+
+    query: defineAction({
+      summary: 'Entries that have to do with some words, best first: {query, entry_types?, scope?, limit?}.',
+      mutates: false,
+      aliases: ['twining_query'],
+      input: QueryInput,
+      output: QueryAnswer,
+      errors: MEMORY_READ_ERRORS,
+      allow: READERS,
+      examples: [{ query: 'why do the login tests fail' }],
+      handle: (input, call) => call.blackboard.query(call, input),
+    }),
+
+    recent: defineAction({
+      summary: 'The newest entries, oldest of them first: {n?, entry_types?}.',
+      mutates: false,
+      aliases: ['twining_recent'],
+      input: RecentInput,
+      output: z.object({ entries: z.array(Entry) }),
+      errors: MEMORY_READ_ERRORS,
+      allow: READERS,
+      examples: [{ n: 10 }],
+      handle: (input, call) => call.blackboard.recent(call, input),
+    }),
+
+    archive: defineAction({
+      summary:
+        'Move entries out of the way, decisions never: {before?, keep_open?, summarize?: post what it was about}.',
+      mutates: true,
+      aliases: ['twining_archive'],
+      input: ArchiveInput,
+      output: Archived,
+      errors: MEMORY_READ_ERRORS,
+      allow: ['agent'],
+      examples: [{ before: '2026-01-31', keep_open: true }],
+      handle: (input, call) => call.blackboard.archive(call, input),
+    }),
+
+    status: defineAction({
+      summary: 'How much is remembered, and whether it should be archived.',
+      mutates: false,
+      aliases: ['twining_status'],
+      input: z.strictObject({}),
+      output: MemoryStatus,
+      errors: MEMORY_READ_ERRORS,
+      allow: READERS,
+      examples: [{}],
+      handle: (_, call) => call.blackboard.status(call),
+    }),
+
+    export: defineAction({
+      summary: 'All of it as one Markdown document for people: {scope?}.',
+      mutates: false,
+      input: ExportInput,
+      output: Exported,
+      errors: MEMORY_READ_ERRORS,
+      allow: READERS,
+      examples: [{}, { scope: 'src/auth/' }],
+      handle: (input, call) => call.blackboard.export(call, input),
+    }),
+  },
+})
