@@ -53,6 +53,7 @@ describe('the limits', () => {
     expect(LIMITS.link_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
     expect(LIMITS.ws_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
     expect(LIMITS.bell_receipt_ms).toBeLessThan(LIMITS.reconnect_patience_ms)
+    expect(LIMITS.spool_waiting_bytes_max).toBeLessThan(LIMITS.spool_bytes_max)
     expect(LIMITS.payload_bytes_max).toBeLessThan(LIMITS.body_bytes_max)
   })
 })

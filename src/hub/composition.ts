@@ -8,9 +8,12 @@ import { TurnbellError } from '../contracts/errors.ts'
 import type { Config } from '../contracts/config.ts'
 import type { Facade } from '../kernel/define.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
+import type { Spool } from '../ports/spool.ts'
 import { builtInSteps } from '../modules/routines/steps/built-in.ts'
 import { projectOpener } from '../storage/open-projects.ts'
+import { openSpool } from '../storage/file/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
@@ -18,6 +21,7 @@ import { createGitRunner } from '../system/git.ts'
 import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
+import { createOnnxEmbedder, type OnnxEmbedder } from '../system/onnx-embedder.ts'
 import { createPrograms, type SystemPrograms } from '../system/programs.ts'
 import { systemPlaces } from '../system/places.ts'
 import { createIds, systemRandom } from '../system/random.ts'
@@ -78,6 +82,8 @@ interface Opened {
   stores: Stores | null
   hub: Hub | null
   server: HubServer | null
+  /** The model by which memory is searched. */
+  embedder: OnnxEmbedder | null
   /** Runs what steps of routines run. */
   programs: SystemPrograms | null
   /** Follows the configuration. */
@@ -86,7 +92,10 @@ interface Opened {
 
 /** @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then all is closed again. */
 export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
-  const opened: Opened = { lock: null, stores: null, hub: null, server: null, programs: null, config: null }
+  const opened: Opened = {
+    ...{ lock: null, stores: null, hub: null, server: null },
+    ...{ embedder: null, programs: null, config: null },
+  }
   try {
     return await compose(needs, opened)
   } catch (error) {
@@ -118,6 +127,9 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   })
   const own: OwnHosts = { list: [] }
   const programs = (opened.programs = createPrograms({ env: process.env, clock }))
+  const { model_dir } = config.memory
+  const embedder = (opened.embedder =
+    model_dir === undefined ? null : createOnnxEmbedder({ model_dir, places: [home.root] }))
   const hub = (opened.hub = await createHub({
     ...{
       tenant_id: config.tenant_id,
@@ -132,8 +144,9 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
       log,
     },
     stores: opened.stores,
-    openProject: projectOpener({ log }),
-    places: systemPlaces,
+    openProject: projectOpener({ log, newId: () => ids.next() }),
+    ...{ embedder, spool: openSpoolOf(home, needs.clock, ids, log) },
+    places: systemPlaces(home),
     git: createGitRunner({ env: needs.env }),
     grants: grantsOf(config),
     settings: routineSettingsOf(config),
@@ -161,6 +174,12 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   }
 }
 
+function openSpoolOf(home: Home, clock: Clock, ids: Ids, log: Log): Spool {
+  const onRefused = (notice: object) =>
+    log.warn(notice, 'something that was left behind cannot be taken in and is set aside')
+  return openSpool({ directory: home.spool, clock, ids, onRefused })
+}
+
 /** One hub per home. One that only stands in makes room; any other is named in the refusal. */
 async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void): Promise<DirectoryLock> {
   const { home, clock, logs } = needs
@@ -184,7 +203,7 @@ async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void)
 
 async function closeAll(
   { home, logs: { log } }: CompositionNeeds,
-  { lock, stores, hub, server, programs, config }: Opened,
+  { lock, stores, hub, server, embedder, programs, config }: Opened,
 ): Promise<void> {
   config?.close()
   try {
@@ -194,6 +213,7 @@ async function closeAll(
     } else await hub?.close()
   } finally {
     programs?.close()
+    await embedder?.close()
     await stores?.close()
     if (server !== null) fs.rmSync(home.hub_pid, { force: true })
     await lock?.release()

@@ -28,11 +28,14 @@ import { createRuns } from '../modules/runs/service.ts'
 import { sessionOf } from '../modules/signals/callers.ts'
 import { createSignals, type SignalModule } from '../modules/signals/service.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
+import type { Embedder } from '../ports/embedder.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { GitRunner } from '../ports/git.ts'
 import type { Log } from '../ports/log.ts'
 import type { Places } from '../ports/places.ts'
 import type { Ids } from '../ports/random.ts'
+import type { Spool } from '../ports/spool.ts'
+import type { ProjectStore } from '../ports/project-store.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
 import type { Doors } from '../transports/doors.ts'
@@ -43,6 +46,8 @@ import { createDaemonReports } from './daemon-reports.ts'
 import { createLinks } from './links.ts'
 import { createHubMetrics } from './metrics.ts'
 import { createPush } from './push.ts'
+import { leftBehindTaker } from './left-behind.ts'
+import { openMemory } from './memory.ts'
 import { openRoutines, type Outside } from './routines.ts'
 import { createSessionEnd } from './session-end.ts'
 import { createTokens } from './tokens.ts'
@@ -53,7 +58,11 @@ export interface HubNeeds {
   secrets: { operator_token: string; signing_key: string }
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   /** The records in a project's directory; null where there is no such directory. */
-  openProject: (root: string) => RecordStore | null
+  openProject: (root: string) => ProjectStore | null
+  /** What others left for a hub that was away; nothing, where it is not said. */
+  spool?: Spool
+  /** What texts mean; null, or left out, where only their words are compared. */
+  embedder?: Embedder | null
   places: Places
   git: GitRunner
   facades: readonly Facade[]
@@ -158,6 +167,11 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ projects, personas, events, clock, ids, log },
   })
 
+  const memory = openMemory({
+    ...{ home: stores.records, openProject: needs.openProject, projects, personas },
+    ...{ records, events, embedder: needs.embedder, clock, ids, log },
+  })
+
   /** A row ended. An agent's session ended with it, unless another row still holds the session. */
   const left = (row: Registration, reason: LeaveReason) => {
     if (row.kind === 'daemon') {
@@ -195,6 +209,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       personas,
       projects,
       records,
+      ...memory.modules,
       git,
       coordinator,
       runs,
@@ -272,12 +287,17 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ownHosts: () => needs.ownHosts(),
   }
 
+  const takeLeftBehind =
+    needs.spool === undefined
+      ? undefined
+      : leftBehindTaker({ spool: needs.spool, blackboard: memory.modules.blackboard, events, log })
+
   const timers: Timer[] = []
   let sweep_fails = false
   const sweep = () => {
     registrations.sweep()
     connections.tick()
-    Promise.all([signals.sweep(), coordinator.sweep()]).then(
+    Promise.all([signals.sweep(), coordinator.sweep(), takeLeftBehind?.()]).then(
       () => (sweep_fails = false),
       (err: unknown) => {
         // Said once, not every few seconds for as long as the store is down.
@@ -306,8 +326,12 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
         data: { version: needs.version, released },
       })
       last_event_seq = seq
+      takeLeftBehind?.().catch(failed('what was left behind could not be taken in', {}))
       timers.push(
         clock.every(LIMITS.sweep_interval_ms, sweep),
+        clock.every(LIMITS.memory_sweep_ms, () => {
+          memory.modules.blackboard.sweep().catch(failed('what is too much could not be archived', {}))
+        }),
         clock.every(LIMITS.critical_check_ms, () => critical.check()),
         clock.every(LIMITS.metrics_channel_interval_ms, () => {
           if (channels.subscribers('metrics').size > 0) {
@@ -329,6 +353,8 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       for (const timer of timers.splice(0)) timer.cancel()
       await connections.close()
       await sessions.settled()
+      await needs.spool?.close()
+      await memory.close()
       stopWatching()
     },
   }

@@ -65,7 +65,7 @@ const PluginKindForm = z.strictObject({
   changed_by: Name.optional(),
   unique: z.array(z.string().min(1)).min(1).optional(),
   examples: z.array(Example).optional(),
-} satisfies Record<keyof RecordKind, z.ZodType>)
+} satisfies Record<Exclude<keyof RecordKind, 'told'>, z.ZodType>)
 
 const PluginStepForm = z.strictObject({
   name: StepTypeName,

@@ -38,9 +38,11 @@ const INTRODUCTION = [
   '',
   'Records, git and programs are about the project that the call names: `X-Scope` over HTTP, `_meta.scope` over',
   'MCP, `context.scope` on `/ws`, `--scope` on the command line. It is an id, an alias, or a directory, which means the',
-  'innermost project around it. Without one they are about the project of the calling persona; without that, records',
-  'are kept with the hub, and what needs a directory is refused. `portfolio` reads the records of every project. What is',
-  'about none of these does not look at the scope.',
+  'innermost project around it: one that the hub knows, or the nearest directory upwards that has a `.turnbell`. Where',
+  'there is neither, the operator means the root of the git work tree, else the directory itself, and others are refused.',
+  'A directory whose `.turnbell` is a home of turnbell is no project. Without a scope they are about the project of the',
+  'calling persona; without that, records are kept with the hub, and what needs a directory is refused. `portfolio` reads',
+  'the records of every project. What is about none of these does not look at the scope.',
 ].join('\n')
 
 function contents(registry: Registry, forms: Forms): string {

@@ -146,7 +146,9 @@ function facadeTool(facade: Facade, actions: readonly Found[], detail: Words): M
 }
 
 function fullText(facade: Facade, actions: readonly Found[]): string {
-  const all = actions.length === Object.keys(facade.actions).length
+  // What is the operator's alone is no part of what an overview tells agents.
+  const offered = Object.values(facade.actions).filter(({ allow }) => allow.length > 0)
+  const all = actions.length >= offered.length
   if (all && facade.overview !== undefined) return facade.overview
   return [facade.summary, ...actions.map(({ name, action }) => `- ${name}: ${action.summary}`)].join('\n')
 }
@@ -168,9 +170,16 @@ function annotations(actions: readonly Action[]): NonNullable<McpTool['annotatio
   }
 }
 
-/** The JSON Schema a caller must meet, without what only fills the reader's context. */
+/**
+ * What a caller must send, without what only fills the reader's context: how long a text may be, or what an id looks
+ * like, is told to the few who get it wrong.
+ */
 function inputSchema(action: Action): McpTool['inputSchema'] {
-  return { ...jsonSchema(action.input, 'input'), type: 'object' }
+  const { properties, ...schema } = jsonSchema(action.input, 'input')
+  const fields = Object.entries((properties ?? {}) as Record<string, Record<string, unknown>>).map(
+    ([name, { minLength: _, maxLength: __, pattern: ___, ...said }]) => [name, said],
+  )
+  return { ...schema, type: 'object', properties: Object.fromEntries(fields) }
 }
 
 /** A problem is told as a result: the model is to read it and act. */

@@ -3,6 +3,7 @@ import MiniSearch from 'minisearch'
 import type { Found } from './define.ts'
 import { jsonSchema } from './schema.ts'
 import { nearest } from '../contracts/names.ts'
+import { wordsOf } from '../contracts/words.ts'
 
 /** Best first. Every word counts, a beginning of one too, and a small misspelling. */
 export type ActionSearch = (query: string) => Found[]
@@ -25,7 +26,7 @@ export function createActionSearch(actions: readonly Found[]): ActionSearch {
 function indexOf(actions: readonly Found[]) {
   const index = new MiniSearch<Record<keyof typeof BOOST | 'id', string | number>>({
     fields: Object.keys(BOOST),
-    tokenize: words,
+    tokenize: wordsOf,
     searchOptions: {
       boost: BOOST,
       prefix: (term) => term.length > 2,
@@ -34,11 +35,11 @@ function indexOf(actions: readonly Found[]) {
   })
   const documents = actions.map(documentOf)
   index.addAll(documents)
-  const names = new Set(documents.flatMap((one) => words(`${one.name} ${one.facade} ${one.old_names}`)))
-  const said = new Set(documents.flatMap((one) => words(Object.values(one).join(' '))))
+  const names = new Set(documents.flatMap((one) => wordsOf(`${one.name} ${one.facade} ${one.old_names}`)))
+  const said = new Set(documents.flatMap((one) => wordsOf(Object.values(one).join(' '))))
   // Letters that changed places are two mistakes to the index, and in a short word two are too many.
   const meant = (word: string) => (said.has(word) ? word : (nearest(word, names) ?? word))
-  return (query: string) => index.search(words(query).map(meant).join(' '))
+  return (query: string) => index.search(wordsOf(query).map(meant).join(' '))
 }
 
 function documentOf({ facade, name, action }: Found, id: number) {
@@ -52,13 +53,4 @@ function documentOf({ facade, name, action }: Found, id: number) {
     facade_summary: facade.summary,
     fields: Object.keys(jsonSchema(action.input, 'input')['properties'] ?? {}).join(' '),
   }
-}
-
-/** `signals_send`, `sendSignal` and `send signal` have the same words. */
-function words(text: string): string[] {
-  return text
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word.length > 1)
 }

@@ -80,6 +80,15 @@ const BEFORE: Record<string, (make: { operator: Make; agent: Make }) => Promise<
   'vector context_pack': run,
   'vector assumptions': run,
   'vector trace': run,
+  'context unpin': pinned,
+  'context artifact_read': artifact,
+  'decisions trace': decision,
+  'decisions reconsider': decision,
+  'decisions override': decision,
+  'decisions link_commit': decision,
+  'graph add_relation': entities('src/auth/jwt.ts', 'src/auth/keys.ts'),
+  'graph neighbors': entities('src/auth/jwt.ts'),
+  'graph path': entities('src/auth/jwt.ts', 'src/billing/'),
   'registry alias': project('/home/ada/work/shop'),
   'registry resolve': project('/home/ada/work/shop', 'shop'),
   'registry remove': project('/home/ada/work/shop', 'shop'),
@@ -103,6 +112,35 @@ async function adr({ agent }: { agent: Make }): Promise<object> {
 async function run({ agent }: { agent: Make }): Promise<object> {
   const { run_id } = await agent('vector', 'create_run', { prompt: 'Split the parser.' })
   return { run_id }
+}
+
+/** As the example of that action does it. */
+function example(facade: string, action: string): object {
+  const found = FACADES.find(({ name }) => name === facade)?.actions[action]
+  return found?.examples?.[0] as object
+}
+
+async function pinned({ agent }: { agent: Make }): Promise<object> {
+  await agent('context', 'pin', example('context', 'pin'))
+  return {}
+}
+
+async function artifact({ agent }: { agent: Make }): Promise<object> {
+  const record = { name: 'load test', text: 'It held.' }
+  const { id } = await agent('store', 'put', { kind: 'artifact', record })
+  return { id }
+}
+
+async function decision({ agent }: { agent: Make }): Promise<object> {
+  const { id } = await agent('decisions', 'decide', example('decisions', 'decide'))
+  return { decision_id: id }
+}
+
+function entities(...names: string[]): (make: { agent: Make }) => Promise<object> {
+  return async ({ agent }) => {
+    for (const name of names) await agent('graph', 'add_entity', { name, type: 'file' })
+    return {}
+  }
 }
 
 function project(root: string, ...aliases: string[]): (make: { operator: Make }) => Promise<object> {

@@ -14,6 +14,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
+import type { Spool } from '../../src/ports/spool.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
@@ -86,6 +87,7 @@ export async function liveHub(
     outside?: PlayedOutside
     settings?: Partial<ListenSettings>
     clock?: FakeClock
+    spool?: Spool
   } = {},
 ): Promise<LiveHub> {
   const clock = options.clock ?? fakeClock()
@@ -109,6 +111,7 @@ export async function liveHub(
     facades: options.facades ?? FACADES,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
     ...(options.routines === undefined ? {} : { settings: options.routines }),
+    ...(options.spool === undefined ? {} : { spool: options.spool }),
     outside: options.outside ?? playedOutside(),
     ids: createIds(clock, systemRandom),
     secrets: { operator_token: OPERATOR_TOKEN, signing_key: SIGNING_KEY },

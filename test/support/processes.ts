@@ -91,9 +91,10 @@ export async function startDaemon(
 /** Runs a command to its end. */
 export async function turnbell(
   args: readonly string[],
-  options: { env?: Record<string, string>; input?: string } = {},
+  options: { env?: Record<string, string>; input?: string; cwd?: string } = {},
 ) {
   const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: options.cwd,
     env: cleanEnvironment(options.env),
     stdio: ['pipe', 'pipe', 'pipe'],
   })

@@ -61,7 +61,13 @@ export function routineKernel(
     settings: settingsWith(played.settings),
     steps: played.steps,
     personas: { get: () => null },
-    projects: { around: (scope) => projects.find(({ root }) => root === scope) ?? null },
+    projects: {
+      meant(scope) {
+        const project = projects.find(({ root }) => root === scope) ?? null
+        return { project, within: project }
+      },
+      rootFor: (directory) => directory,
+    },
     kinds: (played.facades ?? []).flatMap(({ kinds = [] }) => kinds),
     ...{ home: records, clock },
     ids: createIds(clock, seededRandom()),

@@ -15,6 +15,7 @@ import { createRouteResolver } from '../../src/modules/registry/route.ts'
 import type { SignalEvents } from '../../src/modules/signals/events.ts'
 import { createSignals, type SignalModule } from '../../src/modules/signals/service.ts'
 import { silentLog } from '../../src/ports/log.ts'
+import type { Places } from '../../src/ports/places.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
@@ -85,6 +86,8 @@ export async function signalWorld(
     store?: SignalStore
     records?: RecordStore
     personas?: readonly string[]
+    /** What directories hold; nothing, where it is not said. */
+    places?: Places
     /** Who listens to which topic. */
     subscribers?: Record<string, string[]>
     /** Puts itself between the module and the store. */
@@ -118,7 +121,13 @@ export async function signalWorld(
     },
   })
   const routes = createRouteResolver(registrations)
-  const projects = await openProjects({ records, places: AS_WRITTEN, clock, ids, log: silentLog })
+  const projects = await openProjects({
+    records,
+    places: options.places ?? AS_WRITTEN,
+    clock,
+    ids,
+    log: silentLog,
+  })
   const personas = await openPersonaRegistry({
     ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: (identity) => store.pendingCount(identity),

@@ -5,6 +5,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { FACADES } from '../../src/facades/all.ts'
+import { openMemory } from '../../src/hub/memory.ts'
 import { openRoutines, type Outside } from '../../src/hub/routines.ts'
 import { createSessionEnd } from '../../src/hub/session-end.ts'
 import { createTokens } from '../../src/hub/tokens.ts'
@@ -131,6 +132,9 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
     kinds: facades.flatMap(({ kinds = [] }) => kinds),
     ...{ home, openProject, projects, personas, events, clock, ids, log },
   })
+  const memory = openMemory({
+    ...{ home, openProject, projects, personas, records, events, clock, ids, log },
+  })
   const routes = createRouteResolver(registrations)
   const coordinator = await openCoordinator({
     ...{ records: home, registrations, personas, events, clock, ids, log },
@@ -163,6 +167,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
       personas,
       projects,
       records,
+      ...memory.modules,
       git,
       coordinator,
       runs,

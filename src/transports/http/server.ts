@@ -15,9 +15,9 @@ import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './probl
 import { FIXED_ROUTES, Nothing } from './routes.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { describeFacades, describeTools, projectHttp, projectOpenApi } from '../../kernel/project-http.ts'
+import { CLIENT_FORM, hookFacts } from '../../contracts/hook.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { EventsQuery } from '../../contracts/http.ts'
-import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
@@ -244,10 +244,6 @@ function events(
   return reply
 }
 
-const CLIENT_FORM = /^[a-z][a-z0-9-]{0,31}$/
-const HOOK_FACTS = ['hook_event_name', 'session_id', 'cwd', 'tool_name', 'agent_id'] as const
-
-/** What happened, not what was said: prompts and tool inputs stay in the client. */
 function hook(doors: Doors, request: FastifyRequest<{ Params: { client: string } }>): object {
   const { client } = request.params
   if (!CLIENT_FORM.test(client)) {
@@ -259,11 +255,7 @@ function hook(doors: Doors, request: FastifyRequest<{ Params: { client: string }
   if (typeof body !== 'object' || Array.isArray(body)) {
     throw new TurnbellError('request_invalid', { detail: 'body: expected an object' })
   }
-  const data: Record<string, Json> = { client }
-  for (const name of HOOK_FACTS) {
-    const value = (body as Record<string, unknown>)[name]
-    if (typeof value === 'string') data[name] = value.slice(0, 1024)
-  }
+  const data = hookFacts(client, body as Record<string, unknown>)
   doors.events.append({ type: 'hook', agent_id: request.caller.identity, data })
   return {}
 }

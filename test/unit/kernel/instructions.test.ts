@@ -25,3 +25,24 @@ test('a facade that says nothing to agents costs nothing', () => {
   const { agent_hint: _, ...silent } = signals
   expect(projectInstructions([silent])).toBe(projectInstructions([]))
 })
+
+test('agents are told how to use what others know, and how to leave what they found out', () => {
+  const told = projectInstructions(FACADES)
+  for (const part of [
+    ...['`context assemble`', 'open needs', 'warnings', '`decisions why`', '`blackboard post`'],
+    ...[
+      'finding or warning',
+      '`decisions decide`',
+      'rationale',
+      'at least one alternative with reason_rejected',
+    ],
+    ...[
+      'high (researched, tested)',
+      'medium (some',
+      'low (a guess)',
+      'status before you rely on a provisional',
+    ],
+    ...['only by `decisions reconsider`', 'relates_to'],
+  ])
+    expect(told).toContain(part)
+})

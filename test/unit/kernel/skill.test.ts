@@ -9,7 +9,7 @@ import { projectSkill } from '../../../src/kernel/project-skill.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
 import { Retry } from '../../../src/contracts/error-catalogue.ts'
 
-const TOKENS_MAX = 6_000
+const TOKENS_MAX = 7_000
 /** What Claude Code takes of a skill's description. */
 const DESCRIPTION_LENGTH_MAX = 1_024
 

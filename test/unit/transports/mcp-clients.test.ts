@@ -132,6 +132,9 @@ describe.each([
       expect(tools.map(({ name }) => name)).toEqual([
         'signals_pending',
         'signals',
+        'context',
+        'blackboard',
+        'decisions',
         'workflow',
         'store',
         'routine',

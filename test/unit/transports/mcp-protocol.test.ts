@@ -9,6 +9,7 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
+const MEMORY = ['context', 'blackboard', 'decisions']
 const DISCOVERY = ['tool_search', 'tool_describe', 'tool_invoke']
 
 let hub: SmallHub
@@ -391,12 +392,12 @@ describe('the 2026-07-28 era', () => {
         (await modern('tools/list', {}, {}, token)).body['result'] as unknown as { tools: { name: string }[] }
       ).tools.map(({ name }) => name)
     expect(await names(hub.token('ada'))).toEqual([
-      ...['signals_pending', 'signals', 'workflow', 'store', 'routine', 'git'],
+      ...['signals_pending', 'signals', ...MEMORY, 'workflow', 'store', 'routine', 'git'],
       ...DISCOVERY,
       'holding',
     ])
     expect(await names(hub.token('ada', 'observer'))).toEqual([
-      ...['signals', 'workflow', 'store', 'routine', 'git'],
+      ...['signals', ...MEMORY, 'workflow', 'store', 'routine', 'git'],
       ...DISCOVERY,
     ])
     expect(await names(hub.token('ada', 'daemon'))).toEqual([])
