@@ -11,7 +11,13 @@ export interface HubClient {
   /** Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub. */
   call(facade: string, action: string, params?: unknown, scope?: string): Promise<unknown>
   /** As `call`, with an answer held to the form it must have. */
-  ask<T extends z.ZodType>(facade: string, action: string, params: unknown, answer: T): Promise<z.output<T>>
+  ask<T extends z.ZodType>(
+    facade: string,
+    action: string,
+    params: unknown,
+    answer: T,
+    scope?: string,
+  ): Promise<z.output<T>>
   /** The same hub, called as a persona. */
   as(identity: string, kind: RegistrationKind, session_id?: string): Promise<HubClient>
   health(): Promise<Health>
@@ -40,8 +46,8 @@ export function createHubClient(fetcher: typeof fetch, url: string, token: strin
       const headers = scope === undefined ? {} : { 'x-scope': headerOf(scope) }
       return parse(url, CallAnswer, await request('/call', { tool: facade, action, params }, headers)).result
     },
-    ask: async (facade, action, params, answer) =>
-      parse(url, answer, await client.call(facade, action, params)),
+    ask: async (facade, action, params, answer, scope) =>
+      parse(url, answer, await client.call(facade, action, params, scope)),
     as: async (identity, kind, session_id) => {
       const asked = { identity, kind, ...(session_id === undefined ? {} : { session_id }) }
       const answer = parse(url, TokenAnswer, await request('/auth/token', asked))

@@ -15,6 +15,7 @@ import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
 import { registerBundles } from './commands/bundles.ts'
 import { registerHook } from './commands/hook.ts'
+import { registerImport } from './commands/import.ts'
 import { registerRun } from './commands/run.ts'
 import { registerSend } from './commands/send.ts'
 import { registerService } from './commands/service.ts'
@@ -51,6 +52,7 @@ export function createProgram(cli: Cli): Command {
   registerSend(program, cli)
   registerPending(program, cli)
   registerCall(program, cli)
+  registerImport(program, cli)
   registerRun(program, cli)
   registerConnect(program, cli)
   registerHook(program, cli)

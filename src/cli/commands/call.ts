@@ -8,6 +8,16 @@ import { FACADES } from '../../facades/all.ts'
 import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
 import { createRegistry } from '../../kernel/registry.ts'
 
+/** As docs/memory.md says it. */
+const SCOPES = `A call is about what --scope names:
+  an id or an alias  that project
+  a directory        the project around it that is nearest: one that the hub knows, or
+                     the nearest directory upwards that has a .turnbell;
+                     where neither is: the root of git's work tree, else the directory itself
+  portfolio          all known projects, only to read
+Without it, it is about the hub's own memory. A directory whose .turnbell is a home of
+turnbell, as in ~, is no project and is refused.`
+
 export function registerCall(program: Command, cli: Cli): void {
   const command: Command = program
     .command('call')
@@ -17,15 +27,15 @@ export function registerCall(program: Command, cli: Cli): void {
     .option('--params <json>', 'the parameters; @FILE reads a file, - reads stdin', '{}')
     .option(
       '--scope <project>',
-      'what it is about: a directory, a project, or portfolio',
+      'what it is about: a directory, a project, or portfolio; see below',
       parseScope(cli.cwd),
     )
-    .addHelpText('after', () => `\n${helpFor(command.args)}`)
+    .addHelpText('after', () => `\n${helpFor(command.args)}\n\n${SCOPES}`)
     .addHelpText(
       'after',
       examples([
         ['turnbell call personas list', 'who exists, and what waits for them'],
-        ['turnbell call sentinel list_issues --scope .', 'of the project around this directory'],
+        ['turnbell call decisions list --scope .', 'of the project around this directory'],
         [`turnbell call signals inbox --params '{"to":"ada","status":["dead"]}'`, 'what came back too often'],
       ]),
     )

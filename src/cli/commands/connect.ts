@@ -4,31 +4,34 @@ import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
 import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
-import { connect, disconnect, projectDirectory, rememberTrust, type Outcome } from '../connect/connect.ts'
+import { connect, disconnect, projectDirectory, rememberTrust } from '../connect/connect.ts'
 import { placeOf } from '../connect/place.ts'
-import { connectionsIn, type Connection } from '../connect/record.ts'
+import { Connectable, connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
+import { fileLines, printPatch, summaryOf } from '../connect/told.ts'
+import { runConnectGit, runDisconnectGit } from './connect-git.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { ClientKind } from '../../contracts/ids.ts'
+import type { ClientKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
-import { write } from '../output.ts'
-import { examples, facts } from '../render.ts'
+import { examples } from '../render.ts'
 
 interface Options {
-  persona: string
+  persona?: string
   project?: string
   print?: boolean
   trustHooks?: boolean
 }
 
 export function registerConnect(program: Command, cli: Cli): void {
-  const client = () => new Argument('<client>', 'the client').choices(ClientKind.options)
+  const client = () => new Argument('<client>', 'the client, or git').choices(Connectable.options)
 
   const connecting = program
     .command('connect')
-    .description("wire a client to a persona in one project, so that the client's own command starts it rung")
+    .description(
+      "wire a client to a persona in one project, so that the client's own command starts it rung; or have git tell of commits",
+    )
     .addArgument(client())
-    .requiredOption('--persona <name>', 'who the client acts for there', parseIdentity)
+    .option('--persona <name>', 'who the client acts for there; git acts for nobody', parseIdentity)
     .option('--project <dir>', 'the project (the current directory)')
     .option('--print', 'only show what would be written, as a diff')
     .option('--trust-hooks', "codex: also tell Codex to trust turnbell's hooks, in your own configuration")
@@ -37,12 +40,14 @@ export function registerConnect(program: Command, cli: Cli): void {
       examples([
         ['turnbell connect claude-code --persona ada', 'a plain `claude` here is ada from now on'],
         ['turnbell connect codex --persona bob --print', 'what it would write'],
+        ['turnbell connect git', 'each commit archives what has had its time'],
         ['turnbell disconnect claude-code', 'takes back exactly what was written'],
       ]),
     )
-  connecting.action((kind: ClientKind, options: Options) =>
-    runConnect(invocationOf(cli, connecting), kind, options),
-  )
+  connecting.action((kind: Connectable, options: Options) => {
+    const invocation = invocationOf(cli, connecting)
+    return kind === 'git' ? runConnectGit(invocation, options) : runConnect(invocation, kind, options)
+  })
 
   const disconnecting = program
     .command('disconnect')
@@ -52,14 +57,16 @@ export function registerConnect(program: Command, cli: Cli): void {
     .option('--project <dir>', 'the project (the current directory)')
     .option('--print', 'only show what would be taken out, as a diff')
     .addHelpText('after', examples([['turnbell disconnect codex --project ~/code/shop', '']]))
-  disconnecting.action((kind: ClientKind, options: Partial<Options>) =>
-    runDisconnect(invocationOf(cli, disconnecting), kind, options),
-  )
+  disconnecting.action((kind: Connectable, options: Options) => {
+    const invocation = invocationOf(cli, disconnecting)
+    return kind === 'git' ? runDisconnectGit(invocation, options) : runDisconnect(invocation, kind, options)
+  })
 }
 
 async function runConnect(invocation: Invocation, client: ClientKind, options: Options): Promise<void> {
   const { cli, out } = invocation
   const { persona, print = false } = options
+  if (persona === undefined) throw nobodyNamed(client)
   const project = projectDirectory(cli.cwd, options.project)
   requireSurface(invocation, persona, client)
   if (options.trustHooks === true && client !== 'codex') {
@@ -74,7 +81,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
       out.note('Besides, Codex would be told to trust these hooks, in its own config.toml.')
     return printPatch(invocation, outcome)
   }
-  const connection = outcome.connection as Connection
+  const connection = outcome.connection as ClientConnection
   const trusted =
     options.trustHooks === true && client === 'codex' ? await trust(invocation, connection) : null
   const daemon_running = await daemonRuns(invocation.control(persona))
@@ -95,11 +102,17 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   )
 }
 
+function nobodyNamed(client: ClientKind): TurnbellError {
+  return new TurnbellError('usage_invalid', {
+    detail: `--persona <name> is missing: ${client} has to act for somebody.`,
+    hint: 'Name who it acts for in this project; `turnbell persona list` tells who there is.',
+  })
+}
+
 function elsewhere({ home }: Invocation, client: ClientKind): string[] {
-  const others = connectionsIn(home)
+  return connectionsIn(home)
     .all()
-    .filter((connection) => connection.client === client)
-  return others.map(({ project, persona }) => `It acts for ${persona} in ${project}.`)
+    .flatMap((one) => (one.client === client ? [`It acts for ${one.persona} in ${one.project}.`] : []))
 }
 
 /** Its daemon looks for the agent where its surface says; with `mcp` it waits for whoever attaches. */
@@ -125,7 +138,7 @@ function requireSurface({ config }: Invocation, persona: string, client: ClientK
 async function runDisconnect(
   invocation: Invocation,
   client: ClientKind,
-  { persona, print = false, ...options }: Partial<Options>,
+  { persona, print = false, ...options }: Options,
 ): Promise<void> {
   const { cli, out } = invocation
   const project = projectDirectory(cli.cwd, options.project, { gone: true })
@@ -140,7 +153,7 @@ async function runDisconnect(
             `${client} in ${project} is not connected; nothing was changed.`,
             ...elsewhere(invocation, client),
           ].join('\n')
-        : `${client} in ${project} acts for ${outcome.connection.persona} no more. A session that runs still does.`,
+        : `${client} in ${project} acts for ${(outcome.connection as ClientConnection).persona} no more. A session that runs still does.`,
       ...fileLines(outcome),
       ...outcome.plan.files
         .filter(({ change, recorded }) => change === 'kept' && recorded === null)
@@ -149,27 +162,8 @@ async function runDisconnect(
   )
 }
 
-async function printPatch({ json, cli, out }: Invocation, outcome: Outcome): Promise<void> {
-  if (json) await out.result({ ...summaryOf(outcome), diff: outcome.patch }, () => '')
-  else if (outcome.patch === '') out.note('Nothing would be changed.')
-  else await write(cli.stdout, outcome.patch)
-}
-
-function summaryOf({ plan, connection }: Outcome) {
-  return {
-    ...(connection === null
-      ? {}
-      : { client: connection.client, persona: connection.persona, project: connection.project }),
-    changed: plan.changed,
-    files: plan.files.map(({ file, change }) => ({ file, change })),
-  }
-}
-
-const fileLines = ({ plan }: Outcome) =>
-  plan.files.length === 0 ? [] : [facts(plan.files.map(({ change, file }) => [change, file] as const))]
-
 /** Trust is given on a person's behalf: only when the person says so, and told. */
-async function trust(invocation: Invocation, connection: Connection): Promise<string[]> {
+async function trust(invocation: Invocation, connection: ClientConnection): Promise<string[]> {
   const place = placeOf(invocation, connection.persona, connection.project)
   const commands = HOOK_EVENTS.map((event) => hookCommand(place, event))
   invocation.out.note(
@@ -230,7 +224,11 @@ function adviceFor(
   ]
 }
 
-function daemonAdvice({ config }: Invocation, client: ClientKind, { persona, project }: Connection): string {
+function daemonAdvice(
+  { config }: Invocation,
+  client: ClientKind,
+  { persona, project }: ClientConnection,
+): string {
   const known = config().personas[persona] !== undefined
   const add = `turnbell persona add ${persona} --surface ${client} --project ${shellWord(project)}`
   return [

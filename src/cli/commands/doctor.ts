@@ -9,6 +9,7 @@ import type { Finding } from '../doctor/finding.ts'
 import { checkConfig, checkHome } from '../doctor/home.ts'
 import { checkHub } from '../doctor/hub.ts'
 import { checkMachine } from '../doctor/machine.ts'
+import { checkModel } from '../doctor/model.ts'
 import { count, examples } from '../render.ts'
 
 export function registerDoctor(program: Command, cli: Cli): void {
@@ -33,6 +34,7 @@ export function registerDoctor(program: Command, cli: Cli): void {
         ...(await checkDaemons(invocation)),
         ...(await checkClients(invocation)),
         ...checkConnections(invocation),
+        ...checkModel(invocation),
       )
     }
     const ok = findings.every(({ state }) => state !== 'broken')

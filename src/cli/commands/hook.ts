@@ -2,17 +2,18 @@
  * `turnbell hook`: what the hooks that were wired into a client call. A client waits for its hooks, and
  * shows their failures to a person who can do nothing about them: this ends with 0 in time, always.
  */
-import fs from 'node:fs'
-import path from 'node:path'
 import type { Command } from 'commander'
 import { OWN_SERVER_PERSONA } from '../../contracts/codex.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Identity, type Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
-import { ensurePrivateDirectory, prepareHome } from '../../system/home.ts'
+import { ensurePrivateDirectory } from '../../system/home.ts'
 import { ancestorNamed } from '../../system/processes.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
+import { leave } from '../hooks/spool.ts'
+import { leaveSubagentStatus, SUBAGENT_STOP } from '../hooks/subagent.ts'
 import { readAll } from '../output.ts'
 import { examples } from '../render.ts'
 import { sessionStatusLine } from '../status-line.ts'
@@ -36,6 +37,7 @@ export function registerHook(program: Command, cli: Cli): void {
       'after',
       examples([
         ['turnbell hook PostToolUse < payload.json', 'what a client does'],
+        [`turnbell hook ${POST_COMMIT}`, 'what git does after a commit; reads nothing and prints nothing'],
         [`turnbell hook ${STATUS_LINE}`, "for a client's status line: `ada: 3 waiting`, or nothing"],
       ]),
     )
@@ -48,15 +50,33 @@ export function registerHook(program: Command, cli: Cli): void {
       cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
       return
     }
+    if (event === POST_COMMIT) return afterCommit(invocationOf(cli, command))
+    if (event === PRE_COMPACT) cli.stderr.write(`${BEFORE_COMPACTION}\n`)
     const done = new Promise<'late'>((resolve) => {
       cli.clock.after(LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS, () => resolve('late'))
     })
     const answer = await Promise.race([tell(cli, command, event, options).catch(() => null), done])
-    cli.stdout.write(`${JSON.stringify(answer === null || answer === 'late' ? {} : answer)}\n`, () => {
+    const said = JSON.stringify(answer === null || answer === 'late' ? {} : answer)
+    // Claude Code shows its user and its model what is printed here, and be it nothing but braces.
+    const silent = event === PRE_COMPACT && said === '{}'
+    cli.stdout.write(silent ? '' : `${said}\n`, () => {
       // Whatever still waits, a stdin that never ends or a hub that never answers, must not keep the client.
       process.exit(0)
     })
   })
+}
+
+const PRE_COMPACT = 'PreCompact'
+const BEFORE_COMPACTION =
+  'turnbell: what only this conversation knows is about to go. `blackboard post` keeps it for all, `blackboard archive` clears away what has had its time, and afterwards `context refresh` tells what this project remembers.'
+
+/** A commit is made by then: whatever goes wrong here is nothing to its author. */
+function afterCommit(invocation: Invocation): void {
+  try {
+    leaveArchive(invocation)
+  } catch {
+    // The next commit leaves the same again, and more.
+  }
 }
 
 /** Time to start, to write the answer and to end before the client's patience does. */
@@ -66,6 +86,7 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
   const invocation = invocationOf(cli, command)
   const payload = parsed(await readAll(cli.stdin, LIMITS.body_bytes_max))
   const identity = hookPersona(options.persona, cli.env)
+  if (event === SUBAGENT_STOP) leaveSubagentStatus(invocation, identity, payload)
   if (identity === null) return null
   const body = { ...payload, hook_event_name: event }
   if (options.client === 'codex') tellShim(invocation, identity, body)
@@ -73,7 +94,7 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
     const hub = await invocation.hub().as(identity, 'agent')
     return await hub.hook(options.client, body)
   } catch {
-    spool(invocation, { client: options.client, identity, body })
+    leave(invocation, { type: 'hook', client: options.client, identity, body })
     return null
   }
 }
@@ -97,17 +118,6 @@ function tellShim(invocation: Invocation, identity: Identity, body: object): voi
   const { run_dir } = invocation.paths(identity)
   ensurePrivateDirectory(run_dir)
   codexPlace(run_dir).tell(news)
-}
-
-/** One line for the hub to take in when it is back. The id keeps it from being taken in twice. */
-function spool({ cli, home }: Invocation, entry: { client: string; identity: string; body: object }): void {
-  prepareHome(home)
-  const line = JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...entry })
-  const file = path.join(home.spool, 'hooks.jsonl')
-  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  if (size + line.length > LIMITS.spool_bytes_max) return
-  // One write of one line: two hooks at once append one after the other.
-  fs.appendFileSync(file, `${line}\n`, { mode: 0o600 })
 }
 
 function parsed(text: string): Record<string, Json> {

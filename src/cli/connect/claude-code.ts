@@ -9,7 +9,10 @@ import type { Wanted } from './wanted.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 
 const PLUGIN = 'turnbell'
-const TOOLS = [`mcp__plugin_turnbell_hub__${DRAIN_TOOL}`, 'mcp__plugin_turnbell_hub__signals']
+const toolOf = (name: string) => `mcp__plugin_turnbell_hub__${name}`
+const TOOLS = [DRAIN_TOOL, 'signals'].map(toolOf)
+/** What the instructions speak of beside signals. */
+const MEMORY_TOOLS = ['context', 'blackboard', 'decisions'].map(toolOf)
 
 export function wantedByClaudeCode(place: Place): Wanted[] {
   const at = (...names: string[]) => path.join(place.project, ...names)
@@ -40,7 +43,7 @@ function agentFile(): string {
     '---',
     'name: turnbell-aware',
     'description: Works on a task like any other, and answers the durable signals of its persona between two steps.',
-    `tools: Read, Write, Edit, Bash, ${TOOLS.join(', ')}`,
+    `tools: Read, Write, Edit, Bash, ${[...TOOLS, ...MEMORY_TOOLS].join(', ')}`,
     '---',
     '',
     instructions(),

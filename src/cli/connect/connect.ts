@@ -4,15 +4,24 @@ import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { ClientKind } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
+import { homeRefused } from '../../ports/places.ts'
 import type { Invocation } from '../cli.ts'
 import { wantedByClaudeCode } from './claude-code.ts'
 import { wantedByCodex } from './codex.ts'
 import { removeEmpty, writeAll } from './files.ts'
 import { wantedByOpencode } from './opencode.ts'
 import { placeOf, type Place } from './place.ts'
+import { wantedByGit } from './git.ts'
 import { heirOf, isExact, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
-import { connectionsIn, type Connection, type Connections } from './record.ts'
+import {
+  connectionsIn,
+  type ClientConnection,
+  type Connectable,
+  type Connection,
+  type Connections,
+} from './record.ts'
 import type { Wanted } from './wanted.ts'
+import { systemPlaces } from '../../system/places.ts'
 import { shellWord } from '../../system/shell-word.ts'
 
 const WANTED: Record<ClientKind, (place: Place) => Wanted[]> = {
@@ -29,39 +38,46 @@ export interface Outcome {
   connection: Connection | null
 }
 
-export interface ConnectRequest {
-  client: ClientKind
-  persona: string
-  project: string
+/** Who is connected, and where. */
+export type Subject =
+  | { client: ClientKind; persona: string; project: string }
+  | { client: 'git'; project: string }
+
+export type ConnectRequest = Subject & {
   /** Only look. */
   print: boolean
 }
 
 /** What connecting would do now; `old` is what it did before. */
-export function planFor(
-  invocation: Invocation,
-  { client, persona, project }: Pick<Connection, 'client' | 'persona' | 'project'>,
-  old: Connection | null,
-): Plan {
-  return planConnect(WANTED[client](placeOf(invocation, persona, project)), old)
+export function planFor(invocation: Invocation, subject: Subject, old: Connection | null): Plan {
+  const wanted =
+    subject.client === 'git'
+      ? wantedByGit(invocation, subject.project)
+      : WANTED[subject.client](placeOf(invocation, subject.persona, subject.project))
+  return planConnect(wanted, old)
 }
 
-/** @throws `connection_taken` where the project's client acts for another persona already. */
-export async function connect(invocation: Invocation, request: ConnectRequest): Promise<Outcome> {
-  const { client, persona, project, print } = request
+/**
+ * @throws `connection_taken` where the project's client acts for another persona already, and `project_unknown` for a
+ * directory that holds a home.
+ */
+export async function connect(
+  invocation: Invocation,
+  { print, ...subject }: ConnectRequest,
+): Promise<Outcome> {
+  const { client, project } = subject
+  if (systemPlaces(invocation.home).holdsHome(project)) throw homeRefused(project)
   const connections = connectionsIn(invocation.home)
   const work = () => {
     const old = connections.of(client, project)
-    if (old !== null && old.persona !== persona) {
+    if (actsForAnother(old, subject.client === 'git' ? undefined : subject.persona)) {
       const first = `turnbell disconnect ${client} --project ${shellWord(project)}`
       throw isAnothers(old, `First \`${first}\`, then connect again.`)
     }
-    const plan = planFor(invocation, { client, persona, project }, old)
+    const plan = planFor(invocation, subject, old)
     const connection: Connection = {
       version: 1,
-      client,
-      persona,
-      project,
+      ...subject,
       connected_at: old?.connected_at ?? timestamp(invocation.cli.clock),
       files: plan.files.flatMap(({ recorded }) => recorded ?? []),
       trusted_hooks: old?.trusted_hooks ?? [],
@@ -80,14 +96,19 @@ export async function connect(invocation: Invocation, request: ConnectRequest): 
 /** `beforehand` undoes what no file of the project holds, while it is still known what that is. */
 export async function disconnect(
   invocation: Invocation,
-  { client, persona, project, print }: Omit<ConnectRequest, 'persona'> & { persona: string | undefined },
+  {
+    client,
+    persona,
+    project,
+    print,
+  }: { client: Connectable; persona?: string | undefined; project: string; print: boolean },
   beforehand: (connection: Connection) => Promise<void>,
 ): Promise<Outcome> {
   const connections = connectionsIn(invocation.home)
   const work = async (): Promise<Outcome> => {
     const old = connections.of(client, project)
     if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
-    if (persona !== undefined && old.persona !== persona) {
+    if (actsForAnother(old, persona)) {
       throw isAnothers(old, `Say --persona ${old.persona}, or leave it out, where that is to end.`)
     }
     const others = connections.all().filter((other) => other.client !== client || other.project !== project)
@@ -166,7 +187,11 @@ function write(plan: Plan, undo: () => void = () => {}): void {
 const directoriesOf = (connection: Connection | null) =>
   connection?.files.flatMap(({ directories }) => directories) ?? []
 
-function isAnothers({ client, persona, project }: Connection, hint: string): TurnbellError {
+function actsForAnother(old: Connection | null, persona: string | undefined): old is ClientConnection {
+  return old !== null && old.client !== 'git' && persona !== undefined && old.persona !== persona
+}
+
+function isAnothers({ client, persona, project }: ClientConnection, hint: string): TurnbellError {
   return new TurnbellError('connection_taken', {
     detail: `${client} in ${project} acts for ${persona}.`,
     hint,

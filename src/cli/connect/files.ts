@@ -46,6 +46,8 @@ export interface Change {
   file: string
   before: string | null
   after: string | null
+  /** Where it is made anew. */
+  executable?: boolean
 }
 
 /**
@@ -58,7 +60,7 @@ export function writeAll(changes: readonly Change[]): void {
   try {
     for (const change of changes) {
       if (change.after === change.before) continue
-      write(change.file, change.after)
+      write(change.file, change.after, change.executable)
       done.push(change)
     }
   } catch (error) {
@@ -67,7 +69,7 @@ export function writeAll(changes: readonly Change[]): void {
   }
 }
 
-function write(file: string, text: string | null): void {
+function write(file: string, text: string | null, executable = false): void {
   try {
     if (text === null) {
       fs.rmSync(file, { force: true })
@@ -75,10 +77,11 @@ function write(file: string, text: string | null): void {
     }
     fs.mkdirSync(path.dirname(file), { recursive: true })
     const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
+    const fresh = executable ? 0o777 : 0o666
     const aside = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}`)
     try {
       // A private file stays private while it is written: its copy is made with its mode, not given it later.
-      fs.writeFileSync(aside, text, { flush: true, mode: mode === undefined ? 0o666 : mode & 0o777 })
+      fs.writeFileSync(aside, text, { flush: true, mode: mode === undefined ? fresh : mode & 0o777 })
       if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
       fs.renameSync(aside, file)
     } finally {

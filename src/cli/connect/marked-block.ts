@@ -1,4 +1,4 @@
-/** A block of lines at the end of a person's file, between two lines that say whose it is. */
+/** A block of lines in a person's file, between two lines that say whose it is. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Draft } from './splices.ts'
 import { endOfLine, isBlank, lineEnd, lineStart, placeOf } from './text.ts'
@@ -12,7 +12,7 @@ export const MARKDOWN_MARKS: Marks = {
   open: '<!-- turnbell: begin (written by `turnbell connect`, taken out by `turnbell disconnect`) -->',
   close: '<!-- turnbell: end -->',
 }
-export const TOML_MARKS: Marks = {
+export const HASH_MARKS: Marks = {
   open: '# turnbell: begin (written by `turnbell connect`, taken out by `turnbell disconnect`)',
   close: '# turnbell: end',
 }
@@ -24,6 +24,20 @@ export function putBlock(text: string, marks: Marks, body: string): Draft {
   const gap = isBlank(text) ? '' : /(^|\n)\r?\n$/.test(text) ? '' : text.endsWith('\n') ? eol : eol + eol
   const lines = [marks.open, ...body.trimEnd().split('\n'), marks.close]
   draft.cut(text.length, 0, gap + lines.map((line) => line + eol).join(''))
+  return draft
+}
+
+/** Behind a first line that says what runs the file; `head` is that line where the file says nothing at all. */
+export function putBlockFirst(
+  text: string,
+  { marks, head, body }: { marks: Marks; head: string; body: string },
+): Draft {
+  const draft = new Draft(text)
+  const eol = endOfLine(text)
+  const at = text.startsWith('#!') ? lineEnd(text, 0) : 0
+  const before = isBlank(text) ? head : at > 0 && !text.slice(0, at).endsWith('\n') ? eol : ''
+  const lines = [marks.open, ...body.trimEnd().split('\n'), marks.close]
+  draft.cut(at, 0, before + lines.map((line) => line + eol).join(''))
   return draft
 }
 

@@ -36,12 +36,12 @@ export function planDisconnect(connection: Connection, others: readonly Connecti
   )
 }
 
-/** Another connection that needs the same lines: two clients read the same AGENTS.md. */
+/** Another connection that needs the same lines: two clients read one AGENTS.md, two work trees have one hook. */
 export function heirOf(
   { file, written }: RecordedFile,
   others: readonly Connection[],
 ): Connection | undefined {
-  if (written.form !== 'markdown') return undefined
+  if (written.form !== 'markdown' && written.form !== 'script') return undefined
   return others.find((other) => other.files.some((shared) => shared.file === file))
 }
 
@@ -78,7 +78,15 @@ function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
   const created = before === null || (old?.created ?? false)
   const directories = old?.directories ?? (before === null ? missingDirectories(file) : [])
   const change = before === null ? 'created' : 'changed'
-  return { file, before, after, change, recorded: recordOf(file, after, created, directories, written) }
+  const executable = wanted.form === 'script'
+  return {
+    file,
+    before,
+    after,
+    executable,
+    change,
+    recorded: recordOf(file, after, created, directories, written),
+  }
 }
 
 /**

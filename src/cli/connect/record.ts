@@ -22,20 +22,29 @@ const RecordedFile = z.strictObject({
 })
 export type RecordedFile = z.infer<typeof RecordedFile>
 
-export const Connection = z.strictObject({
+const COMMON = {
   version: z.literal(1),
-  client: ClientKind,
-  persona: Identity,
   project: z.string(),
   connected_at: z.iso.datetime(),
   files: z.array(RecordedFile),
   /** Hooks that Codex was told to trust. */
   trusted_hooks: z.array(z.string()).default([]),
-})
+}
+const ClientConnection = z.strictObject({ ...COMMON, client: ClientKind, persona: Identity })
+export type ClientConnection = z.infer<typeof ClientConnection>
+
+/** What can be connected: a client, which acts for a persona from then on, and git, which tells of commits. */
+export const Connectable = z.enum([...ClientKind.options, 'git'])
+export type Connectable = z.infer<typeof Connectable>
+
+export const Connection = z.discriminatedUnion('client', [
+  ClientConnection,
+  z.strictObject({ ...COMMON, client: z.literal('git') }),
+])
 export type Connection = z.infer<typeof Connection>
 
 export interface Connections {
-  of(client: ClientKind, project: string): Connection | null
+  of(client: Connectable, project: string): Connection | null
   all(): Connection[]
   keep(connection: Connection): void
   forget(connection: Connection): void

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parse, TomlError } from 'smol-toml'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { blockIn, putBlock, TOML_MARKS, withoutBlock } from './marked-block.ts'
+import { blockIn, putBlock, HASH_MARKS, withoutBlock } from './marked-block.ts'
 import type { Draft } from './splices.ts'
 import { isTaken } from './taken.ts'
 import { indentAt, lineEnd, placeOf, withoutMark } from './text.ts'
@@ -20,7 +20,7 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const group = before[outer]
   if (group !== undefined && !isMap(group)) throw takesNoTable(file, text, outer)
   if (group !== undefined && Object.hasOwn(group, inner)) throw isTaken('table', `${file}: ${at.join('.')}`)
-  const draft = putBlock(text, TOML_MARKS, body)
+  const draft = putBlock(text, HASH_MARKS, body)
   try {
     parsed(file, draft.text)
   } catch (error) {
@@ -56,12 +56,12 @@ function beginOf(text: string, key: string): number {
 
 export function holdsTable(file: string, text: string, { body }: Table): boolean {
   parsed(file, text)
-  return blockIn(file, text, TOML_MARKS) === body.trimEnd()
+  return blockIn(file, text, HASH_MARKS) === body.trimEnd()
 }
 
 /** @throws `config_invalid` where lines that a person added behind the block would change their meaning. */
 export function takeTable(file: string, text: string, at: readonly string[]): string {
-  const rest = withoutBlock(file, text, TOML_MARKS)
+  const rest = withoutBlock(file, text, HASH_MARKS)
   if (rest === text) return text
   const expected = without(parsed(file, text), at)
   const found = parsed(file, rest)

@@ -1,7 +1,8 @@
-/** What a client needs in one file, in the four forms that such files have, and how each form is written. */
+/** What a client needs in one file, in the five forms that such files have, and how each form is written. */
 import { z } from 'zod'
 import { Entry, holdsEntries, isHollowFile, putEntries, takeEntries } from './jsonc.ts'
-import { blockIn, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
+import { blockIn, HASH_MARKS, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
+import { isHollowScript, putScript } from './script.ts'
 import { Draft, Splice, unspliced } from './splices.ts'
 import { isTakenFile } from './taken.ts'
 import { isBlank } from './text.ts'
@@ -12,6 +13,8 @@ export type Wanted =
   | { form: 'jsonc'; file: string; entries: Entry[]; head?: Entry[] }
   | { form: 'toml'; file: string; at: [string, string]; body: string }
   | { form: 'markdown'; file: string; body: string }
+  /** Lines of a shell script that is executable. */
+  | { form: 'script'; file: string; body: string }
   /** A file that is turnbell's alone. */
   | { form: 'whole'; file: string; body: string }
 
@@ -19,7 +22,7 @@ const Path = z.array(z.string())
 
 /** What was written, as the record keeps it. `splices` undo it exactly; the rest finds it again after edits. */
 export const Written = z.strictObject({
-  form: z.enum(['jsonc', 'toml', 'markdown', 'whole']),
+  form: z.enum(['jsonc', 'toml', 'markdown', 'script', 'whole']),
   splices: z.array(Splice),
   own: z.array(Entry).default([]),
   made: z.array(Path).default([]),
@@ -51,6 +54,10 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
       const draft = putBlock(whole, MARKDOWN_MARKS, wanted.body)
       return { text: draft.text, written: { ...kept, splices: draft.splices } }
     }
+    case 'script': {
+      const draft = putScript(file, text, wanted.body)
+      return { text: draft.text, written: { ...kept, splices: draft.splices } }
+    }
     case 'whole': {
       if (!isBlank(text)) throw isTakenFile(file)
       const draft = new Draft(text)
@@ -69,6 +76,8 @@ export function holds(wanted: Wanted, text: string): boolean {
       return holdsTable(wanted.file, text, wanted)
     case 'markdown':
       return blockIn(wanted.file, text, MARKDOWN_MARKS) === wanted.body.trimEnd()
+    case 'script':
+      return blockIn(wanted.file, text, HASH_MARKS) === wanted.body.trimEnd()
     case 'whole':
       return text === wanted.body
   }
@@ -89,6 +98,8 @@ export function take(file: string, text: string, written: Written, untouched: bo
       return takeTable(file, text, written.at)
     case 'markdown':
       return withoutBlock(file, text, MARKDOWN_MARKS)
+    case 'script':
+      return withoutBlock(file, text, HASH_MARKS)
     case 'whole':
       return text
   }
@@ -96,5 +107,6 @@ export function take(file: string, text: string, written: Written, untouched: bo
 
 /** Nothing of a person's is left in it. */
 export function isHollow(file: string, text: string, { form }: Written): boolean {
+  if (form === 'script') return isHollowScript(text)
   return isBlank(text) || (form === 'jsonc' && isHollowFile(file, text))
 }

@@ -17,14 +17,17 @@ export function checkConnections(invocation: Invocation): Finding[] {
 }
 
 function checkConnection(invocation: Invocation, connection: Connection): Finding {
-  const { client, persona, project } = connection
+  const { client, project } = connection
+  const persona = connection.client === 'git' ? null : connection.persona
+  const who = persona ?? 'git'
   const check = `connection ${client}`
-  const again = `\`turnbell connect ${client} --persona ${persona} --project ${shellWord(project)}\``
+  const named = persona === null ? '' : ` --persona ${persona}`
+  const again = `\`turnbell connect ${client}${named} --project ${shellWord(project)}\``
   const apart = `\`turnbell disconnect ${client} --project ${shellWord(project)}\``
   if (!fs.existsSync(project)) {
     return warning(
       check,
-      `${project} is gone; ${persona} was connected there`,
+      `${project} is gone; ${who} was connected there`,
       `If it was moved, connect it in its new place. Then, or if it is gone for good: ${apart}.`,
     )
   }
@@ -36,13 +39,14 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
       const files = stale.map(({ file }) => file).join(', ')
       return warning(
         check,
-        `${persona} in ${project}: not as it was written: ${files}`,
+        `${who} in ${project}: not as it was written: ${files}`,
         `Once more: ${again}; or ${apart}.`,
       )
     }
   } catch (error) {
     return refusedBy(check, error, invocation.cli.ids)
   }
+  if (persona === null) return fine(check, `git tells of commits in ${project}`)
   if (invocation.config().personas[persona] === undefined) {
     return warning(
       check,

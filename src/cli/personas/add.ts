@@ -11,6 +11,7 @@ import { RESERVED_IDENTITIES, type SurfaceKind } from '../../contracts/ids.ts'
 import { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
 import { prepareHome } from '../../system/home.ts'
+import { systemPlaces } from '../../system/places.ts'
 import type { Invocation } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
 import { commandWords } from './command-words.ts'
@@ -66,6 +67,11 @@ export async function addPersona(
       persona === null
         ? 'No hub runs now; it will be registered when the next one starts.'
         : `The hub knows it: ${persona.state}.`,
+      ...(settings.project !== undefined && systemPlaces(home).holdsHome(settings.project)
+        ? [
+            `${settings.project} holds a home of turnbell and is no project: what ${identity} remembers is kept with the hub.`,
+          ]
+        : []),
       daemonAdvice(identity, daemon_running, changed),
     ].join('\n'),
   )

@@ -8,6 +8,7 @@ import { VERSION } from '../../../src/system/version.ts'
 import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { writeTinyModel } from '../../support/tiny-model.ts'
 
 interface Report {
   ok: boolean
@@ -171,6 +172,31 @@ describe('turnbell doctor', () => {
       state: 'broken',
       detail: expect.stringContaining('no') as string,
     })
+  })
+})
+
+describe('doctor, of the model that memory is searched with,', () => {
+  const modelOf = async (model_dir: string) =>
+    (await examine({ config: `memory: { model_dir: ${model_dir} }` })).of('model')
+
+  test('says nothing where none is configured', async () => {
+    expect((await examine()).of('model')).toBeUndefined()
+  })
+
+  test('says what is missing, and that words stand in for it', async () => {
+    const directory = temporaryDirectory()
+    expect(await modelOf(path.join(directory, 'gone'))).toMatchObject({
+      ...{ state: 'warning', detail: expect.stringContaining('searched by words') as string },
+    })
+    writeTinyModel(directory)
+    expect(await modelOf(directory)).toMatchObject({
+      ...{ state: 'warning', mend: expect.stringContaining('npm install') as string },
+    })
+    const runtime = path.join(directory, 'node_modules', 'onnxruntime-node')
+    fs.mkdirSync(runtime, { recursive: true })
+    fs.writeFileSync(path.join(runtime, 'package.json'), '{"name":"onnxruntime-node","main":"index.cjs"}')
+    fs.writeFileSync(path.join(runtime, 'index.cjs'), '')
+    expect(await modelOf(directory)).toMatchObject({ state: 'ok', detail: directory })
   })
 })
 

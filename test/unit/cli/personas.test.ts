@@ -61,6 +61,15 @@ describe('persona add', () => {
     ])
   })
 
+  test('says that one who works where a home is belongs to no project', async () => {
+    const home = path.join(temporaryDirectory(), '.turnbell')
+    const turnbell = testCli({ home, hub })
+    const own = path.dirname(home)
+    expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp', '--project', own)).toBe(0)
+    expect(settingsIn(home)).toEqual({ ada: { surface: 'mcp', project: own } })
+    expect(turnbell.stdout()).toContain(`${own} holds a home of turnbell and is no project`)
+  })
+
   test('without a hub writes the entry and says when it will be registered', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })

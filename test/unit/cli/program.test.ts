@@ -36,6 +36,7 @@ describe('help', () => {
   test('of call names the parameters of an action', async () => {
     const turnbell = cli()
     await turnbell.run('call', 'signals', 'ack', '--help')
+    expect(turnbell.stdout()).toMatch(/the nearest directory upwards that has a \.turnbell/)
     expect(turnbell.stdout()).toMatch(/signal_ids\s+string\[\], required/)
   })
 

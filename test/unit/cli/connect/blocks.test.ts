@@ -4,7 +4,7 @@ import {
   blockIn,
   MARKDOWN_MARKS,
   putBlock,
-  TOML_MARKS,
+  HASH_MARKS,
   withoutBlock,
 } from '../../../../src/cli/connect/marked-block.ts'
 import { unspliced } from '../../../../src/cli/connect/splices.ts'
@@ -86,7 +86,7 @@ servers = {
     const text = `[new]\na = 1\n${put('b = 1\n').text.replace('b = 1', '[old]\nb = 1')}[later]\nc = 1\n`
     const rest = takeTable('f', text, TABLE.at)
     expect(parse(rest)).toEqual({ new: { a: 1 }, old: { b: 1 }, later: { c: 1 } })
-    expect(rest).not.toContain(TOML_MARKS.open)
+    expect(rest).not.toContain(HASH_MARKS.open)
   })
 
   test('is refused where keys behind it would fall into another table', () => {

@@ -60,9 +60,22 @@ const THEIRS: Record<string, string> = {
   'AGENTS.md': '\uFEFF# Agents\n',
   'opencode.jsonc': '{\n\t"permission": "ask", // careful\n\t"plugin": ["mine"],\n}\n',
 }
+const A_HOME = 'a home of turnbell is there, with its secrets and its journal.'
 const CLIENTS = ['claude-code', 'codex', 'opencode']
 
 describe.each(CLIENTS)('connect %s', (client) => {
+  test('is refused in a directory that holds a home; disconnect is not', async () => {
+    const { project, turnbell } = place()
+    fs.mkdirSync(path.join(project, '.turnbell', 'secrets'), { recursive: true })
+    const before = everything(project)
+    for (const words of [[], ['--print']])
+      expect(await turnbell('connect', client, '--persona', 'ada', ...words)).toMatchObject({
+        ...{ exit: 2, code: 'project_unknown', detail: `${project} is no project: ${A_HOME}` },
+      })
+    expect(everything(project)).toEqual(before)
+    expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0 })
+  })
+
   test.each([
     ['an empty project', {}],
     ['a project with settings of its own', THEIRS],

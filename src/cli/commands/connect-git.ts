@@ -1,0 +1,58 @@
+/** `turnbell connect git`, `disconnect git`: whether a repository's own hook tells turnbell of commits. */
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Invocation } from '../cli.ts'
+import { connect, disconnect, projectDirectory } from '../connect/connect.ts'
+import { noWorkTree, workTreeAround } from '../connect/git.ts'
+import { fileLines, printPatch, summaryOf } from '../connect/told.ts'
+
+interface Options {
+  persona?: string
+  project?: string
+  print?: boolean
+  trustHooks?: boolean
+}
+
+/** A work tree is connected as a whole, whatever directory in it was named. */
+export async function runConnectGit(invocation: Invocation, options: Options): Promise<void> {
+  const { cli, out } = invocation
+  refuseFor('--persona', options.persona !== undefined, 'git acts for nobody')
+  refuseFor('--trust-hooks', options.trustHooks === true, 'git runs its hooks without it')
+  const directory = projectDirectory(cli.cwd, options.project)
+  const project = workTreeAround(cli, directory)
+  if (project === null) throw noWorkTree(directory)
+  const outcome = await connect(invocation, { client: 'git', project, print: options.print ?? false })
+  if (options.print === true) return printPatch(invocation, outcome)
+  await out.result(summaryOf(outcome), () =>
+    [
+      outcome.plan.changed
+        ? `git tells turnbell of commits in ${project}.`
+        : `git tells turnbell of commits in ${project} already; nothing was changed.`,
+      ...fileLines(outcome),
+      'A commit archives what was posted before the one before it, but for decisions and what is open.',
+      `The project's .turnbell/config.yml may say otherwise: archive.auto_archive_on_commit.`,
+    ].join('\n'),
+  )
+}
+
+export async function runDisconnectGit(invocation: Invocation, options: Options): Promise<void> {
+  const { cli, out } = invocation
+  refuseFor('--persona', options.persona !== undefined, 'git acts for nobody')
+  const directory = projectDirectory(cli.cwd, options.project, { gone: true })
+  const project = workTreeAround(cli, directory) ?? directory
+  const { print = false } = options
+  const outcome = await disconnect(invocation, { client: 'git', project, print }, async () => {})
+  if (print) return printPatch(invocation, outcome)
+  await out.result({ ...summaryOf(outcome), client: 'git', project }, () =>
+    [
+      outcome.connection === null
+        ? `git in ${project} is not connected; nothing was changed.`
+        : `git tells turnbell of commits in ${project} no more.`,
+      ...fileLines(outcome),
+    ].join('\n'),
+  )
+}
+
+function refuseFor(option: string, given: boolean, why: string): void {
+  if (!given) return
+  throw new TurnbellError('usage_invalid', { detail: `${option}: ${why}.`, hint: 'Leave it out.' })
+}

@@ -1,0 +1,57 @@
+/** What git needs to tell turnbell of commits: a line in the hook that it runs after each. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { gitLine, withoutRepository } from '../../system/git-place.ts'
+import { shellWord } from '../../system/shell-word.ts'
+import type { Cli, Invocation } from '../cli.ts'
+import { POST_COMMIT } from '../hooks/post-commit.ts'
+import type { Wanted } from './wanted.ts'
+
+/** The root of the work tree that a directory lies in; null where it lies in none. */
+export function workTreeAround(cli: Cli, directory: string): string | null {
+  if (!fs.existsSync(directory)) return null
+  const root = ask(cli, directory, 'rev-parse', '--show-toplevel')
+  return root === null || root === '' ? null : fs.realpathSync(root)
+}
+
+/** @throws `repository_unknown`, and `config_invalid` for a hook that is switched off. */
+export function wantedByGit({ cli, home }: Invocation, project: string): Wanted[] {
+  const hooks = ask(cli, project, 'rev-parse', '--git-path', 'hooks')
+  if (hooks === null || hooks === '') throw noWorkTree(project)
+  const file = path.join(path.resolve(project, hooks), POST_COMMIT)
+  needSwitchedOn(file, cli.platform)
+  const words = [cli.node, cli.program, 'hook', POST_COMMIT, '--home', home.root]
+  // Whatever becomes of it, the hook goes on, and the commit's author hears nothing.
+  const body = `${words.map(shellWord).join(' ')} </dev/null >/dev/null 2>&1 || :`
+  return [{ form: 'script', file, body }]
+}
+
+export function noWorkTree(directory: string): TurnbellError {
+  return new TurnbellError('repository_unknown', {
+    detail: `${directory} lies in no work tree of git`,
+    hint: 'Run `git init` there first, or name a directory of a repository with --project.',
+  })
+}
+
+function ask(cli: Cli, cwd: string, ...args: string[]): string | null {
+  return gitLine({ cwd, env: withoutRepository(cli.env), within_ms: LIMITS.hook_timeout_ms }, ...args)
+}
+
+/** git passes over a hook that nobody may execute: its owner does not want it to run. */
+function needSwitchedOn(file: string, platform: NodeJS.Platform): void {
+  if (platform === 'win32') return
+  let mode: number | undefined
+  try {
+    mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
+  } catch {
+    // Reading it will say why.
+    return
+  }
+  if (mode === undefined || (mode & 0o100) !== 0) return
+  throw new TurnbellError('config_invalid', {
+    detail: `${file} is not executable, so git runs nothing of it`,
+    hint: `\`chmod +x ${shellWord(file)}\` where it is to run, else move it away; then connect again. Nothing was changed.`,
+  })
+}

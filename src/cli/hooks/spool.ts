@@ -1,0 +1,35 @@
+/** What a hook leaves for the hub, which may be away, and which nobody has time to wait for. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { z } from 'zod'
+import { SPOOL_FILE, SPOOL_REJECTED_FILE, type Spooled } from '../../contracts/spool.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { timestamp } from '../../ports/clock.ts'
+import { prepareHome } from '../../system/home.ts'
+import type { Invocation } from '../cli.ts'
+
+/** All that a line says but its own id, which keeps it from being taken in twice, and its time. */
+export type Left =
+  z.input<typeof Spooled> extends infer One
+    ? One extends { id: string; at: string }
+      ? Omit<One, 'id' | 'at'>
+      : never
+    : never
+
+export function leave({ cli, home }: Pick<Invocation, 'cli' | 'home'>, left: Left): void {
+  prepareHome(home)
+  const line = `${JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...left })}\n`
+  if (waitingBytes(home.spool) + Buffer.byteLength(line) > LIMITS.spool_bytes_max) return
+  // One write of one line: two hooks at once append one after the other.
+  fs.appendFileSync(path.join(home.spool, SPOOL_FILE), line, { mode: 0o600 })
+}
+
+/** Also what the hub has taken away and is not through with. */
+function waitingBytes(spool: string): number {
+  let bytes = 0
+  for (const name of fs.readdirSync(spool)) {
+    if (name === SPOOL_REJECTED_FILE) continue
+    bytes += fs.statSync(path.join(spool, name), { throwIfNoEntry: false })?.size ?? 0
+  }
+  return bytes
+}
