@@ -193,6 +193,41 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
 })
 
 describe('Claude Code in a terminal', () => {
+  test('leaves in the memory of its project what a subagent said last, and nothing of a compaction', async () => {
+    const world = await open()
+    const terminal = world.terminal(MANUAL)
+    await world.turnIs('idle')
+    const memory = path.join(world.project, '.turnbell')
+    fs.mkdirSync(memory)
+    const posts = () => {
+      const file = path.join(memory, 'blackboard.jsonl')
+      return fs.existsSync(file) ? (fs.readFileSync(file, 'utf8').match(/.+\n/g) ?? []) : []
+    }
+    const input = { description: 'd', prompt: 'look around', subagent_type: 'turnbell:turnbell-aware' }
+    world.model.next(/ask a helper/, { tools: [{ name: 'Agent', input }] })
+    world.model.always(/look around/, { text: 'Nothing is odd.' }, 'sub')
+    terminal.type('ask a helper')
+    terminal.press('Enter')
+    await eventually('it is told of', () => posts().length > 0)
+    const said = 'Subagent turnbell:turnbell-aware finished: Nothing is odd.'
+    expect(JSON.parse(posts()[0])).toMatchObject({ entry_type: 'status', tags: ['subagent'], summary: said })
+    const helper = world.model.shown.find(({ role }) => role === 'sub')
+    expect(helper?.tools).toContain('mcp__plugin_turnbell_hub__decisions')
+    await world.turnIs('idle')
+    terminal.type('/compact')
+    terminal.press('Enter')
+    await terminal.shows(/ompacted/)
+    await world.turnIs('idle')
+    // Hooks are taken up in their order: what the compaction left would come before this.
+    world.model.next(/ask another/, { tools: [{ name: 'Agent', input }] })
+    terminal.type('ask another')
+    terminal.press('Enter')
+    const asked = await world.asked(/ask another/)
+    expect(asked.fresh).not.toMatch(/PreCompact.*\{\}/)
+    await eventually('the other is told of', () => posts().length > 1)
+    expect(posts().map((line) => (JSON.parse(line) as { summary: string }).summary)).toEqual([said, said])
+  })
+
   test('takes again what it drained in a turn that is interrupted with a prompt behind it', async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)

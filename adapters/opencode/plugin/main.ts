@@ -5,7 +5,7 @@
  */
 import { isMainThread } from 'node:worker_threads'
 import { z } from 'zod'
-import { guardDrain, type ComingCall } from './guard.ts'
+import { drainGuard, type ComingCall } from './guard.ts'
 import { ownLog, ownServer, type PluginClient } from './client.ts'
 import { partIn } from './part.ts'
 import { opencodeSurface } from '../opencode-surface.ts'
@@ -77,8 +77,10 @@ function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hook
       return {}
     case 'guards':
       return guards(instance)
-    case 'rings':
-      return { ...guards(instance), ...rings(instance, identity, paths) }
+    case 'rings': {
+      const rung = rings(instance, identity, paths)
+      return { ...guards(instance, rung.told), ...rung.hooks }
+    }
   }
 }
 
@@ -88,10 +90,17 @@ interface Instance {
   log: Log
 }
 
-function guards({ opencode, directory, log }: Instance): Hooks {
+/** `told` hears what happens in opencode as well. */
+function guards({ opencode, directory, log }: Instance, told: (event: Event) => void = () => {}): Hooks {
+  const guard = drainGuard({ server: opencode, directory, log })
   return {
-    'tool.execute.before': (call, output) =>
-      guardDrain({ ...call, args: output?.args }, { server: opencode, directory, log }),
+    async event({ event }) {
+      const known = Event.safeParse(event)
+      if (!known.success) return
+      guard.told(known.data)
+      told(known.data)
+    },
+    'tool.execute.before': (call, output) => guard.before({ ...call, args: output?.args }),
     // Who has it may answer in the person's place what this very shell is asked leave for.
     'shell.env': async (_input, { env }) => {
       if (process.env['OPENCODE_SERVER_PASSWORD'] !== undefined) env['OPENCODE_SERVER_PASSWORD'] = ''
@@ -99,7 +108,12 @@ function guards({ opencode, directory, log }: Instance): Hooks {
   }
 }
 
-function rings({ opencode, directory, log }: Instance, identity: Identity, paths: PersonaPaths): Hooks {
+interface Rung {
+  told: (event: Event) => void
+  hooks: Hooks
+}
+
+function rings({ opencode, directory, log }: Instance, identity: Identity, paths: PersonaPaths): Rung {
   ensurePrivateDirectory(paths.run_dir)
   forgetEnded(paths.run_dir, processAlive)
   const place = opencodePlace(paths.run_dir, { pid: process.pid, directory })
@@ -127,18 +141,19 @@ function rings({ opencode, directory, log }: Instance, identity: Identity, paths
   if (before !== undefined) void surface.joined(before)
 
   return {
-    async event({ event }) {
-      const known = Event.safeParse(event)
+    told(event) {
       try {
-        if (known.success) surface.told(known.data)
+        surface.told(event)
       } catch (error) {
         failed(error)
       }
     },
-    async dispose() {
-      surface.close()
-      shim.close()
-      place.keepBound(null)
+    hooks: {
+      async dispose() {
+        surface.close()
+        shim.close()
+        place.keepBound(null)
+      },
     },
   }
 }

@@ -1,5 +1,5 @@
 /** The plugin's static files, and the keeper that brings workers back. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -40,7 +40,7 @@ describe('the plugin', () => {
   const { hooks } = read<Hooks>(PLUGIN, 'hooks/hooks.json')
   test.each(Object.entries(hooks))('tells of %s in words the worker knows', (event, entries) => {
     for (const { hooks } of entries) {
-      for (const { type, server, tool, input } of hooks.filter(({ asyncRewake }) => asyncRewake !== true)) {
+      for (const { type, server, tool, input } of hooks.filter(({ command }) => command === undefined)) {
         expect({ type, server, tool }).toEqual({
           type: 'mcp_tool',
           server: 'plugin:turnbell:hub',
@@ -58,6 +58,17 @@ describe('the plugin', () => {
   test('never calls the worker at the start of a process, where the client has no server to call', () => {
     const calls = hooks['SessionStart']?.filter(({ hooks: of }) => of.some(({ type }) => type === 'mcp_tool'))
     expect(calls?.map(({ matcher }) => matcher)).toEqual(['clear|compact'])
+  })
+
+  test('calls turnbell itself where something is to be remembered', () => {
+    const calls = Object.entries(hooks).flatMap(([event, entries]) =>
+      entries.flatMap(({ hooks: of }) =>
+        of.flatMap(({ command = '' }) => (/hook\.sh/.test(command) ? [[event, command]] : [])),
+      ),
+    )
+    expect(calls).toEqual(
+      ['SubagentStop', 'PreCompact'].map((event) => [event, `sh "\${CLAUDE_PLUGIN_ROOT}/hook.sh" ${event}`]),
+    )
   })
 
   test('leaves a waiter behind wherever the session may come to stand idle', () => {
@@ -179,5 +190,53 @@ describe('the keeper', () => {
     expect(code).toBe(0)
     expect(starts.map(({ respawn }) => respawn)).toEqual(['0', '1', '1'])
     expect(starts.at(-1)?.stdin).toBe('hello')
+  })
+})
+
+describe('a hook that calls turnbell', () => {
+  /** Runs it where a build would have put it, beside a turnbell that notes how it was called. */
+  function hook(env: NodeJS.ProcessEnv, code = 0) {
+    const dist = path.join(temporaryHome(), "ada's dist")
+    const folder = path.join(dist, 'adapters', 'claude-code')
+    fs.mkdirSync(folder, { recursive: true })
+    fs.copyFileSync(path.join(PLUGIN, 'hook.sh'), path.join(folder, 'hook.sh'))
+    const text = `process.stdout.write(JSON.stringify([process.argv.slice(2), require('node:fs').readFileSync(0, 'utf8')])); process.exitCode = ${code}`
+    if (code >= 0) fs.writeFileSync(path.join(dist, 'turnbell.js'), text)
+    return spawnSync('/bin/sh', [path.join(folder, 'hook.sh'), 'SubagentStop'], {
+      ...{ input: '{"a":1}', encoding: 'utf8' },
+      env: { PATH: process.env['PATH'], TURNBELL_NODE: process.execPath, ...env },
+    })
+  }
+  const WORDS = ['hook', 'SubagentStop', '--client', 'claude-code']
+
+  test.each<[string, NodeJS.ProcessEnv, string[]]>([
+    ['nobody', {}, []],
+    ['the persona that it was started for', { TURNBELL_PERSONA: 'ada' }, ['--persona', 'ada']],
+    [
+      'that one rather than the connected one',
+      {
+        TURNBELL_PERSONA: 'ada',
+        TURNBELL_HOME: '/a b',
+        TURNBELL_CONNECTED_PERSONA: 'bob',
+        TURNBELL_CONNECTED_HOME: '/c',
+      },
+      ['--persona', 'ada', '--home', '/a b'],
+    ],
+    [
+      'the connected one, in its home',
+      { TURNBELL_HOME: '/a', TURNBELL_CONNECTED_PERSONA: 'bob', TURNBELL_CONNECTED_HOME: '/c' },
+      ['--persona', 'bob', '--home', '/c'],
+    ],
+  ])('tells for %s, with what the client said', (_, env, more) => {
+    const { status, stdout } = hook(env)
+    expect({ status, said: JSON.parse(stdout) as unknown }).toEqual({
+      status: 0,
+      said: [[...WORDS, ...more], '{"a":1}'],
+    })
+  })
+
+  test('ends well also where turnbell fails, or is not there', () => {
+    expect(hook({}, 3)).toMatchObject({ status: 0 })
+    expect(hook({}, -1)).toMatchObject({ status: 0, stdout: '', stderr: '' })
   })
 })

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { ownLog, ownServer, type PluginClient } from '../../../adapters/opencode/plugin/client.ts'
-import { guardDrain } from '../../../adapters/opencode/plugin/guard.ts'
+import { drainGuard, type DrainGuard } from '../../../adapters/opencode/plugin/guard.ts'
 import plugin, { turnbellPlugin } from '../../../adapters/opencode/plugin/main.ts'
 import { partIn } from '../../../adapters/opencode/plugin/part.ts'
+import type { Session } from '../../../adapters/opencode/protocol.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { atRest, fakeClock } from '../../support/fake-clock.ts'
@@ -112,12 +113,14 @@ describe('the part of the plugin', () => {
 })
 
 describe('a drain', () => {
-  const { given } = client([session('ses_1'), session('ses_2', { parentID: 'ses_1' })])
+  const of_subagent = session('ses_2', { parentID: 'ses_1' })
+  const { given } = client([session('ses_1'), of_subagent])
+  const guardOn = (of: PluginClient) =>
+    drainGuard({ server: ownServer(of, fakeClock()), directory: DIRECTORY, log: silentLog })
   const guarded = (tool: string, sessionID: string, args: unknown = {}) =>
-    guardDrain(
-      { tool, sessionID, args },
-      { server: ownServer(given, fakeClock()), directory: DIRECTORY, log: silentLog },
-    )
+    guardOn(given).before({ tool, sessionID, args })
+  const drains = (of: DrainGuard, sessionID: string) =>
+    of.before({ tool: 'turnbell_signals_pending', sessionID, args: {} })
 
   test("is refused to a subagent, which may send, and passes for the person's agent", async () => {
     await expect(guarded('turnbell_signals_pending', 'ses_2')).rejects.toThrow('A subagent may not')
@@ -140,8 +143,38 @@ describe('a drain', () => {
 
   test('passes where it cannot be known whose it is', async () => {
     await guarded('turnbell_signals_pending', 'ses_unknown')
-    given.session.get = () => Promise.reject(new Error('broken'))
-    await guarded('turnbell_signals_pending', 'ses_2')
+    const { given: broken, asked } = client()
+    broken.session.get = async (of) => {
+      asked.push(of)
+      throw new Error('broken')
+    }
+    await drains(guardOn(broken), 'ses_2')
+    expect(asked).toHaveLength(LIMITS.opencode_guard_tries)
+  })
+
+  test('is refused to a subagent that is looked up in vain at first', async () => {
+    const { given: busy } = client([])
+    let asked = 0
+    busy.session.get = async (of) => {
+      if (asked++ === 0) throw new Error('too busy')
+      return given.session.get(of)
+    }
+    await expect(drains(guardOn(busy), 'ses_2')).rejects.toThrow('A subagent may not')
+  })
+
+  test('is refused to a subagent of which opencode told, without a question', async () => {
+    const { given: silent, asked } = client([])
+    const of = guardOn(silent)
+    const told = (info: Session) =>
+      of.told({ type: 'session.created', properties: { sessionID: info.id, info } })
+    told(of_subagent)
+    told(session('ses_1'))
+    await expect(drains(of, 'ses_2')).rejects.toThrow('A subagent may not')
+    await drains(of, 'ses_1')
+    expect(asked).toEqual([])
+    for (let n = 0; n < LIMITS.opencode_told_sessions_max; n++) told(session(`ses_of_${n}`))
+    await drains(of, 'ses_2')
+    expect(asked).toHaveLength(1)
   })
 })
 
@@ -172,7 +205,7 @@ describe('the plugin', () => {
     const { given } = client()
     const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
     const hooks = await made.server({ client: given, directory: DIRECTORY })
-    expect(Object.keys(hooks).sort()).toEqual(['shell.env', 'tool.execute.before'])
+    expect(Object.keys(hooks).sort()).toEqual(['event', 'shell.env', 'tool.execute.before'])
   })
 
   test('looks at what a tool is called with', async () => {
@@ -184,6 +217,17 @@ describe('the plugin', () => {
     await expect(before(call, { args: { action: 'pending' } })).rejects.toThrow('A subagent may not')
     await before(call, { args: { action: 'send' } })
     await before(call)
+  })
+
+  test('hears of sessions, and leaves what it does not know', async () => {
+    const { given } = client([])
+    const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
+    const hooks = await made.server({ client: given, directory: DIRECTORY })
+    const info = session('ses_2', { parentID: 'ses_1' })
+    await hooks.event!({ event: { type: 'session.created', properties: { sessionID: 'ses_2', info } } })
+    await hooks.event!({ event: { type: 'of tomorrow' } })
+    const call = { tool: 'turnbell_signals_pending', sessionID: 'ses_2' }
+    await expect(hooks['tool.execute.before']!(call)).rejects.toThrow('A subagent may not')
   })
 
   test('has a log that breaks nothing', async () => {

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Calls `turnbell hook EVENT` with what the client says on stdin, for what the session's worker need not hear of.
+#
+# It stands beside the shim, as turnbell itself does two folders above. Where it does not, there is nobody to tell.
+program=$(dirname "$0")/../../turnbell.js
+[ -f "$program" ] || exit 0
+# Who started the session for a persona wins over whom the project is connected to, and so with the home.
+persona=${TURNBELL_PERSONA:-$TURNBELL_CONNECTED_PERSONA}
+home=$TURNBELL_HOME
+[ -n "$TURNBELL_PERSONA" ] || home=${TURNBELL_CONNECTED_HOME:-$home}
+set -- hook "$1" --client claude-code
+[ -z "$persona" ] || set -- "$@" --persona "$persona"
+[ -z "$home" ] || set -- "$@" --home "$home"
+"${TURNBELL_NODE:-node}" "$program" "$@"
+# Whatever became of it is nothing to the client.
+exit 0
