@@ -1,0 +1,156 @@
+/**
+ * Six processes post through one hub, one of them is killed again and again, a person saves the same file in an
+ * editor, and then the hub itself is killed: what was confirmed is there, once.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { cleanEnvironment, end } from '../support/processes.ts'
+import { ADA, projectHub, type ProjectHub } from '../support/project-hub.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const POSTER = path.resolve(import.meta.dirname, '../support/memory-poster.mjs')
+/** Of every process that lives to its end. */
+const POSTS = 900
+const DEATHS = 5
+/** Of each of those that are killed, before they are. */
+const BEFORE_DEATH = 100
+
+async function setUp() {
+  const root = temporaryDirectory()
+  fs.mkdirSync(path.join(root, '.turnbell'))
+  // Nothing is to leave the blackboard while it is counted.
+  const config = 'archive: {max_blackboard_entries_before_archive: 1000000}\n'
+  fs.writeFileSync(path.join(root, '.turnbell/config.yml'), config)
+  const hub = await projectHub(root)
+  const token = await hub.token(ADA)
+  const confirmed = { entry: new Set<string>(), decision: new Set<string>() }
+  const post = (name: string, count: number) => {
+    const child = spawn(process.execPath, [POSTER, hub.home, token, name, String(count)], {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let heard = 0
+    const lines = createInterface({ input: child.stdout })
+    lines.on('line', (line) => {
+      heard += 1
+      const [kind, id] = line.split(' ') as ['entry' | 'decision', string]
+      confirmed[kind].add(id)
+    })
+    const gone = Promise.all([once(child, 'exit'), once(lines, 'close')]).then(([[code]]) => code as number)
+    return { child, gone, heard: () => heard }
+  }
+  return { hub, confirmed, post }
+}
+
+/** Who adds lines at its end, as `>>` does, and once saves the file as a whole. */
+function editor({ files }: ProjectHub) {
+  const file = files.inside('blackboard.jsonl')
+  const wrote: string[] = []
+  const line = () => {
+    const summary = `by hand ${wrote.length + 1}`
+    wrote.push(summary)
+    // Without an id or a time, as a person writes it.
+    return `${JSON.stringify({ entry_type: 'finding', summary })}\n`
+  }
+  return {
+    wrote,
+    append: () => fs.promises.appendFile(file, line()),
+    /** False where the file has changed since it was read: editors ask then. */
+    saved(): boolean {
+      const read = fs.readFileSync(file)
+      const draft = `${file}~`
+      fs.writeFileSync(draft, Buffer.concat([read, Buffer.from(line())]))
+      if (fs.statSync(file).size === read.length) {
+        fs.renameSync(draft, file)
+        return true
+      }
+      wrote.pop()
+      fs.rmSync(draft)
+      return false
+    },
+  }
+}
+
+async function expectWhole(hub: ProjectHub, confirmed: Record<'entry' | 'decision', Set<string>>) {
+  const { files } = hub
+  const { blackboard_entries, active_decisions, graph_entities, warnings } = await hub.call('twining_status')
+  // What the hub found to be named or set aside, it has by now.
+  const entries = files.entries()
+  const ids = entries.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  const said = entries.filter(({ entry_type }) => entry_type !== 'warning').map(({ summary }) => summary)
+  expect(new Set(said).size).toBe(said.length)
+  const there = new Set(ids)
+  expect([...confirmed.entry].filter((id) => !there.has(id))).toEqual([])
+  expect([blackboard_entries, warnings]).toEqual([entries.length, []])
+  const { total_count } = await hub.call('twining_read', { limit: 1 })
+  expect(total_count).toBe(entries.length)
+
+  const decisions = files.decisions()
+  const decided = new Set(decisions.map(({ id }) => id))
+  expect([...confirmed.decision].filter((id) => !decided.has(id))).toEqual([])
+  expect(active_decisions).toBe(decisions.length)
+  expect(decisions.filter(({ entry_id }) => !there.has(entry_id as string))).toEqual([])
+  expect(files.index()).toEqual(await files.rebuiltIndex())
+  const names = files.entities().map(({ name, type }) => `${String(type)} ${String(name)}`)
+  expect(new Set(names).size).toBe(names.length)
+  expect(graph_entities).toBe(names.length)
+  for (const { id } of decisions) expect(names).toContain(`concept ${id}`)
+  return said
+}
+
+test('6 processes, one of which dies again and again, and an editor lose nothing that was confirmed', async () => {
+  const { hub, confirmed, post } = await setUp()
+  const steady = ['bob', 'cyd', 'dan', 'eve', 'fay'].map((name) => post(name, POSTS))
+  const mortal = (async () => {
+    for (let death = 1; death <= DEATHS; death += 1) {
+      const { child, gone, heard } = post(`gil-${death}`, POSTS)
+      await eventually('it has posted', () => heard() >= BEFORE_DEATH)
+      child.kill('SIGKILL')
+      await gone
+    }
+  })()
+  let over = false
+  const all = Promise.all([mortal, ...steady.map(({ gone }) => gone)]).finally(() => (over = true))
+  const by_hand = editor(hub)
+  await eventually('the first is there', () => confirmed.entry.size > 0)
+  let saved = false
+  for (let posted = 0; !over;) {
+    await eventually('some more were posted', () => over || confirmed.entry.size >= posted + 100)
+    posted = confirmed.entry.size
+    await by_hand.append()
+    // Somebody reads now and then, and so what was written by hand is given its id meanwhile.
+    if (by_hand.wrote.length % 5 === 0) await hub.call('twining_read', { limit: 1 })
+    if (posted > 1_500 && !saved) saved = by_hand.saved()
+  }
+  expect((await all).slice(1)).toEqual(steady.map(() => 0))
+  expect(saved).toBe(true)
+
+  const said = await expectWhole(hub, confirmed)
+  expect(by_hand.wrote.filter((summary) => !said.includes(summary))).toEqual([])
+  expect(confirmed.entry.size).toBeGreaterThanOrEqual(5 * POSTS + DEATHS * BEFORE_DEATH)
+  expect(hub.files.rejected('blackboard.jsonl')).toEqual([])
+})
+
+test('a hub that is killed twice in between has everything that it confirmed', async () => {
+  const { hub, confirmed, post } = await setUp()
+  const posters = ['bob', 'cyd', 'dan'].map((name) => post(name, 300))
+  for (const posted of [150, 450]) {
+    await eventually(`${posted} were posted`, () => confirmed.entry.size >= posted)
+    await end(hub.running(), 'SIGKILL')
+    await hub.again()
+  }
+  expect(await Promise.all(posters.map(({ gone }) => gone))).toEqual([0, 0, 0])
+  await expectWhole(hub, confirmed)
+  expect(confirmed.entry.size).toBeGreaterThanOrEqual(3 * 300)
+  // Halves of lines that nobody was told of, and nothing that was whole.
+  for (const { line } of hub.files.rejected('blackboard.jsonl')) {
+    expect(() => JSON.parse(line) as unknown).toThrow()
+  }
+})
