@@ -8,6 +8,8 @@ import { micros } from './figures.ts'
 
 export interface Called {
   calls_per_s: number
+  /** Of each call, in no order; empty where nobody can tell which answer belongs to which. */
+  latencies_ms: number[]
 }
 
 /** One connection for each caller, kept alive; the next request leaves when the answer is complete. */
@@ -15,19 +17,24 @@ export async function callHttp(url: string, request: Buffer, callers: number, ms
   const { hostname, port } = new URL(url)
   const until = performance.now() + ms
   const began = micros()
-  const counts = await Promise.all(
+  const latencies = await Promise.all(
     Array.from({ length: callers }, () => caller(net.connect(Number(port), hostname), request, until)),
   )
-  return rate(counts, began)
+  return { ...rate(latencies.flat().length, began), latencies_ms: latencies.flat() }
 }
 
-function caller(socket: net.Socket, request: Buffer, until: number): Promise<number> {
+function caller(socket: net.Socket, request: Buffer, until: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
-    let answered = 0
+    const latencies: number[] = []
+    let sent = 0
     let held: Buffer = Buffer.alloc(0)
     socket.setNoDelay(true)
     socket.once('error', reject)
-    socket.once('connect', () => socket.write(request))
+    const send = () => {
+      sent = performance.now()
+      socket.write(request)
+    }
+    socket.once('connect', send)
     socket.on('data', (chunk: Buffer) => {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
       const size = sizeOf(held)
@@ -38,9 +45,10 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
         return
       }
       held = held.subarray(size)
-      answered += 1
-      if (performance.now() < until) socket.write(request)
-      else socket.end(() => resolve(answered))
+      const now = performance.now()
+      latencies.push(now - sent)
+      if (now < until) send()
+      else socket.end(() => resolve(latencies))
     })
   })
 }
@@ -83,7 +91,7 @@ export async function callStdio(
       }
       if (open > 0) return
       output.off('data', onData)
-      resolve(rate([answered], began))
+      resolve({ ...rate(answered, began), latencies_ms: [] })
     }
     output.on('data', onData)
     output.once('error', reject)
@@ -91,7 +99,6 @@ export async function callStdio(
   })
 }
 
-function rate(counts: readonly number[], began_us: number): Called {
-  const total = counts.reduce((sum, count) => sum + count, 0)
-  return { calls_per_s: (total * 1e6) / (micros() - began_us) }
+function rate(calls: number, began_us: number): { calls_per_s: number } {
+  return { calls_per_s: (calls * 1e6) / (micros() - began_us) }
 }

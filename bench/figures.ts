@@ -9,13 +9,13 @@ export interface Figure {
   limit: number
   /** value / limit. */
   ratio: number
-  /** What the ratio shall be, with the number of the goal; null where it is only to be looked at. */
+  /** What the ratio shall be, with the number or the name of the goal; null where it is only to be looked at. */
   goal: Goal | null
   /** How it was measured, and how far the rounds lay apart. */
   method: string
 }
 
-export type Goal = `${number}: ${'<=' | '>='} ${number}`
+export type Goal = `${string}: ${'<=' | '>='} ${number}`
 
 export function met({ ratio, goal }: Figure): boolean {
   if (goal === null) return true

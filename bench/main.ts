@@ -9,6 +9,8 @@ import { journal } from './journal.ts'
 import { stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, settings } from './processes.ts'
 import { mcp } from './mcp.ts'
+import { memory } from './memory.ts'
+import { search } from './search.ts'
 import { sendMany } from './send-many.ts'
 import { sendOne } from './send-one.ts'
 
@@ -19,6 +21,8 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   doorbell,
   'daemon-idle': daemonIdle,
   mcp,
+  memory,
+  search,
 }
 /** Everything together. What is not done by then is broken, and says so. */
 const RUN_MAX_MS = 9 * 60_000
