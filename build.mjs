@@ -83,6 +83,8 @@ await Promise.all([
 ])
 
 fs.chmodSync(`${aside}/turnbell.js`, 0o755)
+// Node starts it as a thread of the hub's, so it stands by itself, as it is.
+fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
 
 fs.rmSync('dist', { recursive: true, force: true })

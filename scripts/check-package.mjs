@@ -52,6 +52,7 @@ try {
   const demo = JSON.parse(run(path.join(empty, 'node_modules/.bin/turnbell'), ['demo', '--json']))
   if (demo.ok !== true) throw new Error(`the demo failed: ${JSON.stringify(demo)}`)
   checkTemplate()
+  checkPlugin()
   checkNoFixtures()
   console.log(`packed, installed and ran turnbell ${said}`)
 } finally {
@@ -68,6 +69,15 @@ function checkTemplate() {
   fs.writeFileSync(path.join(empty, 'plugin.mts'), TYPED_PLUGIN)
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck']
   run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts', 'plugin.mts'])
+}
+
+/** Claude Code loads what is in the plugin's folder; nobody would miss a part of it by name. */
+function checkPlugin() {
+  const plugin = path.join(empty, 'node_modules/turnbell/dist/adapters/claude-code')
+  const parts = fs.readdirSync(path.join(root, 'adapters/claude-code/plugin'), { recursive: true })
+  const missing = parts.filter((part) => !fs.existsSync(path.join(plugin, part)))
+  if (missing.length > 0) throw new Error(`parts of the plugin were not packed: ${missing.join(', ')}`)
+  if (!parts.includes('agents/turnbell-aware.md')) throw new Error('the plugin has no agent')
 }
 
 /** What the conformance suite looks for is offered by a checkout's hub only. */

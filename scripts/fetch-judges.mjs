@@ -5,11 +5,17 @@
  */
 import { fetchPackages } from './fetch-packages.mjs'
 
-fetchPackages('.judges', {
-  // Only for the conformance suite.
-  node: '22.23.3',
-  '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
-  '@modelcontextprotocol/inspector': '0.22.0',
-  '@redocly/cli': '2.77.0',
-  '@asyncapi/parser': '3.6.3',
-})
+fetchPackages(
+  '.judges',
+  {
+    // Only for the conformance suite.
+    node: '22.23.3',
+    '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
+    '@modelcontextprotocol/inspector': '0.22.0',
+    '@redocly/cli': '2.77.0',
+    '@asyncapi/parser': '3.6.3',
+    'onnxruntime-node': '1.30.0',
+  },
+  // It would fetch what only graphics cards need, from elsewhere.
+  { ONNXRUNTIME_NODE_INSTALL: 'skip' },
+)

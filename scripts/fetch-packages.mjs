@@ -8,8 +8,8 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** `versions` by package name. Ends the process where npm fails. */
-export function fetchPackages(folder, versions) {
+/** `versions` by package name, `env` for what they do when they are installed. Ends the process where npm fails. */
+export function fetchPackages(folder, versions, env = {}) {
   const at = path.join(root, folder)
   const wanted = Object.entries(versions).filter(([name, version]) => installed(at, name) !== version)
   if (wanted.length === 0) return
@@ -22,7 +22,7 @@ export function fetchPackages(folder, versions) {
   const { status } = spawnSync(
     'npm',
     ['install', '--no-audit', '--no-fund', '--loglevel=error', '--save-exact', ...packages],
-    { cwd: at, stdio: 'inherit' },
+    { cwd: at, stdio: 'inherit', env: { ...process.env, ...env } },
   )
   if (status !== 0) {
     console.error(`npm could not install ${packages.join(', ')}; look at its messages above`)

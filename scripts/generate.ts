@@ -15,6 +15,10 @@ import {
   ShutdownResult,
   SurfaceReport,
 } from '../src/contracts/control.ts'
+import { Decision } from '../src/contracts/decision.ts'
+import { Entry } from '../src/contracts/entry.ts'
+import { Entity, Relation } from '../src/contracts/graph.ts'
+import { ProjectConfig } from '../src/contracts/project-config.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
 import { Problem } from '../src/contracts/errors.ts'
 import { PersonaStatusList } from '../src/contracts/persona-status.ts'
@@ -46,6 +50,12 @@ const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   receipt: { schema: Receipt, io: 'output' },
   'drain-result': { schema: DrainResult, io: 'output' },
   'signal-view': { schema: SignalView, io: 'output' },
+  // What stands in a project's `.turnbell`, as it may be written by hand.
+  entry: { schema: Entry, io: 'input' },
+  decision: { schema: Decision, io: 'input' },
+  entity: { schema: Entity, io: 'input' },
+  relation: { schema: Relation, io: 'input' },
+  'project-config': { schema: ProjectConfig, io: 'input' },
 }
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
