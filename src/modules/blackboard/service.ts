@@ -1,6 +1,7 @@
 /** The blackboard of a project: what agents tell all others, and what waits for an answer. */
 import { createArchiving } from './archiving.ts'
 import { exportOf } from './export.ts'
+import { statusOf } from './status.ts'
 import {
   REASON_FIELDS,
   type Archived,
@@ -33,7 +34,6 @@ import { openOnes } from '../memory/open.ts'
 import type { MemoryCall, MemoryPlaces } from '../memory/place.ts'
 import { best, told, type MemorySearch } from '../memory/ranking.ts'
 import { within } from '../memory/scope.ts'
-import { statusOf } from '../memory/status.ts'
 import type { TellMemory } from '../memory/tell.ts'
 import { shownTo } from '../signals/defang.ts'
 import { withinBytes } from '../within-bytes.ts'

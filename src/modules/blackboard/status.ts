@@ -1,7 +1,7 @@
 /** How much a project remembers, and what a person should look at. */
-import { nameOf, type MemoryPlace } from './place.ts'
 import type { MemoryStatus } from '../../contracts/blackboard.ts'
-import { archivable } from '../blackboard/archive.ts'
+import { nameOf, type MemoryPlace } from '../memory/place.ts'
+import { archivable } from './archive.ts'
 
 export async function statusOf(place: MemoryPlace): Promise<Omit<MemoryStatus, 'degraded'>> {
   const { library } = place
