@@ -312,6 +312,8 @@ export const LIMITS = {
   /** Below spool_bytes_max, so that what cannot be taken in leaves room for what can. */
   spool_waiting_bytes_max: 4 * 1024 * 1024,
   spool_waiting_ms: 7 * 86_400_000,
+  /** What was set aside, at which the file is put away as the older one of two. */
+  spool_rejected_bytes_max: 8 * 1024 * 1024,
   /** How often a line is tried at which something breaks that is no refusal. */
   spool_tries_max: 5,
   /** Who had opened the spool before it was taken, or has written since, is through by then. */

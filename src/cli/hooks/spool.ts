@@ -2,7 +2,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { z } from 'zod'
-import { SPOOL_FILE, SPOOL_REJECTED_FILE, type Spooled } from '../../contracts/spool.ts'
+import {
+  SPOOL_FILE,
+  SPOOL_REJECTED_FILE,
+  SPOOL_REJECTED_OLDER_FILE,
+  type Spooled,
+} from '../../contracts/spool.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { prepareHome } from '../../system/home.ts'
@@ -28,7 +33,7 @@ export function leave({ cli, home }: Pick<Invocation, 'cli' | 'home'>, left: Lef
 function waitingBytes(spool: string): number {
   let bytes = 0
   for (const name of fs.readdirSync(spool)) {
-    if (name === SPOOL_REJECTED_FILE) continue
+    if (name === SPOOL_REJECTED_FILE || name === SPOOL_REJECTED_OLDER_FILE) continue
     bytes += fs.statSync(path.join(spool, name), { throwIfNoEntry: false })?.size ?? 0
   }
   return bytes

@@ -10,13 +10,13 @@
  * nothing has come to it for longer than any writer takes, and only then removed.
  */
 import path from 'node:path'
-import { jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { SPOOL_FILE, SPOOL_REJECTED_FILE } from '../../contracts/spool.ts'
+import { SPOOL_FILE } from '../../contracts/spool.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Spool, Taken } from '../../ports/spool.ts'
 import { systemDisk, type Disk } from './disk.ts'
+import { openSpoolRejects, type SpoolRejects } from './spool-rejects.ts'
 import { openSyncedLines, type SyncedLines } from './synced-lines.ts'
 import { openWaitingLines, type WaitingLine, type WaitingLines } from './waiting-lines.ts'
 
@@ -55,25 +55,19 @@ export function openSpool({
 }: SpoolNeeds): Spool {
   const at = (name: string) => path.join(directory, name)
   const batches = new Map<string, Batch>()
-  let opened: { waiting: WaitingLines; rejected: SyncedLines; last_rejected: string | null } | null = null
+  let opened: { waiting: WaitingLines; rejects: SpoolRejects } | null = null
   let running: Promise<Counts> | null = null
   let closed = false
 
-  const open = () => {
-    if (opened !== null) return opened
-    const { found, lines: rejected } = openSyncedLines(disk, at(SPOOL_REJECTED_FILE))
-    const waiting = openWaitingLines(disk, at(WAITING_FILE))
-    return (opened = { waiting, rejected, last_rejected: keyIn(found.at(-1)) })
-  }
+  const open = () =>
+    (opened ??= {
+      waiting: openWaitingLines(disk, at(WAITING_FILE)),
+      rejects: openSpoolRejects(disk, directory, clock),
+    })
 
   const refuse = async (key: string, line: string, reason: string, counts: Counts) => {
-    const kept = open()
-    // The last one may be of a process that died before it had noted that.
-    if (kept.last_rejected !== key) {
-      await kept.rejected.append(JSON.stringify({ reason, at: timestamp(clock), key, line }))
-      kept.last_rejected = key
-      onRefused({ reason, kept_in: at(SPOOL_REJECTED_FILE) })
-    }
+    const { rejects } = open()
+    if (await rejects.keep(key, line, reason)) onRefused({ reason, kept_in: rejects.file })
     counts.refused += 1
   }
 
@@ -217,9 +211,4 @@ function offsetIn(note: readonly string[]): number {
 /** The place of the line that comes next. */
 function keyOf({ name, offset }: Batch): string {
   return `${name}:${offset}`
-}
-
-function keyIn(line: string | undefined): string | null {
-  const said = jsonIn(line)
-  return typeof said === 'object' && said !== null && 'key' in said ? String(said.key) : null
 }

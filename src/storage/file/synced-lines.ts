@@ -4,9 +4,12 @@ import { replaceFile, writeFully, type Disk } from './disk.ts'
 
 export interface SyncedLines {
   isThere(): boolean
-  append(line: string): Promise<void>
+  /** Answers how long the file is then, in bytes. */
+  append(line: string): Promise<number>
   /** Nothing but these, or no file at all where there are none. A reader finds what was there before, or these. */
   replace(lines: readonly string[]): void
+  /** Gives the file another name, from which what had that goes; the next append begins a new one. */
+  moveTo(other: string): void
 }
 
 /** `found`: the lines that came to their end. */
@@ -24,12 +27,14 @@ export function openSyncedLines(disk: Disk, file: string): { found: readonly str
     async append(line) {
       const bytes = Buffer.from(`${line}\n`)
       const fd = disk.open(file, 'write')
+      let end
       try {
         const size = disk.size(fd)
         const start = Math.min(size, torn_at ?? size)
         torn_at = start
         if (size > start) disk.truncate(fd, start)
         writeFully(disk, fd, bytes, start)
+        end = start + bytes.length
         await new Promise<void>((resolve, reject) => {
           disk.sync(fd, (error) => (error === null ? resolve() : reject(error)))
         })
@@ -39,6 +44,7 @@ export function openSyncedLines(disk: Disk, file: string): { found: readonly str
         disk.close(fd)
       }
       is_there = true
+      return end
     },
     replace(wanted) {
       if (wanted.length > 0)
@@ -48,6 +54,12 @@ export function openSyncedLines(disk: Disk, file: string): { found: readonly str
         disk.syncDirectory(path.dirname(file))
       }
       is_there = wanted.length > 0
+      torn_at = null
+    },
+    moveTo(other) {
+      disk.rename(file, other)
+      disk.syncDirectory(path.dirname(file))
+      is_there = false
       torn_at = null
     },
   }

@@ -212,6 +212,32 @@ describe('what was left in the spool', () => {
     expect(refused().map(({ line }) => line)).toEqual(['bad two', 'of a person', 'bad three'])
   })
 
+  test('is kept aside in two files of which the older one goes', async () => {
+    const spool = open()
+    const half = 'x'.repeat(LIMITS.spool_rejected_bytes_max / 2)
+    const beginnings = (name: string) =>
+      fs
+        .readFileSync(path.join(directory, name), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { line: string }).line.slice(0, 5))
+    for (const number of [1, 2, 3, 4, 5]) leave(`bad ${number}${half}\n`)
+    expect(await spool.takeAll(take)).toEqual({ taken: 0, refused: 5 })
+    expect(beginnings('rejected.1.jsonl')).toEqual(['bad 3', 'bad 4'])
+    expect(beginnings('rejected.jsonl')).toEqual(['bad 5'])
+    // A hub that is started anew goes on where the last one stood.
+    leave(`bad 6${half}\nbad 7${half}\nbad 8${half}\n`)
+    const next = open()
+    await next.takeAll(take)
+    expect(beginnings('rejected.1.jsonl')).toEqual(['bad 5', 'bad 6'])
+    expect(beginnings('rejected.jsonl')).toEqual(['bad 7', 'bad 8'])
+    // A person may have removed what was full.
+    fs.rmSync(path.join(directory, 'rejected.jsonl'))
+    leave('bad 9\n')
+    expect(await next.takeAll(take)).toEqual({ taken: 0, refused: 1 })
+    expect(beginnings('rejected.jsonl')).toEqual(['bad 9'])
+  })
+
   test('without an end is waited for, and then kept aside', async () => {
     const spool = open()
     leave('one\nhalf a li')
