@@ -1,10 +1,18 @@
-/** Work of a moment that only one process on this machine may do at a time. */
+/**
+ * Work of a moment that only one process on this machine may do at a time.
+ *
+ * proper-lockfile alone lets two in where a holder has died: the slower of two that found the lock stale removes by its
+ * name the one that the faster has just made. So what is stale is removed here, and proper-lockfile finds nothing stale.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+
+/** Its name is that of a lock, too, for whoever has to tell locks from other things. */
+const BROOM_ENDING = '.stale.lock'
 
 export interface BriefLockOptions {
   /** The lock's own path, made as a directory; its parent must exist. */
@@ -56,13 +64,15 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
       return await lockfile.lock(lock, {
         lockfilePath: lock,
         realpath: false,
-        stale: stale_ms,
+        stale: Infinity,
+        update: stale_ms / 2,
         // Said from a timer, where a throw would end the process. It is lost only by who stood still in it.
         onCompromised: () => undefined,
       })
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (code !== 'ELOCKED') throw refusedAt(lock, cause)
+      if (swept(lock, stale_ms)) continue
       if (performance.now() >= latest)
         throw new TurnbellError('already_running', {
           detail: `${busy}: another process holds ${lock}`,
@@ -71,6 +81,49 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
         })
       await wait(try_ms)
     }
+  }
+}
+
+/**
+ * Removes a lock whose holder has died; false where there is none to remove, or another one is at it. From the look to
+ * the removal nothing else in this process comes between, and no other process that would remove it.
+ */
+function swept(lock: string, stale_ms: number): boolean {
+  const broom = `${lock}${BROOM_ENDING}`
+  try {
+    if (!isStale(lock, stale_ms)) return false
+    if (!unlessCode('EEXIST', () => fs.mkdirSync(broom))) {
+      // Left by one that died in the lines below. Whoever waits finds it gone at the next try.
+      if (isStale(broom, stale_ms)) remove(broom)
+      return false
+    }
+    try {
+      return isStale(lock, stale_ms) && remove(lock)
+    } finally {
+      remove(broom)
+    }
+  } catch (cause) {
+    throw refusedAt(lock, cause)
+  }
+}
+
+function isStale(lock: string, stale_ms: number): boolean {
+  const stat = fs.statSync(lock, { throwIfNoEntry: false })
+  return stat !== undefined && stat.mtimeMs < Date.now() - stale_ms
+}
+
+function remove(lock: string): boolean {
+  return unlessCode('ENOENT', () => fs.rmdirSync(lock))
+}
+
+/** False where it failed so. */
+function unlessCode(code: string, act: () => void): boolean {
+  try {
+    act()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === code) return false
+    throw error
   }
 }
 

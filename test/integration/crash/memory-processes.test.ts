@@ -27,6 +27,8 @@ test('everything that was confirmed is there once, whoever died and whoever wrot
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     const gone = once(child, 'exit')
+    // Who waits for more lines waits for none of a child that has gone.
+    void gone.then(() => child.emit('heard'))
     const closed = once(child.stdout, 'close')
     await once(child.stdout, 'data')
     let said = ''
@@ -56,6 +58,7 @@ test('everything that was confirmed is there once, whoever died and whoever wrot
     for (let death = 1; death <= DEATHS; death += 1) {
       const { child, gone, closed, hear } = await start(`cyd${death}`, COUNT)
       await hear(10 * death)
+      expect(child.exitCode).toBe(null)
       child.kill('SIGKILL')
       await Promise.all([gone, closed])
     }

@@ -21,6 +21,28 @@ describe('work under a brief lock', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
+  test('is done where the one who held it has died, and the one who cleared that away', async () => {
+    const { lock } = at(temporaryDirectory())
+    const died_at = new Date(Date.now() - 60_000)
+    for (const left of [lock, `${lock}.stale.lock`]) {
+      fs.mkdirSync(left)
+      fs.utimesSync(left, died_at, died_at)
+    }
+    expect(await underBriefLock({ lock, busy: '', try_ms: 1 }, () => 'done')).toBe('done')
+    expect(fs.readdirSync(path.dirname(lock))).toEqual([])
+  })
+
+  test('waits for who is just clearing away what a dead one left', async () => {
+    const { lock } = at(temporaryDirectory())
+    const died_at = new Date(Date.now() - 60_000)
+    fs.mkdirSync(lock)
+    fs.utimesSync(lock, died_at, died_at)
+    fs.mkdirSync(`${lock}.stale.lock`)
+    const refused = underBriefLock({ lock, busy: '', patience_ms: 0 }, () => 'never')
+    await expect(refused).rejects.toMatchObject({ code: 'already_running' })
+    expect(fs.existsSync(lock)).toBe(true)
+  })
+
   test('lets go where it breaks', async () => {
     const directory = temporaryDirectory()
     const broken = underBriefLock(at(directory), () => Promise.reject(new Error('broke')))

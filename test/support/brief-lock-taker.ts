@@ -1,0 +1,26 @@
+// One of several processes that want the same brief locks. Started with: DIRECTORY COUNT. Says `ready`, begins when
+// something comes in, and takes lock after lock; says what went wrong, if anything did.
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { underBriefLock } from '../../src/system/brief-lock.ts'
+
+const [directory = '', count = '0'] = process.argv.slice(2)
+process.stdout.write('ready\n')
+await once(process.stdin, 'data')
+for (let turn = 0; turn < Number(count); turn += 1) {
+  const lock = path.join(directory, `${turn}.lock`)
+  const inside = path.join(directory, `${turn}.inside`)
+  await underBriefLock({ lock, busy: '', try_ms: 1 }, async (stillMine) => {
+    try {
+      fs.writeFileSync(inside, '', { flag: 'wx' })
+    } catch {
+      process.stdout.write(`${turn}: another one is inside\n`)
+      return
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    if (!stillMine()) process.stdout.write(`${turn}: it was taken away\n`)
+    fs.rmSync(inside)
+  })
+}
+process.stdin.destroy()
