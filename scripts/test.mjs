@@ -116,5 +116,6 @@ function failuresOf({ name, status, message, assertionResults }) {
 }
 
 function firstLine(text = '') {
-  return text.split('\n', 1)[0]
+  // What vitest says in a report of a test that took too long.
+  return text.includes('STACK_TRACE_ERROR') ? 'it took too long' : text.split('\n', 1)[0]
 }

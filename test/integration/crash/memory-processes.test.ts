@@ -12,92 +12,98 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const COUNT = 40 * AT_ONCE
 const DEATHS = 6
+/** Whoever dies within a lock leaves it to the others only when it has grown stale. */
+const PATIENCE_MS = 120_000
 
-test('everything that was confirmed is there once, whoever died and whoever wrote by hand', async () => {
-  const root = temporaryDirectory()
-  const inside = (...names: string[]) => path.join(root, '.turnbell', ...names)
-  const writer = await bundle('test/support/memory-writer.ts', temporaryDirectory())
-  const store = openProjectRecords({ root })
-  await store.put('entry', 'first', { id: 'first' })
-  const confirmed = new Set<string>(['entry first'])
+test(
+  'everything that was confirmed is there once, whoever died and whoever wrote by hand',
+  async () => {
+    const root = temporaryDirectory()
+    const inside = (...names: string[]) => path.join(root, '.turnbell', ...names)
+    const writer = await bundle('test/support/memory-writer.ts', temporaryDirectory())
+    const store = openProjectRecords({ root })
+    await store.put('entry', 'first', { id: 'first' })
+    const confirmed = new Set<string>(['entry first'])
 
-  const start = async (name: string, count: number) => {
-    const child = spawn(process.execPath, [writer, root, name, String(count)], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const gone = once(child, 'exit')
-    // Who waits for more lines waits for none of a child that has gone.
-    void gone.then(() => child.emit('heard'))
-    const closed = once(child.stdout, 'close')
-    await once(child.stdout, 'data')
-    let said = ''
-    let heard = 0
-    child.stdout.on('data', (chunk: Buffer) => {
-      const lines = (said + chunk.toString()).split('\n')
-      said = lines.pop() ?? ''
-      heard += lines.length
-      for (const line of lines) confirmed.add(line)
-      child.emit('heard')
-    })
-    child.stdin.write('go\n')
-    const hear = async (lines: number) => {
-      while (heard < lines && child.exitCode === null) await once(child, 'heard')
+    const start = async (name: string, count: number) => {
+      const child = spawn(process.execPath, [writer, root, name, String(count)], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const gone = once(child, 'exit')
+      // Who waits for more lines waits for none of a child that has gone.
+      void gone.then(() => child.emit('heard'))
+      const closed = once(child.stdout, 'close')
+      await once(child.stdout, 'data')
+      let said = ''
+      let heard = 0
+      child.stdout.on('data', (chunk: Buffer) => {
+        const lines = (said + chunk.toString()).split('\n')
+        said = lines.pop() ?? ''
+        heard += lines.length
+        for (const line of lines) confirmed.add(line)
+        child.emit('heard')
+      })
+      child.stdin.write('go\n')
+      const hear = async (lines: number) => {
+        while (heard < lines && child.exitCode === null) await once(child, 'heard')
+      }
+      return { child, gone, closed, hear }
     }
-    return { child, gone, closed, hear }
-  }
 
-  const steady = Promise.all(
-    ['ada', 'bob'].map(async (name) => {
-      const { gone, closed } = await start(name, COUNT)
-      expect(await gone).toEqual([0, null])
-      await closed
-    }),
-  )
-  const mortal = (async () => {
-    for (let death = 1; death <= DEATHS; death += 1) {
-      const { child, gone, closed, hear } = await start(`cyd${death}`, COUNT)
-      await hear(10 * death)
-      expect(child.exitCode).toBe(null)
-      child.kill('SIGKILL')
-      await Promise.all([gone, closed])
-    }
-  })()
-  let over = false
-  void Promise.allSettled([steady, mortal]).then(() => (over = true))
-  let by_hand = 0
-  while (!over) {
-    by_hand += 1
-    const id = `hand-${by_hand}`
-    await fs.promises.appendFile(inside('blackboard.jsonl'), `${JSON.stringify({ id })}\n`)
-    confirmed.add(`entry ${id}`)
-    await store.put('entry', `main-${by_hand}`, { id: `main-${by_hand}` })
-    confirmed.add(`entry main-${by_hand}`)
-    if (by_hand % 10 === 0) await store.list('entry')
-  }
-  await Promise.all([steady, mortal])
-
-  const fresh = openProjectRecords({ root })
-  for (const kind of ['entry', 'entity', 'decision']) {
-    const wanted = [...confirmed].flatMap((line) =>
-      line.startsWith(`${kind} `) ? line.slice(kind.length + 1) : [],
+    const steady = Promise.all(
+      ['ada', 'bob'].map(async (name) => {
+        const { gone, closed } = await start(name, COUNT)
+        expect(await gone).toEqual([0, null])
+        await closed
+      }),
     )
-    const rows = await fresh.list(kind)
-    const there = new Set(rows.map(({ id }) => id))
-    expect(wanted.filter((id) => !there.has(id))).toEqual([])
-    expect(there.size).toBe(rows.length)
-    expect(await store.list(kind)).toEqual(rows)
-    for (const { id, body } of rows) expect(body['id']).toBe(id)
-  }
-  const lines = fs.readFileSync(inside('blackboard.jsonl'), 'utf8').split('\n').filter(Boolean)
-  const ids = lines.map((line) => (JSON.parse(line) as { id: string }).id)
-  expect(new Set(ids).size).toBe(ids.length)
-  // Halves that the killed one left, and nothing that was whole.
-  for (const { line } of rejectedIn(inside('rejected', 'blackboard.jsonl'))) {
-    expect(() => JSON.parse(line) as unknown).toThrow()
-  }
-  for (const table of ['graph/entities.json', 'decisions/index.json'])
-    JSON.parse(fs.readFileSync(inside(table), 'utf8'))
-  const index = JSON.parse(fs.readFileSync(inside('decisions/index.json'), 'utf8')) as { id: string }[]
-  expect(index.map(({ id }) => id)).toEqual((await fresh.list('decision')).map(({ id }) => id))
-})
+    const mortal = (async () => {
+      for (let death = 1; death <= DEATHS; death += 1) {
+        const { child, gone, closed, hear } = await start(`cyd${death}`, COUNT)
+        await hear(10 * death)
+        expect(child.exitCode).toBe(null)
+        child.kill('SIGKILL')
+        await Promise.all([gone, closed])
+      }
+    })()
+    let over = false
+    void Promise.allSettled([steady, mortal]).then(() => (over = true))
+    let by_hand = 0
+    while (!over) {
+      by_hand += 1
+      const id = `hand-${by_hand}`
+      await fs.promises.appendFile(inside('blackboard.jsonl'), `${JSON.stringify({ id })}\n`)
+      confirmed.add(`entry ${id}`)
+      await store.put('entry', `main-${by_hand}`, { id: `main-${by_hand}` })
+      confirmed.add(`entry main-${by_hand}`)
+      if (by_hand % 10 === 0) await store.list('entry')
+    }
+    await Promise.all([steady, mortal])
+
+    const fresh = openProjectRecords({ root })
+    for (const kind of ['entry', 'entity', 'decision']) {
+      const wanted = [...confirmed].flatMap((line) =>
+        line.startsWith(`${kind} `) ? line.slice(kind.length + 1) : [],
+      )
+      const rows = await fresh.list(kind)
+      const there = new Set(rows.map(({ id }) => id))
+      expect(wanted.filter((id) => !there.has(id))).toEqual([])
+      expect(there.size).toBe(rows.length)
+      expect(await store.list(kind)).toEqual(rows)
+      for (const { id, body } of rows) expect(body['id']).toBe(id)
+    }
+    const lines = fs.readFileSync(inside('blackboard.jsonl'), 'utf8').split('\n').filter(Boolean)
+    const ids = lines.map((line) => (JSON.parse(line) as { id: string }).id)
+    expect(new Set(ids).size).toBe(ids.length)
+    // Halves that the killed one left, and nothing that was whole.
+    for (const { line } of rejectedIn(inside('rejected', 'blackboard.jsonl'))) {
+      expect(() => JSON.parse(line) as unknown).toThrow()
+    }
+    for (const table of ['graph/entities.json', 'decisions/index.json'])
+      JSON.parse(fs.readFileSync(inside(table), 'utf8'))
+    const index = JSON.parse(fs.readFileSync(inside('decisions/index.json'), 'utf8')) as { id: string }[]
+    expect(index.map(({ id }) => id)).toEqual((await fresh.list('decision')).map(({ id }) => id))
+  },
+  PATIENCE_MS,
+)
