@@ -57,6 +57,12 @@ export interface StatusRules {
   }
 }
 
+/** The statuses that nothing comes after. */
+export function endsOf({ status }: Pick<RecordKind, 'status'>): ReadonlySet<string> {
+  const { initial, moves } = status ?? { initial: '', moves: {} }
+  return new Set([initial, ...Object.values(moves).flat()].filter((one) => one !== '' && !(one in moves)))
+}
+
 /** As a record: what has a `timestamp`, or its own two times, and is newer the later its id. */
 export function toldAsRecord(kind: string): NonNullable<RecordKind['told']> {
   return (kept, place) => {

@@ -3,9 +3,12 @@
  * text, with its marks or, where somebody took these out, without: then fields are there twice, and commas may be
  * missing.
  */
+import { ARTIFACT_KIND, PIN_KIND } from '../../contracts/context.ts'
+import { DECISION_KIND } from '../../contracts/decision.ts'
+import type { Json } from '../../contracts/ids.ts'
 import { jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Json } from '../../contracts/ids.ts'
+import { endsOf } from '../../contracts/records.ts'
 import type { RecordBody } from '../../ports/record-store.ts'
 import { evenText } from './even-text.ts'
 import { isObject } from './is-object.ts'
@@ -28,17 +31,29 @@ export function versionsIn(text: string): RecordBody[] | null {
 }
 
 /**
- * What either says. Of one field, what the one says that was changed later, as far as they tell; but in lists and
- * mappings, to which most changes add, everything. Where they count their changes, this is one more than either.
+ * What either says. Of one field, what the one says that was changed later, as far as they tell; but what is over on one
+ * side is over. In lists and mappings, to which most changes add, everything. Where they count their changes, this is one
+ * more than either.
  */
-export function joined(some: RecordBody, other: RecordBody): RecordBody {
-  const [former, later] = isLater(some, other) ? [other, some] : [some, other]
+export function joined(kind: string, some: RecordBody, other: RecordBody): RecordBody {
+  const [former, later] = counts(kind, some, other) ? [other, some] : [some, other]
   const fields = Object.entries(later).map(([name, value]) => [name, both(former[name], value)] as const)
   const counted = Math.max(generationOf(some), generationOf(other))
+  const changed = [former['updated_at'], later['updated_at']].filter((at) => typeof at === 'string')
   return {
     ...{ ...former, ...Object.fromEntries(fields) },
+    ...(changed.length > 1 ? { updated_at: changed.toSorted().at(-1) ?? '' } : {}),
     ...(counted > 0 ? { generation: counted + 1 } : {}),
   }
+}
+
+const ENDS = new Map([DECISION_KIND, PIN_KIND, ARTIFACT_KIND].map((kind) => [kind.name, endsOf(kind)]))
+
+/** Whoever doubted or changed on one side what is over on the other did not know of that. */
+function counts(kind: string, some: RecordBody, other: RecordBody): boolean {
+  const isOver = ({ status }: RecordBody) =>
+    typeof status === 'string' && ENDS.get(kind)?.has(status) === true
+  return isOver(some) === isOver(other) ? isLater(some, other) : isOver(some)
 }
 
 /** Generations are counted on each side for itself, so times come first. */

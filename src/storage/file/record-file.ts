@@ -116,7 +116,11 @@ function mergedRow(
   const whole = rows.flatMap((row) => ('id' in row ? [row] : []))
   const [first] = whole
   if (first === undefined || whole.length < rows.length) return null
-  return { id: first.id, body: whole.map(({ body }) => body).reduce(joined), merged: true }
+  return {
+    id: first.id,
+    body: whole.map(({ body }) => body).reduce((some, other) => joined(kind, some, other)),
+    merged: true,
+  }
 }
 
 function isWrapped(value: RecordBody): boolean {

@@ -129,5 +129,5 @@ function chosen(
 }
 
 function joinedRows(kind: string, { row: { id, body: some } }: TableLine, found: TableLine): RecordBody {
-  return recordValue('bare', kind, id, joined(some, found.row.body))
+  return recordValue('bare', kind, id, joined(kind, some, found.row.body))
 }

@@ -11,8 +11,9 @@ const BASE = { id: 'a', summary: 'x', status: 'active', commit_hashes: ['0'], en
 const OURS = '  "status": "provisional",\n  "commit_hashes": ["0", "1"],\n  "updated_at": "2026-01-02",'
 const THEIRS = '  "status": "overridden",\n  "commit_hashes": ["0", "2"],\n  "updated_at": "2026-01-01",'
 const around = (middle: string) => `{\n  "id": "a",\n  "summary": "x",\n${middle}\n  "entry_id": "e"\n}\n`
+/** Who doubted it on one side did not know that it was taken back on the other. */
 const WHOLE = {
-  ...{ id: 'a', summary: 'x', status: 'provisional', commit_hashes: ['0', '2', '1'] },
+  ...{ id: 'a', summary: 'x', status: 'overridden', commit_hashes: ['0', '1', '2'] },
   ...{ updated_at: '2026-01-02', entry_id: 'e' },
 }
 
@@ -24,7 +25,7 @@ const BOTH: [string, string][] = [
   ],
   ['the sides the other way round', around(`<<<<<<< HEAD\n${THEIRS}\n=======\n${OURS}\n>>>>>>> theirs`)],
   ['both sides without the marks', around(`${OURS}\n${THEIRS}`)],
-  ['marks that were half taken out', around(`${OURS}\n=======\n${THEIRS}\n>>>>>>> theirs`)],
+  ['marks that were half taken out', around(`${THEIRS}\n=======\n${OURS}\n>>>>>>> theirs`)],
   ['both sides and a comma too few', around(`${OURS.slice(0, -1)}\n${THEIRS.slice(0, -1)}`)],
   ['both sides whole, one behind the other', `${around(OURS)}${around(THEIRS)}`],
   ['the same the other way round', `${around(THEIRS)}${around(OURS)}`],
@@ -56,7 +57,7 @@ describe('the file of a decision', () => {
     expect(fs.readFileSync(rejected(), 'utf8')).toBe(text)
     expect(fs.readFileSync(`${rejected()}.reason`, 'utf8')).toMatch(/both sides of a merge/)
     expect(notices).toHaveLength(1)
-    expect(JSON.parse(read('decisions', 'index.json'))).toMatchObject([{ id: 'a', status: 'provisional' }])
+    expect(JSON.parse(read('decisions', 'index.json'))).toMatchObject([{ id: 'a', status: 'overridden' }])
     expect(await store.list('decision')).toEqual([{ id: 'a', body: WHOLE }])
     expect(notices).toHaveLength(1)
   })
@@ -204,8 +205,8 @@ describe('the file of a record of any other kind', () => {
 test('of two versions of one time the one of the later generation counts, and theirs is behind both', () => {
   const some = { n: 1, generation: 5, updated_at: '2026-01-01' }
   const other = { n: 2, generation: 3, updated_at: '2026-01-01' }
-  expect(joined(some, other)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
-  expect(joined(other, some)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
+  expect(joined('issue', some, other)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
+  expect(joined('issue', other, some)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
 })
 
 test('of two versions the later one counts, but nothing that either added is lost', () => {
@@ -215,7 +216,20 @@ test('of two versions the later one counts, but nothing that either added is los
     ...{ n: 1, only: 1, list: [{ a: 1 }, { b: 1 }], map: { x: 1, y: 1, z: 2 } },
     updated_at: '2026-01-02',
   }
-  expect(joined(some, other)).toEqual(whole)
-  expect(joined(other, some)).toEqual(whole)
-  expect(joined({ n: 1 }, { n: 2 })).toEqual({ n: 2 })
+  expect(joined('issue', some, other)).toEqual(whole)
+  expect(joined('issue', other, some)).toEqual(whole)
+  expect(joined('issue', { n: 1 }, { n: 2 })).toEqual({ n: 2 })
+})
+
+test('what is over on one side is over, whenever the other was changed', () => {
+  const over = { status: 'overridden', overridden_by: 'ada', updated_at: '2026-01-01' }
+  const doubted = { status: 'provisional', reconsidered_at: '2026-01-02', updated_at: '2026-01-02' }
+  const whole = { ...over, reconsidered_at: '2026-01-02', updated_at: '2026-01-02' }
+  expect(joined('decision', over, doubted)).toEqual(whole)
+  expect(joined('decision', doubted, over)).toEqual(whole)
+  // Of a kind that is not known here, nobody knows what its statuses mean.
+  expect(joined('task', over, doubted)).toMatchObject({ status: 'provisional' })
+  // Of two ends the later.
+  const replaced = { status: 'superseded', updated_at: '2026-01-03' }
+  expect(joined('decision', replaced, over)).toMatchObject({ status: 'superseded' })
 })

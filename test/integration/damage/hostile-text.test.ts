@@ -164,9 +164,11 @@ describe('a text that is broken all over', () => {
   test('is a list that two branches have made long', () => {
     const list = (word: string) => Array.from({ length: 60_000 }, (_, n) => `${word}${n}`)
     const [ours, theirs] = [{ list: ['x', ...list('a')] }, { list: ['x', ...list('b')] }]
-    expect((joined(ours, theirs)['list'] as string[]).length).toBe(120_001)
+    expect((joined('decision', ours, theirs)['list'] as string[]).length).toBe(120_001)
     const text = `{\n<<<<<<< ours\n"list": ${JSON.stringify(ours.list)}\n=======\n"list": ${JSON.stringify(theirs.list)}\n>>>>>>> theirs\n}`
-    expect(versionsIn(text)?.reduce(joined)).toEqual({ list: ['x', ...list('a'), ...list('b')] })
+    expect(versionsIn(text)?.reduce((some, other) => joined('decision', some, other))).toEqual({
+      list: ['x', ...list('a'), ...list('b')],
+    })
   })
 
   test('begins like the mark of a merge, and goes on with blanks', () => {
