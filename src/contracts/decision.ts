@@ -110,8 +110,9 @@ export const Decision = z
     overridden_at: Timestamp.optional(),
     superseded_at: Timestamp.optional(),
     updated_at: Timestamp.optional(),
-    /** The entry of the blackboard that tells of it. */
+    /** The entries of the blackboard that tell of it, and that it was overridden. */
     entry_id: Ulid.optional(),
+    override_entry_id: Ulid.optional(),
     /** Its author wanted it to be no more than provisional. */
     proposed: z.boolean().optional(),
     /** What it contradicts, and the entries that warn of it. */

@@ -43,7 +43,7 @@ export function openMemory(
   const places = createMemoryPlaces(needs)
   const tell = memoryTeller(events)
   const search = createMemorySearch({ embedder, clock, log })
-  const decisions = createDecisions({ places, search, tell, clock, ids })
+  const decisions = createDecisions({ places, search, tell, clock, ids, log })
   return {
     modules: {
       blackboard: createBlackboard({ places, decisions, search, tell, clock, ids, log }),

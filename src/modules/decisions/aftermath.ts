@@ -1,120 +1,130 @@
 /**
- * What follows a decision that is kept: the one whose place it takes knows so, the graph has its part, and the
- * blackboard tells of it. All of it comes out the same however often it is done, so a crash in between is made up for.
+ * What follows a decision that is kept: the blackboard tells of it and of what it contradicts, the one whose place it
+ * takes knows so, and the graph has its part. None of that can take the decision back: what cannot be done now, and what
+ * a crash came in between of, is made up for with one of the next changes. Doing it again changes nothing.
  */
 import { STANDING } from './change.ts'
+import { feedGraph, isFed } from './feed.ts'
 import { sortOut } from './sort-out.ts'
-import { conflictWarning } from './conflicts.ts'
-import { feedGraph } from './feed.ts'
+import type { EntryWords, Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
-import type { Entry } from '../../contracts/entry.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
-import { beginning } from '../../contracts/beginning.ts'
+import type { Log } from '../../ports/log.ts'
+import { archivedRows } from '../memory/archived.ts'
 import type { Library } from '../memory/library.ts'
-import { openOnes } from '../memory/open.ts'
-
-/** How the entry looks that tells of a decision, where it is not made from the decision. */
-export type EntryWords = Partial<Pick<Entry, 'detail' | 'tags' | 'relates_to'>>
-
-export interface EntryWanted extends Pick<
-  Entry,
-  'agent_id' | 'entry_type' | 'tags' | 'scope' | 'summary' | 'detail'
-> {
-  id?: string
-  relates_to: string[]
-}
 
 export interface Aftermath {
+  /** Of one that was made; `words` are of the entry that tells of it. */
   follow(library: Library, decision: Decision, words?: EntryWords): Promise<void>
   /** What contradicted only what holds no more is in doubt no more; answers what is active now. */
   settle(library: Library): Promise<Decision[]>
-  /** What a crash left undone, looked for once in each library. */
+  /** Takes its place, where it is active and takes one's. */
+  supersede(library: Library, decision: Decision): Promise<void>
+  /** Work that may be refused for now, because `mend` does the same. */
+  orLater(library: Library, work: () => Promise<unknown>): Promise<void>
+  /** What was left undone: looked for once in each library, and again after something was refused. */
   mend(library: Library): Promise<void>
-  /** Answers the entry's id. */
-  post(library: Library, entry: EntryWanted): Promise<string>
 }
 
-export function createAftermath({ clock, ids }: { clock: Clock; ids: Ids }): Aftermath {
+interface AftermathNeeds {
+  telling: Telling
+  clock: Clock
+  ids: Ids
+  log: Log
+}
+
+export function createAftermath({ telling, clock, ids, log }: AftermathNeeds): Aftermath {
+  const making = { clock, ids }
   const mended = new WeakMap<Library, Promise<void>>()
 
-  const post = async (library: Library, entry: EntryWanted): Promise<string> => {
-    const { id = ids.next(), ...words } = entry
-    const summary = beginning(entry.summary, LIMITS.memory_summary_length_max)
-    await library.entries.put({ id, timestamp: timestamp(clock), ...words, summary })
-    return id
+  const orLater: Aftermath['orLater'] = async (library, work) => {
+    try {
+      await work()
+    } catch (err) {
+      if (!(err instanceof TurnbellError)) throw err
+      mended.delete(library)
+      log.warn({ err }, 'what follows a decision was refused, and is tried again with the next change')
+    }
   }
 
-  const supersede = (library: Library, id: string, by: string): Promise<void> =>
-    library.decisions.exclusive(async (held) => {
-      const former = (await held.all()).find((one) => one.id === id)
-      if (former === undefined || !STANDING.includes(former.status)) return
+  const supersede: Aftermath['supersede'] = async ({ decisions }, { id, status, supersedes }) => {
+    if (status !== 'active' || supersedes === undefined) return
+    const standing = (all: readonly Decision[]) =>
+      all.find((one) => one.id === supersedes && STANDING.includes(one.status))
+    // Nothing is locked, or made, for nothing.
+    if (standing(await decisions.all()) === undefined) return
+    await decisions.exclusive(async (held) => {
+      const former = standing(await held.all())
+      if (former === undefined) return
       const now = timestamp(clock)
-      await held.put({
-        ...former,
-        status: 'superseded',
-        superseded_by: by,
-        superseded_at: now,
-        updated_at: now,
-      })
+      const times = { superseded_at: now, updated_at: now }
+      await held.put({ ...former, status: 'superseded', superseded_by: id, ...times })
     })
-
-  const warn = async (library: Library, decision: Decision): Promise<void> => {
-    const { id, agent_id, domain, scope } = decision
-    const others = new Map((await library.decisions.all()).map((one) => [one.id, one]))
-    for (const { decision_id, warning_id } of decision.conflicts ?? []) {
-      const other = others.get(decision_id)
-      if (other === undefined) continue
-      await post(library, {
-        ...{ id: warning_id, agent_id, entry_type: 'warning', tags: ['conflict', domain], scope },
-        ...{ relates_to: [id, decision_id], ...conflictWarning(decision, other) },
-      })
-    }
   }
 
   const settle: Aftermath['settle'] = async (library) => {
-    const { confirmed, contested } = await sortOut(library, timestamp(clock), ids)
-    for (const { id, agent_id, domain, scope, summary } of confirmed) {
-      const open = await warningsOf(library, id)
-      if (open.length === 0) continue
-      await post(library, {
-        ...{ agent_id, entry_type: 'answer', tags: ['conflict', domain], scope, relates_to: [id, ...open] },
-        ...{ summary: `Contested no more: ${summary}`, detail: 'What it contradicted holds no more.' },
-      })
+    const settled: Decision[] = []
+    for (;;) {
+      const { confirmed, contested } = await sortOut(library, timestamp(clock), ids)
+      settled.push(...confirmed)
+      for (const decision of confirmed) {
+        await supersede(library, decision)
+        await orLater(library, () => telling.holds(library, decision))
+      }
+      for (const decision of contested) await orLater(library, () => telling.contested(library, decision))
+      // What contradicted one whose place was taken just now may be in doubt no more.
+      if (!confirmed.some(({ supersedes }) => supersedes !== undefined)) return settled
     }
-    for (const decision of contested) await warn(library, decision)
-    return confirmed
   }
 
-  const follow: Aftermath['follow'] = async (library, decision, words = {}) => {
-    const { id, timestamp: at, agent_id, domain, scope, summary, supersedes } = decision
-    if (supersedes !== undefined) await supersede(library, supersedes, id)
-    await feedGraph(library, decision, { clock, ids })
-    await warn(library, decision)
-    // Last: where it is there, everything else is.
-    await library.entries.put({
-      ...{ id: decision.entry_id ?? ids.next(), timestamp: at, agent_id, entry_type: 'decision' },
-      ...{ tags: words.tags ?? [domain], relates_to: [id, ...(words.relates_to ?? [])] },
-      ...{ scope, summary, detail: words.detail || decision.rationale },
-    })
+  const follow: Aftermath['follow'] = async (library, decision, words) => {
+    await orLater(library, () => telling.made(library, decision, words))
+    await orLater(library, () => telling.contested(library, decision))
+    await orLater(library, () => supersede(library, decision))
+    await orLater(library, () => feedGraph(library, decision, making))
+  }
+
+  const makeUpFor = async (library: Library, decision: Decision, isSaid: IsSaid): Promise<void> => {
+    const {
+      status,
+      agent_id,
+      entry_id,
+      override_entry_id,
+      overridden_by = agent_id,
+      conflicts = [],
+    } = decision
+    if (!(await isSaid(entry_id))) await telling.made(library, decision)
+    if (!(await isSaid(override_entry_id))) await telling.takenBack(library, decision, overridden_by)
+    if (status === 'provisional') {
+      const unsaid = await Promise.all(conflicts.map(async ({ warning_id }) => !(await isSaid(warning_id))))
+      await telling.contested(library, { ...decision, conflicts: conflicts.filter((_, n) => unsaid[n]) })
+    }
+    if (status === 'active') await telling.holds(library, decision)
+    await supersede(library, decision)
+    if (!(await isFed(library, decision))) await feedGraph(library, decision, making)
   }
 
   const mendNow = async (library: Library): Promise<void> => {
-    const entries = new Set((await library.entries.all()).map(({ id }) => id))
+    const decisions = (await library.decisions.all()).toSorted((one, other) =>
+      changedAt(one) < changedAt(other) ? -1 : 1,
+    )
+    const isSaid = await saidIn(library)
     // The newest: a crash leaves those that were under way. What is missing of others somebody took away.
-    for (const decision of (await library.decisions.all()).slice(-LIMITS.decisions_mended_max)) {
-      if (decision.entry_id !== undefined && !entries.has(decision.entry_id)) await follow(library, decision)
+    for (const decision of decisions.slice(-LIMITS.decisions_mended_max)) {
+      await orLater(library, () => makeUpFor(library, decision, isSaid))
     }
     await settle(library)
   }
 
   return {
-    ...{ follow, post, settle },
+    ...{ follow, settle, supersede, orLater },
     mend(library) {
       const known = mended.get(library)
       if (known !== undefined) return known
-      const mending = mendNow(library)
+      const mending = orLater(library, () => mendNow(library))
       mended.set(library, mending)
       mending.catch(() => mended.delete(library))
       return mending
@@ -122,9 +132,19 @@ export function createAftermath({ clock, ids }: { clock: Clock; ids: Ids }): Aft
   }
 }
 
-/** Entries that warn of a decision, and nobody has answered. */
-export async function warningsOf({ entries }: Library, id: string): Promise<string[]> {
-  return openOnes(await entries.all()).flatMap(({ id: warning, entry_type, relates_to = [] }) =>
-    entry_type === 'warning' && relates_to.includes(id) ? [warning] : [],
-  )
+/** Whether there is an entry of that id, also in the archive; nobody misses one that has no id. */
+type IsSaid = (id: string | undefined) => Promise<boolean>
+
+async function saidIn(library: Library): Promise<IsSaid> {
+  const entries = new Set((await library.entries.all()).map(({ id }) => id))
+  let archived: ReturnType<typeof archivedRows> | null = null
+  return async (id) => {
+    if (id === undefined || entries.has(id)) return true
+    archived ??= archivedRows(library)
+    return (await archived).has(id)
+  }
+}
+
+function changedAt({ timestamp: at, updated_at = at }: Decision): string {
+  return updated_at
 }

@@ -12,30 +12,41 @@ export async function changeDecision(
   library: Library,
   id: string,
   now: string,
-  what: (decision: Decision) => Decision,
+  what: (decision: Decision, all: readonly Decision[]) => Decision,
 ): Promise<{ before: Decision; after: Decision }> {
   // Before anything is locked or made: what is not there cannot be changed.
   await decisionIn(library, id)
   return library.decisions.exclusive(async (held) => {
-    const before = (await held.all()).find((one) => one.id === id)
+    const all = await held.all()
+    const before = all.find((one) => one.id === id)
     if (before === undefined) throw unknown(id)
-    const after = what(before)
+    const after = what(before, all)
     if (after !== before) await held.put(bounded({ ...after, updated_at: now }))
     return { before, after }
   })
 }
 
-/** Why one is taken back, and by whom. */
+/** Why one is taken back, by whom, and the id of the entry that tells of it. */
 export interface Overriding {
   reason: string
   overridden_by: string
+  entry_id: string
 }
 
 /** Throws `transition_forbidden`. */
-export function overridden(decision: Decision, { reason, overridden_by }: Overriding, now: string): Decision {
+export function overridden(
+  decision: Decision,
+  { reason, overridden_by, entry_id }: Overriding,
+  now: string,
+): Decision {
   if (!STANDING.includes(decision.status)) throw ended(decision)
-  const taken_back = { status: 'overridden', overridden_by, override_reason: reason, overridden_at: now }
-  return bounded({ ...decision, ...taken_back, updated_at: now })
+  const taken_back = {
+    overridden_by,
+    override_reason: reason,
+    override_entry_id: entry_id,
+    overridden_at: now,
+  }
+  return bounded({ ...decision, ...taken_back, status: 'overridden', updated_at: now })
 }
 
 /** Throws `record_unknown`. */

@@ -1,5 +1,6 @@
 /** Decisions that contradict each other: on the same matter, in the same place, and not the same. */
 import type { Decision } from '../../contracts/decision.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { sameScope } from '../memory/scope.ts'
 
 type Matter = Pick<Decision, 'domain' | 'scope' | 'summary' | 'supersedes'>
@@ -9,6 +10,14 @@ export function conflictsWith(decisions: readonly Decision[], wanted: Matter): D
   return decisions
     .filter((one) => one.status === 'active' && one.id !== wanted.supersedes && contradicts(one, wanted))
     .reverse()
+}
+
+/** Of these the ones of which nobody was told so far. */
+export function untoldConflicts(decisions: readonly Decision[], decision: Decision): Decision[] {
+  const tells = ({ conflicts = [] }: Decision, id: string) => conflicts.some((one) => one.decision_id === id)
+  return conflictsWith(decisions, decision)
+    .filter((other) => other.id !== decision.id && !tells(decision, other.id) && !tells(other, decision.id))
+    .slice(0, LIMITS.conflicts_told_max)
 }
 
 function contradicts(one: Matter, other: Matter): boolean {

@@ -2,13 +2,15 @@
  * Decisions of a project: made, asked after, doubted, taken back.
  *
  * The decision itself is kept first and is the truth. The entry that tells of it, the status of the one whose place
- * it takes and its part of the graph follow, and are made up for where a crash came in between.
+ * it takes and its part of the graph follow, and are made up for where that was refused or a crash came in between.
  */
-import { createAftermath, warningsOf, type EntryWords } from './aftermath.ts'
-import { bounded, changeDecision, decisionIn, overridden, STANDING, type Overriding } from './change.ts'
+import { createAftermath } from './aftermath.ts'
+import { bounded, changeDecision, decisionIn, overridden, type Overriding } from './change.ts'
 import { conflictsWith } from './conflicts.ts'
 import { createDecisionFinder, type DecisionFinder } from './find.ts'
 import { insteadOf } from './instead.ts'
+import { doubted, looked } from './second-look.ts'
+import { createTelling, RECONSIDER, warningsOf, type EntryWords } from './telling.ts'
 import type {
   Conflict,
   DecideInput,
@@ -23,6 +25,7 @@ import type {
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 import { authorOf } from '../memory/author.ts'
 import type { Library } from '../memory/library.ts'
@@ -63,10 +66,12 @@ export interface DecisionNeeds {
   tell: TellMemory
   clock: Clock
   ids: Ids
+  log: Log
 }
 
-export function createDecisions({ places, search, tell, clock, ids }: DecisionNeeds): Decisions {
-  const aftermath = createAftermath({ clock, ids })
+export function createDecisions({ places, search, tell, clock, ids, log }: DecisionNeeds): Decisions {
+  const telling = createTelling({ clock, ids })
+  const aftermath = createAftermath({ telling, clock, ids, log })
 
   const toWrite = async (call: MemoryCall): Promise<MemoryPlace> => {
     const place = await places.toWrite(call)
@@ -148,26 +153,34 @@ export function createDecisions({ places, search, tell, clock, ids }: DecisionNe
     async reconsider(call, { decision_id, new_context, stands, agent_id }) {
       const place = await toWrite(call)
       const { library } = place
-      const [now, to] = [timestamp(clock), stands ? 'active' : 'provisional'] as const
-      const { before, after } = await changeDecision(library, decision_id, now, (decision) =>
-        STANDING.includes(decision.status) && !(stands && decision.status === 'active')
-          ? { ...decision, status: to, reconsidered_at: now }
-          : decision,
+      const now = timestamp(clock)
+      const { before, after } = await changeDecision(library, decision_id, now, (decision, all) =>
+        stands ? looked(decision, all, now, ids) : doubted(decision, now),
       )
       const { summary: decision_summary, scope, domain, status } = after
       if (after === before) return shownTo(call.caller, { flagged: false, decision_summary, status })
-      const about = { agent_id: authorOf(call, agent_id), tags: ['reconsider', domain], scope }
+      const about = { agent_id: authorOf(call, agent_id), tags: [RECONSIDER, domain], scope }
       tell(call, place, 'memory.decision_changed', { id: decision_id, status })
+      if (stands && status === 'provisional') {
+        const untold = (after.conflicts ?? []).slice(before.conflicts?.length ?? 0)
+        await aftermath.orLater(library, () => telling.contested(library, { ...after, conflicts: untold }))
+        const warning_id = untold[0]?.warning_id
+        return shownTo(call.caller, { flagged: true, decision_summary, status, warning_id })
+      }
       if (stands) {
-        await aftermath.post(library, {
-          ...{ ...about, entry_type: 'answer', detail: new_context },
-          // What warned of it is settled by this.
-          relates_to: [decision_id, ...(await warningsOf(library, decision_id))],
-          summary: `Stands after a second look: ${decision_summary}`,
-        })
+        await aftermath.orLater(library, async () =>
+          telling.post(library, {
+            ...{ ...about, entry_type: 'answer', detail: new_context },
+            // What warned of it is settled by this.
+            relates_to: [decision_id, ...(await warningsOf(library, decision_id)).map(({ id }) => id)],
+            summary: `Stands after a second look: ${decision_summary}`,
+          }),
+        )
+        await aftermath.supersede(library, after)
+        if (after.supersedes !== undefined) await sortOut(call, place)
         return shownTo(call.caller, { flagged: false, decision_summary, status })
       }
-      const warning_id = await aftermath.post(library, {
+      const warning_id = await telling.post(library, {
         ...{ ...about, entry_type: 'warning', detail: new_context, relates_to: [decision_id] },
         summary: `Reconsideration flagged: ${decision_summary}`,
       })
@@ -177,9 +190,9 @@ export function createDecisions({ places, search, tell, clock, ids }: DecisionNe
     async override(call, { decision_id, reason, new_decision, overridden_by }) {
       const place = await toWrite(call)
       const { library } = place
-      const overriding = { reason, overridden_by }
+      const overriding = { reason, overridden_by, entry_id: ids.next() }
       const former = await decisionIn(library, decision_id)
-      const { summary: old_summary, scope, domain } = former
+      const { summary: old_summary } = former
       const instead =
         new_decision === undefined
           ? null
@@ -188,13 +201,9 @@ export function createDecisions({ places, search, tell, clock, ids }: DecisionNe
         await changeDecision(library, decision_id, timestamp(clock), (decision) =>
           overridden(decision, overriding, timestamp(clock)),
         )
-      await aftermath.post(library, {
-        ...{ agent_id: authorOf(call), entry_type: 'decision', tags: ['override', domain] },
-        // What warned of it is settled by this.
-        ...{ scope, relates_to: [decision_id, ...(await warningsOf(library, decision_id))] },
-        summary: `Override: ${old_summary} (by ${overridden_by})`,
-        detail: reason,
-      })
+      await aftermath.orLater(library, async () =>
+        telling.takenBack(library, await decisionIn(library, decision_id), authorOf(call)),
+      )
       tell(call, place, 'memory.decision_changed', { id: decision_id, status: 'overridden' })
       if (instead === null) {
         await sortOut(call, place)

@@ -429,6 +429,45 @@ describe('a decision that is in doubt', () => {
   })
 })
 
+describe('a decision that stands after a second look', () => {
+  const reconsider = (decision_id: string, stands = false) =>
+    world.decisions.reconsider(world.bob, { decision_id, new_context: 'It was measured.', stands })
+
+  test('is in doubt until somebody was told what was decided against it meanwhile', async () => {
+    const one = await world.decide({ summary: 'A' })
+    await reconsider(one.id)
+    const other = await world.decide({ summary: 'B' })
+    expect(other.status).toBe('active')
+    const answer = await reconsider(one.id, true)
+    expect(answer).toMatchObject({ flagged: true, status: 'provisional' })
+    expect((await entries('warning')).at(-1)).toMatchObject({
+      ...{ id: answer.warning_id, relates_to: [one.id, other.id] },
+    })
+    expect(await reconsider(one.id, true)).toMatchObject({ flagged: false, status: 'active' })
+    expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
+  })
+
+  test('takes the place of another only then', async () => {
+    const former = await world.decide({ summary: 'Old', scope: 'lib/' })
+    await world.decide({ summary: 'A' })
+    const { id, status } = await world.decide({ summary: 'B', supersedes: former.id })
+    expect([status, await statusOf(former.id)]).toEqual(['provisional', 'active'])
+    await reconsider(id, true)
+    expect(await statusOf(former.id)).toBe('superseded')
+  })
+
+  test('or contradicts nothing any more takes it then, and frees what that one kept in doubt', async () => {
+    const former = await world.decide({ summary: 'Old', scope: 'lib/' })
+    const beside = await world.decide({ summary: 'Beside', scope: 'lib/' })
+    const one = await world.decide({ summary: 'A' })
+    const next = await world.decide({ summary: 'B', supersedes: former.id })
+    await world.decisions.override(world.bob, OverrideInput.parse({ decision_id: one.id, reason: 'No.' }))
+    expect([await statusOf(former.id), await statusOf(next.id), await statusOf(beside.id)]).toEqual([
+      ...['superseded', 'active', 'active'],
+    ])
+  })
+})
+
 describe('finding decisions', () => {
   const list = async (input: object) => {
     const { decisions } = await world.decisions.list(world.bob, ListDecisionsInput.parse(input))
