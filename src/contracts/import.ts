@@ -7,6 +7,9 @@ import { LIMITS } from './limits.ts'
 const Item = z.record(z.string(), Json)
 const Items = z.array(Item).max(LIMITS.import_items_max).default([])
 
+/** The day of an archive: one that the calendar knows. */
+export const ArchiveDay = z.iso.date()
+
 /** From one id to the one that stands for the same here. */
 export const SameAs = z.record(Ulid, Ulid)
 export type SameAs = z.infer<typeof SameAs>
@@ -18,7 +21,7 @@ export const ImportInput = z.strictObject({
   relations: Items,
   /** Entries that were archived, each with the day of its archive. */
   archived: z
-    .array(z.strictObject({ day: z.iso.date(), entry: Item }))
+    .array(z.strictObject({ day: ArchiveDay, entry: Item }))
     .max(LIMITS.import_items_max)
     .default([]),
   /** What a call before answered, where relations come later than their entities. */

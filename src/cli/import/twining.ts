@@ -9,7 +9,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { handwrittenJson, whyNoJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { readPlainFile } from '../../system/plain-file.ts'
-import type { ImportSort } from '../../contracts/import.ts'
+import { ArchiveDay, type ImportSort } from '../../contracts/import.ts'
 
 const NAME = '.twining'
 const BLACKBOARD = 'blackboard.jsonl'
@@ -58,7 +58,7 @@ export function readTwining(folder: string): Found {
     if (said === undefined) continue
     reader.lines(path.join(ARCHIVE, name), (value) => ({
       ...{ sort: 'archived', value },
-      day: day ?? dayOf(value['timestamp']),
+      day: realDay(day) ?? dayOf(value['timestamp']),
     }))
   }
   found.left_out = reader.names('.').filter((name) => !TAKEN_OVER.includes(name))
@@ -152,7 +152,12 @@ function linesIn(bytes: Buffer | null): Buffer[] {
 /** Of a time that makes no sense the hub will say so itself. */
 function dayOf(timestamp: unknown): string {
   const day = typeof timestamp === 'string' ? timestamp.slice(0, 'yyyy-mm-dd'.length) : ''
-  return /^\d{4}-\d\d-\d\d$/.test(day) ? day : '1970-01-01'
+  return realDay(day) ?? '1970-01-01'
+}
+
+/** One day that the calendar does not know would have the hub refuse all that comes with it. */
+function realDay(day: string | undefined): string | null {
+  return ArchiveDay.safeParse(day).data ?? null
 }
 
 function isThere(folder: string, name: string): boolean {

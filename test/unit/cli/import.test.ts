@@ -98,6 +98,18 @@ describe('import --from twining', () => {
     ])
   })
 
+  test('takes only a day that there is for one, and hands over the rest with it', async () => {
+    const { folder, run, inputs, write } = place()
+    write('archive/2024-13-01-blackboard.jsonl', line({ timestamp: '2024-12-31T10:00:00Z' }) + line())
+    write('archive/blackboard.jsonl', line({ timestamp: '2026-02-30T10:00:00Z' }) + line({ timestamp: 7 }))
+    expect(await run('--from', 'twining', folder)).toBe(0)
+    expect(inputs.flatMap(({ archived }) => archived.map(({ day }) => day))).toEqual([
+      '2024-12-31',
+      ...['1970-01-01', '1970-01-01', '1970-01-01'],
+    ])
+    expect(inputs[0]?.entries).toHaveLength(22)
+  })
+
   test.each<[string, string, string, object]>([
     [
       'a line that is no JSON',
