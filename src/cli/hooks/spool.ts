@@ -25,8 +25,20 @@ export function leave({ cli, home }: Pick<Invocation, 'cli' | 'home'>, left: Lef
   prepareHome(home)
   const line = `${JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...left })}\n`
   if (waitingBytes(home.spool) + Buffer.byteLength(line) > LIMITS.spool_bytes_max) return
-  // One write of one line: two hooks at once append one after the other.
-  fs.appendFileSync(path.join(home.spool, SPOOL_FILE), line, { mode: 0o600 })
+  const fd = fs.openSync(path.join(home.spool, SPOOL_FILE), 'a+', 0o600)
+  try {
+    // One write of one line: two hooks at once append one after the other.
+    fs.appendFileSync(fd, endsMidLine(fd) ? `\n${line}` : line)
+  } finally {
+    fs.closeSync(fd)
+  }
+}
+
+/** A full disk may have cut short what somebody wrote, and that would swallow the next line. */
+function endsMidLine(fd: number): boolean {
+  const { size } = fs.fstatSync(fd)
+  const last = Buffer.alloc(1)
+  return size > 0 && fs.readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a
 }
 
 /** Also what the hub has taken away and is not through with. */

@@ -111,6 +111,18 @@ describe('a subagent that has ended', () => {
   })
 })
 
+test('what is left behind half a line of a full disk is a line of its own', () => {
+  const before = '2026-01-01T00:00:00.000Z'
+  const leaveOne = () => leave(invocation(), { type: 'archive', root: shop, trigger: 'commit', before })
+  const file = path.join(home.spool, SPOOL_FILE)
+  fs.writeFileSync(file, '{"id":"half a li')
+  leaveOne()
+  leaveOne()
+  const [half, ...whole] = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+  expect(half).toBe('{"id":"half a li')
+  expect(whole.map((line) => Spooled.parse(JSON.parse(line)))).toMatchObject([{ before }, { before }])
+})
+
 test('what does not fit into the spool any more is dropped', () => {
   const fill = (name: string, bytes: number) => {
     fs.writeFileSync(path.join(home.spool, name), '')
