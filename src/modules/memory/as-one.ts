@@ -66,8 +66,9 @@ function joined(older: Entity, newer: Entity): Entity {
   return { ...older, properties, updated_at: later.updated_at }
 }
 
+/** Either may hold blanks. */
 export function keyOf({ name, type }: { name: string; type: string }): string {
-  return `${type} ${name}`
+  return JSON.stringify([type, name])
 }
 
 export function wayOf({ source, target, type }: Pick<Relation, 'source' | 'target' | 'type'>): string {

@@ -68,3 +68,16 @@ test('a name that is that of two types still has to be told apart', async () => 
   const { neighbors } = await merged()
   await expect(neighbors('shop')).rejects.toMatchObject({ code: 'entity_unknown' })
 })
+
+test('it is told apart from one whose type ends where its own name goes on', async () => {
+  const { records, blackboard, bob } = await merged()
+  const names = [
+    { type: 'a b', name: 'c' },
+    { type: 'a', name: 'b c' },
+  ]
+  for (const [n, named] of names.entries()) {
+    const entity = { id: id(30 + n), ...named, properties: {}, created_at: at, updated_at: at }
+    await records.put('entity', entity.id, entity)
+  }
+  expect(await blackboard.status(bob)).toMatchObject({ graph_entities: 5 })
+})
