@@ -51,8 +51,8 @@ export async function swapFile(options: SwapOptions): Promise<boolean> {
   return true
 }
 
-/** Who may read and write it stays as somebody has set it. */
+/** Who may read and write it stays as somebody has set it. A link says nothing of that: everybody may all. */
 async function likeBefore(handle: fs.promises.FileHandle, file: string): Promise<void> {
-  const mode = fs.lstatSync(file, { throwIfNoEntry: false })?.mode
-  if (mode !== undefined && process.platform !== 'win32') await handle.chmod(mode & 0o777)
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+  if (stat?.isFile() === true && process.platform !== 'win32') await handle.chmod(stat.mode & 0o777)
 }

@@ -107,6 +107,15 @@ describe('the index of a folder', () => {
     expect(read('decisions', 'index.json')).toBe(text)
   })
 
+  test('takes no mode over from a link that stood in its place', async () => {
+    const { decide, index, ids } = decisions()
+    await decide('a')
+    fs.rmSync(index)
+    fs.symlinkSync('/nonexistent/file', index)
+    await ids()
+    expect(fs.lstatSync(index).mode & 0o777).toBe(0o666 & ~process.umask())
+  })
+
   test('is left alone by a list that finds nothing changed, and is never made where there is no folder', async () => {
     const { root, decide, index, ids, inside } = decisions()
     expect(await ids()).toEqual([])
