@@ -99,6 +99,12 @@ export function writeFully(disk: Disk, fd: number, source: Uint8Array, position:
 
 /** A reader sees the old file or the new one, also after a crash: written aside, synced, renamed. */
 export function replaceFile(disk: Disk, file: string, chunks: readonly Uint8Array[]): void {
+  disk.rename(writeAside(disk, file, chunks), file)
+  disk.syncDirectory(path.dirname(file))
+}
+
+/** Answers the name of what is synced and need only be renamed. */
+export function writeAside(disk: Disk, file: string, chunks: readonly Uint8Array[]): string {
   const draft = `${file}.new`
   disk.remove(draft)
   const fd = disk.open(draft, 'new')
@@ -112,8 +118,7 @@ export function replaceFile(disk: Disk, file: string, chunks: readonly Uint8Arra
   } finally {
     disk.close(fd)
   }
-  disk.rename(draft, file)
-  disk.syncDirectory(path.dirname(file))
+  return draft
 }
 
 export function codeOf(error: unknown): string | undefined {

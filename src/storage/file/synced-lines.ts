@@ -1,6 +1,6 @@
 /** Lines of a file of our own, each of them on the disk when its append resolves. Half a line was never written. */
 import path from 'node:path'
-import { replaceFile, writeFully, type Disk } from './disk.ts'
+import { writeAside, writeFully, type Disk } from './disk.ts'
 
 export interface SyncedLines {
   isThere(): boolean
@@ -21,12 +21,25 @@ export function openSyncedLines(disk: Disk, file: string): { found: readonly str
   let is_there = text !== null
   /** Where a line begins that somebody died in the middle of, or that did not fit on the disk. */
   let torn_at = text !== null && text.length > end ? end : null
+  let name_synced = true
+
+  /** Said before the name is synced: where that fails, the next append is still to another file, or to none. */
+  const isAnother = (now_there: boolean) => {
+    is_there = now_there
+    torn_at = null
+    name_synced = false
+  }
+  const syncName = () => {
+    disk.syncDirectory(path.dirname(file))
+    name_synced = true
+  }
 
   const lines: SyncedLines = {
     isThere: () => is_there,
     async append(line) {
       const bytes = Buffer.from(`${line}\n`)
       const fd = disk.open(file, 'write')
+      is_there = true
       let end
       try {
         const size = disk.size(fd)
@@ -38,29 +51,26 @@ export function openSyncedLines(disk: Disk, file: string): { found: readonly str
         await new Promise<void>((resolve, reject) => {
           disk.sync(fd, (error) => (error === null ? resolve() : reject(error)))
         })
-        if (start === 0) disk.syncDirectory(path.dirname(file))
+        if (start === 0 || !name_synced) syncName()
         torn_at = null
       } finally {
         disk.close(fd)
       }
-      is_there = true
       return end
     },
     replace(wanted) {
-      if (wanted.length > 0)
-        replaceFile(disk, file, [Buffer.from(wanted.map((line) => `${line}\n`).join(''))])
+      if (wanted.length === 0) disk.remove(file)
       else {
-        disk.remove(file)
-        disk.syncDirectory(path.dirname(file))
+        const bytes = Buffer.from(wanted.map((line) => `${line}\n`).join(''))
+        disk.rename(writeAside(disk, file, [bytes]), file)
       }
-      is_there = wanted.length > 0
-      torn_at = null
+      isAnother(wanted.length > 0)
+      syncName()
     },
     moveTo(other) {
       disk.rename(file, other)
-      disk.syncDirectory(path.dirname(file))
-      is_there = false
-      torn_at = null
+      isAnother(false)
+      syncName()
     },
   }
   return { found: text === null ? [] : text.subarray(0, end).toString().split('\n').slice(0, -1), lines }
