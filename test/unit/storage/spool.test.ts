@@ -177,6 +177,19 @@ describe('what was left in the spool', () => {
     expect(handed).toEqual(['waits', 'one'])
   })
 
+  test('is kept aside once by who died before noting that, also where what waits is kept aside first', async () => {
+    leave('waits\n')
+    await open().takeAll(take)
+    leave('bad one\nbad two\n')
+    await open().takeAll(take)
+    // As if nobody had noted the second one.
+    const name = names().findLast((one) => one.endsWith('.done')) as string
+    fs.writeFileSync(path.join(directory, name), `${'bad one\n'.length}\n`)
+    ahead_ms = LIMITS.spool_waiting_ms + 60_000
+    await open().takeAll(take)
+    expect(refused().map(({ line }) => line)).toEqual(['bad one', 'bad two', 'waits'])
+  })
+
   test('is taken up to the line in hand by who is closed, and from there by the next process', async () => {
     leave('one\ntwo\n')
     const spool = open()
