@@ -1,5 +1,8 @@
 /** `turnbell connect git`, `disconnect git`: whether a repository's own hook tells turnbell of commits. */
 import { TurnbellError } from '../../contracts/errors.ts'
+import { memoryAround } from '../../ports/places.ts'
+import { systemPlaces } from '../../system/places.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, disconnect, projectDirectory } from '../connect/connect.ts'
 import { noWorkTree, workTreeAround } from '../connect/git.ts'
@@ -20,6 +23,7 @@ export async function runConnectGit(invocation: Invocation, options: Options): P
   const directory = projectDirectory(cli.cwd, options.project)
   const project = workTreeAround(cli, directory)
   if (project === null) throw noWorkTree(directory)
+  needMemoryAtRoot(invocation, directory, project)
   const outcome = await connect(invocation, { client: 'git', project, print: options.print ?? false })
   if (options.print === true) return printPatch(invocation, outcome)
   await out.result(summaryOf(outcome), () =>
@@ -50,6 +54,20 @@ export async function runDisconnectGit(invocation: Invocation, options: Options)
       ...fileLines(outcome),
     ].join('\n'),
   )
+}
+
+/** Where nothing is remembered yet, it will be at the root. Another memory would wait for commits in vain. */
+function needMemoryAtRoot({ home }: Invocation, directory: string, root: string): void {
+  const places = systemPlaces(home)
+  const memory = memoryAround(places, directory)
+  if (memory === null || memory === root) return
+  const instead = `\`blackboard archive\` clears away what ${memory} remembers.`
+  throw new TurnbellError('usage_invalid', {
+    detail: `What ${directory} is about is remembered in ${memory}, and a commit archives only at the root of its work tree, ${root}.`,
+    hint: places.holdsMemory(root)
+      ? `With --project ${shellWord(root)} a commit archives what is remembered there; ${instead}`
+      : instead,
+  })
 }
 
 function refuseFor(option: string, given: boolean, why: string): void {

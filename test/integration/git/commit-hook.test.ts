@@ -105,6 +105,37 @@ describe('connect git', () => {
     expect(await cliIn().turnbell('disconnect', 'git')).toMatchObject({ changed: true })
   })
 
+  test('is refused where what is remembered is not at the root of the work tree', async () => {
+    const pkg = path.join(repository.root, 'pkg')
+    fs.mkdirSync(path.join(pkg, '.turnbell'), { recursive: true })
+    fs.mkdirSync(path.join(pkg, 'src'))
+    const refusal = (hint: RegExp) => ({
+      exit: 64,
+      detail: expect.stringContaining(`is remembered in ${pkg},`) as string,
+      hint: expect.stringMatching(hint) as string,
+    })
+    const inside = cliIn(path.join(pkg, 'src'))
+    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/^`blackboard archive`/))
+    expect(await cliIn().turnbell('connect', 'git', '--project', 'pkg')).toMatchObject(refusal(/^`blackb/))
+    fs.mkdirSync(path.join(repository.root, '.turnbell'))
+    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/^With --project .*shop a commit/))
+    expect(fs.existsSync(hookFile())).toBe(false)
+    expect(await inside.turnbell('connect', 'git', '--project', repository.root)).toMatchObject({
+      ...{ exit: 0, project: repository.root },
+    })
+    // What was connected before there was another memory is still taken back.
+    expect(await inside.turnbell('disconnect', 'git')).toMatchObject({ exit: 0, changed: true })
+  })
+
+  test('is refused where what is remembered is that of a project around the work tree', async () => {
+    fs.mkdirSync(path.join(outer, '.turnbell'))
+    expect(await cliIn().turnbell('connect', 'git')).toMatchObject({
+      ...{ exit: 64, detail: expect.stringContaining(`is remembered in ${outer},`) as string },
+    })
+    fs.mkdirSync(path.join(repository.root, '.turnbell'))
+    expect(await cliIn().turnbell('connect', 'git')).toMatchObject({ exit: 0 })
+  })
+
   test('respects where the repository keeps its hooks', async () => {
     repository.git('config', 'core.hooksPath', '.githooks')
     const { turnbell } = cliIn()
