@@ -5,22 +5,27 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { underBriefLock } from '../../src/system/brief-lock.ts'
 
-const [directory = '', count = '0'] = process.argv.slice(2)
-process.stdout.write('ready\n')
-await once(process.stdin, 'data')
-for (let turn = 0; turn < Number(count); turn += 1) {
-  const lock = path.join(directory, `${turn}.lock`)
-  const inside = path.join(directory, `${turn}.inside`)
-  await underBriefLock({ lock, busy: '', try_ms: 1 }, async (stillMine) => {
-    try {
-      fs.writeFileSync(inside, '', { flag: 'wx' })
-    } catch {
-      process.stdout.write(`${turn}: another one is inside\n`)
-      return
-    }
-    await new Promise((resolve) => setImmediate(resolve))
-    if (!stillMine()) process.stdout.write(`${turn}: it was taken away\n`)
-    fs.rmSync(inside)
-  })
+export function lockIn(directory: string, turn: number): string {
+  return path.join(directory, `${turn}.lock`)
 }
-process.stdin.destroy()
+
+if (process.argv[1]?.includes('brief-lock-taker') === true) {
+  const [directory = '', count = '0'] = process.argv.slice(2)
+  process.stdout.write('ready\n')
+  await once(process.stdin, 'data')
+  for (let turn = 0; turn < Number(count); turn += 1) {
+    const inside = path.join(directory, `${turn}.inside`)
+    await underBriefLock({ lock: lockIn(directory, turn), busy: '', try_ms: 1 }, async (stillMine) => {
+      try {
+        fs.writeFileSync(inside, '', { flag: 'wx' })
+      } catch {
+        process.stdout.write(`${turn}: another one is inside\n`)
+        return
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+      if (!stillMine()) process.stdout.write(`${turn}: it was taken away\n`)
+      fs.rmSync(inside)
+    })
+  }
+  process.stdin.destroy()
+}

@@ -1,21 +1,22 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { lockIn } from '../../support/brief-lock-taker.ts'
 import { bundle } from '../../support/bundle.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const TAKERS = 6
 const LOCKS = 1_000
 
-// proper-lockfile by itself lets the slower of two that found a lock stale remove the one that the faster has just made.
+// proper-lockfile by itself lets the slower of two that found a lock stale remove the one that the faster has just
+// made.
 test('a lock whose holder has died is taken by one process after the other', async () => {
   const directory = temporaryDirectory()
   const taker = await bundle('test/support/brief-lock-taker.ts', temporaryDirectory())
   const died_at = new Date(Date.now() - 60_000)
   for (let turn = 0; turn < LOCKS; turn += 1) {
-    const lock = path.join(directory, `${turn}.lock`)
+    const lock = lockIn(directory, turn)
     fs.mkdirSync(lock)
     fs.utimesSync(lock, died_at, died_at)
   }
