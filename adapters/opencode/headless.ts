@@ -29,7 +29,8 @@ export interface Headless {
   sessionOn(server: OwnedServer): Promise<Place>
   /**
    * Answers what the kept session, the one that is rung, or a subagent of theirs asks, unless a person has
-   * joined; what other sessions ask stays open. Never rejects: what was answered meanwhile is refused, and that is well.
+   * joined; what other sessions ask stays open. Never rejects: what was answered meanwhile is
+   * refused, and that is well.
    */
   asked(asked: Asked, server: OwnedServer): Promise<void>
   /** The last person has left: answers what they left open. */

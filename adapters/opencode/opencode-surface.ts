@@ -60,7 +60,10 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let state = startTracking(clock.now())
   let host: SurfaceHost | null = null
   let doubting: Timer | null = null
-  /** Until the next question: the last was not answered, or only its answer says that a turn runs, and its end may have been told before. */
+  /**
+   * Until the next question: the last was not answered, or only its answer says that a turn runs, and its end may
+   * have been told before.
+   */
   let again: Timer | null = null
   /** Somebody joined in this session while it was not known yet where the other one stands. */
   let joining: Place | null = null

@@ -1,4 +1,7 @@
-/** The words that a client is started with: what it needs for its persona, beside what its person chose. Pure but for ids. */
+/**
+ * The words that a client is started with: what it needs for its persona, beside what its person
+ * chose. Pure but for ids.
+ */
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import type { BoundSession } from '../system/opencode-place.ts'

@@ -8,7 +8,9 @@ import { TokenAnswer } from '../contracts/token.ts'
 
 export interface HubClient {
   url: string
-  /** Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub. */
+  /**
+   * Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub.
+   */
   call(facade: string, action: string, params?: unknown, scope?: string): Promise<unknown>
   /** As `call`, with an answer held to the form it must have. */
   ask<T extends z.ZodType>(

@@ -28,7 +28,9 @@ export const CallRequest = z.strictObject({
 })
 export const CallAnswer = z.object({ result: Json })
 
-/** What a caller may say about where its calls come from. Never a permission. Strict: a misspelt scope would be another. */
+/**
+ * What a caller may say about where its calls come from. Never a permission. Strict: a misspelt scope would be another.
+ */
 export const CallerContext = z.strictObject({
   agent_id: z.string().min(1).max(128).optional(),
   run_id: z.string().min(1).max(128).nullish(),

@@ -2,8 +2,8 @@
  * The bounds of the system, with the unit in the name, and how they relate.
  *
  * Whatever a user or another process can run into has its limit here and in what is taken in here, and
- * nowhere else; a bound that only one file knows of stands in that file. What a person may change is the default of a key in
- * `config.ts`; the rest are part of the protocol.
+ * nowhere else; a bound that only one file knows of stands in that file. What a person may change is the default of a
+ * key in `config.ts`; the rest are part of the protocol.
  */
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { GIT_LIMITS } from './git-limits.ts'
@@ -200,7 +200,9 @@ export const LIMITS = {
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,
-  /** Longer than a client waits between two calls of one turn: a socket closed under a call looks like a lost answer. */
+  /**
+   * Longer than a client waits between two calls of one turn: a socket closed under a call looks like a lost answer.
+   */
   http_keep_alive_ms: 72_000,
   events_page_max: 1_000,
   sse_heartbeat_ms: 15_000,
@@ -335,7 +337,10 @@ export const LIMITS = {
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
   inbox_answer_ms: 2_000,
-  /** A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is below shim_stop_grace_ms. */
+  /**
+   * A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is
+   * below shim_stop_grace_ms.
+   */
   claude_leave_ms: 1_500,
   /** How often a keeper looks whether a session that an earlier one kept has come to its end. */
   claude_left_check_ms: 500,

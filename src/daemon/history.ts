@@ -22,7 +22,10 @@ export interface PacerRules {
   reconnect_patience_ms: number
   bell_receipt_ms: number
   redoorbell_max: number
-  /** The surface can tell that a bell was seen. Without that a bell is only known to be lost when nothing happens for very long. */
+  /**
+   * The surface can tell that a bell was seen. Without that a bell is only known to be lost when nothing
+   * happens for very long.
+   */
   receipts: boolean
 }
 

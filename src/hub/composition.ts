@@ -90,7 +90,10 @@ interface Opened {
   config: { close(): void } | null
 }
 
-/** @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then all is closed again. */
+/**
+ * @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then
+ * all is closed again.
+ */
 export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
   const opened: Opened = {
     ...{ lock: null, stores: null, hub: null, server: null },

@@ -146,7 +146,9 @@ export interface Facade {
   overview?: string
   /** One line for the compact tier. */
   compact: string
-  /** What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents. */
+  /**
+   * What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents.
+   */
   agent_hint?: string
   /** The group it is exposed with. Only `core` is, unless the configuration names others. */
   facet: string

@@ -19,7 +19,9 @@ export interface EventLog {
   append(event: NewHubEvent): HubEvent
   /** Oldest first, of those that are still kept. `next` is the `since` of the next page, and never beyond the end. */
   read(query: EventQuery): { events: HubEvent[]; next: number }
-  /** Resolves when what was appended is where a kill of this process cannot take it, as far as the log can be written. */
+  /**
+   * Resolves when what was appended is where a kill of this process cannot take it, as far as the log can be written.
+   */
   written(): Promise<void>
   watch(onEvent: (event: HubEvent) => void): () => void
   close(): Promise<void>

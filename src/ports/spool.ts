@@ -3,7 +3,8 @@ export interface Spool {
   /**
    * Hands over every line that was left, oldest first, one after the other, and notes durably which are done before
    * it hands over the next. A line that has to wait is handed over again by the next call, before what came later, and
-   * holds up no other. One that is refused, or has waited for too long or among too many, is kept aside with the reason.
+   * holds up no other. One that is refused, or has waited for too long or among too many, is kept
+   * aside with the reason.
    *
    * A process that dies between what `take` did and the note leaves that line to be handed over again, by whoever
    * opens the spool next: only `take` can know, by the id in the line, that it was done.

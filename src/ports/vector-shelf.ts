@@ -17,7 +17,9 @@ export interface KeptVector {
 }
 
 export interface VectorShelf {
-  /** Null where there are none that can be read. Never rejects. Directions are kept well, lengths may be off a little. */
+  /**
+   * Null where there are none that can be read. Never rejects. Directions are kept well, lengths may be off a little.
+   */
   load(): Promise<KeptVectors | null>
   /** In place of all that was kept; whoever loads meanwhile, or after a crash, finds the old or the new. */
   save(vectors: KeptVectors): Promise<void>

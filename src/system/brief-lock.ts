@@ -2,7 +2,8 @@
  * Work of a moment that only one process on this machine may do at a time.
  *
  * proper-lockfile alone lets two in where a holder has died: the slower of two that found the lock stale removes by its
- * name the one that the faster has just made. So what is stale is removed here, and proper-lockfile finds nothing stale.
+ * name the one that the faster has just made. So what is stale is removed here, and proper-lockfile
+ * finds nothing stale.
  */
 import fs from 'node:fs'
 import path from 'node:path'

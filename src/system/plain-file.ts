@@ -1,7 +1,9 @@
 /** A file that others may have put there: where it is a link, a pipe or a device, nothing is read. */
 import fs from 'node:fs'
 
-/** Between the look and the read it may have become a link, or a pipe that nobody writes to. Windows knows neither flag. */
+/**
+ * Between the look and the read it may have become a link, or a pipe that nobody writes to. Windows knows neither flag.
+ */
 export const READ_PLAIN =
   fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
 

@@ -1,4 +1,7 @@
-/** `turnbell completion`: a script with which a shell completes command lines. Made of the commands as they are declared. */
+/**
+ * `turnbell completion`: a script with which a shell completes command lines. Made of the commands
+ * as they are declared.
+ */
 import { Argument, type Command } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
 import { completionScript, SHELLS, type CompletionPlace, type Shell } from '../completion-scripts.ts'

@@ -1,4 +1,6 @@
-/** The clients that `turnbell connect` has wired: whether what was written still stands, and points to this turnbell. */
+/**
+ * The clients that `turnbell connect` has wired: whether what was written still stands, and points to this turnbell.
+ */
 import fs from 'node:fs'
 import { planFor } from '../connect/connect.ts'
 import { connectionsIn, type Connection } from '../connect/record.ts'

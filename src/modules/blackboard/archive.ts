@@ -2,7 +2,8 @@
  * Moves what has had its time out of the way. Decisions stay: they are what the rest was about.
  *
  * What goes is in the archive, for good, before it leaves the blackboard; so a crash in between leaves it in both,
- * and the next archiving finishes that: on another day in the file of that day as well. What tells of it is there before anything leaves.
+ * and the next archiving finishes that: on another day in the file of that day as well. What tells of it is there
+ * before anything leaves.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Archived, ArchiveInput } from '../../contracts/blackboard.ts'

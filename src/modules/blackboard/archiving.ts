@@ -1,4 +1,6 @@
-/** When a blackboard is archived: when somebody asks, after what made its entries old, and when it has grown too long. */
+/**
+ * When a blackboard is archived: when somebody asks, after what made its entries old, and when it has grown too long.
+ */
 import { archivable, archiveEntries, type ArchiveWish } from './archive.ts'
 import type { Blackboard, BlackboardNeeds } from './service.ts'
 import type { Archived } from '../../contracts/blackboard.ts'

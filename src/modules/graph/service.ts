@@ -30,7 +30,10 @@ import { best, type MemorySearch } from '../memory/ranking.ts'
 export interface Graph {
   /** One of the same name and type gets the new properties beside those it has. */
   addEntity(call: MemoryCall, input: AddEntityInput): Promise<{ id: string }>
-  /** Between entities that are named by id or by name. One that is there already is only changed. Throws `entity_unknown`. */
+  /**
+   * Between entities that are named by id or by name. One that is there already is only changed.
+   * Throws `entity_unknown`.
+   */
   addRelation(call: MemoryCall, input: AddRelationInput): Promise<{ id: string }>
   /** Throws `entity_unknown`. */
   neighbors(call: MemoryCall, input: NeighborsInput): Promise<Neighbors>

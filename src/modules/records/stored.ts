@@ -6,7 +6,10 @@ import type { Log } from '../../ports/log.ts'
 import type { HeldRecords, RecordBody, RecordRow, RecordStore } from '../../ports/record-store.ts'
 import type { KnownKind } from './kinds.ts'
 
-/** All records of a kind. One that does not fit its kind is set aside with the reason, unless that is for others to judge. */
+/**
+ * All records of a kind. One that does not fit its kind is set aside with the reason, unless that is
+ * for others to judge.
+ */
 export async function storedRecords(known: KnownKind, store: RecordStore, log: Log): Promise<KeptRecord[]> {
   const { fitting, misfits } = sorted(known, await store.list(known.kind.name))
   if (misfits.length > 0 && known.kind.changed_by === undefined) {

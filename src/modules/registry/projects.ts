@@ -4,8 +4,8 @@
  * One directory is one project, whatever links lead to it: a new one is kept with the path that all links end in, and a
  * path is compared by where it leads. Roots that were kept as links stay as they are.
  *
- * A directory that holds a home of turnbell is none. One that a former hub made of it is told, so that it can be removed,
- * and no call reaches it.
+ * A directory that holds a home of turnbell is none. One that a former hub made of it is told, so that it can be
+ * removed, and no call reaches it.
  */
 import path from 'node:path'
 import { Project } from '../../contracts/registry.ts'

@@ -30,7 +30,9 @@ export interface Search<T extends object> {
    * there is, whatever the caller makes of the answer: what is not among them is forgotten.
    */
   rank(rows: readonly T[], query: string): Promise<Ranking>
-  /** These are the rows now. What is new of them is read in the background, so that no query waits for it; never fails. */
+  /**
+   * These are the rows now. What is new of them is read in the background, so that no query waits for it; never fails.
+   */
   learn(rows: readonly T[]): void
   /** Resolves when everything in the background is done, or cannot be done. */
   settle(): Promise<void>

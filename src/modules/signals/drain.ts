@@ -113,7 +113,9 @@ function present({ signal, deliveries }: Drained): DrainedSignal {
   }
 }
 
-/** How many signals fit the wish; at least one. Looks first, because a lease should not be taken for what is not shown. */
+/**
+ * How many signals fit the wish; at least one. Looks first, because a lease should not be taken for what is not shown.
+ */
 async function affordable(
   needs: SignalParts,
   identity: Identity,

@@ -22,7 +22,9 @@ import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
 
 export interface BroadcastInput extends Omit<SendInput, 'to' | 'to_session' | 'require_live'> {
-  /** Personas. Where it is absent those that listen to the topic, and without one all active ones; but not the sender. */
+  /**
+   * Personas. Where it is absent those that listen to the topic, and without one all active ones; but not the sender.
+   */
   to?: Identity[] | undefined
 }
 
@@ -45,7 +47,10 @@ export interface InboxQuery {
 }
 
 export interface SignalService {
-  /** Throws `target_unknown`, `target_wrapped`, `target_stale`, `target_not_routable`, `payload_too_large`, `queue_full`; then nothing is stored. */
+  /**
+   * Throws `target_unknown`, `target_wrapped`, `target_stale`, `target_not_routable`, `payload_too_large`,
+   * `queue_full`; then nothing is stored.
+   */
   send(caller: Caller, input: SendInput): Promise<Receipt>
   broadcast(caller: Caller, input: BroadcastInput): Promise<BroadcastResult>
   /** Only an agent drains, and only its own queue. `answered` decides what becomes of the lease. */

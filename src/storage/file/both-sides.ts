@@ -79,7 +79,10 @@ function changedAt(body: RecordBody): string {
   return typeof at === 'string' ? at : ''
 }
 
-/** Whole objects may stand one behind the other. Of each what is said first, and what is said last, of every field; null for all that is none. */
+/**
+ * Whole objects may stand one behind the other. Of each what is said first, and what is said last, of every field; null
+ * for all that is none.
+ */
 function firstAndLast(text: string): (RecordBody | null)[] {
   const versions: (RecordBody | null)[] = []
   let rest = text

@@ -143,7 +143,10 @@ export class Journal {
     return segment < this.durable.segment || (segment === this.durable.segment && offset < this.durable.bytes)
   }
 
-  /** The line's bytes, from memory while they are on their way. Throws `store_damaged` when they are not what was written. */
+  /**
+   * The line's bytes, from memory while they are on their way. Throws `store_damaged` when they are
+   * not what was written.
+   */
   readLine({ segment, offset, length }: Location): Buffer {
     const batch = this.batchAt(segment, offset)
     if (batch !== null) {

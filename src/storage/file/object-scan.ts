@@ -103,7 +103,9 @@ function lengthOf(pairs: readonly Pair[]): number {
   return pairs.reduce((sum, [key, of]) => sum + key.length + of.length, 0)
 }
 
-/** Of the object that a text begins with, as they are written. Null where it does not even consist of names and values. */
+/**
+ * Of the object that a text begins with, as they are written. Null where it does not even consist of names and values.
+ */
 export function pairsIn(text: string): { pairs: Pair[]; end: number } | null {
   const pairs: Pair[] = []
   for (let at = 1; ;) {

@@ -136,7 +136,8 @@ export function openSpool({
       if (line.trim() !== '') await settle(found, take, counts)
       await pass(batch, end + 1)
     }
-    // Taking lines may have lasted longer than the quiet that is waited for: what came meanwhile is seen at the next look.
+    // Taking lines may have lasted longer than the quiet that is waited for: what came meanwhile is
+    // seen at the next look.
     const isQuiet = () => bytesOf(batch).length === bytes.length
     if (!isQuiet() || clock.monotonic() - batch.since_ms < LIMITS.spool_quiet_ms) return
     const rest = bytes.subarray(batch.offset).toString()

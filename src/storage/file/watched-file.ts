@@ -9,7 +9,10 @@ import { CLOCK_STEP_MS } from './record-look.ts'
 import { READ_PLAIN } from '../../system/plain-file.ts'
 
 export interface WatchedFile {
-  /** Its bytes as they are now, null where there is no file. Throws `store_unavailable` where it is no plain file, or too large. */
+  /**
+   * Its bytes as they are now, null where there is no file. Throws `store_unavailable` where it is no
+   * plain file, or too large.
+   */
   look(): Buffer | null
   /** How long ago its bytes were last written, as of the last look. */
   age_ms(): number

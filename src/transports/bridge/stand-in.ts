@@ -20,7 +20,9 @@ export interface StandInNeeds {
   log: Log
   /** Starts a hub that outlives this process; absent where that is not wanted. */
   startHub?: () => void
-  /** Begins to be one, and says when that is over. Rejects where another one is. Absent where the queue is elsewhere. */
+  /**
+   * Begins to be one, and says when that is over. Rejects where another one is. Absent where the queue is elsewhere.
+   */
   embed?: (onEnd: () => void) => Promise<Embedded>
   /** Whether the hub that was named answers; absent where none was. */
   namedAnswers?: () => Promise<boolean>

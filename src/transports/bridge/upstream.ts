@@ -28,7 +28,10 @@ export interface UpstreamDeps {
   session_id: () => SessionId
   /** What the persona's client may use, where it is not what the hub offers to everybody. */
   facets?: readonly string[]
-  /** Where the hub is now; throws `hub_unreachable` while none runs. Asked again after every failure: a restarted hub may have another port. */
+  /**
+   * Where the hub is now; throws `hub_unreachable` while none runs. Asked again after every failure: a restarted hub
+   * may have another port.
+   */
   locate: () => string
   /** Null while the home has none: then no hub ever ran in it. */
   operatorToken: () => string | null

@@ -11,7 +11,9 @@ import type { Kernel } from '../../kernel/dispatch.ts'
 import type { HttpRoute } from '../../kernel/project-http.ts'
 import { BatchRequest, CallRequest } from '../../contracts/http.ts'
 
-/** `POST /call`: 200 `{result}`, or a problem with its status. What was called by an old name is told where today's is. */
+/**
+ * `POST /call`: 200 `{result}`, or a problem with its status. What was called by an old name is told where today's is.
+ */
 export async function call(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { tool, action, params } = parsed(CallRequest, request.body)
   const outcome = await kernel.dispatch({

@@ -27,7 +27,10 @@ export interface McpSessions {
   end(id: string, caller: Caller): boolean
   /** Opens the session's one stream; a former one is closed. */
   open(session: McpSession, response: ServerResponse): void
-  /** To every session that `wants` it and has an open stream. What a stream's reader does not take is lost: it can read again. */
+  /**
+   * To every session that `wants` it and has an open stream. What a stream's reader does not take is
+   * lost: it can read again.
+   */
   notify(message: object, wants: (session: McpSession) => boolean): void
   counts(): { sessions: number; streams: number }
   close(): void

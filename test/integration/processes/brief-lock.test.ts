@@ -9,8 +9,8 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 const TAKERS = 6
 const LOCKS = 1_000
 
-// proper-lockfile by itself lets the slower of two that found a lock stale remove the one that the faster has just
-// made.
+// proper-lockfile by itself lets the slower of two that found a lock stale remove the one that the faster
+// has just made.
 test('a lock whose holder has died is taken by one process after the other', async () => {
   const directory = temporaryDirectory()
   const taker = await bundle('test/support/brief-lock-taker.ts', temporaryDirectory())

@@ -1,4 +1,6 @@
-/** What the screens of real clients are taken for. They were captured from the real programs, see `test/fixtures/tmux`. */
+/**
+ * What the screens of real clients are taken for. They were captured from the real programs, see `test/fixtures/tmux`.
+ */
 import { describe, expect, test } from 'vitest'
 import { squeezed } from '../../../adapters/tmux/cells.ts'
 import {

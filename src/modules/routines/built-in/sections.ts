@@ -1,4 +1,6 @@
-/** Looking at several things at once: each is a section of its own, and one that is not to be had is told by its code. */
+/**
+ * Looking at several things at once: each is a section of its own, and one that is not to be had is told by its code.
+ */
 import type { RoutineCall } from '../needs.ts'
 import type { RoutineModule } from '../service.ts'
 import type { Json } from '../../../contracts/ids.ts'
