@@ -7,9 +7,15 @@ type Matter = Pick<Decision, 'domain' | 'scope' | 'summary' | 'supersedes'>
 
 /** The active ones that a new decision may contradict, newest first. The one it takes the place of is none. */
 export function conflictsWith(decisions: readonly Decision[], wanted: Matter): Decision[] {
-  return decisions
-    .filter((one) => one.status === 'active' && one.id !== wanted.supersedes && contradicts(one, wanted))
-    .reverse()
+  return contradictedBy(
+    decisions.filter(({ status }) => status === 'active'),
+    wanted,
+  )
+}
+
+/** The same of decisions of any status. */
+export function contradictedBy(decisions: readonly Decision[], wanted: Matter): Decision[] {
+  return decisions.filter((one) => one.id !== wanted.supersedes && contradicts(one, wanted)).reverse()
 }
 
 /** Of these the ones of which nobody was told so far. */

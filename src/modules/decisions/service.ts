@@ -81,7 +81,7 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
 
   /**
    * The one whose place it takes is overridden with it where `overriding` says why. A crash between the two leaves
-   * it superseded: what holds is the same.
+   * it superseded, or, where the new one is in doubt, as it was.
    */
   const make = async (
     { library, here }: MemoryPlace,

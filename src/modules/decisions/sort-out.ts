@@ -2,7 +2,7 @@
  * Decisions that were in doubt only because they contradicted others, once those hold no more: as if these had never
  * been made. The oldest on its matter is active then; the others contradict that one.
  */
-import { conflictsWith } from './conflicts.ts'
+import { contradictedBy } from './conflicts.ts'
 import type { Decision } from '../../contracts/decision.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
@@ -29,20 +29,25 @@ export async function sortOut(library: Library, now: string, ids: Pick<Ids, 'nex
 
 function sorted(decisions: readonly Decision[], now: string, ids: Pick<Ids, 'next'>): Sorted {
   const found: Sorted = { confirmed: [], contested: [] }
-  const active = decisions.filter(({ status }) => status === 'active')
+  const standing = decisions.filter(mayStand)
   for (const one of decisions) {
     const { conflicts, status, proposed, reconsidered_at } = one
     // One that was proposed, or that somebody has doubted since, only a look at it helps.
     if (status !== 'provisional' || !conflicts || proposed || reconsidered_at !== undefined) continue
-    const others = conflictsWith(active, one).slice(0, LIMITS.conflicts_told_max)
+    const others = contradictedBy(standing, one).slice(0, LIMITS.conflicts_told_max)
     if (others.length === 0) {
       const confirmed: Decision = { ...one, status: 'active', updated_at: now }
       found.confirmed.push(confirmed)
-      active.push(confirmed)
+      standing.push(confirmed)
     } else if (!others.some(({ id }) => conflicts.some(({ decision_id }) => decision_id === id))) {
       const told = others.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
       found.contested.push({ ...one, conflicts: told, updated_at: now })
     }
   }
   return found
+}
+
+/** Active, or so until somebody doubted it: whether that holds nobody knows before a second look. */
+function mayStand({ status, reconsidered_at }: Decision): boolean {
+  return status === 'active' || (status === 'provisional' && reconsidered_at !== undefined)
 }

@@ -393,6 +393,17 @@ describe('a decision that is in doubt', () => {
     expect(await open()).toEqual([])
   })
 
+  test('stays so where what it contradicts is only doubted, and after a restart, too', async () => {
+    const one = await world.decide({ summary: 'A' })
+    const other = await world.decide({ summary: 'B' })
+    await reconsider(one.id)
+    const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
+    await restarted.decide({ summary: 'Another', domain: 'api' })
+    expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['provisional', 'provisional'])
+    await override({ decision_id: one.id, reason: 'It was wrong indeed.' })
+    expect(await statusOf(other.id)).toBe('active')
+  })
+
   test('stays so where its author wanted no more', async () => {
     const one = await world.decide({ summary: 'A' })
     const draft = await world.decisions.decide(world.bob, {
