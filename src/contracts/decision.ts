@@ -1,6 +1,6 @@
 /** Decisions: what was decided, why, and what else could have been. Those of every domain are of one kind. */
 import { z } from 'zod'
-import { MemorySummary, MemoryText } from './entry.ts'
+import { Entry, MemorySummary, MemoryText } from './entry.ts'
 import { Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { optionalFields } from './optional-fields.ts'
@@ -65,6 +65,13 @@ export const DecideInput = z.strictObject({
 export type DecideInput = z.infer<typeof DecideInput>
 
 /**
+ * An entry that is to be posted. One that `settles` refers also to the warnings of the decision that are open then; with
+ * `only` it is not posted where there are none.
+ */
+const Owed = Entry.extend({ settles: z.enum(['also', 'only']).optional() })
+export type Owed = z.infer<typeof Owed>
+
+/**
  * A decision as it is kept. Somebody may have written or merged it by hand: what can be filled in is, and fields
  * that it does not know are kept as well.
  */
@@ -110,13 +117,16 @@ export const Decision = z
     overridden_at: Timestamp.optional(),
     superseded_at: Timestamp.optional(),
     updated_at: Timestamp.optional(),
-    /** The entries of the blackboard that tell of it, and that it was overridden. */
+    /** The entry of the blackboard that tells of it. */
     entry_id: Ulid.optional(),
-    override_entry_id: Ulid.optional(),
     /** Its author wanted it to be no more than provisional. */
     proposed: z.boolean().optional(),
     /** What it contradicts, and the entries that warn of it. */
     conflicts: z.array(z.object({ decision_id: z.string(), warning_id: Ulid })).optional(),
+    /** What it was before somebody doubted it. */
+    doubted_from: DecisionStatus.optional(),
+    /** What the blackboard is still to be told of it, and whether the graph is. */
+    outbox: z.object({ entries: z.array(Owed), graph: z.boolean() }).optional(),
   })
   .meta({ title: 'Decision' })
 export type Decision = z.infer<typeof Decision>

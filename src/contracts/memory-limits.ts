@@ -23,8 +23,8 @@ export const MEMORY_LIMITS = {
   decisions_page_max: 200,
   /** Warnings that one decision posts about others it may contradict. */
   conflicts_told_max: 5,
-  /** Looked at after a start for what a crash left undone. */
-  decisions_mended_max: 20,
+  /** After how long what could not be told of a decision is tried again, with the next change. */
+  outbox_retry_ms: 30_000,
   graph_depth_max: 3,
   /** Relations on the way from one entity to another. */
   graph_path_length_max: 10,

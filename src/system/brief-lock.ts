@@ -87,7 +87,8 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
 
 /**
  * Removes a lock whose holder has died; false where there is none to remove, or another one is at it. From the look to
- * the removal nothing else in this process comes between, and no other process that would remove it.
+ * the removal nothing else in this process comes between, and nobody else who would remove it, unless this process stands
+ * still just there, for as long as makes its own broom stale. Then `stillMine` is what is left.
  */
 function swept(lock: string, stale_ms: number): boolean {
   const broom = `${lock}${BROOM_ENDING}`

@@ -26,27 +26,17 @@ export async function changeDecision(
   })
 }
 
-/** Why one is taken back, by whom, and the id of the entry that tells of it. */
+/** Why one is taken back, and by whom. */
 export interface Overriding {
   reason: string
   overridden_by: string
-  entry_id: string
 }
 
 /** Throws `transition_forbidden`. */
-export function overridden(
-  decision: Decision,
-  { reason, overridden_by, entry_id }: Overriding,
-  now: string,
-): Decision {
+export function overridden(decision: Decision, { reason, overridden_by }: Overriding, now: string): Decision {
   if (!STANDING.includes(decision.status)) throw ended(decision)
-  const taken_back = {
-    overridden_by,
-    override_reason: reason,
-    override_entry_id: entry_id,
-    overridden_at: now,
-  }
-  return bounded({ ...decision, ...taken_back, status: 'overridden', updated_at: now })
+  const taken_back = { status: 'overridden', overridden_by, override_reason: reason, overridden_at: now }
+  return bounded({ ...decision, ...taken_back, updated_at: now })
 }
 
 /** Throws `record_unknown`. */

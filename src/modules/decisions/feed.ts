@@ -5,23 +5,6 @@ import type { Ids } from '../../ports/random.ts'
 import { putEntities, putRelations, type WantedEntity } from '../graph/service.ts'
 import type { Library } from '../memory/library.ts'
 
-/** Whether all of that is there. */
-export async function isFed({ entities, relations }: Library, decision: Decision): Promise<boolean> {
-  const { id, depends_on, supersedes, affected_files, affected_symbols } = decision
-  const self = (await entities.all()).find(({ name, type }) => name === id && type === 'concept')
-  if (self === undefined) return false
-  const wanted = [
-    ...[new Set(affected_files), new Set(affected_symbols), new Set(depends_on)],
-    new Set(supersedes === undefined ? [] : [supersedes]),
-  ].reduce((sum, { size }) => sum + size, 0)
-  const found = (await relations.all()).filter(
-    ({ source, target, type }) =>
-      (type === 'decided_by' && target === self.id) ||
-      ((type === 'depends_on' || type === 'supersedes') && source === self.id),
-  )
-  return found.length >= wanted
-}
-
 /** Doing it again changes nothing. */
 export async function feedGraph(
   library: Library,

@@ -1,16 +1,17 @@
 /**
  * Decisions of a project: made, asked after, doubted, taken back.
  *
- * The decision itself is kept first and is the truth. The entry that tells of it, the status of the one whose place
- * it takes and its part of the graph follow, and are made up for where that was refused or a crash came in between.
+ * The decision itself is the truth, and is kept with what is to be said of it. The entry that tells of it, the status of
+ * the one whose place it takes and its part of the graph follow.
  */
 import { createAftermath } from './aftermath.ts'
-import { bounded, changeDecision, decisionIn, overridden, type Overriding } from './change.ts'
+import { bounded, changeDecision, decisionIn, overridden } from './change.ts'
 import { conflictsWith } from './conflicts.ts'
 import { createDecisionFinder, type DecisionFinder } from './find.ts'
 import { insteadOf } from './instead.ts'
+import { createOutbox } from './outbox.ts'
 import { doubted, looked } from './second-look.ts'
-import { createTelling, RECONSIDER, warningsOf, type EntryWords } from './telling.ts'
+import { createTelling, owing, type EntryWords } from './telling.ts'
 import type {
   Conflict,
   DecideInput,
@@ -19,6 +20,7 @@ import type {
   LinkCommitInput,
   OverrideInput,
   Overridden,
+  Owed,
   ReconsiderInput,
   Reconsidered,
 } from '../../contracts/decision.ts'
@@ -71,23 +73,25 @@ export interface DecisionNeeds {
 
 export function createDecisions({ places, search, tell, clock, ids, log }: DecisionNeeds): Decisions {
   const telling = createTelling({ clock, ids })
-  const aftermath = createAftermath({ telling, clock, ids, log })
+  const aftermath = createAftermath({ outbox: createOutbox({ clock, ids, log }), telling, clock, ids })
+
+  const tellChanged = (call: MemoryCall, place: MemoryPlace, changed: readonly Decision[]): void => {
+    for (const { id, status } of changed) tell(call, place, 'memory.decision_changed', { id, status })
+  }
 
   const toWrite = async (call: MemoryCall): Promise<MemoryPlace> => {
     const place = await places.toWrite(call)
-    await aftermath.mend(place.library)
+    tellChanged(call, place, await aftermath.mend(place.library))
     return place
   }
 
-  /**
-   * The one whose place it takes is overridden with it where `overriding` says why. A crash between the two leaves
-   * it superseded, or, where the new one is in doubt, as it was.
-   */
+  /** `former` was taken back with it. Of two that are made at once a crash may leave the new one alone, to be taken back. */
   const make = async (
     { library, here }: MemoryPlace,
     told: DecisionWanted & { agent_id: string },
-    overriding?: Overriding,
-  ): Promise<{ decision: Decision; conflicting: Decision[] }> => {
+    words?: EntryWords,
+    takeBack?: (former: Decision) => Decision,
+  ): Promise<{ decision: Decision; conflicting: Decision[]; former: Decision | null }> => {
     const wanted = here(told)
     const { status = 'active', ...said } = wanted
     const { supersedes } = said
@@ -96,42 +100,37 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     }
     return library.decisions.exclusive(async (held) => {
       const all = await held.all()
-      const now = timestamp(clock)
       const conflicting = conflictsWith(all, wanted).slice(0, LIMITS.conflicts_told_max)
       const conflicts = conflicting.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
-      const decision = bounded({
+      const entry_id = ids.next()
+      const made = bounded({
         ...{ context: '', rationale: '', ...said },
-        ...{ id: ids.next(), timestamp: now },
+        ...{ id: ids.next(), timestamp: timestamp(clock), entry_id },
         status: conflicts.length > 0 ? 'provisional' : status,
-        entry_id: ids.next(),
         ...(conflicts.length === 0 ? {} : { conflicts, ...(status === 'active' ? {} : { proposed: true }) }),
+        outbox: { entries: [], graph: true },
       })
-      const former = overriding && all.find(({ id }) => id === supersedes)
-      const taken_back = former && overridden(former, overriding, now)
+      const owed = [telling.made({ ...made, entry_id }, words), ...telling.contested(made, conflicting)]
+      const decision = bounded(owing(made, ...owed))
+      const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
+      const former = takeBack === undefined || before === undefined ? null : takeBack(before)
       await held.put(decision)
-      if (taken_back !== undefined) await held.put(taken_back)
-      return { decision, conflicting }
+      if (former !== null) await held.put(former)
+      return { decision, conflicting, former }
     })
   }
 
-  const tellOf = async (
+  const followMade = async (
     call: MemoryCall,
     place: MemoryPlace,
     decision: Decision,
-    words?: EntryWords,
-  ): Promise<void> => {
-    await aftermath.follow(place.library, decision, words)
+    ...others: Decision[]
+  ) => {
+    const settled = await aftermath.follow(place.library, [decision, ...others])
     search.learn(place.library)
     const { id, status, scope, summary } = decision
     tell(call, place, 'memory.decision_made', { id, status, scope, summary })
-    if (decision.supersedes !== undefined) await sortOut(call, place)
-  }
-
-  /** What contradicted only what holds no more is in doubt no more. */
-  const sortOut = async (call: MemoryCall, place: MemoryPlace): Promise<void> => {
-    for (const { id, status } of await aftermath.settle(place.library)) {
-      tell(call, place, 'memory.decision_changed', { id, status })
-    }
+    tellChanged(call, place, settled)
   }
 
   return {
@@ -139,14 +138,14 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     async decide(call, input, words) {
       const place = await toWrite(call)
       const wanted = { ...input, agent_id: authorOf(call, input.agent_id) }
-      const { decision, conflicting } = await make(place, wanted)
-      await tellOf(call, place, decision, words)
-      const { id, timestamp: at, status } = decision
+      const { decision: made, conflicting } = await make(place, wanted, words)
+      await followMade(call, place, made)
+      const { outbox: _, ...decision } = made
+      const { id, timestamp: at, status, entry_id = '' } = decision
       const conflicts = conflicting.map((other, index): Conflict => ({
         ...{ decision_id: other.id, summary: other.summary, rationale: other.rationale },
         warning_id: decision.conflicts?.[index]?.warning_id ?? '',
       }))
-      const entry_id = decision.entry_id ?? ''
       return shownTo(call.caller, { id, timestamp: at, status, conflicts, entry_id, decision })
     },
 
@@ -154,64 +153,40 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
       const place = await toWrite(call)
       const { library } = place
       const now = timestamp(clock)
+      const words = { agent_id: authorOf(call, agent_id), new_context }
+      const looking = { telling, ids, now }
       const { before, after } = await changeDecision(library, decision_id, now, (decision, all) =>
-        stands ? looked(decision, all, now, ids) : doubted(decision, now),
+        stands ? looked(decision, all, words, looking) : doubted(decision, words, looking),
       )
-      const { summary: decision_summary, scope, domain, status } = after
+      const { summary: decision_summary, status } = after
       if (after === before) return shownTo(call.caller, { flagged: false, decision_summary, status })
-      const about = { agent_id: authorOf(call, agent_id), tags: [RECONSIDER, domain], scope }
-      tell(call, place, 'memory.decision_changed', { id: decision_id, status })
-      if (stands && status === 'provisional') {
-        const untold = (after.conflicts ?? []).slice(before.conflicts?.length ?? 0)
-        await aftermath.orLater(library, () => telling.contested(library, { ...after, conflicts: untold }))
-        const warning_id = untold[0]?.warning_id
-        return shownTo(call.caller, { flagged: true, decision_summary, status, warning_id })
-      }
-      if (stands) {
-        await aftermath.orLater(library, async () =>
-          telling.post(library, {
-            ...{ ...about, entry_type: 'answer', detail: new_context },
-            // What warned of it is settled by this.
-            relates_to: [decision_id, ...(await warningsOf(library, decision_id)).map(({ id }) => id)],
-            summary: `Stands after a second look: ${decision_summary}`,
-          }),
-        )
-        await aftermath.supersede(library, after)
-        if (after.supersedes !== undefined) await sortOut(call, place)
-        return shownTo(call.caller, { flagged: false, decision_summary, status })
-      }
-      const warning_id = await telling.post(library, {
-        ...{ ...about, entry_type: 'warning', detail: new_context, relates_to: [decision_id] },
-        summary: `Reconsideration flagged: ${decision_summary}`,
-      })
-      return shownTo(call.caller, { flagged: true, decision_summary, status, warning_id })
+      tellChanged(call, place, [after, ...(await aftermath.follow(library, [after]))])
+      const warning_id = owedBy(after, before).find(({ entry_type }) => entry_type === 'warning')?.id
+      const flagged = warning_id === undefined ? { flagged: false } : { flagged: true, warning_id }
+      return shownTo(call.caller, { ...flagged, decision_summary, status })
     },
 
     async override(call, { decision_id, reason, new_decision, overridden_by }) {
       const place = await toWrite(call)
       const { library } = place
-      const overriding = { reason, overridden_by, entry_id: ids.next() }
+      const overriding = { reason, overridden_by }
+      const takeBack = (decision: Decision) => {
+        const taken_back = overridden(decision, overriding, timestamp(clock))
+        return bounded(owing(taken_back, telling.takenBack(taken_back, authorOf(call))))
+      }
       const former = await decisionIn(library, decision_id)
       const { summary: old_summary } = former
-      const instead =
-        new_decision === undefined
-          ? null
-          : await make(place, insteadOf(former, new_decision, overriding, await idsOf(library)), overriding)
-      if (instead === null)
-        await changeDecision(library, decision_id, timestamp(clock), (decision) =>
-          overridden(decision, overriding, timestamp(clock)),
-        )
-      await aftermath.orLater(library, async () =>
-        telling.takenBack(library, await decisionIn(library, decision_id), authorOf(call)),
-      )
-      tell(call, place, 'memory.decision_changed', { id: decision_id, status: 'overridden' })
-      if (instead === null) {
-        await sortOut(call, place)
+      if (new_decision === undefined) {
+        const { after } = await changeDecision(library, decision_id, timestamp(clock), takeBack)
+        tellChanged(call, place, [after, ...(await aftermath.follow(library, [after]))])
         return shownTo(call.caller, { overridden: true, old_summary })
       }
-      await tellOf(call, place, instead.decision)
-      const { id: new_decision_id } = instead.decision
-      return shownTo(call.caller, { overridden: true, old_summary, new_decision_id })
+      const wanted = insteadOf(former, new_decision, overriding, await idsOf(library))
+      const { decision, former: taken_back } = await make(place, wanted, undefined, takeBack)
+      const others = taken_back === null ? [] : [taken_back]
+      tellChanged(call, place, others)
+      await followMade(call, place, decision, ...others)
+      return shownTo(call.caller, { overridden: true, old_summary, new_decision_id: decision.id })
     },
 
     async linkCommit(call, { decision_id, commit_hash }) {
@@ -232,4 +207,9 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
 
 async function idsOf({ decisions }: Library): Promise<Set<string>> {
   return new Set((await decisions.all()).map(({ id }) => id))
+}
+
+/** What came into its outbox with a change. */
+function owedBy(after: Decision, before: Decision): readonly Owed[] {
+  return after.outbox?.entries.slice(before.outbox?.entries.length ?? 0) ?? []
 }

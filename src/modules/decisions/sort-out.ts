@@ -3,6 +3,7 @@
  * been made. The oldest on its matter is active then; the others contradict that one.
  */
 import { contradictedBy } from './conflicts.ts'
+import { owing, type Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
@@ -15,39 +16,46 @@ export interface Sorted {
   contested: Decision[]
 }
 
+interface Sorting {
+  now: string
+  ids: Pick<Ids, 'next'>
+  telling: Telling
+}
+
 /** Done again it changes nothing. */
-export async function sortOut(library: Library, now: string, ids: Pick<Ids, 'next'>): Promise<Sorted> {
+export async function sortOut(library: Library, sorting: Sorting): Promise<Sorted> {
   // Nothing is locked, or made, for nothing.
-  const { confirmed, contested } = sorted(await library.decisions.all(), now, ids)
+  const { confirmed, contested } = sorted(await library.decisions.all(), sorting)
   if (confirmed.length + contested.length === 0) return { confirmed, contested }
   return library.decisions.exclusive(async (held) => {
-    const found = sorted(await held.all(), now, ids)
+    const found = sorted(await held.all(), sorting)
     for (const decision of [...found.confirmed, ...found.contested]) await held.put(decision)
     return found
   })
 }
 
-function sorted(decisions: readonly Decision[], now: string, ids: Pick<Ids, 'next'>): Sorted {
+function sorted(decisions: readonly Decision[], { now, ids, telling }: Sorting): Sorted {
   const found: Sorted = { confirmed: [], contested: [] }
   const standing = decisions.filter(mayStand)
   for (const one of decisions) {
-    const { conflicts, status, proposed, reconsidered_at } = one
+    const { conflicts, status, proposed, doubted_from } = one
     // One that was proposed, or that somebody has doubted since, only a look at it helps.
-    if (status !== 'provisional' || !conflicts || proposed || reconsidered_at !== undefined) continue
+    if (status !== 'provisional' || !conflicts || proposed || doubted_from !== undefined) continue
     const others = contradictedBy(standing, one).slice(0, LIMITS.conflicts_told_max)
     if (others.length === 0) {
-      const confirmed: Decision = { ...one, status: 'active', updated_at: now }
+      const confirmed = owing({ ...one, status: 'active', updated_at: now }, telling.confirmed(one))
       found.confirmed.push(confirmed)
       standing.push(confirmed)
     } else if (!others.some(({ id }) => conflicts.some(({ decision_id }) => decision_id === id))) {
       const told = others.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
-      found.contested.push({ ...one, conflicts: told, updated_at: now })
+      const contested = { ...one, conflicts: told, updated_at: now }
+      found.contested.push(owing(contested, ...telling.contested(contested, others)))
     }
   }
   return found
 }
 
 /** Active, or so until somebody doubted it: whether that holds nobody knows before a second look. */
-function mayStand({ status, reconsidered_at }: Decision): boolean {
-  return status === 'active' || (status === 'provisional' && reconsidered_at !== undefined)
+function mayStand({ status, doubted_from }: Decision): boolean {
+  return status === 'active' || (status === 'provisional' && doubted_from === 'active')
 }

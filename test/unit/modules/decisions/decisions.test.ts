@@ -7,7 +7,6 @@ import {
   TraceDecisionInput,
 } from '../../../../src/contracts/decision.ts'
 import { ReadInput } from '../../../../src/contracts/blackboard.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
 import type { RecordBody } from '../../../../src/ports/record-store.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
@@ -94,32 +93,17 @@ describe('a decision', () => {
     const { neighbors } = await world.graph.neighbors(world.bob, { entity: second.id, depth: 1, limit: 10 })
     expect(neighbors).toMatchObject([{ relation: { type: 'supersedes' }, direction: 'outgoing' }])
   })
-
-  test('is told of after a crash that came in between', async () => {
-    const { id } = await world.decide({ affected_files: ['src/a.ts'] })
-    const store = world.project('/work/bob')
-    for (const { id: entry } of await store.list('entry')) await store.remove('entry', entry)
-    for (const { id: relation } of await store.list('relation')) await store.remove('relation', relation)
-    const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
-    await restarted.post({ entry_type: 'status', summary: 'reading makes up for nothing' })
-    expect((await restarted.blackboard.recent(restarted.bob, { n: 9 })).entries).toHaveLength(1)
-    await restarted.decide({ summary: 'Another', domain: 'api' })
-    const told = (await restarted.blackboard.recent(restarted.bob, { n: 9, entry_types: ['decision'] }))
-      .entries
-    expect(told).toHaveLength(2)
-    // Two worlds of one time make ids in any order.
-    expect(told.filter(({ relates_to }) => relates_to?.[0] === id)).toMatchObject([{ summary: 'Do it' }])
-    expect(await store.list('relation')).toHaveLength(1)
-  })
 })
 
-test('what a crash cannot have left undone is nobody’s to make up for', async () => {
-  for (let n = 0; n < 25; n += 1) await world.decide({ summary: `${n}`, domain: `d${n}` })
+test('an entry that somebody took out does not come back', async () => {
+  await world.decide({ affected_files: ['src/a.ts'] })
   const store = world.project('/work/bob')
   for (const { id: entry } of await store.list('entry')) await store.remove('entry', entry)
   const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
   await restarted.decide({ summary: 'Another', domain: 'api' })
-  expect(await store.list('entry')).toHaveLength(LIMITS.decisions_mended_max + 1)
+  expect((await restarted.blackboard.recent(restarted.bob, { n: 9 })).entries).toMatchObject([
+    { summary: 'Another' },
+  ])
 })
 
 describe('a decision that contradicts another', () => {
@@ -404,6 +388,16 @@ describe('a decision that is in doubt', () => {
     expect(await statusOf(other.id)).toBe('active')
   })
 
+  test('keeps others in doubt only where it was active before', async () => {
+    const one = await world.decide({ summary: 'A' })
+    const second = await world.decide({ summary: 'B' })
+    const third = await world.decide({ summary: 'C' })
+    await reconsider(second.id)
+    await reconsider(second.id)
+    await override({ decision_id: one.id, reason: 'No.' })
+    expect([await statusOf(second.id), await statusOf(third.id)]).toEqual(['provisional', 'active'])
+  })
+
   test('stays so where its author wanted no more', async () => {
     const one = await world.decide({ summary: 'A' })
     const draft = await world.decisions.decide(world.bob, {
@@ -456,6 +450,15 @@ describe('a decision that stands after a second look', () => {
     })
     expect(await reconsider(one.id, true)).toMatchObject({ flagged: false, status: 'active' })
     expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
+  })
+
+  test('is active once that is taken back, without a third look', async () => {
+    const one = await world.decide({ summary: 'A' })
+    await reconsider(one.id)
+    const other = await world.decide({ summary: 'B' })
+    await reconsider(one.id, true)
+    await world.decisions.override(world.bob, OverrideInput.parse({ decision_id: other.id, reason: 'No.' }))
+    expect(await statusOf(one.id)).toBe('active')
   })
 
   test('takes the place of another only then', async () => {

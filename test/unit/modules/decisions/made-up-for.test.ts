@@ -1,8 +1,9 @@
 /** What follows a decision and was refused, or a crash came in between of. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { ReadInput } from '../../../../src/contracts/blackboard.ts'
+import { PostInput, ReadInput } from '../../../../src/contracts/blackboard.ts'
 import { OverrideInput } from '../../../../src/contracts/decision.ts'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
 import type { RecordBody, RecordStore } from '../../../../src/ports/record-store.ts'
 import { memoryProjects } from '../../../support/memory-projects.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
@@ -67,30 +68,61 @@ beforeEach(async () => {
   world = await memoryWorld({ openProject: openProject() })
 })
 
+/** What was refused is tried again by then. */
+const later = () => world.clock.advance(LIMITS.outbox_retry_ms)
+
 describe('a decision', () => {
   test('is made, once, where the graph cannot be written, which has its part later', async () => {
     refuse('entity', 'relation')
-    const { status } = await world.decide({ summary: 'A', affected_files: ['src/a.ts'] })
+    const { id, status } = await world.decide({ summary: 'A', affected_files: ['src/a.ts'] })
     expect(status).toBe('active')
     expect(await said()).toEqual(['A'])
-    await another()
     await restart()
     await another()
     expect(await relations()).toBe(0)
     mend()
+    await later()
     await another()
     expect(await relations()).toBe(1)
+    expect(await world.decisions.read(world.bob, id)).not.toHaveProperty('outbox')
   })
 
-  test('is made, once, where the blackboard cannot be written, which tells of it later', async () => {
-    await world.decide({ summary: 'A' })
+  test('is made, once, where the blackboard cannot be written, which is told what it was to be', async () => {
+    const question = await world.post({ entry_type: 'question', summary: 'Which?' })
+    const { id } = await world.decide({ summary: 'A' })
     refuse('entry')
-    expect(await world.decide({ summary: 'B' })).toMatchObject({ status: 'provisional' })
-    expect(await said()).toEqual(['A'])
+    const { decision } = await world.blackboard.post(
+      world.bob,
+      PostInput.parse({
+        ...{ entry_type: 'decision', summary: 'B', detail: 'In full', tags: ['db'], relates_to: [question] },
+        ...{ rationale: 'It is simple.', domain: 'implementation', scope: 'src/' },
+      }),
+    )
+    expect(decision).toMatchObject({ status: 'provisional' })
+    expect(await said()).toEqual(['Which?', 'A'])
     mend()
     await another()
-    expect((await said({ entry_types: ['decision'] })).toSorted()).toEqual(['A', 'Another', 'B'])
-    expect(await said({ open: true })).toEqual([expect.stringMatching(/^Potential conflict/)])
+    expect(await said()).toEqual(['Which?', 'A', 'Another'])
+    await later()
+    await another()
+    const { entries } = await world.blackboard.read(world.bob, ReadInput.parse({ tags: ['db'] }))
+    expect(entries).toMatchObject([
+      { summary: 'B', detail: 'In full', relates_to: [decision?.id, question], agent_id: 'bob' },
+    ])
+    expect(await said({ open: true })).toEqual([expect.stringContaining(id)])
+  })
+
+  test('is told of however many there were meanwhile', async () => {
+    refuse('entry', 'entity')
+    const numbers = Array.from({ length: 40 }, (_, n) => `${n}`)
+    for (const summary of numbers) await world.decide({ summary, domain: summary })
+    mend()
+    await restart()
+    await another()
+    expect(await said({ limit: 100 })).toEqual([...numbers, 'Another'])
+    await restart()
+    await another()
+    expect(await said({ limit: 100 })).toEqual([...numbers, 'Another', 'Another'])
   })
 
   test('that is taken back while the blackboard cannot be written is told of later', async () => {
@@ -99,52 +131,81 @@ describe('a decision', () => {
     refuse('entry')
     expect(await override(id)).toMatchObject({ overridden: true })
     mend()
-    await restart()
+    await later()
     await another()
-    expect(await said({ entry_types: ['decision'] })).toContain('Override: A (by human)')
+    const { entries } = await world.blackboard.read(world.bob, ReadInput.parse({ entry_types: ['decision'] }))
+    expect(entries).toContainEqual(
+      expect.objectContaining({ summary: 'Override: A (by human)', agent_id: 'bob', detail: 'Legal.' }),
+    )
     expect(await said({ open: true })).toEqual([])
   })
 
-  test('that is taken back is told of where a crash came in between, and nothing twice', async () => {
+  test('that is doubted, or stands, while the blackboard cannot be written is told of later', async () => {
     const { id } = await world.decide({ summary: 'A' })
-    for (let n = 0; n < 25; n += 1) await world.decide({ summary: `${n}`, domain: `d${n}` })
-    await world.clock.advance(1)
-    trouble = (kind) => (kind === 'entry' ? new Error('killed') : null)
-    await expect(override(id)).rejects.toThrow('killed')
+    const look = (stands: boolean) =>
+      world.decisions.reconsider(world.bob, { decision_id: id, new_context: `So ${stands}.`, stands })
+    refuse('entry')
+    const { warning_id } = await look(false)
+    expect(await look(true)).toMatchObject({ flagged: false, status: 'active' })
+    mend()
+    await later()
+    await another()
+    const { entries } = await world.blackboard.read(
+      world.bob,
+      ReadInput.parse({ entry_types: ['warning', 'answer'] }),
+    )
+    expect(entries).toMatchObject([
+      { id: warning_id, entry_type: 'warning', detail: 'So false.' },
+      { entry_type: 'answer', detail: 'So true.', relates_to: [id, warning_id] },
+    ])
+  })
+
+  test.each<[string, (entry_type: unknown) => boolean]>([
+    ['anything', () => true],
+    ['a warning', (entry_type) => entry_type === 'warning'],
+    ['an answer', (entry_type) => entry_type === 'answer'],
+  ])('is told of once, whole, where a crash came before %s was said', async (_, isMeant) => {
+    const one = await world.decide({ summary: 'A' })
+    const second = await world.decide({ summary: 'B' })
+    const third = await world.decide({ summary: 'C' })
+    trouble = (kind, { entry_type }) => (kind === 'entry' && isMeant(entry_type) ? new Error('killed') : null)
+    await expect(override(one.id)).rejects.toThrow('killed')
     mend()
     for (let n = 0; n < 2; n += 1) {
       await restart()
       await another()
     }
-    const told = (await said({ entry_types: ['decision'] })).filter((summary) =>
-      summary.startsWith('Override'),
-    )
-    expect(told).toEqual(['Override: A (by human)'])
-  })
-
-  test('that contradicts another anew warns of that, also where a crash came in between', async () => {
-    const one = await world.decide({ summary: 'A' })
-    const second = await world.decide({ summary: 'B' })
-    const third = await world.decide({ summary: 'C' })
-    trouble = (_, { entry_type }) => (entry_type === 'warning' ? new Error('killed') : null)
-    await expect(override(one.id)).rejects.toThrow('killed')
-    mend()
-    await restart()
-    await another()
     expect([await statusOf(second.id), await statusOf(third.id)]).toEqual(['active', 'provisional'])
+    const told = await said()
+    const count = (beginning: string) => told.filter((summary) => summary.startsWith(beginning)).length
+    expect(['Override: A', 'Contested no more: B', 'Potential conflict'].map(count)).toEqual([1, 1, 3])
     expect(await said({ open: true })).toEqual([expect.stringContaining(`${third.id} in scope`)])
   })
 
-  test('that stands is asked for no more, where a crash came before it was told', async () => {
-    const { id } = await world.decide({ summary: 'A' })
-    const look = (stands: boolean) =>
-      world.decisions.reconsider(world.bob, { decision_id: id, new_context: 'It was measured.', stands })
-    await look(false)
-    refuse('entry')
-    expect(await look(true)).toMatchObject({ flagged: false, status: 'active' })
-    mend()
+  test('that was confirmed with the first change after a start is told of to who watches', async () => {
+    const one = await world.decide({ summary: 'A' })
+    const { id } = await world.decide({ summary: 'B' })
+    const store = world.project('/work/bob')
+    await store.put('decision', one.id, { ...(await store.get('decision', one.id)), status: 'overridden' })
     await restart()
     await another()
+    expect(world.told().map(({ data }) => [data['id'], data['status']])).toContainEqual([id, 'active'])
+  })
+
+  test('leaves warnings that people gave of it open', async () => {
+    const { id } = await world.decide({ summary: 'A' })
+    const warning = { entry_type: 'warning', summary: 'It breaks the client', tags: ['conflict'] }
+    await world.post({ ...warning, relates_to: [id] })
+    await restart()
+    await another()
+    expect(await said({ open: true })).toEqual(['It breaks the client'])
+  })
+
+  test('whose place is taken is warned of no more', async () => {
+    const { id } = await world.decide({ summary: 'A' })
+    await world.decisions.reconsider(world.bob, { decision_id: id, new_context: 'Slow.', stands: false })
+    expect(await said({ open: true })).toEqual(['Reconsideration flagged: A'])
+    await world.decide({ summary: 'B', supersedes: id })
     expect(await said({ open: true })).toEqual([])
   })
 })
