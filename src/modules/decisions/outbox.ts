@@ -1,10 +1,11 @@
 /**
  * Says what decisions still owe to the blackboard and to the graph. A change is kept together with what is to be said of
  * it, so neither a crash nor a file that cannot be written takes one without the other: the pattern known as transactional
- * outbox. An entry that is posted a second time is the same entry.
+ * outbox. An entry that is there already is not posted again.
  */
 import { feedGraph } from './feed.ts'
 import type { Decision, Owed } from '../../contracts/decision.ts'
+import type { Entry } from '../../contracts/entry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -71,14 +72,18 @@ export function owingOnes(decisions: readonly Decision[]): Decision[] {
 
 async function say(library: Library, { settles, ...entry }: Owed): Promise<void> {
   const { relates_to = [] } = entry
-  const open = settles === undefined ? [] : await warningsOf(library, relates_to[0])
-  if (settles === 'only' && open.length === 0) return
-  await library.entries.put({ ...entry, relates_to: [...new Set([...relates_to, ...open])] })
+  await library.entries.exclusive(async (held) => {
+    const all = await held.all()
+    if (all.some(({ id }) => id === entry.id)) return
+    const open = settles === undefined ? [] : warningsOf(all, relates_to[0])
+    if (settles === 'only' && open.length === 0) return
+    await held.put({ ...entry, relates_to: [...new Set([...relates_to, ...open])] })
+  })
 }
 
 /** Entries that warn of a decision, and nobody has answered. */
-async function warningsOf({ entries }: Library, decision: string | undefined): Promise<string[]> {
-  return openOnes(await entries.all()).flatMap(({ id, entry_type, relates_to = [] }) =>
+function warningsOf(entries: readonly Entry[], decision: string | undefined): string[] {
+  return openOnes(entries).flatMap(({ id, entry_type, relates_to = [] }) =>
     entry_type === 'warning' && relates_to.some((one) => one === decision) ? [id] : [],
   )
 }

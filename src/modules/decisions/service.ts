@@ -91,7 +91,7 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     told: DecisionWanted & { agent_id: string },
     words?: EntryWords,
     takeBack?: (former: Decision) => Decision,
-  ): Promise<{ decision: Decision; conflicting: Decision[]; former: Decision | null }> => {
+  ): Promise<{ decision: Decision; conflicting: Decision[]; former: Decision[] }> => {
     const wanted = here(told)
     const { status = 'active', ...said } = wanted
     const { supersedes } = said
@@ -113,9 +113,9 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
       const owed = [telling.made({ ...made, entry_id }, words), ...telling.contested(made, conflicting)]
       const decision = bounded(owing(made, ...owed))
       const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
-      const former = takeBack === undefined || before === undefined ? null : takeBack(before)
+      const former = takeBack === undefined || before === undefined ? [] : [takeBack(before)]
       await held.put(decision)
-      if (former !== null) await held.put(former)
+      for (const one of former) await held.put(one)
       return { decision, conflicting, former }
     })
   }
@@ -124,9 +124,9 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     call: MemoryCall,
     place: MemoryPlace,
     decision: Decision,
-    ...others: Decision[]
+    former: readonly Decision[] = [],
   ) => {
-    const settled = await aftermath.follow(place.library, [decision, ...others])
+    const settled = await aftermath.follow(place.library, [...former, decision])
     search.learn(place.library)
     const { id, status, scope, summary } = decision
     tell(call, place, 'memory.decision_made', { id, status, scope, summary })
@@ -183,9 +183,8 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
       }
       const wanted = insteadOf(former, new_decision, overriding, await idsOf(library))
       const { decision, former: taken_back } = await make(place, wanted, undefined, takeBack)
-      const others = taken_back === null ? [] : [taken_back]
-      tellChanged(call, place, others)
-      await followMade(call, place, decision, ...others)
+      tellChanged(call, place, taken_back)
+      await followMade(call, place, decision, taken_back)
       return shownTo(call.caller, { overridden: true, old_summary, new_decision_id: decision.id })
     },
 
