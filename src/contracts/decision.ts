@@ -65,10 +65,10 @@ export const DecideInput = z.strictObject({
 export type DecideInput = z.infer<typeof DecideInput>
 
 /**
- * An entry that is to be posted. One that `settles` refers also to the warnings of the decision that are open then; with
- * `only` it is not posted where there are none.
+ * An entry that is to be posted. One that `settles` refers to open warnings of the decision: to all, or but for those of
+ * others that contradict it; `all_if_any` is not posted where there are none.
  */
-const Owed = Entry.extend({ settles: z.enum(['also', 'only']).optional() })
+const Owed = Entry.extend({ settles: z.enum(['all', 'own', 'all_if_any']).optional() })
 export type Owed = z.infer<typeof Owed>
 
 /**
@@ -121,12 +121,17 @@ export const Decision = z
     entry_id: Ulid.optional(),
     /** Its author wanted it to be no more than provisional. */
     proposed: z.boolean().optional(),
-    /** What it contradicts, and the entries that warn of it. */
-    conflicts: z.array(z.object({ decision_id: z.string(), warning_id: Ulid })).optional(),
+    /** What it contradicts, the entries that warn of it, and whether somebody has let it stand beside that. */
+    conflicts: z
+      .array(z.object({ decision_id: z.string(), warning_id: Ulid, weighed: z.boolean().optional() }))
+      .optional(),
     /** What it was before somebody doubted it. */
     doubted_from: DecisionStatus.optional(),
     /** What the blackboard is still to be told of it, and whether the graph is. */
-    outbox: z.object({ entries: z.array(Owed), graph: z.boolean() }).optional(),
+    outbox: z
+      .object({ entries: z.array(Owed), graph: z.boolean() })
+      .optional()
+      .catch(undefined),
   })
   .meta({ title: 'Decision' })
 export type Decision = z.infer<typeof Decision>

@@ -25,6 +25,10 @@ export const MEMORY_LIMITS = {
   conflicts_told_max: 5,
   /** After how long what could not be told of a decision is tried again, with the next change. */
   outbox_retry_ms: 30_000,
+  /** Of so many decisions at once. */
+  outbox_batch_max: 25,
+  /** What one decision may owe. With the decision it stays below what a file may have. */
+  outbox_bytes_max: 768 * 1024,
   graph_depth_max: 3,
   /** Relations on the way from one entity to another. */
   graph_path_length_max: 10,

@@ -21,8 +21,18 @@ export async function changeDecision(
     const before = all.find((one) => one.id === id)
     if (before === undefined) throw unknown(id)
     const after = what(before, all)
-    if (after !== before) await held.put(bounded({ ...after, updated_at: now }))
+    if (after !== before) await held.put(bounded({ ...payable(after), updated_at: now }))
     return { before, after }
+  })
+}
+
+/** Throws `store_unavailable`: nothing of it could be told for long. */
+function payable(decision: Decision): Decision {
+  const bytes = Buffer.byteLength(JSON.stringify(decision.outbox ?? null))
+  if (bytes <= LIMITS.outbox_bytes_max) return decision
+  throw new TurnbellError('store_unavailable', {
+    detail: `The blackboard is still to be told ${bytes} bytes of the decision ${decision.id}, and more is not kept.`,
+    hint: '`blackboard status` says why it cannot be written; mend that, then call again.',
   })
 }
 
@@ -60,10 +70,10 @@ function ended({ id, status, superseded_by }: Decision): TurnbellError {
   })
 }
 
-/** In the form of all; throws `record_too_large`. */
+/** In the form of all, however much it owes; throws `record_too_large`. */
 export function bounded(said: object): Decision {
   const decision = Decision.parse(said)
-  const bytes = Buffer.byteLength(JSON.stringify(decision))
+  const bytes = Buffer.byteLength(JSON.stringify({ ...decision, outbox: undefined }))
   if (bytes <= LIMITS.record_bytes_max) return decision
   throw new TurnbellError('record_too_large', {
     detail: `This decision would have ${bytes} bytes; ${LIMITS.record_bytes_max} are allowed.`,

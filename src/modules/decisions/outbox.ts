@@ -7,61 +7,63 @@ import { feedGraph } from './feed.ts'
 import type { Decision, Owed } from '../../contracts/decision.ts'
 import type { Entry } from '../../contracts/entry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Log } from '../../ports/log.ts'
+import { archivedRows, type ArchivedRows } from '../memory/archived.ts'
 import type { Library } from '../memory/library.ts'
 import { openOnes } from '../memory/open.ts'
 
 export interface Outbox {
-  /** What is refused stays in the decisions, for `retry`. */
-  deliver(library: Library, decisions: readonly Decision[]): Promise<void>
-  /** All that is owed, where something was refused and some time has passed. */
-  retry(library: Library): Promise<void>
+  /**
+   * What cannot be said now stays in the decisions; answers why, or null. `late`: they may have been told of before, by
+   * who came to no end with it.
+   */
+  deliver(library: Library, decisions: readonly Decision[], late?: boolean): Promise<TurnbellError | null>
+}
+
+type Receiver = 'blackboard' | 'graph'
+interface Paid {
+  entries: Set<string>
+  graph: Set<string>
 }
 
 export function createOutbox({ clock, ids, log }: { clock: Clock; ids: Ids; log: Log }): Outbox {
-  /** Of libraries to which something was refused: when that is tried again. */
-  const retry_at = new WeakMap<Library, number>()
-
-  const deliver: Outbox['deliver'] = async (library, decisions) => {
-    let refusal: unknown = null
-    /** What refuses one thing refuses the others of that sort as well. */
-    const shut = new Set<'entries' | 'graph'>()
-    const tried = async (sort: 'entries' | 'graph', work: () => Promise<unknown>): Promise<boolean> => {
-      if (shut.has(sort)) return false
-      try {
-        await work()
-        return true
-      } catch (error) {
-        if (!(error instanceof TurnbellError)) throw error
-        refusal = error
-        shut.add(sort)
-        return false
-      }
-    }
-    for (const decision of decisions) {
-      const { entries = [], graph = false } = decision.outbox ?? {}
-      const said: string[] = []
-      for (const entry of entries) {
-        if (await tried('entries', () => say(library, entry))) said.push(entry.id)
-      }
-      const fed = graph && (await tried('graph', () => feedGraph(library, decision, { clock, ids })))
-      if (said.length > 0 || fed) await paid(library, decision.id, said, fed)
-    }
-    if (refusal === null) return
-    if (!retry_at.has(library))
-      log.warn({ err: refusal }, 'what was decided is told of later: it was refused')
-    retry_at.set(library, clock.monotonic() + LIMITS.outbox_retry_ms)
-  }
-
   return {
-    deliver,
-    async retry(library) {
-      if (clock.monotonic() < (retry_at.get(library) ?? Infinity)) return
-      retry_at.delete(library)
-      await deliver(library, owingOnes(await library.decisions.all()))
+    async deliver(library, decisions, late = false) {
+      const shut = new Map<Receiver, TurnbellError>()
+      /** Whether that is over with: also where it is refused for what it says. */
+      const isOver = async (receiver: Receiver, work: () => Promise<unknown>): Promise<boolean> => {
+        if (shut.has(receiver)) return false
+        try {
+          await work()
+        } catch (error) {
+          if (!(error instanceof TurnbellError)) throw error
+          if (error.code === 'store_unavailable') {
+            shut.set(receiver, error)
+            return false
+          }
+          log.warn({ err: error, receiver }, 'something of a decision could not be told, and never will be')
+        }
+        return true
+      }
+      const paid: Paid = { entries: new Set(), graph: new Set() }
+      // In the order in which it came about, whose decision it may be of: answers come behind what they answer.
+      const entries = decisions
+        .flatMap(({ outbox }) => outbox?.entries ?? [])
+        .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      const archived =
+        late && entries.length > 0 ? await archivedRows(library, entries[0]?.timestamp) : NOTHING
+      for (const entry of entries) {
+        if (await isOver('blackboard', () => say(library, entry, archived))) paid.entries.add(entry.id)
+      }
+      for (const decision of decisions) {
+        if (decision.outbox?.graph !== true) continue
+        if (await isOver('graph', () => feedGraph(library, decision, { clock, ids })))
+          paid.graph.add(decision.id)
+      }
+      if (paid.entries.size + paid.graph.size > 0) await clear(library, decisions, paid)
+      return [...shut.values()][0] ?? null
     },
   }
 }
@@ -70,37 +72,44 @@ export function owingOnes(decisions: readonly Decision[]): Decision[] {
   return decisions.filter(({ outbox }) => outbox !== undefined)
 }
 
-async function say(library: Library, { settles, ...entry }: Owed): Promise<void> {
+const NOTHING: ArchivedRows = new Map()
+
+async function say(library: Library, { settles, ...entry }: Owed, archived: ArchivedRows): Promise<void> {
   const { relates_to = [] } = entry
   await library.entries.exclusive(async (held) => {
     const all = await held.all()
-    if (all.some(({ id }) => id === entry.id)) return
-    const open = settles === undefined ? [] : warningsOf(all, relates_to[0])
-    if (settles === 'only' && open.length === 0) return
+    if (archived.has(entry.id) || all.some(({ id }) => id === entry.id)) return
+    const open = settles === undefined ? [] : settledBy(entry, settles, all)
+    if (settles === 'all_if_any' && open.length === 0) return
     await held.put({ ...entry, relates_to: [...new Set([...relates_to, ...open])] })
   })
 }
 
-/** Entries that warn of a decision, and nobody has answered. */
-function warningsOf(entries: readonly Entry[], decision: string | undefined): string[] {
-  return openOnes(entries).flatMap(({ id, entry_type, relates_to = [] }) =>
-    entry_type === 'warning' && relates_to.some((one) => one === decision) ? [id] : [],
-  )
+/** Warnings of the decision that nobody has answered, and that were there when it changed. */
+function settledBy(entry: Entry, settles: Owed['settles'], all: readonly Entry[]): string[] {
+  const decision = entry.relates_to?.[0]
+  return openOnes(all).flatMap(({ id, entry_type, tags, relates_to = [] }) => {
+    const ofIt = entry_type === 'warning' && id < entry.id && relates_to.some((one) => one === decision)
+    // That another one contradicts it is still to be settled where it only stands.
+    const ofAnother = settles === 'own' && tags.includes('conflict') && relates_to[0] !== decision
+    return ofIt && !ofAnother ? [id] : []
+  })
 }
 
-/** Takes that out of the outbox, to which more may have come meanwhile. */
-async function paid(
+/** Takes that out of the outboxes, to which more may have come meanwhile. */
+async function clear(
   { decisions }: Library,
-  id: string,
-  said: readonly string[],
-  fed: boolean,
+  changed: readonly Decision[],
+  { entries: said, graph: fed }: Paid,
 ): Promise<void> {
+  const ids = new Set(changed.map(({ id }) => id))
   await decisions.exclusive(async (held) => {
-    const decision = (await held.all()).find((one) => one.id === id)
-    if (decision?.outbox === undefined) return
-    const { outbox, ...rest } = decision
-    const entries = outbox.entries.filter((entry) => !said.includes(entry.id))
-    const graph = outbox.graph && !fed
-    await held.put(entries.length > 0 || graph ? { ...rest, outbox: { entries, graph } } : rest)
+    for (const decision of await held.all()) {
+      if (decision.outbox === undefined || !ids.has(decision.id)) continue
+      const { outbox, ...rest } = decision
+      const entries = outbox.entries.filter((entry) => !said.has(entry.id))
+      const graph = outbox.graph && !fed.has(decision.id)
+      await held.put(entries.length > 0 || graph ? { ...rest, outbox: { entries, graph } } : rest)
+    }
   })
 }

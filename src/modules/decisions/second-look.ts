@@ -30,10 +30,12 @@ export function looked(
 ): Decision {
   if (decision.status !== 'provisional') return decision
   const { doubted_from: _, proposed: __, ...rest } = decision
-  const looked_at = owing({ ...rest, reconsidered_at: now }, telling.stands(decision, words))
+  const weighed = rest.conflicts?.map((conflict) => ({ ...conflict, weighed: true }))
+  const before = { ...rest, ...(weighed === undefined ? {} : { conflicts: weighed }), reconsidered_at: now }
+  const looked_at = owing(before, telling.stands(decision, words))
   const untold = untoldConflicts(all, decision)
   if (untold.length === 0) return { ...looked_at, status: 'active' }
   const told = untold.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
-  const contested = { ...looked_at, conflicts: [...(decision.conflicts ?? []), ...told] }
+  const contested = { ...looked_at, conflicts: [...(weighed ?? []), ...told] }
   return owing(contested, ...telling.contested({ ...contested, conflicts: told }, untold))
 }

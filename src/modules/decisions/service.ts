@@ -73,7 +73,7 @@ export interface DecisionNeeds {
 
 export function createDecisions({ places, search, tell, clock, ids, log }: DecisionNeeds): Decisions {
   const telling = createTelling({ clock, ids })
-  const aftermath = createAftermath({ outbox: createOutbox({ clock, ids, log }), telling, clock, ids })
+  const aftermath = createAftermath({ outbox: createOutbox({ clock, ids, log }), telling, clock, ids, log })
 
   const tellChanged = (call: MemoryCall, place: MemoryPlace, changed: readonly Decision[]): void => {
     for (const { id, status } of changed) tell(call, place, 'memory.decision_changed', { id, status })
@@ -111,7 +111,7 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
         outbox: { entries: [], graph: true },
       })
       const owed = [telling.made({ ...made, entry_id }, words), ...telling.contested(made, conflicting)]
-      const decision = bounded(owing(made, ...owed))
+      const decision = owing(made, ...owed)
       const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
       const former = takeBack === undefined || before === undefined ? [] : [takeBack(before)]
       await held.put(decision)
@@ -172,7 +172,7 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
       const overriding = { reason, overridden_by }
       const takeBack = (decision: Decision) => {
         const taken_back = overridden(decision, overriding, timestamp(clock))
-        return bounded(owing(taken_back, telling.takenBack(taken_back, authorOf(call))))
+        return owing(taken_back, telling.takenBack(taken_back, authorOf(call)))
       }
       const former = await decisionIn(library, decision_id)
       const { summary: old_summary } = former

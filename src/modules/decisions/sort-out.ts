@@ -5,9 +5,11 @@
 import { contradictedBy } from './conflicts.ts'
 import { owing, type Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
+import type { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Library } from '../memory/library.ts'
+import { putEach } from '../memory/put-each.ts'
 
 export interface Sorted {
   /** Active now. */
@@ -20,6 +22,7 @@ interface Sorting {
   now: string
   ids: Pick<Ids, 'next'>
   telling: Telling
+  onRefused: (error: TurnbellError) => void
 }
 
 /** Done again it changes nothing. */
@@ -29,8 +32,8 @@ export async function sortOut(library: Library, sorting: Sorting): Promise<Sorte
   if (confirmed.length + contested.length === 0) return { confirmed, contested }
   return library.decisions.exclusive(async (held) => {
     const found = sorted(await held.all(), sorting)
-    for (const decision of [...found.confirmed, ...found.contested]) await held.put(decision)
-    return found
+    const confirmed_now = await putEach(held, found.confirmed, sorting.onRefused)
+    return { confirmed: confirmed_now, contested: await putEach(held, found.contested, sorting.onRefused) }
   })
 }
 
@@ -41,15 +44,18 @@ function sorted(decisions: readonly Decision[], { now, ids, telling }: Sorting):
     const { conflicts, status, proposed, doubted_from } = one
     // One that was proposed, or that somebody has doubted since, only a look at it helps.
     if (status !== 'provisional' || !conflicts || proposed || doubted_from !== undefined) continue
-    const others = contradictedBy(standing, one).slice(0, LIMITS.conflicts_told_max)
+    const weighed = conflicts.filter((conflict) => conflict.weighed)
+    const others = contradictedBy(standing, one)
+      .filter(({ id }) => !weighed.some(({ decision_id }) => decision_id === id))
+      .slice(0, LIMITS.conflicts_told_max)
     if (others.length === 0) {
       const confirmed = owing({ ...one, status: 'active', updated_at: now }, telling.confirmed(one))
       found.confirmed.push(confirmed)
       standing.push(confirmed)
     } else if (!others.some(({ id }) => conflicts.some(({ decision_id }) => decision_id === id))) {
       const told = others.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
-      const contested = { ...one, conflicts: told, updated_at: now }
-      found.contested.push(owing(contested, ...telling.contested(contested, others)))
+      const contested = { ...one, conflicts: [...weighed, ...told], updated_at: now }
+      found.contested.push(owing(contested, ...telling.contested({ ...one, conflicts: told }, others)))
     }
   }
   return found

@@ -61,14 +61,18 @@ export function createTelling({ clock, ids }: { clock: Clock; ids: Ids }): Telli
     takenBack(decision, agent_id) {
       const { domain, summary, overridden_by = agent_id, override_reason = '' } = decision
       return about(decision, {
-        ...{ agent_id, entry_type: 'decision', tags: ['override', domain], settles: 'also' },
+        ...{ agent_id, entry_type: 'decision', tags: ['override', domain], settles: 'all' },
         ...{ summary: `Override: ${summary} (by ${overridden_by})`, detail: override_reason },
       })
     },
     replaced: (decision, by) =>
       about(decision, {
         ...{ agent_id: by.agent_id, entry_type: 'answer', tags: ['conflict', decision.domain] },
-        ...{ settles: 'only', summary: `Superseded: ${decision.summary}`, detail: `Now: ${by.summary}` },
+        ...{
+          settles: 'all_if_any',
+          summary: `Superseded: ${decision.summary}`,
+          detail: `Now: ${by.summary}`,
+        },
       }),
     doubted: (decision, { agent_id, new_context }) =>
       about(decision, {
@@ -77,7 +81,7 @@ export function createTelling({ clock, ids }: { clock: Clock; ids: Ids }): Telli
       }),
     stands: (decision, { agent_id, new_context }) =>
       about(decision, {
-        ...{ agent_id, entry_type: 'answer', tags: ['reconsider', decision.domain], settles: 'also' },
+        ...{ agent_id, entry_type: 'answer', tags: ['reconsider', decision.domain], settles: 'own' },
         ...{ summary: `Stands after a second look: ${decision.summary}`, detail: new_context },
       }),
     confirmed: (decision) =>

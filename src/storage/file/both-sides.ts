@@ -37,11 +37,10 @@ export function versionsIn(text: string): RecordBody[] | null {
  */
 export function joined(kind: string, some: RecordBody, other: RecordBody): RecordBody {
   const [former, later] = counts(kind, some, other) ? [other, some] : [some, other]
-  const fields = Object.entries(later).map(([name, value]) => [name, both(former[name], value)] as const)
   const counted = Math.max(generationOf(some), generationOf(other))
   const changed = [former['updated_at'], later['updated_at']].filter((at) => typeof at === 'string')
   return {
-    ...{ ...former, ...Object.fromEntries(fields) },
+    ...bothFields(former, later),
     ...(changed.length > 1 ? { updated_at: changed.toSorted().at(-1) ?? '' } : {}),
     ...(counted > 0 ? { generation: counted + 1 } : {}),
   }
@@ -71,7 +70,12 @@ function both(former: Json | undefined, later: Json): Json {
     const known = new Set(former.map(evenText))
     return [...former, ...later.filter((one) => !known.has(evenText(one)))]
   }
-  return isObject(former) && isObject(later) ? { ...former, ...later } : later
+  return isObject(former) && isObject(later) ? bothFields(former, later) : later
+}
+
+function bothFields(former: RecordBody, later: RecordBody): RecordBody {
+  const fields = Object.entries(later).map(([name, value]) => [name, both(former[name], value)] as const)
+  return { ...former, ...Object.fromEntries(fields) }
 }
 
 function changedAt(body: RecordBody): string {

@@ -233,3 +233,9 @@ test('what is over on one side is over, whenever the other was changed', () => {
   const replaced = { status: 'superseded', updated_at: '2026-01-03' }
   expect(joined('decision', replaced, over)).toMatchObject({ status: 'superseded' })
 })
+
+test('what either side is still to tell of a decision is told', () => {
+  const owes = (...entries: string[]) => ({ outbox: { entries: entries.map((id) => ({ id })), graph: true } })
+  const whole = owes('a', 'b', 'c')
+  expect(joined('decision', owes('a', 'b'), owes('b', 'c'))).toEqual(whole)
+})

@@ -83,6 +83,15 @@ describe('a decision', () => {
     expect(await refusedWith(() => world.decide({ constraints }))).toBe('record_too_large')
   })
 
+  test('may say as much as is allowed, however often that is told', async () => {
+    const rationale = '理'.repeat(11_000)
+    for (let n = 0; n < 6; n += 1) await world.decide({ summary: `${n}`, rationale })
+    const { id } = await world.decide({ summary: 'the last', rationale })
+    expect((await world.decisions.read(world.bob, id)).conflicts).toHaveLength(1)
+    const reason = OverrideInput.parse({ decision_id: id, reason: '理'.repeat(9_000) })
+    expect(await world.decisions.override(world.bob, reason)).toMatchObject({ overridden: true })
+  })
+
   test('takes the place of another', async () => {
     const first = await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B', supersedes: first.id })
@@ -449,6 +458,28 @@ describe('a decision that stands after a second look', () => {
       ...{ id: answer.warning_id, relates_to: [one.id, other.id] },
     })
     expect(await reconsider(one.id, true)).toMatchObject({ flagged: false, status: 'active' })
+    expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
+  })
+
+  test('leaves it open that another one contradicts it', async () => {
+    const one = await world.decide({ summary: 'A' })
+    const other = await world.decide({ summary: 'B' })
+    await reconsider(one.id)
+    await reconsider(one.id, true)
+    expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'provisional'])
+    const open = await world.blackboard.read(world.bob, ReadInput.parse({ open: true }))
+    expect(open.entries).toMatchObject([{ relates_to: [other.id, one.id] }])
+  })
+
+  test('holds beside what was weighed before, once what came later is taken back', async () => {
+    const one = await world.decide({ summary: 'A' })
+    const other = await world.decide({ summary: 'B' })
+    await reconsider(other.id, true)
+    for (const { id } of [one, other]) await reconsider(id)
+    const third = await world.decide({ summary: 'C' })
+    for (const { id } of [one, other]) await reconsider(id, true)
+    expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['provisional', 'provisional'])
+    await world.decisions.override(world.bob, OverrideInput.parse({ decision_id: third.id, reason: 'No.' }))
     expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
   })
 

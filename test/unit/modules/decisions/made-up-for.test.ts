@@ -8,11 +8,13 @@ import type { RecordBody, RecordStore } from '../../../../src/ports/record-store
 import { memoryProjects } from '../../../support/memory-projects.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
 
+const ELSEWHERE = '01JZ0000000000000000000000'
 let world: MemoryWorld
 /** Why a record cannot be written now; null where it can. */
 let trouble: (kind: string, body: RecordBody) => Error | null
 
 const refused = () => new TurnbellError('store_unavailable', { detail: 'it is too large' })
+const tooLarge = () => new TurnbellError('record_too_large', { detail: 'it is too large' })
 const refuse = (...kinds: string[]) => (trouble = (kind) => (kinds.includes(kind) ? refused() : null))
 const mend = () => (trouble = () => null)
 
@@ -120,11 +122,11 @@ describe('a decision', () => {
     for (const summary of numbers) await world.decide({ summary, domain: summary })
     mend()
     await restart()
-    await another()
-    expect(await all()).toEqual([...numbers, 'Another'])
+    for (let n = 0; n < 3; n += 1) await another()
+    expect(await all()).toEqual([...numbers, 'Another', 'Another', 'Another'])
     await restart()
     await another()
-    expect(await all()).toEqual([...numbers, 'Another', 'Another'])
+    expect(await all()).toHaveLength(44)
   })
 
   test('that is taken back while the blackboard cannot be written is told of later', async () => {
@@ -215,5 +217,73 @@ describe('a decision', () => {
     expect(await said({ open: true })).toEqual(['Reconsideration flagged: A'])
     await world.decide({ summary: 'B', supersedes: id })
     expect(await said({ open: true })).toEqual([])
+  })
+
+  test('is made, once, where it cannot be noted that it was told of', async () => {
+    trouble = (kind, body) => (kind === 'decision' && body['outbox'] === undefined ? refused() : null)
+    const { id } = await world.decide({ summary: 'A' })
+    await another()
+    expect(await world.decisions.read(world.bob, id)).toHaveProperty('outbox')
+    mend()
+    await later()
+    await another()
+    expect(await world.decisions.read(world.bob, id)).not.toHaveProperty('outbox')
+    expect(await said()).toEqual(['A', 'Another', 'Another'])
+  })
+
+  test('that cannot be written keeps nothing else from being decided', async () => {
+    const { id } = await world.decide({ summary: 'A' })
+    trouble = (kind, body) => (kind === 'decision' && body['id'] === id ? tooLarge() : null)
+    const next = await world.decide({ summary: 'B', supersedes: id })
+    await restart()
+    await another()
+    expect([await statusOf(id), await statusOf(next.id)]).toEqual(['active', 'active'])
+    mend()
+    await later()
+    await another()
+    expect(await statusOf(id)).toBe('superseded')
+  })
+
+  test('of which something is refused for what it says keeps no other from being told of', async () => {
+    trouble = (kind, body) => (kind === 'entry' && body['summary'] === 'A' ? tooLarge() : null)
+    const { id } = await world.decide({ summary: 'A' })
+    await world.decide({ summary: 'B', domain: 'api' })
+    expect(await said()).toEqual(['B'])
+    expect(await world.decisions.read(world.bob, id)).not.toHaveProperty('outbox')
+  })
+
+  test('whose outbox came from elsewhere is told of, and one that is none is no reason to refuse it', async () => {
+    const { id } = await world.decide({ summary: 'A' })
+    await another()
+    const store = world.project('/work/bob')
+    const body = (await store.get('decision', id)) as RecordBody
+    const entry = {
+      id: ELSEWHERE,
+      timestamp: '2026-03-01T12:00:00.000Z',
+      entry_type: 'status',
+      summary: 'Pulled',
+    }
+    await store.put('decision', id, { ...body, outbox: { entries: [entry], graph: false } })
+    await another()
+    expect(await said()).toContain('Pulled')
+    await store.put('decision', id, { ...body, outbox: { entries: [{ id: 'x' }], graph: false } })
+    expect(await statusOf(id)).toBe('active')
+  })
+
+  test('that is told of late settles what was asked before it changed, in that order, and nothing else', async () => {
+    refuse('entry')
+    const { id } = await world.decide({ summary: 'A' })
+    const contested = await world.decide({ summary: 'B' })
+    await world.decide({ summary: 'C', supersedes: id })
+    mend()
+    const warning = { entry_type: 'warning', summary: 'A is still in use', relates_to: [id] }
+    await world.post(warning)
+    await later()
+    await another()
+    const open = await world.blackboard.read(world.bob, ReadInput.parse({ open: true }))
+    expect(open.entries.map(({ summary, relates_to }) => [summary, relates_to?.[0]])).toEqual([
+      [expect.stringMatching(/^Potential conflict/), contested.id],
+      [warning.summary, id],
+    ])
   })
 })
