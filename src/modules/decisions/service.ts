@@ -100,20 +100,21 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     }
     return library.decisions.exclusive(async (held) => {
       const all = await held.all()
+      // Told of in the order of the ids: what is over, what holds now, what that contradicts.
+      const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
+      const former = takeBack === undefined || before === undefined ? [] : [takeBack(before)]
+      const [id, entry_id] = [ids.next(), ids.next()]
       const conflicting = conflictsWith(all, wanted).slice(0, LIMITS.conflicts_told_max)
-      const conflicts = conflicting.map(({ id }) => ({ decision_id: id, warning_id: ids.next() }))
-      const entry_id = ids.next()
+      const conflicts = conflicting.map((other) => ({ decision_id: other.id, warning_id: ids.next() }))
       const made = bounded({
         ...{ context: '', rationale: '', ...said },
-        ...{ id: ids.next(), timestamp: timestamp(clock), entry_id },
+        ...{ id, timestamp: timestamp(clock), entry_id },
         status: conflicts.length > 0 ? 'provisional' : status,
         ...(conflicts.length === 0 ? {} : { conflicts, ...(status === 'active' ? {} : { proposed: true }) }),
         outbox: { entries: [], graph: true },
       })
       const owed = [telling.made({ ...made, entry_id }, words), ...telling.contested(made, conflicting)]
       const decision = owing(made, ...owed)
-      const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
-      const former = takeBack === undefined || before === undefined ? [] : [takeBack(before)]
       await held.put(decision)
       for (const one of former) await held.put(one)
       return { decision, conflicting, former }
