@@ -11,6 +11,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { markOf } from './file-mark.ts'
 
 /** Its name is that of a lock, too, for whoever has to tell locks from other things. */
 const BROOM_ENDING = '.stale.lock'
@@ -48,12 +49,6 @@ export async function underBriefLock<T>(
     // One that was lost meanwhile is another's to let go of.
     if (stillMine()) await letGo().catch(() => undefined)
   }
-}
-
-/** What tells a lock from one that was made later under its name; keeping it fresh does not change it. */
-function markOf(lock: string): string | null {
-  const stat = fs.statSync(lock, { throwIfNoEntry: false, bigint: true })
-  return stat === undefined ? null : `${stat.ino} ${stat.birthtimeNs}`
 }
 
 async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {

@@ -6,6 +6,7 @@ import { lstatSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { homeRefused } from '../../ports/places.ts'
+import { markOf } from '../../system/file-mark.ts'
 import { holdsSecrets } from '../../system/places.ts'
 import { codeOf } from './disk.ts'
 import { FIRST_FILES } from './project-layout.ts'
@@ -44,11 +45,6 @@ async function makeFile(folder: string, name: string, text: string): Promise<voi
   // A repository may bring a link along; whoever needs the file itself is told so.
   if (!lstatSync(within).isDirectory()) return
   if (await unlessThere(fs.writeFile(file, text, { flag: 'wx', flush: true }))) await syncDirectory(within)
-}
-
-function markOf(folder: string): string | null {
-  const stat = lstatSync(folder, { throwIfNoEntry: false, bigint: true })
-  return stat === undefined ? null : `${stat.ino} ${stat.birthtimeNs}`
 }
 
 /** False where it was there. */
