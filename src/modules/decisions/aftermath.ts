@@ -5,6 +5,7 @@
  */
 import { STANDING } from './change.ts'
 import { owingOnes, type Outbox } from './outbox.ts'
+import { putEach } from './put-each.ts'
 import { sortOut } from './sort-out.ts'
 import { owing, type Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
@@ -14,7 +15,6 @@ import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Library } from '../memory/library.ts'
-import { putEach } from '../memory/put-each.ts'
 
 export interface Aftermath {
   /** Of what was made or changed just now. Answers what is active because of it. */
@@ -85,10 +85,11 @@ export function createAftermath({ outbox, telling, clock, ids, log }: AftermathN
   ): Promise<Decision[]> => {
     const known = knownOf(library)
     const settled: Decision[] = []
+    let next = changed
     const onRefused = (error: TurnbellError) => later(known, error)
     for (const { id } of changed) known.under_way.add(id)
     try {
-      for (let next = changed; ;) {
+      for (;;) {
         const over = await supersede(library, next, onRefused)
         const refusal = await outbox.deliver(library, owingOnes([...next, ...over]), late)
         if (refusal !== null) later(known, refusal)

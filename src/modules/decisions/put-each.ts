@@ -1,6 +1,6 @@
 /** Several puts of which one may be refused. */
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { HeldCollection } from './collection.ts'
+import type { HeldCollection } from '../memory/collection.ts'
 
 /** Answers those that are kept. */
 export async function putEach<T>(

@@ -3,13 +3,13 @@
  * been made. The oldest on its matter is active then; the others contradict that one.
  */
 import { contradictedBy } from './conflicts.ts'
+import { putEach } from './put-each.ts'
 import { owing, type Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
 import type { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Library } from '../memory/library.ts'
-import { putEach } from '../memory/put-each.ts'
 
 export interface Sorted {
   /** Active now. */
