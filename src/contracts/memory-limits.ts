@@ -67,6 +67,21 @@ export const MEMORY_LIMITS = {
   json_depth_max: 64,
   /** A record has its limits where it is put; a file or line beyond this was never one. */
   record_file_bytes_max: 1024 * 1024,
+  /** Texts that a model computes at once: all take as long as the longest, and a query may wait for others' batch. */
+  embedder_batch_max: 16,
+  /** A model that could not be loaded is not tried again for this long: trying takes seconds at worst. */
+  embedder_retry_ms: 60_000,
+  /** So many new texts are embedded before a query is answered; of more it does not wait for any. */
+  search_waited_texts_max: 16,
+  /** For the model to be loaded, and for all that it is asked. */
+  search_wait_ms: 5_000,
+  /** Vectors are written as a whole, so not after every text. */
+  vectors_save_ms: 10_000,
+  /** More than that was not written here, and would not fit into a text. */
+  vectors_file_bytes_max: 256 * 1024 * 1024,
+  vector_dimension_max: 16_384,
+  /** Of files that cannot be read, the status names so many. */
+  files_told_max: 5,
   /** All entities of a project, or all relations: some forty thousand. */
   table_bytes_max: 8 * 1024 * 1024,
   /** Nobody writes more by hand, and a parser of YAML takes seconds for some times that. */

@@ -7,6 +7,7 @@
  */
 import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { Embedder } from '../ports/embedder.ts'
 import { findPackage, moduleAddress } from './load-module.ts'
 import { readModelFolder, type ModelFolder } from './model-folder.ts'
@@ -28,11 +29,6 @@ export interface OnnxEmbedder extends Embedder {
 }
 
 const RUNTIME = 'onnxruntime-node'
-
-/** What could not be loaded is told again for this long without another try: trying takes seconds at worst. */
-const RETRY_MS = 60_000
-/** Texts that are computed at once: all of them are as long as the longest. */
-const BATCH_TEXTS = 16
 
 interface Loaded {
   folder: ModelFolder
@@ -61,7 +57,7 @@ export function createOnnxEmbedder(options: OnnxEmbedderOptions): OnnxEmbedder {
 
   /** One load for all who wait for it. */
   function loaded(): Promise<Loaded> {
-    if (failed_at !== null && monotonic() - failed_at >= RETRY_MS) loading = null
+    if (failed_at !== null && monotonic() - failed_at >= LIMITS.embedder_retry_ms) loading = null
     if (loading === null) {
       failed_at = null
       loading = load()
@@ -88,8 +84,8 @@ export function createOnnxEmbedder(options: OnnxEmbedderOptions): OnnxEmbedder {
     model,
     async embed(texts) {
       const vectors: Float32Array[] = []
-      for (let at = 0; at < texts.length; at += BATCH_TEXTS) {
-        vectors.push(...(await embedSome(texts.slice(at, at + BATCH_TEXTS), await loaded())))
+      for (let at = 0; at < texts.length; at += LIMITS.embedder_batch_max) {
+        vectors.push(...(await embedSome(texts.slice(at, at + LIMITS.embedder_batch_max), await loaded())))
       }
       return vectors
     },

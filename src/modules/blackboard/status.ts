@@ -1,5 +1,6 @@
 /** How much a project remembers, and what a person should look at. */
 import type { MemoryStatus } from '../../contracts/blackboard.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { nameOf, type MemoryPlace } from '../memory/place.ts'
 import { archivable } from './archive.ts'
 
@@ -28,20 +29,18 @@ export async function statusOf(place: MemoryPlace): Promise<Omit<MemoryStatus, '
   }
 }
 
-const FILES_TOLD = 5
-
 async function unreadOf({ project }: MemoryPlace): Promise<string[]> {
   const unread = (await project?.unread()) ?? []
-  const told = unread.slice(0, FILES_TOLD).map(({ file, reason }) => `${file}: ${reason}`)
+  const told = unread.slice(0, LIMITS.files_told_max).map(({ file, reason }) => `${file}: ${reason}`)
   if (told.length === 0) return []
   const more = unread.length > told.length ? `; and ${unread.length - told.length} more` : ''
   return [`What is left where it is, and not read as long as it is so: ${told.join('; ')}${more}.`]
 }
 
 async function asideOf({ project }: MemoryPlace): Promise<string[]> {
-  const files = (await project?.setAside(FILES_TOLD)) ?? []
+  const files = (await project?.setAside(LIMITS.files_told_max)) ?? []
   if (files.length === 0) return []
-  const more = files.length === FILES_TOLD ? ' and maybe more' : ''
+  const more = files.length === LIMITS.files_told_max ? ' and maybe more' : ''
   return [
     `What could not be read was set aside in ${files.join(', ')}${more}: put it right and back, or delete it.`,
   ]

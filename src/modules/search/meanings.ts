@@ -3,6 +3,7 @@
  * what is gone is dropped, and all of it lies on a shelf for the next start.
  */
 import { createHash } from 'node:crypto'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import type { Embedder } from '../../ports/embedder.ts'
 import type { Log } from '../../ports/log.ts'
@@ -38,10 +39,6 @@ export interface Meanings<T extends object> {
   close(): Promise<void>
 }
 
-/** Few enough that a query which waits for the batch of another is not held up for long. */
-const BATCH_TEXTS = 16
-/** A shelf is written as a whole, so not after every text. */
-const SAVE_AFTER_MS = 10_000
 /** Rows or vectors that are looked at before others have the loop: some five milliseconds. */
 const SLICE = 200
 
@@ -125,7 +122,7 @@ export function createMeanings<T extends object>(needs: MeaningsNeeds<T>): Meani
 
   async function work(): Promise<void> {
     while (wanted.size > 0 && !closed) {
-      const batch = [...wanted].slice(0, BATCH_TEXTS)
+      const batch = [...wanted].slice(0, LIMITS.embedder_batch_max)
       const vectors = await embedAll(
         embedder,
         batch.map(([, { text }]) => text),
@@ -157,7 +154,7 @@ export function createMeanings<T extends object>(needs: MeaningsNeeds<T>): Meani
   function touch(): void {
     changed = true
     if (shelf === null || closed) return
-    saveTimer ??= clock.after(SAVE_AFTER_MS, () => void save())
+    saveTimer ??= clock.after(LIMITS.vectors_save_ms, () => void save())
   }
 
   function save(): Promise<void> {

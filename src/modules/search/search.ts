@@ -5,6 +5,7 @@
  * is less than it could be, and what to do about it.
  */
 import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Embedder } from '../../ports/embedder.ts'
 import type { Log } from '../../ports/log.ts'
@@ -47,11 +48,6 @@ export interface Ranking {
   /** For the person who could mend it. */
   degraded_reason?: string
 }
-
-/** So many new texts are embedded before a query is answered; of more it does not wait for any. */
-const WAITED_TEXTS = 16
-/** For the model to be loaded, and for all that it is asked. */
-const WAIT_MS = 5_000
 
 /** The reason where nobody brought one. */
 export const NO_MODEL =
@@ -102,7 +98,7 @@ export function createSearch<T extends object>(needs: SearchNeeds<T>): Search<T>
     const [vector = new Float32Array()] = await embedAll(embedder, [query])
     await meanings.expect(vector.length)
     let reason: string | null = null
-    if (meanings.missing().size > WAITED_TEXTS) inBackground(meanings.catchUp())
+    if (meanings.missing().size > LIMITS.search_waited_texts_max) inBackground(meanings.catchUp())
     else reason = await meanings.catchUp().then(working, broken)
     const missing = meanings.missing()
     const scores = meanings.search(vector)
@@ -139,10 +135,10 @@ export function createSearch<T extends object>(needs: SearchNeeds<T>): Search<T>
 /** A model that takes too long goes on by itself; whoever asks later has it. */
 function within<T>(clock: Pick<Clock, 'after'>, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = clock.after(WAIT_MS, () =>
+    const timer = clock.after(LIMITS.search_wait_ms, () =>
       reject(
         new TurnbellError('embedding_failed', {
-          detail: `the model gave no answer within ${WAIT_MS / 1_000} s`,
+          detail: `the model gave no answer within ${LIMITS.search_wait_ms / 1_000} s`,
           hint: 'It may still be loading: ask again in a moment.',
         }),
       ),

@@ -8,6 +8,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { KeptVector, KeptVectors, VectorShelf } from '../../ports/vector-shelf.ts'
 import { isObject } from './is-object.ts'
 import { foldersTo, needPlainFolders } from './plain-folders.ts'
@@ -46,7 +47,8 @@ export function createVectorFile(root: string, name: string): VectorShelf {
 /** Of a plain file: a link would lead elsewhere, and a pipe would be waited for. */
 async function bytesOf(file: string): Promise<Buffer> {
   const stat = await fs.lstat(file)
-  if (!stat.isFile() || stat.size > FILE_BYTES_MAX) throw new Error(`${file} is no file of vectors`)
+  if (!stat.isFile() || stat.size > LIMITS.vectors_file_bytes_max)
+    throw new Error(`${file} is no file of vectors`)
   const handle = await fs.open(file, READ_PLAIN)
   try {
     return await handle.readFile()
@@ -54,10 +56,6 @@ async function bytesOf(file: string): Promise<Buffer> {
     await handle.close()
   }
 }
-
-/** More than that was not written here, and would not fit into a text. */
-const FILE_BYTES_MAX = 256 * 1024 * 1024
-const DIMENSION_MAX = 16_384
 
 /** Entries that are read or written before others have the loop: some five milliseconds. */
 const SLICE_ENTRIES = 100
@@ -135,5 +133,7 @@ function entryOf(value: unknown, dimension: number): KeptVector | null {
 }
 
 function isDimension(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= DIMENSION_MAX
+  return (
+    typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LIMITS.vector_dimension_max
+  )
 }
