@@ -1,12 +1,12 @@
 /** Several processes write one shared memory, one of them dies again and again, and a person has an editor open. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
 import { bundle } from '../../support/bundle.ts'
 import { AT_ONCE } from '../../support/memory-writer.ts'
+import { readyChild } from '../../support/ready-child.ts'
 import { rejectedIn } from '../../support/rejected-lines.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -26,15 +26,9 @@ test(
     const confirmed = new Set<string>(['entry first'])
 
     const start = async (name: string, count: number) => {
-      const child = spawn(process.execPath, [writer, root, name, String(count)], {
-        stdio: ['pipe', 'pipe', 'inherit'],
-      })
-      onTestFinished(() => void child.kill('SIGKILL'))
-      const gone = once(child, 'exit')
+      const { child, closed, go } = await readyChild(writer, root, name, String(count))
       // Who waits for more lines waits for none of a child that has gone.
-      void gone.then(() => child.emit('heard'))
-      const closed = once(child.stdout, 'close')
-      await once(child.stdout, 'data')
+      void closed.then(() => child.emit('heard'))
       let said = ''
       let heard = 0
       child.stdout.on('data', (chunk: Buffer) => {
@@ -44,27 +38,26 @@ test(
         for (const line of lines) confirmed.add(line)
         child.emit('heard')
       })
-      child.stdin.write('go\n')
+      go()
       const hear = async (lines: number) => {
         while (heard < lines && child.exitCode === null) await once(child, 'heard')
       }
-      return { child, gone, closed, hear }
+      return { child, closed, hear }
     }
 
     const steady = Promise.all(
       ['ada', 'bob'].map(async (name) => {
-        const { gone, closed } = await start(name, COUNT)
-        expect(await gone).toEqual([0, null])
-        await closed
+        const { closed } = await start(name, COUNT)
+        expect(await closed).toEqual([0, null])
       }),
     )
     const mortal = (async () => {
       for (let death = 1; death <= DEATHS; death += 1) {
-        const { child, gone, closed, hear } = await start(`cyd${death}`, COUNT)
+        const { child, closed, hear } = await start(`cyd${death}`, COUNT)
         await hear(10 * death)
         expect(child.exitCode).toBe(null)
         child.kill('SIGKILL')
-        await Promise.all([gone, closed])
+        await closed
       }
     })()
     let over = false

@@ -1,10 +1,9 @@
 /** Several processes put and count in the same project at the same time. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bundle } from '../../support/bundle.ts'
+import { readyChild } from '../../support/ready-child.ts'
 import { callBy, recordsIn } from '../../support/record-writer.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -18,22 +17,19 @@ test('nothing that several processes put or count is lost, and no two changes ha
 
   const writers = await Promise.all(
     ['ada', 'bob', 'cyd'].map(async (name) => {
-      const args = [writer, root, name, String(TURNS), id]
-      const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-      onTestFinished(() => void child.kill('SIGKILL'))
-      const gone = once(child, 'exit')
-      await once(child.stdout, 'data')
-      return { name, child, gone }
+      const started = await readyChild(writer, root, name, String(TURNS), id)
+      started.child.stdout.resume()
+      return { name, ...started }
     }),
   )
-  for (const { child } of writers) child.stdin.write('go\n')
+  for (const { go } of writers) go()
   // This process is one of them, and reads while they write.
   const seen: number[] = []
   for (let turn = 0; turn < TURNS; turn += 1) {
     await records.put(call, { kind: 'tally', record: { text: `main ${turn}` } })
     seen.push((await records.query(call, { kind: 'tally' })).total)
   }
-  for (const { gone } of writers) expect(await gone).toEqual([0, null])
+  for (const { closed } of writers) expect(await closed).toEqual([0, null])
 
   const { records: all } = await records.query(call, { kind: 'tally', sort: 'generation', limit: 500 })
   const names = ['main', ...writers.map(({ name }) => name)]

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import fs from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { lockIn } from '../../support/brief-lock-taker.ts'
 import { bundle } from '../../support/bundle.ts'
+import { readyChild } from '../../support/ready-child.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const TAKERS = 6
@@ -22,18 +21,13 @@ test('a lock whose holder has died is taken by one process after the other', asy
   }
   const takers = await Promise.all(
     Array.from({ length: TAKERS }, async () => {
-      const child = spawn(process.execPath, [taker, directory, String(LOCKS)], {
-        stdio: ['pipe', 'pipe', 'inherit'],
-      })
-      onTestFinished(() => void child.kill('SIGKILL'))
-      const closed = once(child, 'close')
-      await once(child.stdout, 'data')
+      const { child, closed, go } = await readyChild(taker, directory, String(LOCKS))
       let said = ''
       child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
-      return { child, closed, said: () => said }
+      return { closed, go, said: () => said }
     }),
   )
-  for (const { child } of takers) child.stdin.write('go\n')
+  for (const { go } of takers) go()
   const codes = await Promise.all(takers.map(async ({ closed }) => closed))
   expect(takers.map(({ said }) => said())).toEqual(Array(TAKERS).fill(''))
   expect(codes).toEqual(Array(TAKERS).fill([0, null]))

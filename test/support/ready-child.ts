@@ -1,0 +1,21 @@
+/** One of several processes of a test: it says when it is ready, and begins when it is told to. */
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+
+export interface ReadyChild {
+  child: ChildProcessByStdio<Writable, Readable, null>
+  /** The exit code and the signal, once all that it said has been heard. */
+  closed: Promise<unknown[]>
+  go: () => void
+}
+
+/** `script` is a bundle. Ends with the test. */
+export async function readyChild(script: string, ...args: string[]): Promise<ReadyChild> {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+  await once(child.stdout, 'data')
+  return { child, closed, go: () => void child.stdin.write('go\n') }
+}
