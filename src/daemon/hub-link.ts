@@ -9,6 +9,7 @@ import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
+import { SOCKET, textOf, type FrameSocket } from '../ports/frame-socket.ts'
 import type { HubLink, HubLinkEvents } from '../ports/hub-link.ts'
 import type { Log } from '../ports/log.ts'
 import type { TokenSource } from './hub-token.ts'
@@ -21,6 +22,8 @@ export interface HubLinkOptions {
   /** Names this run of the daemon. */
   session_id: string
   tokens: TokenSource
+  /** Begins to open a WebSocket; only a simulation brings its own. */
+  dial?: ((address: string, token: string) => FrameSocket) | undefined
   clock: Clock
   log: Log
 }
@@ -48,7 +51,7 @@ interface Attempt {
 function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
   const { clock, log, tokens, identity } = options
   const timers: Timer[] = []
-  let socket: WebSocket | null = null
+  let socket: FrameSocket | null = null
   let welcomed = false
   let over = false
   /** What the hub said last before it closed: a better reason than a close code. */
@@ -71,16 +74,11 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
     const token = await tokens.current()
     if (over) return
     const address = `${options.url().replace(/^http/, 'ws')}/ws`
-    socket = new WebSocket(address, {
-      perMessageDeflate: false,
-      maxPayload: LIMITS.frame_bytes_max,
-      handshakeTimeout: LIMITS.hello_timeout_ms,
-      headers: { authorization: `Bearer ${token}` },
-    })
+    socket = (options.dial ?? dialWebSocket)(address, token)
     listen(socket)
   }
 
-  function listen(ws: WebSocket): void {
+  function listen(ws: FrameSocket): void {
     const silence = watchSilence(clock, () =>
       fail('ws_stream_stalled', `nothing from the hub for ${LIMITS.link_silence_max_ms} ms`),
     )
@@ -94,9 +92,9 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
       const { surface, session_id } = options
       transmit({ type: 'hello', protocol: PROTOCOL_VERSION, kind: 'daemon', identity, surface, session_id })
     })
-    ws.on('message', (data: Buffer, binary) => {
+    ws.on('message', (data, binary) => {
       silence.heard()
-      if (!over) onMessage(binary ? null : data.toString('utf8'))
+      if (!over) onMessage(binary ? null : textOf(data))
     })
     ws.on('ping', silence.heard)
     ws.on('pong', silence.heard)
@@ -154,7 +152,7 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
   }
 
   function transmit(frame: ClientFrame): boolean {
-    if (over || socket?.readyState !== WebSocket.OPEN) return false
+    if (over || socket?.readyState !== SOCKET.open) return false
     socket.send(JSON.stringify(frame), (error) => {
       if (error != null) fail('ws_stream_stalled', error.message)
     })
@@ -181,6 +179,15 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
       clock.after(LIMITS.link_close_grace_ms, () => socket?.terminate())
     },
   }
+}
+
+function dialWebSocket(address: string, token: string): FrameSocket {
+  return new WebSocket(address, {
+    perMessageDeflate: false,
+    maxPayload: LIMITS.frame_bytes_max,
+    handshakeTimeout: LIMITS.hello_timeout_ms,
+    headers: { authorization: `Bearer ${token}` },
+  })
 }
 
 /** Pushes name their persona; everything else on this link is ours by its token. */

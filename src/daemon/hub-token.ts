@@ -18,8 +18,12 @@ export interface TokenSourceOptions {
   operatorToken: () => string | null
   /** A token that somebody made for this daemon; then the operator's is not asked for. */
   given?: string | undefined
+  /** Asks over HTTP; only a simulation brings its own. Rejects with `hub_unreachable`. */
+  post?: Post | undefined
   clock: Pick<Clock, 'now'>
 }
+
+export type Post = (url: string, bearer: string, body: object) => Promise<{ status: number; text: string }>
 
 export interface TokenSource {
   /** A token with at least a fifth of its life left. Rejects with `token_missing` or the hub's refusal. */
@@ -95,7 +99,7 @@ function fromText(token: string, now: number): { token: string; renew_at: number
 async function requestToken(options: TokenSourceOptions, bearer: string): Promise<TokenAnswer> {
   const { identity, session_id } = options
   const body = { identity, kind: 'daemon', session_id }
-  const { status, text } = await post(`${options.url()}/auth/token`, bearer, body)
+  const { status, text } = await (options.post ?? post)(`${options.url()}/auth/token`, bearer, body)
   let value: unknown
   try {
     value = JSON.parse(text)

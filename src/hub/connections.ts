@@ -6,13 +6,14 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer, type RawData, type WebSocket } from 'ws'
+import { WebSocketServer } from 'ws'
 import { describeParams } from '../contracts/describe.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { ClientFrame, CLOSE } from '../contracts/frames.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
 import type { Clock } from '../ports/clock.ts'
+import { SOCKET, textOf, type FrameData, type FrameSocket } from '../ports/frame-socket.ts'
 import type { Log } from '../ports/log.ts'
 import { admit, type AdmissionNeeds } from './admission.ts'
 import { handleFrame, type FrameNeeds } from './frame-handlers.ts'
@@ -21,6 +22,8 @@ import { Link, type Member, type Stranger } from './link.ts'
 export interface Connections {
   /** Completes an upgrade whose path, host and origin were found good. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, token: string | null): void
+  /** A socket that is open; `token` came with its upgrade. */
+  open(socket: FrameSocket, token: string | null): void
   /** Pings, and ends links that are silent. Called every few seconds. */
   tick(): void
   /** No new links; those that are there hear that the hub stops, and may finish what runs. */
@@ -123,8 +126,8 @@ export function createConnections(needs: ConnectionNeeds): Connections {
 
   // Shared by all sockets and told theirs by `this`: closures of its own would cost an idle link more
   // than everything else the hub knows of it.
-  const linkOf = new WeakMap<WebSocket, Link>()
-  const onMessage = function (this: WebSocket, data: RawData, is_binary: boolean) {
+  const linkOf = new WeakMap<FrameSocket, Link>()
+  const onMessage = function (this: FrameSocket, data: FrameData, is_binary: boolean) {
     const link = linkOf.get(this)
     if (!link?.open) return
     link.heard_at = clock.monotonic()
@@ -135,13 +138,13 @@ export function createConnections(needs: ConnectionNeeds): Connections {
       onFrame(link, parsed.frame)
     } else malformed(link, parsed.error, parsed.id)
   }
-  const onHeard = function (this: WebSocket) {
+  const onHeard = function (this: FrameSocket) {
     const link = linkOf.get(this)
     if (link) link.heard_at = clock.monotonic()
   }
   // Oversize frames and broken framing: `ws` closes the link itself, with the code that fits.
   const onError = (err: Error) => log.debug({ err: err.message }, 'a link broke')
-  const onClose = function (this: WebSocket) {
+  const onClose = function (this: FrameSocket) {
     const link = linkOf.get(this)
     if (!link) return
     link.stranger?.due.cancel()
@@ -151,7 +154,7 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     if (ticket !== null) registrations.close(ticket)
   }
 
-  const onOpen = (socket: WebSocket, token: string | null) => {
+  const open = (socket: FrameSocket, token: string | null) => {
     const link = new Link(socket, clock.monotonic())
     link.stranger = {
       token,
@@ -174,8 +177,9 @@ export function createConnections(needs: ConnectionNeeds): Connections {
         socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
         return
       }
-      server.handleUpgrade(request, socket, head, (client) => onOpen(client, token))
+      server.handleUpgrade(request, socket, head, (client) => open(client, token))
     },
+    open,
 
     tick() {
       const now = clock.monotonic()
@@ -200,7 +204,7 @@ export function createConnections(needs: ConnectionNeeds): Connections {
       const closing = [...links.all()].map(
         (link) =>
           new Promise<void>((resolve) => {
-            if (link.socket.readyState === link.socket.CLOSED) return resolve()
+            if (link.socket.readyState === SOCKET.closed) return resolve()
             const cut = clock.after(CLOSE_ANSWER_MS, () => link.socket.terminate())
             link.socket.once('close', () => {
               cut.cancel()
@@ -220,12 +224,11 @@ function isProven(link: Link): link is Link & { member: Member } {
 
 type Parsed = { frame: ClientFrame } | { error: TurnbellError; id?: string | number }
 
-function parseFrame(data: RawData, is_binary: boolean): Parsed {
+function parseFrame(data: FrameData, is_binary: boolean): Parsed {
   if (is_binary) return { error: invalid('frames are text, this one is binary') }
   let value: unknown
   try {
-    // oxlint-disable-next-line typescript/no-base-to-string -- a Buffer: `binaryType` is its default
-    value = JSON.parse(data.toString())
+    value = JSON.parse(textOf(data))
   } catch {
     return { error: invalid('the text is not JSON') }
   }

@@ -1,11 +1,11 @@
 /** One WebSocket client: what it is, and how frames reach it. */
-import type { WebSocket } from 'ws'
 import { toProblem } from '../contracts/errors.ts'
 import { CLOSE, type ClientFrame, type HubFrame } from '../contracts/frames.ts'
 import type { Identity, SessionId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Timer } from '../ports/clock.ts'
+import { SOCKET, type FrameSocket } from '../ports/frame-socket.ts'
 import type { Ticket } from '../modules/registry/registrations.ts'
 
 /** What a link is once its hello was accepted. */
@@ -31,7 +31,7 @@ export interface Stranger {
  * Nothing here decides; see `connections.ts`.
  */
 export class Link {
-  readonly socket: WebSocket
+  readonly socket: FrameSocket
   /** Null once it has said hello. */
   stranger: Stranger | null = null
   /** Frames that came while the hello was being looked at; null otherwise. */
@@ -43,14 +43,14 @@ export class Link {
   heard_at: number
   pinged_at: number
 
-  constructor(socket: WebSocket, now: number) {
+  constructor(socket: FrameSocket, now: number) {
     this.socket = socket
     this.heard_at = now
     this.pinged_at = now
   }
 
   get open(): boolean {
-    return this.socket.readyState === this.socket.OPEN
+    return this.socket.readyState === SOCKET.open
   }
 
   /** False where the link is not open any more. */
@@ -79,7 +79,7 @@ export class Link {
 
   /** The peer may answer the close; one that does not is cut off by `ws` after its own timeout. */
   end(code: number, reason: string): void {
-    if (this.socket.readyState === this.socket.OPEN) this.socket.close(code, reason)
+    if (this.socket.readyState === SOCKET.open) this.socket.close(code, reason)
     if (code === CLOSE.overloaded) this.socket.terminate()
   }
 }
