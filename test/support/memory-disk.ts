@@ -46,6 +46,13 @@ export class MemoryDisk implements Disk {
   onRead: (name: string, bytes: number) => void = () => {}
   /** The most that one write takes. */
   write_bytes_max = Infinity
+  /** What finishes a sync, in a later turn of the loop. */
+  later: (finish: () => void) => void = (finish) => void setImmediate(finish)
+  /**
+   * A sync that fails loses what it was for: it is still read, and no later sync will keep it. Linux marks pages
+   * clean whose write-back failed.
+   */
+  failed_sync_loses = false
   /** While set, syncs are not finished but kept here. */
   held: (() => void)[] | null = null
 
@@ -85,6 +92,13 @@ export class MemoryDisk implements Disk {
     const held = this.held ?? []
     this.held = null
     for (const finish of held) finish()
+  }
+
+  /** Whether a power cut would leave these bytes somewhere below this directory. */
+  keeps(directory: string, bytes: string): boolean {
+    return [...this.durableNames].some(
+      ([name, file]) => name.startsWith(directory) && file.synced.includes(bytes),
+    )
   }
 
   names(): string[] {
@@ -147,13 +161,14 @@ export class MemoryDisk implements Disk {
       try {
         this.count('sync', name)
       } catch (error) {
+        if (this.failed_sync_loses) file.unsynced.splice(0, upTo)
         return done(error as Error)
       }
       settle(file, upTo)
       done(null)
     }
     if (this.held !== null) this.held.push(finish)
-    else setImmediate(finish)
+    else this.later(finish)
   }
 
   syncNow(fd: number): void {

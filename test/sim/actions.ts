@@ -1,0 +1,252 @@
+/** What can happen in a step of a simulation, and how likely each is in one run. */
+import { Dice } from './dice.ts'
+import { CALM, type NetworkFaults } from './network.ts'
+import { CALM_DISK } from './process-disk.ts'
+import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
+import type { World } from './world.ts'
+
+type Act = (world: World, plan: Plan) => void
+
+/** One run: who takes part, and which kinds of trouble there are. Many runs without some kinds find more than one with all. */
+export interface Plan {
+  personas: string[]
+  weights: Partial<Record<Action, number>>
+  manners: Manners
+  network: NetworkFaults
+  sync_ms_max: number
+  /** Wishes go to these, and come from them. */
+  link_agents: boolean
+}
+
+const PERSONAS = ['ada', 'bob', 'cy', 'dee']
+const PRIORITIES = [3, 3, 3, 3, 0, 1, 5, 9]
+const LONG_TTL_S = 86_400
+
+function anyHost(world: World) {
+  const hosts = world.hosts().filter(({ alive }) => alive)
+  return hosts.length === 0 ? null : world.dice.pick(hosts)
+}
+
+const ACTIONS = {
+  send(world) {
+    const { dice, personas } = world
+    const wish = {
+      ...{
+        from: dice.pick([...personas, 'operator']),
+        to: dice.pick(personas),
+        priority: dice.pick(PRIORITIES),
+      },
+      ...{ key: dice.chance(0.7) ? `key-${world.truth.wishes.length}` : null, to_session: null },
+      ttl_s: dice.chance(0.1) ? dice.between(1, 600) : LONG_TTL_S,
+    }
+    world.send(wish)
+  },
+  burst(world) {
+    for (let left = world.dice.between(2, 12); left > 0; left--) ACTIONS.send(world)
+  },
+  sendToSession(world) {
+    const surface = world.surfaces.get(world.dice.pick(world.personas))
+    if (surface === undefined) return
+    const { identity, caller } = surface
+    const to_session = caller.session_id
+    world.send({
+      from: 'operator',
+      to: identity,
+      priority: 3,
+      key: `key-${world.truth.wishes.length}`,
+      to_session,
+      ttl_s: LONG_TTL_S,
+    })
+  },
+  broadcast(world) {
+    const n = world.truth.wish({
+      from: 'operator',
+      to: '*',
+      priority: 3,
+      key: null,
+      to_session: null,
+      ttl_s: LONG_TTL_S,
+    }).n
+    void world.asOperator('signals/broadcast', { intent: 'test', payload: { n }, ttl_s: LONG_TTL_S })
+  },
+  prompt(world) {
+    world.surfaces.get(world.dice.pick(world.personas))?.prompt()
+  },
+  completeByOperator(world) {
+    const known = [...world.truth.signals.keys()]
+    if (known.length > 0) void world.asOperator('signals/ack', { signal_ids: [world.dice.pick(known)] })
+  },
+  replay(world) {
+    const known = [...world.truth.signals.keys()]
+    if (known.length > 0) void world.asOperator('signals/replay', { signal_ids: [world.dice.pick(known)] })
+  },
+
+  killHub(world) {
+    world.hub?.host.kill()
+  },
+  stopHub(world) {
+    void world.stopHub()
+  },
+  killHubAtDisk(world) {
+    world.disk_fuse = world.dice.between(1, 30)
+  },
+  cutPower(world) {
+    world.cutPower()
+  },
+  usurpHub(world) {
+    // It stands still, its lock goes stale, another takes over; later it goes on.
+    if (world.hub === null) return
+    const { host } = world.hub
+    host.stop()
+    world.startHub()
+    world.timeline.at(world.dice.between(0, 20_000), () => host.resume())
+  },
+  killDaemon(world) {
+    world.daemons.get(world.dice.pick(world.personas))?.host.kill()
+  },
+  stopDaemon(world) {
+    const daemon = world.daemons.get(world.dice.pick(world.personas))
+    if (daemon !== undefined) void daemon.stop().then(() => daemon.host.kill())
+  },
+  killSurface(world) {
+    world.surfaces.get(world.dice.pick(world.personas))?.host.kill()
+  },
+  hangUpShim(world) {
+    world.surfaces.get(world.dice.pick(world.personas))?.hangUp()
+  },
+  standStill(world) {
+    const host = anyHost(world)
+    if (host === null) return
+    host.stop()
+    world.timeline.at(world.dice.between(10, 120_000), () => host.resume())
+  },
+  sleepAll(world) {
+    const hosts = world.hosts()
+    for (const host of hosts) host.sleep()
+    world.timeline.at(world.dice.between(1_000, 3_600_000), () => hosts.forEach((host) => host.wake()))
+  },
+  setClock(world) {
+    anyHost(world)?.setClock(world.dice.pick([-1, 1]) * world.dice.between(1, 120_000))
+  },
+
+  cutLinks(world) {
+    const host = anyHost(world)
+    if (host !== null) world.network.cut(host)
+  },
+  part(world) {
+    const daemon = world.daemons.get(world.dice.pick(world.personas))
+    if (daemon === undefined) return
+    world.network.part(daemon.host)
+    world.timeline.at(world.dice.between(100, 120_000), () => world.network.heal())
+  },
+  roughNetwork(world, plan) {
+    world.network.faults = world.dice.chance(0.5) ? plan.network : CALM
+  },
+
+  failSync(world) {
+    world.disk_faults = { ...world.disk_faults, sync_fails: 0.3 }
+    world.timeline.at(
+      world.dice.between(1, 2_000),
+      () => (world.disk_faults = { ...world.disk_faults, sync_fails: 0 }),
+    )
+  },
+  fillDisk(world) {
+    world.disk_faults = { ...world.disk_faults, full: 1 }
+    world.timeline.at(
+      world.dice.between(1, 5_000),
+      () => (world.disk_faults = { ...world.disk_faults, full: 0 }),
+    )
+  },
+  shortWrites(world) {
+    world.disk_faults = { ...world.disk_faults, short_write: world.dice.pick([0, 0.5]) }
+  },
+  slowDisk(world) {
+    const sync_ms_max = world.dice.pick([0, 2, 20, 500, 15_000])
+    world.disk_faults = { ...world.disk_faults, sync_ms_max }
+    world.timeline.at(
+      world.dice.between(100, 30_000),
+      () => (world.disk_faults = { ...world.disk_faults, sync_ms_max: CALM_DISK.sync_ms_max }),
+    )
+  },
+} satisfies Record<string, Act>
+
+export type Action = keyof typeof ACTIONS
+
+/** What always goes on; the rest is switched on by run. */
+const WORK: Partial<Record<Action, number>> = { send: 30, burst: 4, prompt: 12 }
+const EXTRAS: Partial<Record<Action, number>> = {
+  sendToSession: 3,
+  broadcast: 3,
+  completeByOperator: 2,
+  replay: 2,
+}
+const TROUBLE: Partial<Record<Action, number>> = {
+  ...{ killHub: 1, stopHub: 1, killHubAtDisk: 2, cutPower: 1, usurpHub: 1 },
+  ...{ killDaemon: 1.5, stopDaemon: 1, killSurface: 1.5, hangUpShim: 2 },
+  ...{ standStill: 1.5, sleepAll: 0.3, setClock: 0.7 },
+  ...{ cutLinks: 2, part: 1, roughNetwork: 2 },
+  ...{ failSync: 0.5, fillDisk: 0.7, shortWrites: 1, slowDisk: 1 },
+}
+
+export function planOf(seed: number): Plan {
+  const dice = new Dice(seed, -2)
+  const some = (of: Partial<Record<Action, number>>) =>
+    Object.fromEntries(Object.entries(of).filter(() => dice.chance(0.5)))
+  const hostile = dice.chance(0.3)
+  return {
+    personas: PERSONAS.slice(0, dice.between(1, PERSONAS.length)),
+    weights: { ...WORK, ...some(EXTRAS), ...some(TROUBLE) },
+    manners: mannersOf(dice),
+    network: {
+      latency_ms_max: dice.pick([0, 5, 50, 2_000]),
+      lose: hostile ? 0.1 : 0,
+      repeat: hostile ? 0.1 : 0,
+      reorder: hostile ? 0.1 : 0,
+      call_lost: dice.pick([0, 0.1]),
+      answer_lost: dice.pick([0, 0.1]),
+    },
+    sync_ms_max: dice.pick([0, 2, 20]),
+    link_agents: dice.chance(0.3),
+  }
+}
+
+function mannersOf(dice: Dice): Manners {
+  if (dice.chance(0.3)) return GOOD
+  const fates: BellFate[] = ['swallowed', 'late', 'twice', 'refused', 'unanswered']
+  const habits: TurnHabit[] = ['drain one', 'drain all', 'drain and die', 'nothing', 'drain and ack']
+  const share = <K extends string>(of: K[], usual: K) =>
+    ({
+      [usual]: 3,
+      ...Object.fromEntries(of.filter(() => dice.chance(0.4)).map((one) => [one, 1])),
+    }) as Record<K, number>
+  return {
+    bells: share<BellFate>(fates, 'turn'),
+    habits: share<TurnHabit>(habits, 'drain and confirm'),
+    takes: dice.pick([0, 0.5, 1]),
+    looks: dice.pick([0, 0.5, 1]),
+    delivery: dice.chance(0.8) ? 'push' : 'pull',
+  }
+}
+
+export function act(world: World, plan: Plan): Action {
+  const action = world.dice.weighted(plan.weights)
+  ;(ACTIONS[action] as Act)(world, plan)
+  return action
+}
+
+/** How long it is until the next step: mostly moments, now and then minutes. */
+export function pauseAfter(dice: Dice): number {
+  const kind = dice.weighted({ none: 2, moment: 10, seconds: 4, minutes: 0.3, hour: 0.01 })
+  switch (kind) {
+    case 'none':
+      return 0
+    case 'moment':
+      return dice.between(1, 300)
+    case 'seconds':
+      return dice.between(1_000, 15_000)
+    case 'minutes':
+      return dice.between(60_000, 600_000)
+    case 'hour':
+      return 3_700_000
+  }
+}

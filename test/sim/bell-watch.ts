@@ -1,0 +1,130 @@
+/** The rules of doorbells, held against what each daemon heard and did. */
+import type { DaemonStatus, SurfaceReport } from '../../src/contracts/control.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { HubFrame } from '../../src/contracts/frames.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { SimDaemon } from './sim-daemon.ts'
+import { Violation } from './violation.ts'
+
+interface Rung {
+  doorbell_id: string
+  session_id: string | null
+  turn_seq: number
+  at: number
+  /** Null until the surface has answered. */
+  accepted: boolean | null
+  drained_since: boolean
+}
+
+interface Heard {
+  up: boolean
+  /** The link has brought the hub's list. */
+  listed: boolean
+  total: number
+  /** What had happened in the world when the last list came. */
+  listed_at: number
+  /** In the order in which they attached. */
+  shims: Map<number, SurfaceReport>
+  pulled: SurfaceReport | null
+  last: Rung | null
+  bells: number
+}
+
+export interface BellWorld {
+  timeline: { now: number; happened: number }
+}
+
+export class BellWatch {
+  private readonly daemons = new Map<SimDaemon, Heard>()
+  private readonly world: BellWorld
+  readonly counts = { bells: 0, taken: 0 }
+
+  constructor(world: BellWorld) {
+    this.world = world
+  }
+
+  onLink(daemon: SimDaemon, up: boolean): void {
+    Object.assign(this.of(daemon), { up, listed: false, total: 0, listed_at: -1 })
+  }
+
+  onFrame(daemon: SimDaemon, frame: HubFrame): void {
+    const heard = this.of(daemon)
+    switch (frame.type) {
+      case 'pending':
+        heard.listed = true
+        heard.listed_at = this.world.timeline.happened
+        heard.total = frame.total
+        return
+      case 'signal.drained':
+        if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
+    }
+  }
+
+  onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void {
+    const heard = this.of(daemon)
+    if (report.delivery === 'pull') heard.pulled = report
+    else heard.shims.set(shim, report)
+  }
+
+  onShimGone(daemon: SimDaemon, shim: number): void {
+    this.of(daemon).shims.delete(shim)
+  }
+
+  onBell(daemon: SimDaemon, shim: number, bell: Doorbell, taken: boolean): void {
+    const heard = this.of(daemon)
+    const { now, happened } = this.world.timeline
+    const fail = (promise: string, detail: string) => {
+      throw new Violation(promise, `${daemon.host.name} at ${now}: ${detail}`)
+    }
+    this.counts.bells += 1
+    if (taken) this.counts.taken += 1
+    heard.bells += 1
+    if (!heard.up || !heard.listed) fail('no bell without the hub’s own list', 'none came over this link')
+    if (heard.listed_at !== happened) fail('what waits is looked at right before a bell', 'it was not')
+    if (heard.total === 0) fail('no bell with nothing pending', bell.text)
+    const report = heard.shims.get(shim) ?? heard.pulled
+    if (report === null) return fail('no bell without a surface', bell.text)
+    if (!taken && report.turn !== 'idle')
+      fail('no bell in the middle of a turn', `the surface said ${report.turn}`)
+    if (taken && report.take !== true) fail('no bell in the middle of a turn', 'nobody asked for it')
+    const { last } = heard
+    const { session_id, turn_seq } = report
+    if (last !== null && last.session_id === session_id && last.accepted !== false) {
+      const progress = turn_seq !== last.turn_seq || last.drained_since
+      if (!progress && now - last.at < LIMITS.bell_receipt_ms)
+        fail('one bell a turn', `the last one left ${now - last.at} ms ago, and no turn has begun since`)
+    }
+    heard.last = {
+      ...{ doorbell_id: bell.doorbell_id, session_id, turn_seq, at: now },
+      ...{ accepted: taken ? true : null, drained_since: false },
+    }
+  }
+
+  onBellAnswered(daemon: SimDaemon, bell: Doorbell, accepted: boolean): void {
+    const { last } = this.of(daemon)
+    if (last?.doorbell_id === bell.doorbell_id) last.accepted = accepted
+  }
+
+  /** What the daemon says of itself is what was seen of it. */
+  checkStatus(daemon: SimDaemon, status: DaemonStatus): void {
+    const heard = this.of(daemon)
+    const fail = (detail: string) => {
+      throw new Violation('status tells the truth', `${daemon.host.name}: ${detail}`)
+    }
+    if (status.doorbells_rung !== heard.bells)
+      fail(`${status.doorbells_rung} bells, ${heard.bells} were seen`)
+    if (status.connected && !(heard.up && heard.listed)) fail('connected, without a link that brought a list')
+    if (status.connected !== (status.state === 'CONNECTED' || status.state === 'EMITTING')) fail(status.state)
+    if (status.surface.attached && heard.shims.size === 0 && heard.pulled === null)
+      fail('a surface that is not there')
+  }
+
+  private of(daemon: SimDaemon): Heard {
+    const heard = this.daemons.get(daemon) ?? {
+      ...{ up: false, listed: false, total: 0, listed_at: -1 },
+      ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, bells: 0 },
+    }
+    this.daemons.set(daemon, heard)
+    return heard
+  }
+}

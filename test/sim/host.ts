@@ -1,0 +1,146 @@
+/**
+ * One simulated process. It can be killed, stopped and resumed, put to sleep with its machine, and have its clock set.
+ * What it is given of the world goes through `act`, so that nothing reaches a process that is gone, and what reaches
+ * one that stands still waits.
+ */
+import { createIds } from '../../src/system/random.ts'
+import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Ids, Random } from '../../src/ports/random.ts'
+import type { Dice } from './dice.ts'
+import type { Timeline } from './timeline.ts'
+
+export const START = Date.parse('2026-03-01T12:00:00.000Z')
+
+/** What the world does for its processes. */
+export interface HostWorld {
+  timeline: Timeline
+  dice: Dice
+  /** A process threw what nobody caught; it is gone by then. */
+  onThrown(host: Host, error: unknown): void
+}
+
+/** What a process that was killed in the middle of a call finds thrown at it. Nobody is told. */
+export class Killed extends Error {}
+
+export class Host {
+  readonly name: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly ids: Ids
+  alive = true
+  private readonly world: HostWorld
+  private readonly born: number
+  private stopped = false
+  private slept_ms = 0
+  private slept_from: number | null = null
+  private clock_offset_ms = 0
+  private backlog: (() => void)[] = []
+  private readonly endings: (() => void)[] = []
+
+  constructor(name: string, world: HostWorld, clock_offset_ms = 0) {
+    this.name = name
+    this.world = world
+    this.born = world.timeline.now
+    this.clock_offset_ms = clock_offset_ms
+    this.random = { next: () => world.dice.next(), bytes: (count) => world.dice.bytes(count) }
+    this.clock = {
+      now: () => START + world.timeline.now + this.clock_offset_ms,
+      monotonic: () => this.monotonic(),
+      after: (delay_ms, call) => this.timer(delay_ms, null, call),
+      every: (interval_ms, call) => this.timer(interval_ms, interval_ms, call),
+      soon: (call) => void world.timeline.at(0, () => this.act(call)),
+    }
+    this.ids = createIds(this.clock, this.random)
+  }
+
+  get awake(): boolean {
+    return this.alive && !this.stopped && this.slept_from === null
+  }
+
+  get clockOffset(): number {
+    return this.clock_offset_ms
+  }
+
+  /** Runs something in this process: now, when it goes on, or never. */
+  act(call: () => void): void {
+    if (!this.alive) return
+    if (!this.awake) return void this.backlog.push(call)
+    try {
+      call()
+    } catch (error) {
+      if (error instanceof Killed) return
+      this.kill()
+      this.world.onThrown(this, error)
+    }
+  }
+
+  /** Called once when the process ends, however it does. */
+  onEnd(call: () => void): void {
+    this.endings.push(call)
+  }
+
+  /** kill -9: it does nothing more from here on. */
+  kill(): void {
+    if (!this.alive) return
+    this.alive = false
+    this.backlog = []
+    for (const call of this.endings.splice(0)) call()
+  }
+
+  /** SIGSTOP: time passes, timers that come due wait. */
+  stop(): void {
+    this.stopped = true
+  }
+
+  resume(): void {
+    this.stopped = false
+    this.catchUp()
+  }
+
+  /** Its machine sleeps: the clock on the wall goes on, the monotonic one stands still. */
+  sleep(): void {
+    this.slept_from ??= this.world.timeline.now
+  }
+
+  wake(): void {
+    if (this.slept_from === null) return
+    this.slept_ms += this.world.timeline.now - this.slept_from
+    this.slept_from = null
+    this.catchUp()
+  }
+
+  /** Somebody sets the machine's clock. */
+  setClock(by_ms: number): void {
+    this.clock_offset_ms += by_ms
+  }
+
+  private monotonic(): number {
+    const until = this.slept_from ?? this.world.timeline.now
+    return until - this.born - this.slept_ms + 1000
+  }
+
+  private catchUp(): void {
+    if (!this.awake) return
+    for (const call of this.backlog.splice(0)) this.act(call)
+  }
+
+  private timer(delay_ms: number, interval_ms: number | null, call: () => void): Timer {
+    let cancelled = false
+    let due = this.monotonic() + Math.max(0, delay_ms)
+    const fire = () => {
+      if (cancelled) return
+      // It slept meanwhile.
+      const left_ms = due - this.monotonic()
+      if (left_ms > 0) return arm(left_ms)
+      if (interval_ms !== null) {
+        // What was missed is not made up for.
+        due = Math.max(due + interval_ms, this.monotonic())
+        arm(due - this.monotonic())
+      }
+      call()
+    }
+    const arm = (left_ms: number) => void this.world.timeline.at(left_ms, () => this.act(fire))
+    arm(Math.max(0, delay_ms))
+    return { cancel: () => void (cancelled = true) }
+  }
+}

@@ -1,0 +1,67 @@
+/** One simulation from its seed. */
+import { act, pauseAfter, planOf } from './actions.ts'
+import { Dice } from './dice.ts'
+import { Violation } from './violation.ts'
+import { World } from './world.ts'
+
+export interface RunOptions {
+  seed: number
+  steps: number
+  /** Only these steps happen; all where it is left out. */
+  only?: ReadonlySet<number> | undefined
+  /** Told of each step before it happens. */
+  onStep?: ((step: number, action: string, now: number) => void) | undefined
+}
+
+export interface RunResult {
+  seed: number
+  steps: number
+  broken: { promise: string; detail: string; step: number } | null
+  counts: Record<string, number>
+}
+
+/** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
+const HEALING_MS = 30 * 60_000
+
+export async function run({ seed, steps, only, onStep }: RunOptions): Promise<RunResult> {
+  const plan = planOf(seed)
+  const world = new World(seed, plan.personas)
+  let step = 0
+  let broken: RunResult['broken'] = null
+  try {
+    world.manners = plan.manners
+    world.platters.failed_sync_loses = true
+    world.disk_faults = { ...world.disk_faults, sync_ms_max: plan.sync_ms_max }
+    world.startHub()
+    await world.pass(100)
+    for (const identity of plan.personas) {
+      world.startDaemon(identity)
+      world.startSurface(identity)
+    }
+    if (plan.link_agents) world.startAgent('eve')
+    await world.pass(2_000)
+    for (step = 1; step <= steps; step++) {
+      if (only !== undefined && !only.has(step)) continue
+      world.dice = new Dice(seed, step)
+      const action = act(world, plan)
+      onStep?.(step, action, world.timeline.now)
+      await world.pass(pauseAfter(world.dice))
+    }
+    world.dice = new Dice(seed, steps + 1)
+    await world.heal()
+    await world.pass(HEALING_MS)
+    await world.checkAtRest()
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error
+    broken = { promise: error.promise, detail: error.message, step }
+  } finally {
+    world.end()
+  }
+  const { truth, bells, timeline, turns } = world
+  return {
+    seed,
+    steps,
+    broken,
+    counts: { ...truth.counts, ...bells.counts, turns, happened: timeline.happened },
+  }
+}

@@ -1,0 +1,134 @@
+/** A hub of the simulation: the real one, over a simulated disk, network and clock. */
+import { FACADES } from '../../src/facades/all.ts'
+import { createHub, type Hub } from '../../src/hub/hub.ts'
+import { fromProblem, toProblem, TurnbellError } from '../../src/contracts/errors.ts'
+import { TokenRequest } from '../../src/contracts/token.ts'
+import type { EventLog } from '../../src/ports/event-log.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
+import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
+import type { Retention } from '../../src/storage/retention.ts'
+import { systemPatterns } from '../../src/system/patterns.ts'
+import type { MemoryDisk } from '../support/memory-disk.ts'
+import { memoryProjects } from '../support/memory-projects.ts'
+import { playedOutside } from '../support/outside.ts'
+import { AS_WRITTEN } from '../support/played-places.ts'
+import { Killed, type Host } from './host.ts'
+import type { Asked, Service, Told } from './network.ts'
+import { processDisk, type DiskWorld } from './process-disk.ts'
+
+export const SECRETS = { operator_token: 'tbop_simulated-operator', signing_key: 'simulated-signing-key' }
+export const HUB_DIRECTORY = '/home/hub'
+
+/** Short enough that hours of a simulation see everything that a store ever forgets. */
+export const SIM_RETENTION: Retention = {
+  deliveries_max: 5,
+  idempotency_window_ms: 20 * 60_000,
+  finished_retention_ms: 40 * 60_000,
+}
+const SEGMENT_BYTES_MAX = 6 * 1024
+
+export interface HubWorld extends DiskWorld {
+  platters: MemoryDisk
+  /** What the hub keeps of personas and projects; its own durability is another test's. */
+  records: RecordStore
+  /** An error was logged that no fault explains. */
+  onLogged(host: Host, fields: object, message: string): void
+  /** Says what is wrong with an answer to this call, before it leaves. */
+  onAnswer(hub: SimHub, asked: Asked, told: Told): void
+}
+
+export interface SimHub extends Service {
+  hub: Hub
+  store: SignalStore
+  events: EventLog
+  /** Why it takes no writes any more; null while it does. */
+  fatal: TurnbellError | null
+  /** SIGTERM. */
+  stop(): Promise<void>
+}
+
+/** Rejects with what a hub refuses to start with. */
+export async function startHub(host: Host, world: HubWorld, last_event_seq: number): Promise<SimHub> {
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (fields, message) => {
+      if (host.alive) world.onLogged(host, fields, message)
+    },
+  }
+  const store = await openFileSignalStore({
+    directory: HUB_DIRECTORY,
+    clock: host.clock,
+    disk: processDisk(host, world.platters, world),
+    retention: SIM_RETENTION,
+    segment_bytes_max: SEGMENT_BYTES_MAX,
+    onFatal: (error) => (sim.fatal = error),
+  })
+  const events = createMemoryEventLog(host.clock, { last_seq: last_event_seq, events_max: 1_000 })
+  const hub = await createHub({
+    ...{ tenant_id: 'local', version: '0.0.0', secrets: SECRETS },
+    stores: { signals: store, records: world.records, events },
+    openProject: memoryProjects(),
+    places: AS_WRITTEN,
+    git: { run: () => Promise.reject(new Error('no git here')) } as never,
+    facades: FACADES,
+    outside: { ...playedOutside(), patterns: systemPatterns },
+    ...{ clock: host.clock, ids: host.ids, log },
+    ownHosts: () => ['hub:1'],
+  })
+  const sim: SimHub = {
+    ...{ host, hub, store, events },
+    fatal: null,
+    open: (socket, token) => hub.connections.open(socket, token),
+    async serve(asked, answered) {
+      const told = await serve(hub, asked, answered)
+      if (host.alive) world.onAnswer(sim, asked, told)
+      return told
+    },
+    async stop() {
+      hub.stopping()
+      while (hub.underway.size > 0) await Promise.allSettled([...hub.underway])
+      await hub.close()
+      await events.close()
+      await store.close()
+    },
+  }
+  await hub.start()
+  return sim
+}
+
+/** What the HTTP door does with a call, without HTTP. */
+async function serve(
+  hub: Hub,
+  { path, token, body }: Asked,
+  answered: Promise<'written' | 'broken'>,
+): Promise<Told> {
+  try {
+    const caller = hub.doors.authenticate(token)
+    if (path === '/auth/token')
+      return { status: 200, body: hub.doors.issueToken(caller, TokenRequest.parse(body)) }
+    if (path === '/metrics') return { status: 200, body: await hub.doors.metricsText() }
+    if (hub.isStopping()) throw new TurnbellError('hub_stopping', { detail: 'The hub takes no new calls.' })
+    const [facade = '', action = ''] = path.split('/').slice(2)
+    const params = structuredClone(body)
+    const running = hub.kernel.dispatch({ facade, action, params, caller, answered })
+    hub.underway.add(running)
+    const outcome = await running.finally(() => hub.underway.delete(running))
+    if (!outcome.ok) return { status: outcome.problem.status, body: outcome.problem }
+    return { status: 200, body: structuredClone(outcome.result) }
+  } catch (error) {
+    if (error instanceof Killed) throw error
+    const problem = toProblem(error, 'simulation')
+    return { status: problem.status, body: problem }
+  }
+}
+
+/** The answer of a call that went well; throws the problem otherwise. */
+export function resultOf<T>({ status, body }: Told): T {
+  if (status !== 200) throw fromProblem(body as Parameters<typeof fromProblem>[0])
+  return body as T
+}

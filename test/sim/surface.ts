@@ -1,0 +1,223 @@
+/**
+ * An agent's surface with its shim and the agent in it: a process that has turns, is rung, and drains. How well it
+ * behaves is a matter of its manners.
+ */
+import type { RingResult, SurfaceReport } from '../../src/contracts/control.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { Json } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { RpcParams, RpcPeer } from '../../src/ports/rpc.ts'
+import { Caller, type CallerWatch } from './caller.ts'
+import type { Dice } from './dice.ts'
+import type { Host } from './host.ts'
+import type { SimLocalSockets } from './local-sockets.ts'
+import type { Network } from './network.ts'
+import { surfaceSocket } from './sim-daemon.ts'
+
+/** What becomes of a bell that finds the surface idle. */
+export type BellFate = 'turn' | 'swallowed' | 'late' | 'twice' | 'refused' | 'unanswered'
+/** What the agent does in a turn. */
+export type TurnHabit =
+  | 'drain all'
+  | 'drain one'
+  | 'drain and die'
+  | 'nothing'
+  | 'drain and ack'
+  | 'drain and confirm'
+
+export interface Manners {
+  bells: Partial<Record<BellFate, number>>
+  habits: Partial<Record<TurnHabit, number>>
+  /** Probability that the end of a turn asks for a bell in its answer. */
+  takes: number
+  /** Probability that a turn nobody rang for looks into the queue. */
+  looks: number
+  delivery: 'push' | 'pull'
+}
+
+export const GOOD: Manners = {
+  bells: { turn: 1 },
+  habits: { 'drain and confirm': 1 },
+  takes: 0,
+  looks: 1,
+  delivery: 'push',
+}
+
+export interface SurfaceWorld {
+  dice: Dice
+  network: Network
+  sockets: SimLocalSockets
+  callers: CallerWatch
+  /** A turn began, for this bell if it was one. */
+  onTurn(surface: Surface, bell: Doorbell | null): void
+}
+
+const HABIT_LIMIT: Record<TurnHabit, number> = {
+  'drain all': 50,
+  'drain one': 1,
+  'drain and die': 20,
+  nothing: 0,
+  'drain and ack': 20,
+  'drain and confirm': 20,
+}
+
+export class Surface {
+  readonly host: Host
+  readonly caller: Caller
+  manners: Manners
+  turn: 'idle' | 'busy' = 'idle'
+  turn_seq = 0
+  private peer: RpcPeer | null = null
+  /** Bells that it took and that have not begun their turns. */
+  private bells: Doorbell[] = []
+  private readonly world: SurfaceWorld
+
+  constructor(host: Host, identity: string, manners: Manners, world: SurfaceWorld) {
+    this.host = host
+    this.manners = manners
+    this.world = world
+    this.caller = new Caller(host, identity, `session-${host.ids.next()}`, world.network, world.callers)
+    this.connect()
+  }
+
+  get identity(): string {
+    return this.caller.identity
+  }
+
+  /** Somebody types. */
+  prompt(): void {
+    this.host.act(() => {
+      if (this.turn === 'idle') this.beginTurn(null)
+    })
+  }
+
+  /** The shim's connection breaks; it comes back. */
+  hangUp(): void {
+    this.host.act(() => {
+      this.peer?.close()
+      this.peer = null
+      this.reconnect()
+    })
+  }
+
+  private connect(): void {
+    if (this.manners.delivery === 'pull') return
+    this.peer = this.world.sockets.connect(surfaceSocket(this.identity), this.host, () => ({
+      onRequest: (method, params) => this.asked(method, params),
+      onClose: () => {
+        this.peer = null
+        this.reconnect()
+      },
+    }))
+    if (this.peer === null) this.reconnect()
+    else void this.report()
+  }
+
+  private reconnect(): void {
+    const { dice } = this.world
+    this.host.clock.after(dice.between(LIMITS.shim_reconnect_min_ms, LIMITS.shim_reconnect_max_ms), () => {
+      if (this.peer === null) this.connect()
+    })
+  }
+
+  private asked(method: string, params: RpcParams): Json | Promise<Json> {
+    switch (method) {
+      case 'status':
+        return { ...this.standing() } as Json
+      case 'notify_surface':
+        return this.rung(params['doorbell'] as unknown as Doorbell) as Promise<Json>
+      default:
+        return {}
+    }
+  }
+
+  private standing(): SurfaceReport {
+    const { turn, turn_seq, manners } = this
+    const { session_id } = this.caller
+    return { surface: 'claude-code', session_id, delivery: manners.delivery, turn, turn_seq }
+  }
+
+  private async report(more: Partial<SurfaceReport> = {}): Promise<Doorbell | null> {
+    // A pull surface has a connection only for as long as it asks.
+    const pulls = this.manners.delivery === 'pull'
+    const peer = pulls
+      ? this.world.sockets.connect(surfaceSocket(this.identity), this.host, () => ({
+          onRequest: () => ({}),
+          onClose() {},
+        }))
+      : this.peer
+    if (peer === null) return null
+    const params = JSON.parse(JSON.stringify({ ...this.standing(), ...more })) as RpcParams
+    const answer = await peer.request('status', params, LIMITS.shim_take_ms).catch(() => null)
+    if (pulls) peer.close()
+    return (answer as { doorbell: Doorbell | null } | null)?.doorbell ?? null
+  }
+
+  private async rung(bell: Doorbell): Promise<RingResult> {
+    const { dice } = this.world
+    if (this.turn === 'busy') return { accepted: false, proof: 'deferred' }
+    const fate = dice.weighted(this.manners.bells)
+    switch (fate) {
+      case 'refused':
+        return { accepted: false, proof: 'failed' }
+      case 'unanswered':
+        return new Promise(() => {})
+      case 'swallowed':
+        return { accepted: true, proof: 'sent' }
+      case 'late':
+        this.host.clock.after(dice.between(1_000, 40_000), () => this.take(bell))
+        return { accepted: true, proof: 'sent' }
+      case 'twice':
+        this.bells.push(bell)
+    }
+    this.host.clock.after(dice.between(1, 400), () => this.take(bell))
+    return { accepted: true, proof: 'sent' }
+  }
+
+  private take(bell: Doorbell): void {
+    if (this.turn === 'idle') this.beginTurn(bell)
+    else this.bells.push(bell)
+  }
+
+  private beginTurn(bell: Doorbell | null): void {
+    this.turn = 'busy'
+    this.turn_seq += 1
+    this.world.onTurn(this, bell)
+    void this.report(bell === null ? {} : { seen_doorbell_id: bell.doorbell_id })
+    this.host.clock.after(this.world.dice.between(1, 2_000), () => void this.work(bell))
+  }
+
+  private async work(bell: Doorbell | null): Promise<void> {
+    const { dice } = this.world
+    const habit =
+      bell === null && !dice.chance(this.manners.looks) ? 'nothing' : dice.weighted(this.manners.habits)
+    const limit = HABIT_LIMIT[habit]
+    if (limit > 0) {
+      const drain = await this.caller.drain(limit)
+      if (drain !== null && drain.drain_id !== null) {
+        const { drain_id } = drain
+        const signal_ids = drain.signals.map(({ signal_id }) => signal_id)
+        if (habit === 'drain and die') return this.host.kill()
+        if (habit === 'drain and confirm') await this.caller.confirm(drain_id)
+        if (habit === 'drain and ack')
+          await this.caller.attempt(() => this.caller.call('signals/ack', { signal_ids }))
+        if (habit !== 'drain one' && drain.remaining > 0 && dice.chance(0.5)) return this.work(bell)
+      }
+    }
+    await this.caller.settled()
+    this.host.clock.after(dice.between(1, 3_000), () => void this.endTurn())
+  }
+
+  private async endTurn(): Promise<void> {
+    const take = this.world.dice.chance(this.manners.takes)
+    if (take) {
+      // The answer decides whether the turn ends: the surface is still busy with asking.
+      const taken = await this.report({ turn: 'idle', take: true })
+      if (taken !== null) this.bells.unshift(taken)
+    }
+    this.turn = 'idle'
+    if (!take) void this.report()
+    const next = this.bells.shift()
+    if (next !== undefined) this.host.clock.after(this.world.dice.between(0, 300), () => this.take(next))
+  }
+}

@@ -1,0 +1,351 @@
+/**
+ * What must be true, kept apart from the product: what clients asked for and were told, and what the hub said of each
+ * signal. Everything that comes to be known is held against it at once.
+ */
+import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
+import type { HubEvent } from '../../src/contracts/events.ts'
+import type { MemoryDisk } from '../support/memory-disk.ts'
+import type { Asked, Told } from './network.ts'
+import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
+import { Violation } from './violation.ts'
+
+/** One thing that somebody wanted to say, however often they tried. */
+export interface Wish {
+  n: number
+  from: string
+  to: string
+  priority: number
+  key: string | null
+  to_session: string | null
+  ttl_s: number
+}
+
+interface Known {
+  signal_id: string
+  to: string
+  seq: number
+  wish: Wish | null
+  told_at: number
+  /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
+  state: 'pending' | 'leased' | 'given back' | 'final' | 'expired' | 'dead'
+  unsure: boolean
+  drain_id: string | null
+  /** Handed to an agent that has it. */
+  received: number
+  handed_out: number
+  given_back: number
+  /** When nothing can come of it any more. */
+  final_at: number | null
+}
+
+export interface TruthWorld {
+  now(): number
+  platters: MemoryDisk
+}
+
+interface Sent {
+  payload: { n: number }
+  idempotency_key?: string
+  to: string
+}
+
+export class Truth {
+  readonly signals = new Map<string, Known>()
+  readonly wishes: Wish[] = []
+  /** By wish: the signal that its receipt named. */
+  private readonly receipts = new Map<string, { signal_id: string; at: number }>()
+  private readonly received = new Set<string>()
+  private readonly world: TruthWorld
+  /** The highest position that a receipt named. */
+  private last_seq = 0
+  readonly counts = { receipts: 0, handed_out: 0, released: 0, received: 0, repeated: 0, restarts: 0 }
+
+  constructor(world: TruthWorld) {
+    this.world = world
+  }
+
+  wish(wish: Omit<Wish, 'n'>): Wish {
+    const made = { n: this.wishes.length, ...wish }
+    this.wishes.push(made)
+    return made
+  }
+
+  // --- what leaves the hub
+
+  onAnswer(hub: SimHub, asked: Asked, told: Told): void {
+    if (told.status !== 200) {
+      if ((told.body as { code?: string }).code === 'internal')
+        throw new Violation('the hub never breaks', `${asked.path}: ${JSON.stringify(told.body)}`)
+      return
+    }
+    if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
+    if (asked.path === '/api/signals/broadcast') {
+      const { receipts } = told.body as { receipts: (Receipt & { to?: string })[] }
+      for (const receipt of receipts) this.durable(receipt.signal_id)
+    }
+    if (asked.path === '/api/signals/pending') this.handsOut(hub, told.body as DrainResult)
+    if (asked.path === '/api/signals/ack') {
+      for (const signal_id of (told.body as { completed: string[] }).completed) this.durableChange(signal_id)
+    }
+  }
+
+  private receipt(sent: Sent, { signal_id, seq, durable }: Receipt): void {
+    if (!durable) throw new Violation('a receipt is durable', signal_id)
+    this.durable(signal_id)
+    this.counts.receipts += 1
+    const wish = this.wishes[sent.payload.n] as Wish
+    const name = wish.key ?? `wish ${wish.n}`
+    const before = this.receipts.get(name)
+    const remembered =
+      before !== undefined && this.world.now() - before.at < SIM_RETENTION.idempotency_window_ms / 2
+    if (wish.key !== null && remembered && before.signal_id !== signal_id)
+      throw new Violation('one key, one signal', `${wish.key}: ${before.signal_id}, then ${signal_id}`)
+    const known = this.signals.get(signal_id)
+    if (known !== undefined && known.seq !== seq)
+      throw new Violation('a seq belongs to one signal', `${signal_id}: ${known.seq}, then ${seq}`)
+    if (known === undefined || known.wish === null) this.know(signal_id, sent.to, seq).wish = wish
+    this.receipts.set(name, { signal_id, at: this.world.now() })
+    this.last_seq = Math.max(this.last_seq, seq)
+  }
+
+  /** Cut the power now, and it is still there. */
+  private durable(signal_id: string): void {
+    if (!this.world.platters.keeps(`${HUB_DIRECTORY}/journal`, signal_id))
+      throw new Violation('a receipt leaves after the sync', signal_id)
+  }
+
+  private durableChange(signal_id: string): void {
+    if (!this.world.platters.keeps(`${HUB_DIRECTORY}/journal`, signal_id))
+      throw new Violation('an answer leaves after the sync', signal_id)
+  }
+
+  private handsOut(hub: SimHub, drain: DrainResult): void {
+    const { signals } = drain
+    let last = { priority: Infinity, seq: 0 }
+    for (const { signal_id, priority } of signals) {
+      const seq = this.signals.get(signal_id)?.seq ?? last.seq
+      if (priority > last.priority || (priority === last.priority && seq < last.seq))
+        throw new Violation(
+          'highest priority first, then oldest',
+          JSON.stringify(signals.map((one) => [one.signal_id, one.priority])),
+        )
+      last = { priority, seq }
+    }
+    if (drain.drain_id === null) return
+    const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
+    for (const { signal_id } of signals) {
+      const known = this.signals.get(signal_id)
+      if (known?.drain_id !== drain.drain_id && known?.state === 'leased')
+        throw new Violation(
+          'what is handed out is leased',
+          `${signal_id} is under ${known.drain_id ?? 'nothing'}`,
+        )
+    }
+    if (lease === undefined) return
+    const to = signals[0]?.to
+    if (lease.identity !== to)
+      throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
+  }
+
+  // --- what the hub says of its signals
+
+  onEvent({ type, data, agent_id }: HubEvent): void {
+    const ids = (data['signal_ids'] ??
+      (data['signal_id'] === undefined ? [] : [data['signal_id']])) as string[]
+    switch (type) {
+      case 'signal.pushed':
+        this.know(ids[0] as string, agent_id as string, data['seq'] as number)
+        return
+      case 'signal.drained':
+        return ids.forEach((id) => this.drained(id, data['drain_id'] as string))
+      case 'signal.confirmed':
+        return this.confirmed(ids, data['drain_id'] as string)
+      case 'signal.released':
+        return ids.forEach((id) => this.released(id))
+      case 'signal.completed':
+        return ids.forEach((id) => this.change(id, { state: 'final', drain_id: null }))
+      case 'signal.expired':
+        return ids.forEach((id) => this.expired(id))
+      case 'signal.dead':
+        return ids.forEach((id) => this.died(id))
+      case 'signal.replayed':
+        return ids.forEach((id) => {
+          const known = this.signals.get(id)
+          if (known !== undefined) known.given_back += 1
+          this.change(id, { state: 'pending', drain_id: null })
+        })
+    }
+  }
+
+  private know(signal_id: string, to: string, seq: number): Known {
+    const known = this.signals.get(signal_id) ?? {
+      ...{ signal_id, to, seq, wish: null, told_at: this.world.now() },
+      ...{ state: 'pending' as const, unsure: false, drain_id: null },
+      ...{ received: 0, handed_out: 0, given_back: 0, final_at: null },
+    }
+    this.signals.set(signal_id, known)
+    return known
+  }
+
+  private change(signal_id: string, { state, drain_id }: Pick<Known, 'state' | 'drain_id'>): void {
+    const known = this.signals.get(signal_id)
+    if (known === undefined) return
+    known.state = state
+    known.drain_id = drain_id
+    known.unsure = false
+    known.final_at = state === 'pending' || state === 'leased' ? null : this.world.now()
+  }
+
+  private drained(signal_id: string, drain_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known === undefined) return
+    if (known.state === 'leased' && !known.unsure)
+      throw new Violation(
+        'a signal is in one live lease',
+        `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
+      )
+    if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
+    if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
+    // It had gone back when the hub was killed, before anybody could be told.
+    if (known.state === 'leased') known.given_back += 1
+    known.handed_out += 1
+    this.counts.handed_out += 1
+    this.change(signal_id, { state: 'leased', drain_id })
+  }
+
+  private confirmed(signal_ids: string[], drain_id: string): void {
+    for (const signal_id of signal_ids) {
+      if (!this.received.has(`${drain_id} ${signal_id}`))
+        throw new Violation(
+          'nothing is marked read before the agent has it',
+          `${signal_id} under ${drain_id}`,
+        )
+      this.change(signal_id, { state: 'final', drain_id: null })
+    }
+  }
+
+  private released(signal_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known === undefined) return
+    if (known.state === 'final' && !known.unsure)
+      throw new Violation('what is final does not come back', signal_id)
+    known.given_back += 1
+    this.counts.released += 1
+    this.change(signal_id, { state: 'pending', drain_id: null })
+  }
+
+  private expired(signal_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known?.state === 'leased' && !known.unsure)
+      throw new Violation('what is leased does not expire', signal_id)
+    if (known?.state === 'final' && !known.unsure)
+      throw new Violation('what is final does not expire', signal_id)
+    this.change(signal_id, { state: 'expired', drain_id: null })
+  }
+
+  private died(signal_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known !== undefined && !known.unsure && known.handed_out <= SIM_RETENTION.deliveries_max)
+      throw new Violation(
+        'only what came back too often is dead',
+        `${signal_id}: ${known.handed_out} deliveries`,
+      )
+    if (known !== undefined) known.given_back += 1
+    this.change(signal_id, { state: 'dead', drain_id: null })
+  }
+
+  // --- what agents have
+
+  onReceived(drain: DrainResult): void {
+    for (const { signal_id, deliveries } of drain.signals) {
+      if (drain.drain_id === null) continue
+      this.received.add(`${drain.drain_id} ${signal_id}`)
+      this.counts.received += 1
+      const known = this.signals.get(signal_id)
+      if (known === undefined) continue
+      if (known.received > 0) this.counts.repeated += 1
+      known.received += 1
+      if (known.received > known.given_back + 1)
+        throw new Violation(
+          'nothing is said twice',
+          `${signal_id}: received ${known.received} times, given back ${known.given_back}`,
+        )
+      if (deliveries < 1) throw new Violation('deliveries are counted', signal_id)
+    }
+  }
+
+  // --- over time
+
+  /** The hub is gone without a word. */
+  onHubGone(): void {
+    for (const known of this.signals.values()) known.unsure = true
+  }
+
+  /** No two leases share a signal. */
+  checkLeases({ store }: SimHub): void {
+    const seen = new Map<string, string>()
+    for (const { drain_id, signal_ids } of store.leases()) {
+      for (const signal_id of signal_ids) {
+        const other = seen.get(signal_id)
+        if (other !== undefined)
+          throw new Violation('a signal is in one live lease', `${signal_id}: ${other} and ${drain_id}`)
+        seen.set(signal_id, drain_id)
+      }
+    }
+  }
+
+  /** A hub has come up: whatever was promised is there, and nothing came back that was over. */
+  async checkKept({ store }: SimHub): Promise<void> {
+    this.counts.restarts += 1
+    const health = store.health()
+    if (health.last_seq < this.last_seq)
+      throw new Violation(
+        'what has a receipt is kept',
+        `seq ${this.last_seq}; the store knows ${health.last_seq}`,
+      )
+    for (const known of this.signals.values()) {
+      const forgettable =
+        known.final_at !== null && this.world.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
+      const view = await store.read(known.signal_id)
+      if (view === null) {
+        // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
+        const old =
+          this.world.now() - known.told_at >
+          (known.wish?.ttl_s ?? 0) * 1000 + SIM_RETENTION.finished_retention_ms / 2
+        if (!forgettable && !(known.unsure && old))
+          throw new Violation('what has a receipt is kept', known.signal_id)
+        continue
+      }
+      if (view.seq !== known.seq || view.to !== known.to)
+        throw new Violation(
+          'a signal stays what it was',
+          `${known.signal_id}: seq ${known.seq}, now ${view.seq}`,
+        )
+      const n = (view.payload as { n?: number } | null)?.n
+      if (known.wish !== null && n !== known.wish.n)
+        throw new Violation(
+          'a signal stays what it was',
+          `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
+        )
+      if (
+        known.state === 'final' &&
+        (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
+      )
+        throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
+      if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
+        throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
+    }
+  }
+
+  /** Everything has healed and come to rest: nothing waits that an agent should have. */
+  async checkDelivered({ store }: SimHub): Promise<void> {
+    for (const known of this.signals.values()) {
+      const view = await store.read(known.signal_id)
+      if (view === null) continue
+      if (view.status === 'pending')
+        throw new Violation('everything arrives', `${known.signal_id} to ${known.to} waits still`)
+      if (view.status === 'acked' && known.received === 0)
+        throw new Violation('nothing is marked read before the agent has it', known.signal_id)
+    }
+  }
+}

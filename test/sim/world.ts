@@ -1,0 +1,386 @@
+/**
+ * The whole of a simulation: one hub, a daemon for each persona, surfaces, agents and senders, in one process and on
+ * one clock, together with whatever befalls them. The hub and the daemons are the product's own.
+ *
+ * After the manner of FoundationDB's deterministic simulation (J. Zhou et al., SIGMOD 2021) with faults switched on by
+ * run (swarm testing, A. Groce et al., ISSTA 2012).
+ */
+import type { DrainResult } from '../../src/contracts/signal.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
+import { MemoryDisk } from '../support/memory-disk.ts'
+import { BellWatch } from './bell-watch.ts'
+import { AnswerLost, CALM, Network } from './network.ts'
+import { Dice } from './dice.ts'
+import { Host } from './host.ts'
+import { LinkAgent } from './link-agent.ts'
+import { SimLocalSockets } from './local-sockets.ts'
+import { CALM_DISK, type DiskFaults } from './process-disk.ts'
+import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
+import { resultOf, SECRETS, startHub, type HubWorld, type SimHub } from './sim-hub.ts'
+import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
+import { Timeline } from './timeline.ts'
+import { Truth } from './truth.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import { Violation } from './violation.ts'
+
+const RESTART_MS_MAX = 3_000
+const SENDER_TRIES = 6
+
+export class World implements HubWorld, SurfaceWorld {
+  readonly timeline = new Timeline()
+  dice: Dice
+  readonly network: Network
+  readonly sockets: SimLocalSockets
+  platters = new MemoryDisk()
+  readonly records: RecordStore = createMemoryRecordStore()
+  disk_faults: DiskFaults = CALM_DISK
+  disk_fuse: number | null = null
+  readonly truth: Truth
+  readonly bells: BellWatch
+  readonly personas: readonly string[]
+  hub: SimHub | null = null
+  /** Hubs that stood still when another took their place. */
+  readonly stale_hubs: Host[] = []
+  readonly daemons = new Map<string, SimDaemon>()
+  readonly surfaces = new Map<string, Surface>()
+  readonly agents: LinkAgent[] = []
+  /** What supervisors and people would start again is started again. */
+  supervised = true
+  manners: Manners = GOOD
+  turns = 0
+  private readonly senders: Host
+  private broken: Violation | null = null
+  private hubs = 0
+  private last_event_seq = 0
+  readonly watch: DaemonWatch
+  /** Hub hosts whose start is under way. */
+  private starting: Host | null = null
+
+  constructor(seed: number, personas: readonly string[]) {
+    this.dice = new Dice(seed, -1)
+    this.personas = personas
+    this.network = new Network(this)
+    this.sockets = new SimLocalSockets(this)
+    const timeline = this.timeline
+    const world = this
+    this.truth = new Truth({
+      now: () => timeline.now,
+      get platters() {
+        return world.platters
+      },
+    })
+    this.bells = new BellWatch(this)
+    this.senders = new Host('senders', this)
+    const { bells } = this
+    const guarded =
+      <A extends unknown[]>(check: (...args: A) => void) =>
+      (...args: A) =>
+        this.guard(() => check(...args))
+    this.watch = {
+      onLink: guarded((daemon, up) => bells.onLink(daemon, up)),
+      onFrame: guarded((daemon, frame) => bells.onFrame(daemon, frame)),
+      onReport: guarded((daemon, shim, report) => bells.onReport(daemon, shim, report)),
+      onShimGone: guarded((daemon, shim) => bells.onShimGone(daemon, shim)),
+      onBell: guarded((daemon, shim, bell, taken) => bells.onBell(daemon, shim, bell, taken)),
+      onBellAnswered: guarded((daemon, bell, accepted) => bells.onBellAnswered(daemon, bell, accepted)),
+      onLogged: (host, fields, message) => this.onLogged(host, fields, message),
+      onBug: (host, error) => this.onThrown(host, error),
+      onStopped: (daemon) => this.stopDaemon(daemon),
+    }
+  }
+
+  /** What was broken first; null as long as all holds. */
+  get violation(): Violation | null {
+    return this.broken
+  }
+
+  /** Lets time pass, holding everything against the truth on the way. */
+  async pass(ms: number): Promise<void> {
+    await this.timeline.pass(ms, () => {
+      if (this.broken !== null) throw this.broken
+    })
+    this.checkNow()
+    if (this.broken !== null) throw this.broken
+  }
+
+  // --- the hub
+
+  startHub(): void {
+    if (this.starting !== null) return
+    const host = new Host(`hub-${++this.hubs}`, this, this.hub?.host.clockOffset ?? 0)
+    this.starting = host
+    host.onEnd(() => {
+      if (this.starting === host) this.starting = null
+      this.hubGone(host)
+    })
+    startHub(host, this, this.last_event_seq)
+      .then(
+        async (hub) => {
+          if (!host.alive) return
+          hub.events.watch((event) => {
+            if (!host.alive) return
+            this.last_event_seq = event.seq
+            this.guard(() => this.truth.onEvent(event))
+          })
+          if (this.hub !== null) this.replaced(this.hub.host)
+          this.hub = hub
+          this.starting = null
+          this.network.listen(hub)
+          await this.truth.checkKept(hub)
+        },
+        (error: unknown) => {
+          if (!host.alive) return
+          host.kill()
+          if (this.excused(error)) return
+          this.guard(() => {
+            throw new Violation('a hub starts', String(error instanceof Error ? error.stack : error))
+          })
+        },
+      )
+      .catch((error: unknown) => this.note(error))
+  }
+
+  /** The former one may stand still, and go on later as if nothing had happened. */
+  private replaced(former: Host): void {
+    if (former.alive) this.stale_hubs.push(former)
+    this.truth.onHubGone()
+  }
+
+  private hubGone(host: Host): void {
+    if (this.hub?.host !== host) return
+    this.hub = null
+    this.truth.onHubGone()
+    this.restartLater(() => this.hub === null && this.startHub())
+  }
+
+  async stopHub(): Promise<void> {
+    const { hub } = this
+    if (hub === null) return
+    await hub.stop().catch(() => undefined)
+    hub.host.kill()
+  }
+
+  // --- daemons, surfaces, agents
+
+  startDaemon(identity: string): void {
+    const former = this.daemons.get(identity)
+    if (former?.host.alive === true) return
+    const host = new Host(`daemon of ${identity} #${this.timeline.happened}`, this)
+    host.onEnd(() =>
+      this.restartLater(() => this.daemons.get(identity)?.host === host && this.startDaemon(identity)),
+    )
+    startDaemon(host, identity, this).then(
+      (daemon) => void (host.alive && this.daemons.set(identity, daemon)),
+      (error: unknown) => this.onThrown(host, error),
+    )
+  }
+
+  private stopDaemon(daemon: SimDaemon): void {
+    void daemon.stop().then(() => daemon.host.kill())
+  }
+
+  startSurface(identity: string): void {
+    this.surfaces.get(identity)?.host.kill()
+    const host = new Host(`surface of ${identity}`, this)
+    host.onEnd(() =>
+      this.restartLater(() => this.surfaces.get(identity)?.host === host && this.startSurface(identity)),
+    )
+    host.act(() => this.surfaces.set(identity, new Surface(host, identity, this.manners, this)))
+  }
+
+  startAgent(identity: string): void {
+    const host = new Host(`agent of ${identity}`, this)
+    host.onEnd(() => this.restartLater(() => this.startAgent(identity)))
+    host.act(() => this.agents.push(new LinkAgent(host, identity, this)))
+  }
+
+  private restartLater(start: () => unknown): void {
+    this.timeline.at(this.dice.between(10, RESTART_MS_MAX), () => {
+      if (this.supervised) start()
+    })
+  }
+
+  // --- senders
+
+  /** Somebody wants to tell something, and tries again while nobody knows whether it was heard. */
+  send(wish: Parameters<Truth['wish']>[0], extra: object = {}): void {
+    const { n } = this.truth.wish(wish)
+    const body = {
+      ...{
+        to: wish.to,
+        from: wish.from,
+        intent: 'test',
+        payload: { n },
+        priority: wish.priority,
+        ttl_s: wish.ttl_s,
+      },
+      ...(wish.key === null ? {} : { idempotency_key: wish.key }),
+      ...(wish.to_session === null ? {} : { to_session: wish.to_session }),
+      ...extra,
+    }
+    void this.asOperator('signals/send', body, wish.key === null ? 1 : SENDER_TRIES)
+  }
+
+  /** Null where the hub refused, or could not be reached so often. */
+  async asOperator<T>(path: string, body: object, tries = 1): Promise<T | null> {
+    const asked = { path: `/api/${path}`, token: SECRETS.operator_token, body }
+    for (let left = tries; left > 0; left--) {
+      try {
+        return resultOf<T>(await this.network.ask(this.senders, asked, LIMITS.hub_answer_ms))
+      } catch (error) {
+        const again =
+          error instanceof AnswerLost || (error instanceof TurnbellError && error.code === 'hub_unreachable')
+        if (!again && !(error instanceof TurnbellError)) throw error
+        if (!again) return null
+        await new Promise<void>((resolve) => this.senders.clock.after(this.dice.between(10, 2_000), resolve))
+      }
+    }
+    return null
+  }
+
+  // --- the whole machine
+
+  /** The power is cut: everything on it ends at once, and of what was not synced only a part is left. */
+  cutPower(): void {
+    const { dice } = this
+    const hosts = [this.hub?.host, this.starting, ...this.stale_hubs.splice(0)]
+    for (const daemon of this.daemons.values()) hosts.push(daemon.host)
+    this.platters = this.platters.afterPowerCut((max) => dice.between(0, max))
+    this.platters.failed_sync_loses = true
+    for (const host of hosts) host?.kill()
+  }
+
+  // --- what is watched
+
+  readonly callers = {
+    onReceived: (_session: string, drain: DrainResult) => this.guard(() => this.truth.onReceived(drain)),
+    onTold: () => {},
+  }
+
+  onAnswer: HubWorld['onAnswer'] = (hub, asked, told) =>
+    this.guard(() => this.truth.onAnswer(hub, asked, told))
+
+  onTurn(): void {
+    this.turns += 1
+  }
+
+  onLogged(host: Host, fields: object, message: string): void {
+    const { err } = fields as { err?: unknown }
+    if (this.excused(err)) return
+    this.note(
+      new Violation(
+        'nothing breaks',
+        `${host.name}: ${message}: ${String(err instanceof Error ? err.stack : err)}`,
+      ),
+    )
+  }
+
+  onThrown(host: Host, error: unknown): void {
+    if (!host.alive && this.excused(error)) return
+    if (error instanceof Violation) return this.note(error)
+    host.kill()
+    if (this.excused(error)) return
+    this.note(
+      new Violation(
+        'nothing breaks',
+        `${host.name} ended by ${String(error instanceof Error ? error.stack : error)}`,
+      ),
+    )
+  }
+
+  /** A store that can keep nothing says so; the hub then ends, and is started again. */
+  private excused(error: unknown): boolean {
+    return (
+      error instanceof TurnbellError &&
+      ['store_unavailable', 'store_fenced', 'hub_stopping'].includes(error.code)
+    )
+  }
+
+  private guard(check: () => void): void {
+    try {
+      check()
+    } catch (error) {
+      this.note(error)
+    }
+  }
+
+  private note(error: unknown): void {
+    this.broken ??=
+      error instanceof Violation
+        ? error
+        : new Violation('the simulation holds', String((error as Error).stack))
+  }
+
+  private checkNow(): void {
+    const { hub } = this
+    if (hub !== null && hub.host.alive) {
+      this.guard(() => this.truth.checkLeases(hub))
+      // As the hub's own process does.
+      if (hub.fatal !== null && hub.host.awake) hub.host.kill()
+    }
+    for (const daemon of this.daemons.values()) {
+      if (daemon.host.awake) this.guard(() => this.bells.checkStatus(daemon, daemon.status()))
+    }
+  }
+
+  // --- the end
+
+  /** Everything is mended, and everybody behaves: from here on all that waits must arrive. */
+  async heal(): Promise<void> {
+    this.disk_faults = CALM_DISK
+    this.disk_fuse = null
+    this.network.faults = CALM
+    this.network.heal()
+    this.manners = GOOD
+    this.supervised = true
+    for (const host of this.stale_hubs) host.resume()
+    for (const host of this.hosts()) {
+      host.wake()
+      host.resume()
+    }
+    if (this.hub === null) this.startHub()
+    await this.pass(60_000)
+    // What a middlebox lost is found with the next list.
+    this.network.cutAll()
+    for (const identity of this.personas) {
+      this.startDaemon(identity)
+      this.startSurface(identity)
+    }
+  }
+
+  /** Nothing is left to do. */
+  async checkAtRest(): Promise<void> {
+    const { hub } = this
+    if (hub === null) throw new Violation('everything heals', 'there is no hub')
+    await this.truth.checkDelivered(hub)
+    for (const [identity, daemon] of this.daemons) {
+      const { state, pending_count } = daemon.status()
+      const waiting = hub.store.pendingCount(identity)
+      if (state !== 'CONNECTED')
+        throw new Violation('everything heals', `the daemon of ${identity} is ${state}`)
+      if (pending_count !== waiting)
+        throw new Violation(
+          'status tells the truth',
+          `${identity}: ${pending_count} pending, ${waiting} wait`,
+        )
+    }
+  }
+
+  /** Everybody ends, without a word. */
+  end(): void {
+    this.supervised = false
+    for (const host of [...this.hosts(), ...this.stale_hubs, this.senders]) host.kill()
+  }
+
+  hosts(): Host[] {
+    return [
+      this.hub?.host,
+      this.starting,
+      ...[...this.daemons.values()].map(({ host }) => host),
+      ...[...this.surfaces.values()].map(({ host }) => host),
+      ...this.agents.map(({ host }) => host),
+    ].filter((host): host is Host => host != null)
+  }
+}
