@@ -15,6 +15,12 @@ interface File {
   unsynced: Change[]
 }
 
+/** Names that went, and one that came. */
+interface NameChange {
+  gone: string | null
+  made: { name: string; file: File } | null
+}
+
 type Change = { position: number; bytes: Buffer } | { truncated_to: number }
 
 export type Operation =
@@ -37,7 +43,7 @@ export class MemoryDisk implements Disk {
   files: Map<string, File>
   /** Names as a power cut would leave them, and what was done to them since. */
   private durableNames: Map<string, File>
-  private nameChanges: ((names: Map<string, File>) => void)[] = []
+  private nameChanges: NameChange[] = []
   private readonly open_files = new Map<number, { name: string; file: File }>()
   private next_fd = 100
   readonly counts: Partial<Record<Operation, number>> = {}
@@ -61,22 +67,34 @@ export class MemoryDisk implements Disk {
     this.durableNames = new Map(files)
   }
 
-  /** The disk as the next process finds it after this one was killed. What this one still does is not seen there. */
+  /**
+   * The disk as the next process finds it after this one was killed: all that was written, synced or not. What this
+   * one still does is not seen there.
+   */
   afterKill(): MemoryDisk {
-    return new MemoryDisk(
-      new Map(
-        [...this.files].map(
-          ([name, file]) => [name, stillFile(Buffer.from(file.bytes), file.changed_at)] as const,
-        ),
-      ),
-    )
+    const copies = new Map<File, File>()
+    const copyOf = (file: File): File => {
+      const { bytes, changed_at, synced, unsynced } = file
+      const copy = copies.get(file) ?? { bytes, changed_at, synced, unsynced: [...unsynced] }
+      copies.set(file, copy)
+      return copy
+    }
+    const copied = (names: Map<string, File>) =>
+      new Map([...names].map(([name, file]) => [name, copyOf(file)]))
+    const disk = new MemoryDisk(copied(this.files))
+    disk.durableNames = copied(this.durableNames)
+    disk.nameChanges = this.nameChanges.map(({ gone, made }) => ({
+      gone,
+      made: made === null ? null : { name: made.name, file: copyOf(made.file) },
+    }))
+    return disk
   }
 
   /** The disk after a power cut: of what was not synced, a part of the test's choosing. */
   afterPowerCut(choose: Choose): MemoryDisk {
     const names = new Map(this.durableNames)
     // A file system's own journal keeps the order of what was done to names.
-    for (const change of this.nameChanges.slice(0, choose(this.nameChanges.length))) change(names)
+    for (const change of this.nameChanges.slice(0, choose(this.nameChanges.length))) applyTo(names, change)
     const contents = new Map<File, File>()
     const survivor = (file: File) => {
       let left = contents.get(file)
@@ -125,7 +143,7 @@ export class MemoryDisk implements Disk {
     if (file === undefined) {
       const made = stillFile(Buffer.alloc(0))
       file = made
-      this.changeNames((names) => names.set(name, made))
+      this.changeNames({ gone: null, made: { name, file: made } })
     }
     const fd = this.next_fd++
     this.open_files.set(fd, { name, file })
@@ -213,25 +231,22 @@ export class MemoryDisk implements Disk {
     this.count('rename', from)
     const file = this.files.get(from)
     if (file === undefined) throw systemError('ENOENT', from)
-    this.changeNames((names) => {
-      names.delete(from)
-      names.set(to, file)
-    })
+    this.changeNames({ gone: from, made: { name: to, file } })
   }
 
   remove(name: string): void {
     this.count('remove', name)
-    if (this.files.has(name)) this.changeNames((names) => names.delete(name))
+    if (this.files.has(name)) this.changeNames({ gone: name, made: null })
   }
 
   syncDirectory(directory: string): void {
     this.count('syncDirectory', directory)
-    for (const change of this.nameChanges.splice(0)) change(this.durableNames)
+    for (const change of this.nameChanges.splice(0)) applyTo(this.durableNames, change)
   }
 
-  private changeNames(apply: (names: Map<string, File>) => void): void {
-    apply(this.files)
-    this.nameChanges.push(apply)
+  private changeNames(change: NameChange): void {
+    applyTo(this.files, change)
+    this.nameChanges.push(change)
   }
 
   private count(operation: Operation, name: string): void {
@@ -249,6 +264,11 @@ export class MemoryDisk implements Disk {
 
 export function systemError(code: string, what = 'by order of the test'): Error {
   return Object.assign(new Error(`${code}: ${what}`), { code })
+}
+
+function applyTo(names: Map<string, File>, { gone, made }: NameChange): void {
+  if (gone !== null) names.delete(gone)
+  if (made !== null) names.set(made.name, made.file)
 }
 
 let changes = 0

@@ -167,7 +167,10 @@ class Replay {
     } finally {
       disk.close(fd)
     }
-    if (torn === null) return { segment: segment.segment, bytes: segment.bytes }
+    if (torn === null) {
+      keep(disk, segment)
+      return { segment: segment.segment, bytes: segment.bytes }
+    }
     cut(this.recovery, segment, torn.offset, torn.reason)
     if (torn.offset > 0) return { segment: segment.segment, bytes: torn.offset }
     return this.remove(segment)
@@ -231,6 +234,19 @@ class Replay {
       default:
         index.apply(entry, { segment: this.segment, offset, length })
     }
+  }
+}
+
+/**
+ * A writer that was killed leaves what it had not synced in the system's cache. From here on it counts as kept, in
+ * answers and in the first line of the next segment, so now it has to be.
+ */
+function keep(disk: Disk, { file }: SegmentFile): void {
+  const fd = disk.open(file, 'write')
+  try {
+    disk.syncNow(fd)
+  } finally {
+    disk.close(fd)
   }
 }
 

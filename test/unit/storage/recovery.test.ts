@@ -4,7 +4,7 @@ import type { Signal } from '../../../src/contracts/signal.ts'
 import type { CutNotice } from '../../../src/storage/file/recovery.ts'
 import { repairJournal } from '../../../src/storage/file/repair.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 
@@ -64,6 +64,39 @@ function damage(disk: MemoryDisk, file: string, text: string): number {
 const refusal = (file: string, offset: number) => ({
   code: 'store_damaged',
   detail: expect.stringContaining(`${file} at byte ${offset}:`) as string,
+})
+
+describe('what a killed hub had written and not synced', () => {
+  /** A disk with one signal that nobody was told of: its hub was killed before the sync had ended. */
+  async function killedBeforeTheSync() {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const first = make.signal()
+    await store.append(first)
+    disk.held = []
+    const signal = make.signal({ idempotency_key: 'once' })
+    void store.append(signal)
+    await atRest()
+    return { disk: disk.afterKill(), ids: [first.signal_id, signal.signal_id] }
+  }
+
+  test('is synced before a repeated send is told that it is stored', async () => {
+    const { disk, ids } = await killedBeforeTheSync()
+    const store = await open(disk)
+    const again = await store.append(make.signal({ idempotency_key: 'once' }))
+    expect(again).toMatchObject({ signal_id: ids[1], repeated: true })
+    const after = await open(disk.afterPowerCut(() => 0))
+    expect(after.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(ids)
+  })
+
+  test('is there as long as the segment that says so', async () => {
+    const { disk, ids } = await killedBeforeTheSync()
+    const store = await open(disk)
+    const third = make.signal()
+    await store.append(third)
+    const after = await open(disk.afterPowerCut(() => 0))
+    expect(after.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual([...ids, third.signal_id])
+  })
 })
 
 describe('a torn end of the last segment', () => {
