@@ -78,7 +78,10 @@ const ACTIONS = {
   },
   replay(world) {
     const known = [...world.truth.signals.keys()]
-    if (known.length > 0) void world.asOperator('signals/replay', { signal_ids: [world.dice.pick(known)] })
+    if (known.length === 0) return
+    const signal_id = world.dice.pick(known)
+    world.truth.onReplayAsked(signal_id)
+    void world.asOperator('signals/replay', { signal_ids: [signal_id] })
   },
 
   killHub(world) {
@@ -236,7 +239,7 @@ export function act(world: World, plan: Plan): Action {
 
 /** How long it is until the next step: mostly moments, now and then minutes. */
 export function pauseAfter(dice: Dice): number {
-  const kind = dice.weighted({ none: 2, moment: 10, seconds: 4, minutes: 0.3, hour: 0.01 })
+  const kind = dice.weighted({ none: 2, moment: 10, seconds: 4, minutes: 0.15, hour: 0.005 })
   switch (kind) {
     case 'none':
       return 0

@@ -27,7 +27,8 @@ interface Heard {
   shims: Map<number, SurfaceReport>
   pulled: SurfaceReport | null
   last: Rung | null
-  bells: number
+  /** Bells that the surface has. */
+  accepted: number
 }
 
 export interface BellWorld {
@@ -78,7 +79,7 @@ export class BellWatch {
     }
     this.counts.bells += 1
     if (taken) this.counts.taken += 1
-    heard.bells += 1
+    if (taken) heard.accepted += 1
     if (!heard.up || !heard.listed) fail('no bell without the hub’s own list', 'none came over this link')
     if (heard.listed_at !== happened) fail('what waits is looked at right before a bell', 'it was not')
     if (heard.total === 0) fail('no bell with nothing pending', bell.text)
@@ -101,8 +102,10 @@ export class BellWatch {
   }
 
   onBellAnswered(daemon: SimDaemon, bell: Doorbell, accepted: boolean): void {
-    const { last } = this.of(daemon)
+    const heard = this.of(daemon)
+    const { last } = heard
     if (last?.doorbell_id === bell.doorbell_id) last.accepted = accepted
+    if (accepted) heard.accepted += 1
   }
 
   /** What the daemon says of itself is what was seen of it. */
@@ -111,8 +114,8 @@ export class BellWatch {
     const fail = (detail: string) => {
       throw new Violation('status tells the truth', `${daemon.host.name}: ${detail}`)
     }
-    if (status.doorbells_rung !== heard.bells)
-      fail(`${status.doorbells_rung} bells, ${heard.bells} were seen`)
+    if (status.doorbells_rung !== heard.accepted)
+      fail(`${status.doorbells_rung} bells, ${heard.accepted} were seen`)
     if (status.connected && !(heard.up && heard.listed)) fail('connected, without a link that brought a list')
     if (status.connected !== (status.state === 'CONNECTED' || status.state === 'EMITTING')) fail(status.state)
     if (status.surface.attached && heard.shims.size === 0 && heard.pulled === null)
@@ -122,7 +125,7 @@ export class BellWatch {
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
       ...{ up: false, listed: false, total: 0, listed_at: -1 },
-      ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, bells: 0 },
+      ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
     }
     this.daemons.set(daemon, heard)
     return heard

@@ -61,8 +61,9 @@ export function processDisk(host: Host, platters: MemoryDisk, world: DiskWorld):
         const fails = world.dice.chance(sync_fails)
         platters.later = (finish) =>
           void timeline.at(world.dice.between(0, sync_ms_max), () => {
+            // A failure that nobody was told of is told to the next who syncs.
             platters.fault = (operation) =>
-              fails && operation === 'sync' ? systemError('EIO', 'fdatasync') : null
+              fails && host.alive && operation === 'sync' ? systemError('EIO', 'fdatasync') : null
             // The disk goes on with what it was told; only nobody hears of it.
             finish()
             platters.fault = () => null

@@ -21,7 +21,8 @@ export interface RunResult {
 }
 
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
-const HEALING_MS = 30 * 60_000
+const HEALING_MS = 15 * 60_000
+const TURNS_MS = 2 * 60_000
 
 export async function run({ seed, steps, only, onStep }: RunOptions): Promise<RunResult> {
   const plan = planOf(seed)
@@ -50,7 +51,11 @@ export async function run({ seed, steps, only, onStep }: RunOptions): Promise<Ru
     world.dice = new Dice(seed, steps + 1)
     await world.heal()
     await world.pass(HEALING_MS)
-    await world.checkAtRest()
+    await world.checkAtRest('loud')
+    // What is quiet waits for a turn that comes anyway.
+    for (const surface of world.surfaces.values()) surface.prompt()
+    await world.pass(TURNS_MS)
+    await world.checkAtRest('all')
   } catch (error) {
     if (!(error instanceof Violation)) throw error
     broken = { promise: error.promise, detail: error.message, step }

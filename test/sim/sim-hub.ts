@@ -2,6 +2,7 @@
 import { FACADES } from '../../src/facades/all.ts'
 import { createHub, type Hub } from '../../src/hub/hub.ts'
 import { fromProblem, toProblem, TurnbellError } from '../../src/contracts/errors.ts'
+import type { HubEvent } from '../../src/contracts/events.ts'
 import { TokenRequest } from '../../src/contracts/token.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -36,6 +37,8 @@ export interface HubWorld extends DiskWorld {
   records: RecordStore
   /** An error was logged that no fault explains. */
   onLogged(host: Host, fields: object, message: string): void
+  /** The hub says of its own what has happened. */
+  onEvent(host: Host, event: HubEvent): void
   /** Says what is wrong with an answer to this call, before it leaves. */
   onAnswer(hub: SimHub, asked: Asked, told: Told): void
 }
@@ -69,6 +72,9 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     onFatal: (error) => (sim.fatal = error),
   })
   const events = createMemoryEventLog(host.clock, { last_seq: last_event_seq, events_max: 1_000 })
+  events.watch((event) => {
+    if (host.alive) world.onEvent(host, event)
+  })
   const hub = await createHub({
     ...{ tenant_id: 'local', version: '0.0.0', secrets: SECRETS },
     stores: { signals: store, records: world.records, events },

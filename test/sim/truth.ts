@@ -23,8 +23,11 @@ export interface Wish {
 interface Known {
   signal_id: string
   to: string
-  seq: number
+  /** Null until somebody was told. */
+  seq: number | null
   wish: Wish | null
+  /** An operator asked for it to be sent anew, and nobody knows whether it was. */
+  replay_asked: boolean
   told_at: number
   /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
   state: 'pending' | 'leased' | 'given back' | 'final' | 'expired' | 'dead'
@@ -70,6 +73,12 @@ export class Truth {
     return made
   }
 
+  /** Somebody wants it sent anew; whether that has happened is known when the hub says so. */
+  onReplayAsked(signal_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known !== undefined) known.replay_asked = true
+  }
+
   // --- what leaves the hub
 
   onAnswer(hub: SimHub, asked: Asked, told: Told): void {
@@ -101,7 +110,7 @@ export class Truth {
     if (wish.key !== null && remembered && before.signal_id !== signal_id)
       throw new Violation('one key, one signal', `${wish.key}: ${before.signal_id}, then ${signal_id}`)
     const known = this.signals.get(signal_id)
-    if (known !== undefined && known.seq !== seq)
+    if (known !== undefined && known.seq !== null && known.seq !== seq)
       throw new Violation('a seq belongs to one signal', `${signal_id}: ${known.seq}, then ${seq}`)
     if (known === undefined || known.wish === null) this.know(signal_id, sent.to, seq).wish = wish
     this.receipts.set(name, { signal_id, at: this.world.now() })
@@ -121,13 +130,16 @@ export class Truth {
 
   private handsOut(hub: SimHub, drain: DrainResult): void {
     const { signals } = drain
-    let last = { priority: Infinity, seq: 0 }
+    let last: { priority: number; seq: number | null } = { priority: Infinity, seq: null }
     for (const { signal_id, priority } of signals) {
-      const seq = this.signals.get(signal_id)?.seq ?? last.seq
-      if (priority > last.priority || (priority === last.priority && seq < last.seq))
+      const seq = this.signals.get(signal_id)?.seq ?? null
+      const older = seq !== null && last.seq !== null && seq < last.seq
+      if (priority > last.priority || (priority === last.priority && older))
         throw new Violation(
           'highest priority first, then oldest',
-          JSON.stringify(signals.map((one) => [one.signal_id, one.priority])),
+          JSON.stringify(
+            signals.map((one) => [one.signal_id, one.priority, this.signals.get(one.signal_id)?.seq ?? null]),
+          ),
         )
       last = { priority, seq }
     }
@@ -157,7 +169,10 @@ export class Truth {
         this.know(ids[0] as string, agent_id as string, data['seq'] as number)
         return
       case 'signal.drained':
-        return ids.forEach((id) => this.drained(id, data['drain_id'] as string))
+        return ids.forEach((id) => {
+          this.know(id, agent_id as string, null)
+          this.drained(id, data['drain_id'] as string)
+        })
       case 'signal.confirmed':
         return this.confirmed(ids, data['drain_id'] as string)
       case 'signal.released':
@@ -171,18 +186,20 @@ export class Truth {
       case 'signal.replayed':
         return ids.forEach((id) => {
           const known = this.signals.get(id)
-          if (known !== undefined) known.given_back += 1
+          if (known !== undefined)
+            Object.assign(known, { given_back: known.given_back + 1, replay_asked: false })
           this.change(id, { state: 'pending', drain_id: null })
         })
     }
   }
 
-  private know(signal_id: string, to: string, seq: number): Known {
+  private know(signal_id: string, to: string, seq: number | null): Known {
     const known = this.signals.get(signal_id) ?? {
-      ...{ signal_id, to, seq, wish: null, told_at: this.world.now() },
+      ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.world.now() },
       ...{ state: 'pending' as const, unsure: false, drain_id: null },
       ...{ received: 0, handed_out: 0, given_back: 0, final_at: null },
     }
+    known.seq ??= seq
     this.signals.set(signal_id, known)
     return known
   }
@@ -204,6 +221,8 @@ export class Truth {
         'a signal is in one live lease',
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
+    if (known.replay_asked)
+      Object.assign(known, { state: 'pending', replay_asked: false, given_back: known.given_back + 1 })
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
     if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
     // It had gone back when the hub was killed, before anybody could be told.
@@ -316,10 +335,10 @@ export class Truth {
           throw new Violation('what has a receipt is kept', known.signal_id)
         continue
       }
-      if (view.seq !== known.seq || view.to !== known.to)
+      if ((known.seq !== null && view.seq !== known.seq) || view.to !== known.to)
         throw new Violation(
           'a signal stays what it was',
-          `${known.signal_id}: seq ${known.seq}, now ${view.seq}`,
+          `${known.signal_id}: seq ${known.seq ?? 0}, now ${view.seq}`,
         )
       const n = (view.payload as { n?: number } | null)?.n
       if (known.wish !== null && n !== known.wish.n)
@@ -327,6 +346,7 @@ export class Truth {
           'a signal stays what it was',
           `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
         )
+      if (known.replay_asked) continue
       if (
         known.state === 'final' &&
         (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
@@ -338,12 +358,15 @@ export class Truth {
   }
 
   /** Everything has healed and come to rest: nothing waits that an agent should have. */
-  async checkDelivered({ store }: SimHub): Promise<void> {
+  async checkDelivered({ store }: SimHub, which: 'loud' | 'all'): Promise<void> {
     for (const known of this.signals.values()) {
       const view = await store.read(known.signal_id)
       if (view === null) continue
-      if (view.status === 'pending')
-        throw new Violation('everything arrives', `${known.signal_id} to ${known.to} waits still`)
+      if (view.status === 'pending' && (which === 'all' || view.priority > 0))
+        throw new Violation(
+          'everything arrives',
+          `${JSON.stringify(known)} waits still, ${JSON.stringify(view)}`,
+        )
       if (view.status === 'acked' && known.received === 0)
         throw new Violation('nothing is marked read before the agent has it', known.signal_id)
     }

@@ -13,7 +13,7 @@ import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
 import { AnswerLost, CALM, Network } from './network.ts'
 import { Dice } from './dice.ts'
-import { Host } from './host.ts'
+import { Host, Killed } from './host.ts'
 import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
 import { CALM_DISK, type DiskFaults } from './process-disk.ts'
@@ -25,6 +25,7 @@ import { Truth } from './truth.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { Violation } from './violation.ts'
 
+const DISK_ERRORS = ['ENOSPC', 'EIO']
 const RESTART_MS_MAX = 3_000
 const SENDER_TRIES = 6
 
@@ -119,16 +120,13 @@ export class World implements HubWorld, SurfaceWorld {
       .then(
         async (hub) => {
           if (!host.alive) return
-          hub.events.watch((event) => {
-            if (!host.alive) return
-            this.last_event_seq = event.seq
-            this.guard(() => this.truth.onEvent(event))
-          })
           if (this.hub !== null) this.replaced(this.hub.host)
           this.hub = hub
           this.starting = null
           this.network.listen(hub)
-          await this.truth.checkKept(hub)
+          await this.truth.checkKept(hub).catch((error: unknown) => {
+            if (host.alive) throw error
+          })
         },
         (error: unknown) => {
           if (!host.alive) return
@@ -259,6 +257,11 @@ export class World implements HubWorld, SurfaceWorld {
     onTold: () => {},
   }
 
+  onEvent: HubWorld['onEvent'] = (_host, event) => {
+    this.last_event_seq = event.seq
+    this.guard(() => this.truth.onEvent(event))
+  }
+
   onAnswer: HubWorld['onAnswer'] = (hub, asked, told) =>
     this.guard(() => this.truth.onAnswer(hub, asked, told))
 
@@ -292,6 +295,8 @@ export class World implements HubWorld, SurfaceWorld {
 
   /** A store that can keep nothing says so; the hub then ends, and is started again. */
   private excused(error: unknown): boolean {
+    if (error instanceof Killed || DISK_ERRORS.includes((error as { code?: string } | null)?.code ?? ''))
+      return true
     return (
       error instanceof TurnbellError &&
       ['store_unavailable', 'store_fenced', 'hub_stopping'].includes(error.code)
@@ -351,10 +356,10 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   /** Nothing is left to do. */
-  async checkAtRest(): Promise<void> {
+  async checkAtRest(which: 'loud' | 'all'): Promise<void> {
     const { hub } = this
     if (hub === null) throw new Violation('everything heals', 'there is no hub')
-    await this.truth.checkDelivered(hub)
+    await this.truth.checkDelivered(hub, which)
     for (const [identity, daemon] of this.daemons) {
       const { state, pending_count } = daemon.status()
       const waiting = hub.store.pendingCount(identity)
