@@ -33,7 +33,7 @@ const ACTIONS = {
     const wish = {
       ...{
         from: dice.pick([...personas, 'operator']),
-        to: dice.pick(personas),
+        to: dice.pick(world.audience),
         priority: dice.pick(PRIORITIES),
       },
       ...{ key: dice.chance(0.7) ? `key-${world.truth.wishes.length}` : null, to_session: null },

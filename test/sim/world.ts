@@ -51,6 +51,8 @@ export class World implements HubWorld, SurfaceWorld {
   supervised = true
   manners: Manners = GOOD
   turns = 0
+  /** Whom a wish may be for. */
+  audience: readonly string[]
   private readonly senders: Host
   private broken: Violation | null = null
   private hubs = 0
@@ -62,6 +64,7 @@ export class World implements HubWorld, SurfaceWorld {
   constructor(seed: number, personas: readonly string[]) {
     this.dice = new Dice(seed, -1)
     this.personas = personas
+    this.audience = personas
     this.network = new Network(this)
     this.sockets = new SimLocalSockets(this)
     const timeline = this.timeline
@@ -189,6 +192,7 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   startAgent(identity: string): void {
+    this.audience = [...this.personas, identity]
     const host = new Host(`agent of ${identity}`, this)
     host.onEnd(() => this.restartLater(() => this.startAgent(identity)))
     host.act(() => this.agents.push(new LinkAgent(host, identity, this)))

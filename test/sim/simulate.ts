@@ -1,10 +1,11 @@
 /** One simulation from its seed. */
 import { act, pauseAfter, planOf } from './actions.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import { Dice } from './dice.ts'
 import { Violation } from './violation.ts'
 import { World } from './world.ts'
 
-export interface RunOptions {
+export interface SimulationOptions {
   seed: number
   steps: number
   /** Only these steps happen; all where it is left out. */
@@ -13,7 +14,7 @@ export interface RunOptions {
   onStep?: ((step: number, action: string, now: number) => void) | undefined
 }
 
-export interface RunResult {
+export interface SimulationResult {
   seed: number
   steps: number
   broken: { promise: string; detail: string; step: number } | null
@@ -22,13 +23,15 @@ export interface RunResult {
 
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
+/** What is addressed to a session that is gone waits for it as long as its leases live. */
+const SESSIONS_FORGOTTEN_MS = LIMITS.lease_ms + HEALING_MS
 const TURNS_MS = 2 * 60_000
 
-export async function run({ seed, steps, only, onStep }: RunOptions): Promise<RunResult> {
+export async function simulate({ seed, steps, only, onStep }: SimulationOptions): Promise<SimulationResult> {
   const plan = planOf(seed)
   const world = new World(seed, plan.personas)
   let step = 0
-  let broken: RunResult['broken'] = null
+  let broken: SimulationResult['broken'] = null
   try {
     world.manners = plan.manners
     world.platters.failed_sync_loses = true
@@ -50,7 +53,7 @@ export async function run({ seed, steps, only, onStep }: RunOptions): Promise<Ru
     }
     world.dice = new Dice(seed, steps + 1)
     await world.heal()
-    await world.pass(HEALING_MS)
+    await world.pass(plan.weights.sendToSession === undefined ? HEALING_MS : SESSIONS_FORGOTTEN_MS)
     await world.checkAtRest('loud')
     // What is quiet waits for a turn that comes anyway.
     for (const surface of world.surfaces.values()) surface.prompt()

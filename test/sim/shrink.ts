@@ -1,0 +1,51 @@
+/**
+ * Takes steps out of a failing run as long as it goes on failing in the same way.
+ *
+ * Source: delta debugging, A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002.
+ */
+
+/** `fails` runs with these steps only. At most `tries` runs are made. */
+export async function shrink(
+  steps: readonly number[],
+  fails: (steps: readonly number[]) => Promise<boolean>,
+  tries: number,
+): Promise<readonly number[]> {
+  let kept = steps
+  let parts = 2
+  let left = tries
+  while (kept.length > 1 && left > 0) {
+    const size = Math.ceil(kept.length / parts)
+    let smaller: readonly number[] | null = null
+    for (let start = 0; start < kept.length && smaller === null && left > 0; start += size, left--) {
+      const rest = [...kept.slice(0, start), ...kept.slice(start + size)]
+      if (await fails(rest)) smaller = rest
+    }
+    if (smaller !== null) {
+      kept = smaller
+      parts = Math.max(2, parts - 1)
+    } else if (size === 1) break
+    else parts = Math.min(kept.length, parts * 2)
+  }
+  return kept
+}
+
+/** `1,4-7`. */
+export function spelled(steps: readonly number[]): string {
+  const ranges: [number, number][] = []
+  for (const step of steps) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === step - 1) last[1] = step
+    else ranges.push([step, step])
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
+}
+
+/** Throws for anything else than `spelled` writes. */
+export function stepsIn(text: string): number[] {
+  return text.split(',').flatMap((range) => {
+    const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []
+    if (from === undefined) throw new Error(`${JSON.stringify(range)} is no range of steps`)
+    const last = Number(to ?? from)
+    return Array.from({ length: last - Number(from) + 1 }, (_, more) => Number(from) + more)
+  })
+}
