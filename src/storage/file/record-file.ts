@@ -26,8 +26,13 @@ export type ReadRecord = (RecordRow & { merged?: true }) | { reason: string; sta
 
 /** Throws `record_too_large`. */
 export function recordText(form: RecordForm, kind: string, id: string, body: RecordBody): string {
-  const text = JSON.stringify(readableValue(form, kind, id, body), null, 2)
-  return `${text.replace(PLAIN_LIST, (list) => list.replace(/\n */g, ' ').replace(/^\[ | \]$/g, (end) => end.trim()))}\n`
+  const spread = JSON.stringify(readableValue(form, kind, id, body), null, 2)
+  const text = `${spread.replace(PLAIN_LIST, (list) => list.replace(/\n */g, ' ').replace(/^\[ | \]$/g, (end) => end.trim()))}\n`
+  // Whoever reads it would not take it for a record.
+  if (Buffer.byteLength(text) <= LIMITS.record_file_bytes_max) return text
+  throw new TurnbellError('record_too_large', {
+    detail: `${kind} ${id} would take more than ${LIMITS.record_file_bytes_max} bytes`,
+  })
 }
 
 /**

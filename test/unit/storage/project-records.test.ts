@@ -109,6 +109,17 @@ describe('the folder of a project', () => {
     expect(fs.statSync(path.dirname(file('a'))).mode & 0o777).toBe(0o777 & ~umask)
   })
 
+  // Indented, it has more bytes than it was counted by.
+  test('takes no record that would be set aside for its size as it is written', async () => {
+    const { put, store, inside } = project()
+    await put('a')
+    const lines = Array.from({ length: 1_000 }, () => ({ a: { b: { c: 'x'.repeat(1_000) } } }))
+    expect(JSON.stringify(lines).length).toBeLessThan(1024 * 1024)
+    await expect(put('a', { lines })).rejects.toMatchObject({ code: 'record_too_large' })
+    expect(await store.list('issue')).toHaveLength(1)
+    expect(fs.readdirSync(inside('records', 'issue'))).toEqual(['a.json'])
+  })
+
   test('is never laid out in the home of a person, which is called the same', async () => {
     const root = temporaryDirectory()
     prepareHome(resolveHome({}, path.join(root, '.turnbell')))
