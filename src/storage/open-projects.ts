@@ -2,19 +2,20 @@
 import fs from 'node:fs'
 import { archivedDaysIn, nameFrom, readProjectConfig, rejectedFiles } from './file/beside-records.ts'
 import { codeOf } from './file/disk.ts'
+import { unreadable } from './file/refusal.ts'
 import { readProjectText } from './file/project-text.ts'
 import { openProjectRecords } from './file/project-records.ts'
 import { createVectorFile } from './file/vector-file.ts'
 import type { Log } from '../ports/log.ts'
 import type { ProjectStore } from '../ports/project-store.ts'
 
-/** A name that no directory can have is that of none. */
+/** A name that no directory can have is that of none. Throws `store_unavailable`. */
 function isDirectory(root: string): boolean {
   try {
     return fs.statSync(root, { throwIfNoEntry: false })?.isDirectory() === true
   } catch (error) {
     if (['ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'].includes(codeOf(error) ?? '')) return false
-    throw error
+    throw unreadable(root, error)
   }
 }
 

@@ -12,6 +12,7 @@ import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { markOf } from './file-mark.ts'
+import { isSystemError } from './system-error.ts'
 
 /** Its name is that of a lock, too, for whoever has to tell locks from other things. */
 const BROOM_ENDING = '.stale.lock'
@@ -34,20 +35,36 @@ export interface BriefLockOptions {
  * Who stands still for longer than `stale_ms` (a suspended laptop) loses the lock without noticing. `stillMine`
  * tells, and must be asked right before what others would be harmed by.
  *
- * @throws TurnbellError `already_running`, `home_not_permitted`
+ * @throws TurnbellError `already_running`, `home_not_permitted`, `store_unavailable` where the disk takes no lock
  */
 export async function underBriefLock<T>(
   options: BriefLockOptions,
   act: (stillMine: () => boolean) => Promise<T> | T,
 ): Promise<T> {
   const letGo = await takeIt(options)
-  const made = markOf(options.lock)
-  const stillMine = () => made !== null && markOf(options.lock) === made
+  const made = await markOrLetGo(options.lock, letGo)
+  /** Null where nobody can look. */
+  const isLost = (): boolean | null => {
+    try {
+      return made === null || markOf(options.lock) !== made
+    } catch {
+      return null
+    }
+  }
   try {
-    return await act(stillMine)
+    return await act(() => isLost() === false)
   } finally {
     // One that was lost meanwhile is another's to let go of.
-    if (stillMine()) await letGo().catch(() => undefined)
+    if (isLost() !== true) await letGo().catch(() => undefined)
+  }
+}
+
+async function markOrLetGo(lock: string, letGo: () => Promise<void>): Promise<string | null> {
+  try {
+    return markOf(lock)
+  } catch (cause) {
+    await letGo().catch(() => undefined)
+    throw refusedAt(lock, cause)
   }
 }
 
@@ -125,11 +142,19 @@ function unlessCode(code: string, act: () => void): boolean {
 }
 
 function refusedAt(lock: string, cause: unknown): unknown {
-  const { code } = cause as NodeJS.ErrnoException
-  if (code === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) return cause
-  return new TurnbellError('home_not_permitted', {
-    detail: `nothing can be written in ${path.dirname(lock)} (${code})`,
-    hint: 'Make the directory yours and writable, or use a home of your own: --home DIR or TURNBELL_HOME.',
+  if (!isSystemError(cause)) return cause
+  const { code } = cause
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
+    return new TurnbellError('home_not_permitted', {
+      detail: `nothing can be written in ${path.dirname(lock)} (${code})`,
+      hint: 'Make the directory yours and writable, or use a home of your own: --home DIR or TURNBELL_HOME.',
+      cause,
+    })
+  }
+  const full = ['ENOSPC', 'EDQUOT'].includes(code)
+  return new TurnbellError('store_unavailable', {
+    detail: `no lock can be made in ${path.dirname(lock)}: ${String(cause)}`,
+    hint: `${full ? 'Make room on the disk' : 'Look at the disk, and at how many files are open'}, then try again.`,
     cause,
   })
 }

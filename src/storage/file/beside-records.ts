@@ -7,6 +7,7 @@ import { codeOf } from './disk.ts'
 import { foldersTo, needPlainFolders } from './plain-folders.ts'
 import { projectFolder } from './project-folder.ts'
 import { ARCHIVE_FOLDER, archivedDay, OWN_KINDS, placeOf, RECORDS_FOLDER } from './project-layout.ts'
+import { unreadable } from './refusal.ts'
 
 const CONFIG = 'config.yml'
 
@@ -26,7 +27,7 @@ export function nameFrom(root: string, file: string): string {
 const REJECTED = 'rejected'
 const REASON_ENDING = '.reason'
 
-/** What was set aside here, without the reasons that lie beside it. */
+/** What was set aside here, without the reasons that lie beside it. Throws `store_unavailable`. */
 export async function rejectedFiles(root: string, most: number): Promise<string[]> {
   const folder = projectFolder(root)
   const rejected = path.join(folder, REJECTED)
@@ -51,11 +52,11 @@ export async function rejectedFiles(root: string, most: number): Promise<string[
       .sort()
   } catch (error) {
     if (['ENOENT', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return []
-    throw error
+    throw unreadable(rejected, error)
   }
 }
 
-/** The kinds of which there may be records here, without the archives. */
+/** The kinds of which there may be records here, without the archives. Throws `store_unavailable`. */
 export async function kindsIn(root: string): Promise<string[]> {
   const folder = path.join(projectFolder(root), RECORDS_FOLDER)
   needPlainFolders([projectFolder(root), folder])
@@ -67,11 +68,11 @@ export async function kindsIn(root: string): Promise<string[]> {
     ]
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return [...OWN_KINDS]
-    throw error
+    throw unreadable(folder, error)
   }
 }
 
-/** Of which days there are archives; oldest first. */
+/** Of which days there are archives; oldest first. Throws `store_unavailable`. */
 export async function archivedDaysIn(root: string): Promise<string[]> {
   const folder = path.join(projectFolder(root), ARCHIVE_FOLDER)
   needPlainFolders([projectFolder(root), folder])
@@ -79,6 +80,6 @@ export async function archivedDaysIn(root: string): Promise<string[]> {
     return (await fs.readdir(folder)).flatMap((name) => archivedDay(name) ?? []).sort()
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
-    throw error
+    throw unreadable(folder, error)
   }
 }

@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { codeOf } from './disk.ts'
+import { unreadable } from './refusal.ts'
 
 /** Every folder on the way from one that is trusted, which is not among them, to one below it. */
 export function foldersTo(trusted: string, folder: string): string[] {
@@ -43,7 +44,7 @@ function isEmpty(folder: string): boolean {
   } catch (error) {
     // It was let go of meanwhile.
     if (codeOf(error) === 'ENOENT') return true
-    throw error
+    throw unreadable(folder, error)
   }
 }
 
@@ -53,11 +54,7 @@ function statOf(file: string): fs.Stats | undefined {
   } catch (cause) {
     // Nothing can lie in what is no folder.
     if (codeOf(cause) === 'ENOTDIR') return undefined
-    throw new TurnbellError('store_unavailable', {
-      detail: `${file} cannot be looked at: ${String(cause)}`,
-      hint: 'Look at the disk and at who may read there, then call again.',
-      cause,
-    })
+    throw unreadable(file, cause)
   }
 }
 

@@ -194,8 +194,8 @@ async function aloneNow(shelf: Shelf, work: (mayChange: () => void) => Promise<v
     return await underBriefLock(once, (stillMine) => doneWhile(stillMine, at, work))
   } catch (error) {
     if (error instanceof TurnbellError && error.code === 'already_running') return false
-    // The folder has gone, and what was bad with it.
-    if (codeOf(error) === 'ENOENT') return true
+    // The folder for the lock has gone, and what was bad with it.
+    if (codeOf((error as Error).cause) === 'ENOENT') return true
     throw error
   }
 }

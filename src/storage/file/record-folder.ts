@@ -15,7 +15,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
 import type { Unread } from '../../ports/project-store.ts'
 import { codeOf } from './disk.ts'
-import { writing } from './refusal.ts'
+import { unreadable, writing } from './refusal.ts'
 import { syncDirectory } from './sync-directory.ts'
 import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
 import { keepCopy, rejectFile, replaceFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
@@ -264,6 +264,6 @@ async function namesIn(folder: string): Promise<string[]> {
     return await fs.readdir(folder)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
-    throw error
+    throw unreadable(folder, error)
   }
 }

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { readRecord, type ReadRecord, type RecordForm } from './record-file.ts'
 import { codeOf } from './disk.ts'
+import { unreadable } from './refusal.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { READ_PLAIN } from '../../system/plain-file.ts'
 
@@ -30,7 +31,7 @@ export interface LookOptions {
 /** The steps of a file system's clock: a second change within one leaves the time of the first. */
 export const CLOCK_STEP_MS = 50
 
-/** Null where there is nothing, or something that is still being written. */
+/** Null where there is nothing, or something that is still being written. Throws `store_unavailable`. */
 export async function lookAt(file: string, options: LookOptions): Promise<RecordLook | null> {
   for (let looks = 1; ; looks += 1) {
     const stat = statOf(file)
@@ -63,7 +64,11 @@ function stampOf({ ino, size, mtimeMs, ctimeMs }: fs.Stats): string {
 }
 
 function statOf(file: string): fs.Stats | null {
-  return fs.lstatSync(file, { throwIfNoEntry: false }) ?? null
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false }) ?? null
+  } catch (error) {
+    throw unreadable(file, error)
+  }
 }
 
 /** The text, why it cannot be one, or null where the file has gone, or become another thing. */
@@ -76,6 +81,6 @@ async function textOf(file: string, stat: fs.Stats): Promise<string | { reason: 
   } catch (error) {
     if (['ENOENT', 'ELOOP', 'EAGAIN', 'EISDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return null
     if (codeOf(error) === 'EACCES') return { reason: 'it may not be read' }
-    throw error
+    throw unreadable(file, error)
   }
 }

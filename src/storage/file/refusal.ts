@@ -1,5 +1,6 @@
 /** What the system says about a file, in words for the one who must mend it. */
 import { TurnbellError } from '../../contracts/errors.ts'
+import { isSystemError } from '../../system/system-error.ts'
 import { codeOf } from './disk.ts'
 
 /** `detail` says what could not be done. A refusal passes as it is. */
@@ -28,4 +29,14 @@ export async function writing<T>(file: string, work: (file: string) => Promise<T
       cause,
     })
   }
+}
+
+/** What to throw where a look at a file or a folder failed. What no system has said is no refusal, and stays as it is. */
+export function unreadable(file: string, cause: unknown): unknown {
+  if (!isSystemError(cause)) return cause
+  return new TurnbellError('store_unavailable', {
+    detail: `${file} cannot be read: ${String(cause)}`,
+    hint: 'Look at the disk and at who may read there, then call again.',
+    cause,
+  })
 }

@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { codeOf } from './disk.ts'
 import { CLOCK_STEP_MS } from './record-look.ts'
+import { unreadable } from './refusal.ts'
 import { READ_PLAIN } from '../../system/plain-file.ts'
 
 export interface WatchedFile {
@@ -96,13 +97,21 @@ export function startsAlike(some: Buffer, other: Buffer): boolean {
 
 /** Null where there is none. */
 export function plainFileAt(file: string): fs.Stats | null {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+  const stat = statOf(file)
   if (stat === undefined) return null
   if (stat.isFile()) return stat
   throw new TurnbellError('store_unavailable', {
     detail: `${file} is ${stat.isSymbolicLink() ? 'a link, and what it leads to is left alone' : 'no plain file'}`,
     hint: 'Look at where it comes from and remove it; it is made anew as a file. Then call again.',
   })
+}
+
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    throw unreadable(file, error)
+  }
 }
 
 export function tooLarge(file: string, bytes_max: number): TurnbellError {
@@ -118,14 +127,12 @@ function opened<T>(file: string, work: (fd: number) => T): T | null {
     fd = fs.openSync(file, READ_PLAIN)
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return null
-    throw new TurnbellError('store_unavailable', {
-      detail: `${file} cannot be read: ${String(cause)}`,
-      hint: 'Look at the disk and at who may read there, then call again.',
-      cause,
-    })
+    throw unreadable(file, cause)
   }
   try {
     return work(fd)
+  } catch (error) {
+    throw unreadable(file, error)
   } finally {
     fs.closeSync(fd)
   }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { silentLog } from '../../../src/ports/log.ts'
 import { projectOpener } from '../../../src/storage/open-projects.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -112,4 +112,55 @@ test.each<[string, (file: string) => void, RegExp]>([
   fs.rmSync(path.join(root, '.turnbell/config.yml'))
   make(path.join(root, '.turnbell/config.yml'))
   expect(await project?.configText()).toEqual({ reason: expect.stringMatching(reason) as string })
+})
+
+describe('a disk that fails', () => {
+  afterEach(() => void vi.restoreAllMocks())
+  const failing = () => Object.assign(new Error('EIO: i/o error'), { code: 'EIO', errno: -5 })
+  const opened = async () => {
+    const project = projectOpener({ log: silentLog })(temporaryDirectory())
+    if (project === null) throw new Error('the directory is not there')
+    for (const kind of ['entry', 'decision', 'archive/2026-03-01'])
+      await project.records.put(kind, 'a', { id: 'a' })
+    return project
+  }
+  type Opened = Awaited<ReturnType<typeof opened>>
+
+  test.each<[string, (project: Opened) => Promise<unknown>]>([
+    ['the days of which there are archives', (project) => project.archivedDays()],
+    ['what was set aside', (project) => project.setAside(5)],
+    ['the records of a kind', ({ records }) => records.list('decision')],
+    ['what cannot be read', (project) => project.unread()],
+  ])('is no mistake of ours where a folder is listed for %s', async (_, look) => {
+    const project = await opened()
+    vi.spyOn(fs.promises, 'readdir').mockRejectedValue(failing())
+    await expect(look(project)).rejects.toMatchObject({
+      ...{ code: 'store_unavailable', detail: expect.stringMatching(/cannot be read: Error: EIO/) as string },
+      hint: 'Look at the disk and at who may read there, then call again.',
+    })
+  })
+
+  test.each<[string, 'lstatSync' | 'openSync' | 'readSync']>([
+    ['looked at', 'lstatSync'],
+    ['opened', 'openSync'],
+    ['read', 'readSync'],
+  ])('is no mistake of ours where a file is %s', async (_, call) => {
+    const { records } = await opened()
+    vi.spyOn(fs, call).mockImplementation(() => {
+      throw failing()
+    })
+    await expect(records.list('entry')).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+
+  test('is no mistake of ours where a record is read', async () => {
+    const { records } = await opened()
+    vi.spyOn(fs.promises, 'readFile').mockRejectedValue(failing())
+    await expect(records.get('decision', 'a')).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+
+  test('is told apart from a mistake of ours', async () => {
+    const project = await opened()
+    vi.spyOn(fs.promises, 'readdir').mockRejectedValue(new TypeError('names is no list'))
+    await expect(project.archivedDays()).rejects.toThrow(TypeError)
+  })
 })

@@ -76,4 +76,21 @@ describe('work under a brief lock', () => {
     const refused = underBriefLock(at('/sys/kernel'), () => 'never')
     await expect(refused).rejects.toMatchObject({ code: 'home_not_permitted' })
   })
+
+  test.each<[string, (directory: string) => string]>([
+    ['where its folder is none', (directory) => path.join(directory, 'file', 'it.lock')],
+    ['where its folder is gone', (directory) => path.join(directory, 'gone', 'it.lock')],
+    ['where the file system takes no such name', (directory) => path.join(directory, 'x'.repeat(300))],
+  ])('is refused at once, with what the system says, %s', async (_, lockIn) => {
+    const directory = temporaryDirectory()
+    fs.writeFileSync(path.join(directory, 'file'), '')
+    const refused = underBriefLock({ lock: lockIn(directory), busy: '' }, () => 'never')
+    await expect(refused).rejects.toMatchObject({
+      ...{
+        code: 'store_unavailable',
+        hint: 'Look at the disk, and at how many files are open, then try again.',
+      },
+      detail: expect.stringMatching(/^no lock can be made in .+: Error: E[A-Z]+/) as string,
+    })
+  })
 })
