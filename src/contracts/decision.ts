@@ -71,6 +71,9 @@ export type DecideInput = z.infer<typeof DecideInput>
 const Owed = Entry.extend({ settles: z.enum(['all', 'own', 'all_if_any']).optional() })
 export type Owed = z.infer<typeof Owed>
 
+/** `agent_id` says so. */
+const TakesBack = z.object({ reason: z.string(), overridden_by: z.string(), agent_id: z.string() })
+
 /**
  * A decision as it is kept. Somebody may have written or merged it by hand: what can be filled in is, and fields
  * that it does not know are kept as well.
@@ -127,9 +130,9 @@ export const Decision = z
       .optional(),
     /** What it was before somebody doubted it. */
     doubted_from: DecisionStatus.optional(),
-    /** What the blackboard is still to be told of it, and whether the graph is. */
+    /** What the blackboard is still to be told of it, whether the graph is, and why what it supersedes is to be overridden. */
     outbox: z
-      .object({ entries: z.array(Owed), graph: z.boolean() })
+      .object({ entries: z.array(Owed), graph: z.boolean(), takes_back: TakesBack.optional() })
       .optional()
       .catch(undefined),
   })
@@ -265,6 +268,7 @@ export const OverrideInput = z.strictObject({
 })
 export type OverrideInput = z.infer<typeof OverrideInput>
 export const Overridden = z.object({
+  /** False where what holds instead is kept, and this could not be changed yet: it will be, once it can. */
   overridden: z.boolean(),
   old_summary: z.string(),
   new_decision_id: Ulid.optional(),

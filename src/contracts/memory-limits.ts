@@ -23,12 +23,19 @@ export const MEMORY_LIMITS = {
   decisions_page_max: 200,
   /** Warnings that one decision posts about others it may contradict. */
   conflicts_told_max: 5,
-  /** After how long what could not be told of a decision is tried again, with the next change. */
+  /** Of each of the two reasons in such a warning; the decisions have them whole. */
+  conflict_reason_length_max: 7_500,
+  /** After how long what could not be told of a decision is tried again. */
   outbox_retry_ms: 30_000,
-  /** Of so many decisions at once. */
+  /** How often it is looked whether that time has come, and whether a memory was opened that nobody has looked through. */
+  outbox_sweep_ms: 5_000,
+  /** Of so many decisions at once, of each sort of what they owe. */
   outbox_batch_max: 25,
-  /** What one decision may owe. With the decision it stays below what a file may have. */
-  outbox_bytes_max: 768 * 1024,
+  /**
+   * A decision as its file says it, with what it owes. What is made owes less; more comes only while nothing can be told.
+   * Stays below `record_file_bytes_max`, for what a merge adds.
+   */
+  decision_file_bytes_max: 768 * 1024,
   graph_depth_max: 3,
   /** Relations on the way from one entity to another. */
   graph_path_length_max: 10,

@@ -332,6 +332,9 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
         clock.every(LIMITS.memory_sweep_ms, () => {
           memory.modules.blackboard.sweep().catch(failed('what is too much could not be archived', {}))
         }),
+        clock.every(LIMITS.outbox_sweep_ms, () => {
+          memory.modules.decisions.sweep().catch(failed('what is owed of decisions could not be told', {}))
+        }),
         clock.every(LIMITS.critical_check_ms, () => critical.check()),
         clock.every(LIMITS.metrics_channel_interval_ms, () => {
           if (channels.subscribers('metrics').size > 0) {

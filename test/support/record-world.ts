@@ -79,9 +79,9 @@ export interface RecordWorld {
   as(identity: string, context?: Partial<RecordCall['context']>): RecordCall
 }
 
-export type RecordWorldKept = Partial<Pick<WhereNeeds, 'home' | 'openProject'> & { places: Places }>
+export type RecordWorldKept = Partial<Pick<WhereNeeds, 'home' | 'openProject'> & { places: Places; log: Log }>
 
-/** `kept`: what a former world has left, and what its directories hold. */
+/** `kept`: what a former world has left, what its directories hold, and who hears of them. */
 export async function recordWorld(
   kinds: readonly RecordKind[] = Object.values(KINDS),
   kept: RecordWorldKept = {},
@@ -89,8 +89,13 @@ export async function recordWorld(
   const clock = fakeClock()
   const ids = createIds(clock, systemRandom)
   const events = createMemoryEventLog(clock)
-  const { home = createMemoryRecordStore(), openProject = memoryProjects(), places = AS_WRITTEN } = kept
-  const projects = await openProjects({ records: home, places, clock, ids, log: silentLog })
+  const {
+    home = createMemoryRecordStore(),
+    openProject = memoryProjects(),
+    places = AS_WRITTEN,
+    log = silentLog,
+  } = kept
+  const projects = await openProjects({ records: home, places, clock, ids, log })
   const roots: Record<string, string> = { bob: '/work/bob', gil: '/gone/gil' }
   const members = new Map<string, string>()
   for (const [identity, root] of Object.entries(roots)) {
@@ -98,7 +103,7 @@ export async function recordWorld(
   }
   const at = new Date(clock.now()).toISOString()
   const needs: RecordWorld['needs'] = {
-    ...{ home, openProject, projects, events, clock, ids, log: silentLog },
+    ...{ home, openProject, projects, events, clock, ids, log },
     personas: {
       get(identity) {
         const project_id = members.get(identity)

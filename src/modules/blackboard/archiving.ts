@@ -4,7 +4,7 @@
 import { archivable, archiveEntries, type ArchiveWish } from './archive.ts'
 import type { Blackboard, BlackboardNeeds } from './service.ts'
 import type { Archived } from '../../contracts/blackboard.ts'
-import { authorOf } from '../memory/author.ts'
+import { authorOf, TURNBELL } from '../memory/author.ts'
 import type { Library } from '../memory/library.ts'
 import type { MemoryPlace } from '../memory/place.ts'
 
@@ -12,8 +12,6 @@ export type Archiving = Pick<Blackboard, 'archive' | 'archiveAfter' | 'sweep'>
 
 /** Nobody is asked, so nothing goes that somebody may wait for. */
 const BY_ITSELF = { keep_open: true, summarize: true }
-/** Who archives where nobody does. */
-const TURNBELL = 'turnbell'
 
 export function createArchiving({
   places,

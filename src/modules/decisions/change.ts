@@ -2,12 +2,13 @@
 import { Decision, type DecisionStatus } from '../../contracts/decision.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { keep } from './keep.ts'
 import type { Library } from '../memory/library.ts'
 
 /** One of these still holds, and another can take its place. */
 export const STANDING: readonly DecisionStatus[] = ['active', 'provisional']
 
-/** Reads, decides and writes while nobody else does. Throws `record_unknown`, `record_too_large`. */
+/** Reads, decides and writes while nobody else does. Throws `record_unknown`, `record_too_large`, `store_unavailable`. */
 export async function changeDecision(
   library: Library,
   id: string,
@@ -21,18 +22,8 @@ export async function changeDecision(
     const before = all.find((one) => one.id === id)
     if (before === undefined) throw unknown(id)
     const after = what(before, all)
-    if (after !== before) await held.put(bounded({ ...payable(after), updated_at: now }))
+    if (after !== before) await keep(held, bounded({ ...after, updated_at: now }))
     return { before, after }
-  })
-}
-
-/** Throws `store_unavailable`: nothing of it could be told for long. */
-function payable(decision: Decision): Decision {
-  const bytes = Buffer.byteLength(JSON.stringify(decision.outbox ?? null))
-  if (bytes <= LIMITS.outbox_bytes_max) return decision
-  throw new TurnbellError('store_unavailable', {
-    detail: `The blackboard is still to be told ${bytes} bytes of the decision ${decision.id}, and more is not kept.`,
-    hint: '`blackboard status` says why it cannot be written; mend that, then call again.',
   })
 }
 
@@ -45,8 +36,13 @@ export interface Overriding {
 /** Throws `transition_forbidden`. */
 export function overridden(decision: Decision, { reason, overridden_by }: Overriding, now: string): Decision {
   if (!STANDING.includes(decision.status)) throw ended(decision)
-  const taken_back = { status: 'overridden', overridden_by, override_reason: reason, overridden_at: now }
-  return bounded({ ...decision, ...taken_back, updated_at: now })
+  const taken_back = {
+    status: 'overridden' as const,
+    overridden_by,
+    override_reason: reason,
+    overridden_at: now,
+  }
+  return { ...decision, ...taken_back, updated_at: now }
 }
 
 /** Throws `record_unknown`. */

@@ -1,4 +1,5 @@
 /** Decisions that contradict each other: on the same matter, in the same place, and not the same. */
+import { beginning } from '../../contracts/beginning.ts'
 import type { Decision } from '../../contracts/decision.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { sameScope } from '../memory/scope.ts'
@@ -43,7 +44,7 @@ export function conflictWarning(
     `Potential conflict: Decision ${made.id} in scope ${made.scope} may conflict with ` +
     `existing decision ${other.id}`
   const line = ({ id, summary: said, rationale }: Pick<Decision, 'id' | 'summary' | 'rationale'>) =>
-    `${id}: ${said}\nBecause: ${rationale}`
+    `${id}: ${said}\nBecause: ${beginning(rationale, LIMITS.conflict_reason_length_max)}`
   return {
     summary,
     detail: `${summary}\n\nNew decision ${line(made)}\n\nExisting decision ${line(other)}\n\nA person settles it: \`decisions override\` takes one of them back.`,

@@ -3,10 +3,13 @@
  * it, so neither a crash nor a file that cannot be written takes one without the other: the pattern known as transactional
  * outbox. An entry that is there already is not posted again.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { feedGraph } from './feed.ts'
+import { isTaken } from './formers.ts'
 import type { Decision, Owed } from '../../contracts/decision.ts'
 import type { Entry } from '../../contracts/entry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Log } from '../../ports/log.ts'
@@ -15,11 +18,14 @@ import type { Library } from '../memory/library.ts'
 import { openOnes } from '../memory/open.ts'
 
 export interface Outbox {
-  /**
-   * What cannot be said now stays in the decisions; answers why, or null. `late`: they may have been told of before, by
-   * who came to no end with it.
-   */
-  deliver(library: Library, decisions: readonly Decision[], late?: boolean): Promise<TurnbellError | null>
+  /** What cannot be said now stays in the decisions, and why goes to `onTrouble`. */
+  deliver(library: Library, decisions: readonly Decision[], delivery: Delivery): Promise<void>
+}
+
+interface Delivery {
+  /** They may have been told of before, by who came to no end with it. */
+  late: boolean
+  onTrouble: (error: unknown) => void
 }
 
 type Receiver = 'blackboard' | 'graph'
@@ -30,18 +36,19 @@ interface Paid {
 
 export function createOutbox({ clock, ids, log }: { clock: Clock; ids: Ids; log: Log }): Outbox {
   return {
-    async deliver(library, decisions, late = false) {
-      const shut = new Map<Receiver, TurnbellError>()
+    async deliver(library, decisions, { late, onTrouble }) {
+      const shut = new Set<Receiver>()
       /** Whether that is over with: also where it is refused for what it says. */
       const isOver = async (receiver: Receiver, work: () => Promise<unknown>): Promise<boolean> => {
         if (shut.has(receiver)) return false
         try {
           await work()
         } catch (error) {
-          if (!(error instanceof TurnbellError)) throw error
+          // What breaks on one may do for the others.
+          if (!(error instanceof TurnbellError)) return (onTrouble(error), false)
           if (error.code === 'store_unavailable') {
-            shut.set(receiver, error)
-            return false
+            shut.add(receiver)
+            return (onTrouble(error), false)
           }
           log.warn({ err: error, receiver }, 'something of a decision could not be told, and never will be')
         }
@@ -52,8 +59,14 @@ export function createOutbox({ clock, ids, log }: { clock: Clock; ids: Ids; log:
       const entries = decisions
         .flatMap(({ outbox }) => outbox?.entries ?? [])
         .toSorted((one, other) => (one.id < other.id ? -1 : 1))
-      const archived =
-        late && entries.length > 0 ? await archivedRows(library, entries[0]?.timestamp) : NOTHING
+      let archived: ArchivedRows = new Map()
+      try {
+        if (late && entries.length > 0) archived = await archivedRows(library, entries[0]?.timestamp)
+      } catch (error) {
+        // Nobody knows what of it was said and archived since.
+        shut.add('blackboard')
+        onTrouble(error)
+      }
       for (const entry of entries) {
         if (await isOver('blackboard', () => say(library, entry, archived))) paid.entries.add(entry.id)
       }
@@ -62,8 +75,8 @@ export function createOutbox({ clock, ids, log }: { clock: Clock; ids: Ids; log:
         if (await isOver('graph', () => feedGraph(library, decision, { clock, ids })))
           paid.graph.add(decision.id)
       }
-      if (paid.entries.size + paid.graph.size > 0) await clear(library, decisions, paid)
-      return [...shut.values()][0] ?? null
+      const mayBeLess = paid.entries.size + paid.graph.size > 0 || decisions.some(takesBack)
+      if (mayBeLess) await clear(library, decisions, paid, onTrouble)
     },
   }
 }
@@ -72,7 +85,36 @@ export function owingOnes(decisions: readonly Decision[]): Decision[] {
   return decisions.filter(({ outbox }) => outbox !== undefined)
 }
 
-const NOTHING: ArchivedRows = new Map()
+/** Of whom what was tried last, of each sort of what is owed. */
+export type Tried = Partial<Record<keyof typeof OWING, string>>
+
+const OWING = {
+  entries: ({ outbox }: Decision) => (outbox?.entries.length ?? 0) > 0,
+  graph: ({ outbox }: Decision) => outbox?.graph === true,
+  takes_back: takesBack,
+}
+
+/**
+ * Some of those that owe, of each sort so many: what owes only to who takes nothing now keeps no other waiting. Begins
+ * behind those of the last time, which may be those that cannot be told of.
+ */
+export function owingSome(left: readonly Decision[], tried: Tried): Set<Decision> {
+  const some = new Set<Decision>()
+  for (const sort of ['takes_back', 'entries', 'graph'] as const) {
+    const last = tried[sort] ?? ''
+    const all = left.filter(OWING[sort])
+    const next = [...all.filter(({ id }) => id > last), ...all.filter(({ id }) => id <= last)]
+    for (const decision of next.slice(0, LIMITS.outbox_batch_max)) {
+      some.add(decision)
+      tried[sort] = decision.id
+    }
+  }
+  return some
+}
+
+function takesBack({ outbox }: Decision): boolean {
+  return outbox?.takes_back !== undefined
+}
 
 async function say(library: Library, { settles, ...entry }: Owed, archived: ArchivedRows): Promise<void> {
   const { relates_to = [] } = entry
@@ -100,16 +142,36 @@ function settledBy(entry: Entry, settles: Owed['settles'], all: readonly Entry[]
 async function clear(
   { decisions }: Library,
   changed: readonly Decision[],
-  { entries: said, graph: fed }: Paid,
+  paid: Paid,
+  onTrouble: (error: unknown) => void,
 ): Promise<void> {
   const ids = new Set(changed.map(({ id }) => id))
   await decisions.exclusive(async (held) => {
-    for (const decision of await held.all()) {
+    const all = await held.all()
+    for (const decision of all) {
       if (decision.outbox === undefined || !ids.has(decision.id)) continue
-      const { outbox, ...rest } = decision
-      const entries = outbox.entries.filter((entry) => !said.has(entry.id))
-      const graph = outbox.graph && !fed.has(decision.id)
-      await held.put(entries.length > 0 || graph ? { ...rest, outbox: { entries, graph } } : rest)
+      const { outbox: before, ...rest } = decision
+      const outbox = withoutPaid(before, paid, decision, all)
+      if (outbox !== undefined && isDeepStrictEqual(outbox, before)) continue
+      try {
+        // Less than before fits, whatever it was.
+        await held.put(outbox === undefined ? rest : { ...rest, outbox })
+      } catch (error) {
+        onTrouble(error)
+      }
     }
   })
+}
+
+/** What is left of it; undefined where that is nothing. */
+function withoutPaid(
+  { takes_back, ...outbox }: NonNullable<Decision['outbox']>,
+  { entries: said, graph: fed }: Paid,
+  decision: Decision,
+  all: readonly Decision[],
+): Decision['outbox'] {
+  const entries = outbox.entries.filter((entry) => !said.has(entry.id))
+  const graph = outbox.graph && !fed.has(decision.id)
+  const kept = takes_back === undefined || isTaken(all, decision) ? {} : { takes_back }
+  return entries.length > 0 || graph || 'takes_back' in kept ? { entries, graph, ...kept } : undefined
 }

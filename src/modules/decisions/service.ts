@@ -5,10 +5,12 @@
  * the one whose place it takes and its part of the graph follow.
  */
 import { createAftermath } from './aftermath.ts'
-import { bounded, changeDecision, decisionIn, overridden } from './change.ts'
+import { bounded, changeDecision, decisionIn } from './change.ts'
 import { conflictsWith } from './conflicts.ts'
 import { createDecisionFinder, type DecisionFinder } from './find.ts'
+import { takenBack, type TakesBack } from './formers.ts'
 import { insteadOf } from './instead.ts'
+import { fitting, keep, keepEach } from './keep.ts'
 import { createOutbox } from './outbox.ts'
 import { doubted, looked } from './second-look.ts'
 import { createTelling, owing, type EntryWords } from './telling.ts'
@@ -29,7 +31,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
-import { authorOf } from '../memory/author.ts'
+import { authorOf, TURNBELL } from '../memory/author.ts'
 import type { Library } from '../memory/library.ts'
 import type { MemoryCall, MemoryPlace, MemoryPlaces } from '../memory/place.ts'
 import type { MemorySearch } from '../memory/ranking.ts'
@@ -60,6 +62,11 @@ export interface Decisions extends DecisionFinder {
     call: MemoryCall,
     input: LinkCommitInput,
   ): Promise<{ decision_id: string; commit_hashes: string[] }>
+  /**
+   * What is left to be done and said, of every project that was called since this process began; nobody waits for it.
+   * Where nothing is left no file is looked at.
+   */
+  sweep(): Promise<void>
 }
 
 export interface DecisionNeeds {
@@ -75,7 +82,11 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
   const telling = createTelling({ clock, ids })
   const aftermath = createAftermath({ outbox: createOutbox({ clock, ids, log }), telling, clock, ids, log })
 
-  const tellChanged = (call: MemoryCall, place: MemoryPlace, changed: readonly Decision[]): void => {
+  const tellChanged = (
+    call: Parameters<TellMemory>[0],
+    place: MemoryPlace,
+    changed: readonly Decision[],
+  ): void => {
     for (const { id, status } of changed) tell(call, place, 'memory.decision_changed', { id, status })
   }
 
@@ -85,12 +96,15 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     return place
   }
 
-  /** `former` was taken back with it. Of two that are made at once a crash may leave the new one alone, to be taken back. */
+  /**
+   * `former` was taken back with it. The new one says that this is to be done until it is, so whatever comes between the
+   * two, also a crash, only delays it.
+   */
   const make = async (
     { library, here }: MemoryPlace,
     told: DecisionWanted & { agent_id: string },
     words?: EntryWords,
-    takeBack?: (former: Decision) => Decision,
+    takes_back?: TakesBack,
   ): Promise<{ decision: Decision; conflicting: Decision[]; former: Decision[] }> => {
     const wanted = here(told)
     const { status = 'active', ...said } = wanted
@@ -101,8 +115,8 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
     return library.decisions.exclusive(async (held) => {
       const all = await held.all()
       // Told of in the order of the ids: what is over, what holds now, what that contradicts.
-      const before = takeBack === undefined ? undefined : all.find(({ id }) => id === supersedes)
-      const former = takeBack === undefined || before === undefined ? [] : [takeBack(before)]
+      const before = takes_back === undefined ? [] : all.filter(({ id }) => id === supersedes)
+      const former = before.map((one) => fitting(takeBack(one, takes_back as TakesBack)))
       const [id, entry_id] = [ids.next(), ids.next()]
       const conflicting = conflictsWith(all, wanted).slice(0, LIMITS.conflicts_told_max)
       const conflicts = conflicting.map((other) => ({ decision_id: other.id, warning_id: ids.next() }))
@@ -111,27 +125,32 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
         ...{ id, timestamp: timestamp(clock), entry_id },
         status: conflicts.length > 0 ? 'provisional' : status,
         ...(conflicts.length === 0 ? {} : { conflicts, ...(status === 'active' ? {} : { proposed: true }) }),
-        outbox: { entries: [], graph: true },
+        outbox: { entries: [], graph: true, ...(takes_back === undefined ? {} : { takes_back }) },
       })
       const owed = [telling.made({ ...made, entry_id }, words), ...telling.contested(made, conflicting)]
       const decision = owing(made, ...owed)
-      await held.put(decision)
-      for (const one of former) await held.put(one)
-      return { decision, conflicting, former }
+      await keep(held, decision)
+      const taken = await keepEach(held, former, (error) => aftermath.later(library, error))
+      return { decision, conflicting, former: taken }
     })
   }
 
+  const takeBack = (former: Decision, takes_back: TakesBack): Decision =>
+    bounded(takenBack(former, takes_back, { now: timestamp(clock), telling }))
+
+  /** Answers what has another status because of it. */
   const followMade = async (
     call: MemoryCall,
     place: MemoryPlace,
     decision: Decision,
     former: readonly Decision[] = [],
-  ) => {
+  ): Promise<Decision[]> => {
     const settled = await aftermath.follow(place.library, [...former, decision])
     search.learn(place.library)
     const { id, status, scope, summary } = decision
     tell(call, place, 'memory.decision_made', { id, status, scope, summary })
     tellChanged(call, place, settled)
+    return settled
   }
 
   return {
@@ -171,22 +190,22 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
       const place = await toWrite(call)
       const { library } = place
       const overriding = { reason, overridden_by }
-      const takeBack = (decision: Decision) => {
-        const taken_back = overridden(decision, overriding, timestamp(clock))
-        return owing(taken_back, telling.takenBack(taken_back, authorOf(call)))
-      }
+      const takes_back = { ...overriding, agent_id: authorOf(call) }
       const former = await decisionIn(library, decision_id)
       const { summary: old_summary } = former
       if (new_decision === undefined) {
-        const { after } = await changeDecision(library, decision_id, timestamp(clock), takeBack)
+        const { after } = await changeDecision(library, decision_id, timestamp(clock), (decision) =>
+          takeBack(decision, takes_back),
+        )
         tellChanged(call, place, [after, ...(await aftermath.follow(library, [after]))])
         return shownTo(call.caller, { overridden: true, old_summary })
       }
       const wanted = insteadOf(former, new_decision, overriding, await idsOf(library))
-      const { decision, former: taken_back } = await make(place, wanted, undefined, takeBack)
+      const { decision, former: taken_back } = await make(place, wanted, undefined, takes_back)
       tellChanged(call, place, taken_back)
-      await followMade(call, place, decision, taken_back)
-      return shownTo(call.caller, { overridden: true, old_summary, new_decision_id: decision.id })
+      const settled = await followMade(call, place, decision, taken_back)
+      const isOver = [...taken_back, ...settled].some(({ id }) => id === decision_id)
+      return shownTo(call.caller, { overridden: isOver, old_summary, new_decision_id: decision.id })
     },
 
     async linkCommit(call, { decision_id, commit_hash }) {
@@ -201,6 +220,16 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
         })
       })
       return { decision_id, commit_hashes: after.commit_hashes }
+    },
+
+    async sweep() {
+      for (const place of places.opened()) {
+        // A directory that was only looked into is nobody's project, and nothing is written there.
+        if (place.project !== null && place.project_id === null) continue
+        if (!aftermath.isDue(place.library)) continue
+        const changed = await aftermath.mend(place.library)
+        tellChanged({ caller: { identity: TURNBELL } }, place, changed)
+      }
     },
   }
 }

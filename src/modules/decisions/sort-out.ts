@@ -3,10 +3,9 @@
  * been made. The oldest on its matter is active then; the others contradict that one.
  */
 import { contradictedBy } from './conflicts.ts'
-import { putEach } from './put-each.ts'
+import { keepEach } from './keep.ts'
 import { owing, type Telling } from './telling.ts'
 import type { Decision } from '../../contracts/decision.ts'
-import type { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Library } from '../memory/library.ts'
@@ -22,7 +21,7 @@ interface Sorting {
   now: string
   ids: Pick<Ids, 'next'>
   telling: Telling
-  onRefused: (error: TurnbellError) => void
+  onTrouble: (error: unknown) => void
 }
 
 /** Done again it changes nothing. */
@@ -32,8 +31,8 @@ export async function sortOut(library: Library, sorting: Sorting): Promise<Sorte
   if (confirmed.length + contested.length === 0) return { confirmed, contested }
   return library.decisions.exclusive(async (held) => {
     const found = sorted(await held.all(), sorting)
-    const confirmed_now = await putEach(held, found.confirmed, sorting.onRefused)
-    return { confirmed: confirmed_now, contested: await putEach(held, found.contested, sorting.onRefused) }
+    const confirmed_now = await keepEach(held, found.confirmed, sorting.onTrouble)
+    return { confirmed: confirmed_now, contested: await keepEach(held, found.contested, sorting.onTrouble) }
   })
 }
 

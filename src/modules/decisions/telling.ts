@@ -98,6 +98,6 @@ export function createTelling({ clock, ids }: { clock: Clock; ids: Ids }): Telli
 
 /** The decision with more to be said of it. */
 export function owing(decision: Decision, ...more: readonly Owed[]): Decision {
-  const { entries = [], graph = false } = decision.outbox ?? {}
-  return { ...decision, outbox: { entries: [...entries, ...more], graph } }
+  const { entries = [], graph = false, ...rest } = decision.outbox ?? {}
+  return { ...decision, outbox: { entries: [...entries, ...more], graph, ...rest } }
 }

@@ -4,6 +4,8 @@ import type { MemoryCall } from './place.ts'
 
 /** Who works here when nobody says who. */
 const MAIN = 'main'
+/** Who does what nobody asked for just now. */
+export const TURNBELL = 'turnbell'
 
 /** Whom the call names, else the agent that its context names, else the persona that calls. */
 export function authorOf(call: MemoryCall, named?: string): string {

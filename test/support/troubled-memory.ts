@@ -1,0 +1,86 @@
+/** Shared memory over records that cannot always be written, and processes that die over them. As bob, in /work/bob. */
+import { expect } from 'vitest'
+import { ReadInput } from '../../src/contracts/blackboard.ts'
+import type { Decision } from '../../src/contracts/decision.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import { silentLog } from '../../src/ports/log.ts'
+import type { RecordStore } from '../../src/ports/record-store.ts'
+import { memoryWorld, type MemoryWorld } from './memory-world.ts'
+import { troubledProjects, type Trouble } from './troubled-records.ts'
+
+export interface TroubledMemory {
+  /** Another one after each restart. */
+  world: MemoryWorld
+  trouble: Trouble
+  /** The days of which there are archives cannot be listed. */
+  archives_shut: boolean
+  logged: { level: string; message: string }[]
+  /** What its files say, whatever is wrong with them. */
+  kept(): RecordStore
+  /** How often this process has listed anything. */
+  looks(): number
+  refuse(...kinds: string[]): void
+  mend(): void
+  /** Another process over the same files. */
+  restart(): Promise<void>
+  /** Works until the process dies of a trouble, and starts another one, without trouble. */
+  dieIn(work: () => Promise<unknown>): Promise<void>
+  /** What was refused is tried again by then. */
+  later(): Promise<void>
+  /** A change that has nothing to do with the others. */
+  another(): Promise<unknown>
+  /** The summaries of the entries. */
+  said(wanted?: object): Promise<string[]>
+  read(id: string): Promise<Decision>
+  statusOf(id: string): Promise<string>
+}
+
+export const refused = () => new TurnbellError('store_unavailable', { detail: 'it is full' })
+export const tooLarge = () => new TurnbellError('record_too_large', { detail: 'it is too large' })
+
+export async function troubledMemory(): Promise<TroubledMemory> {
+  const logged: TroubledMemory['logged'] = []
+  const at = (level: string) => (_: object, message: string) => void logged.push({ level, message })
+  const log = { ...silentLog, warn: at('warn'), error: at('error') }
+  let projects = troubledProjects(
+    (kind, body) => memory.trouble(kind, body),
+    (project) => ({
+      async archivedDays() {
+        if (memory.archives_shut) throw refused()
+        return project.archivedDays()
+      },
+    }),
+  )
+  const memory: TroubledMemory = {
+    world: await memoryWorld({ openProject: projects.openProject, log }),
+    ...{ trouble: () => null, archives_shut: false, logged },
+    kept: () => projects.untroubled('/work/bob'),
+    looks: () => projects.looks(),
+    refuse: (...kinds) => void (memory.trouble = (kind) => (kinds.includes(kind) ? refused() : null)),
+    mend: () => void (memory.trouble = () => null),
+    async restart() {
+      projects = await projects.left()
+      const { home, clock } = memory.world
+      memory.world = await memoryWorld({ home, openProject: projects.openProject, log })
+      // Two processes make ids of one millisecond in any order.
+      await memory.world.clock.advance(clock.now() - memory.world.clock.now() + 1_000)
+    },
+    async dieIn(work) {
+      const ended = work().then(() => 'ended')
+      expect(await Promise.race([ended, projects.died])).toBe('died')
+      memory.mend()
+      await memory.restart()
+    },
+    later: () => memory.world.clock.advance(LIMITS.outbox_retry_ms),
+    another: () => memory.world.decide({ summary: 'Another', domain: 'elsewhere', scope: 'docs/' }),
+    async said(wanted = {}) {
+      const { world } = memory
+      const { entries } = await world.blackboard.read(world.bob, ReadInput.parse(wanted))
+      return entries.map(({ summary }) => summary)
+    },
+    read: (id) => memory.world.decisions.read(memory.world.bob, id),
+    statusOf: async (id) => (await memory.read(id)).status,
+  }
+  return memory
+}

@@ -1,0 +1,133 @@
+/** An override with what holds instead is two records; whatever comes between them, what is answered is so. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { OverrideInput } from '../../../../src/contracts/decision.ts'
+import type { RecordBody } from '../../../../src/ports/record-store.ts'
+import { refused, tooLarge, troubledMemory, type TroubledMemory } from '../../../support/troubled-memory.ts'
+import type { Trouble } from '../../../support/troubled-records.ts'
+
+let memory: TroubledMemory
+/** The decision that is taken back, and one that contradicts it. */
+let former: string
+let contested: string
+
+beforeEach(async () => {
+  memory = await troubledMemory()
+  former = (await memory.world.decide({ summary: 'A', affected_files: ['src/a.ts'] })).id
+  contested = (await memory.world.decide({ summary: 'C' })).id
+})
+
+const override = () =>
+  memory.world.decisions.override(
+    memory.world.bob,
+    OverrideInput.parse({ decision_id: former, reason: 'Legal.', new_decision: 'B' }),
+  )
+/** At the n-th write, and at that alone. */
+const atWrite = (n: number, what: ReturnType<Trouble>): Trouble => {
+  let writes = 0
+  return () => (writes++ === n ? what : null)
+}
+const ofFormer = (kind: string, { id }: RecordBody) => kind === 'decision' && id === former
+
+/** As it is where nothing came between, and then once. */
+async function needDone(): Promise<void> {
+  const rows = await memory.kept().list('decision')
+  const made = rows.filter(({ body }) => body['summary'] === 'B')
+  expect(made).toHaveLength(1)
+  expect(made[0]?.body).toMatchObject({ status: 'active', supersedes: former })
+  expect(made[0]?.body).not.toHaveProperty('outbox')
+  expect(await memory.read(former)).toMatchObject({ status: 'overridden', override_reason: 'Legal.' })
+  expect(await memory.read(former)).not.toHaveProperty('outbox')
+  expect(await memory.statusOf(contested)).toBe('provisional')
+  const told = await memory.said({ limit: 100 })
+  const count = (beginning: string) => told.filter((summary) => summary.startsWith(beginning)).length
+  expect(['Override: A (by human)', 'B', 'Potential conflict'].map(count)).toEqual([1, 1, 2])
+  expect(await memory.said({ open: true })).toEqual([
+    expect.stringContaining(`existing decision ${made[0]?.id}`),
+  ])
+}
+
+/** Every write of an override that nothing troubles. */
+const WRITES = 12
+
+test('an override with what holds instead makes so many writes', async () => {
+  let writes = 0
+  memory.trouble = () => ((writes += 1), null)
+  expect(await override()).toMatchObject({ overridden: true, new_decision_id: expect.any(String) as string })
+  expect(writes).toBe(WRITES)
+  await needDone()
+})
+
+describe.each(Array.from({ length: WRITES }, (_, n) => n))('an override with trouble at write %i', (n) => {
+  test.each<[string, () => Error, string]>([
+    ['that is refused for now', refused, 'store_unavailable'],
+    ['that breaks', () => new TypeError('it is no function'), 'TypeError'],
+  ])('%s is refused whole, or done', async (_, problem, code) => {
+    memory.trouble = atWrite(n, problem())
+    const answer = await override().catch((error: Error & { code?: string }) => error.code ?? error.name)
+    memory.mend()
+    if (typeof answer === 'string') {
+      expect(n).toBe(0)
+      expect(answer).toBe(code)
+      expect(await memory.statusOf(former)).toBe('active')
+      expect(await memory.kept().list('decision')).toHaveLength(2)
+      expect(await memory.said()).not.toContain('B')
+      return
+    }
+    expect(answer.overridden).toBe((await memory.statusOf(former)) === 'overridden')
+    expect(answer.new_decision_id).toBeDefined()
+    await memory.later()
+    await memory.world.decisions.sweep()
+    await needDone()
+  })
+
+  test('of which the process dies is done by the next one, or was never made', async () => {
+    memory.trouble = atWrite(n, 'dies')
+    await memory.dieIn(override)
+    await memory.said()
+    await memory.world.decisions.sweep()
+    if (n === 0) {
+      expect(await memory.statusOf(former)).toBe('active')
+      expect(await memory.kept().list('decision')).toHaveLength(2)
+    } else await needDone()
+  })
+})
+
+test('an override whose former cannot be written says so, and is done and told once it can', async () => {
+  memory.trouble = (kind, body) => (ofFormer(kind, body) ? refused() : null)
+  const { overridden, new_decision_id = '' } = await override()
+  expect(overridden).toBe(false)
+  expect([await memory.statusOf(former), await memory.statusOf(new_decision_id)]).toEqual([
+    'active',
+    'active',
+  ])
+  await memory.restart()
+  await memory.another()
+  expect(await memory.statusOf(former)).toBe('active')
+  memory.mend()
+  await memory.later()
+  await memory.another()
+  await needDone()
+  expect(memory.world.told().map(({ data }) => [data['id'], data['status']])).toContainEqual([
+    former,
+    'overridden',
+  ])
+})
+
+test('an override whose former is never written is made, and keeps nothing else from being decided', async () => {
+  memory.trouble = (kind, body) => (ofFormer(kind, body) ? tooLarge() : null)
+  expect(await override()).toMatchObject({ overridden: false })
+  await memory.later()
+  expect(await memory.another()).toMatchObject({ status: 'active' })
+})
+
+test('an override that is left to be done is not done over what somebody else did meanwhile', async () => {
+  memory.trouble = (kind, body) => (ofFormer(kind, body) ? refused() : null)
+  const { new_decision_id = '' } = await override()
+  memory.mend()
+  const body = await memory.kept().get('decision', former)
+  await memory.kept().put('decision', former, { ...body, status: 'overridden', override_reason: 'Other.' })
+  await memory.later()
+  await memory.world.decisions.sweep()
+  expect(await memory.read(former)).toMatchObject({ status: 'overridden', override_reason: 'Other.' })
+  expect(await memory.read(new_decision_id)).not.toHaveProperty('outbox')
+})
