@@ -81,8 +81,9 @@ export function createOutbox({ clock, ids, log }: { clock: Clock; ids: Ids; log:
   }
 }
 
+/** One that is empty, as somebody may have left it, owes nothing. */
 export function owingOnes(decisions: readonly Decision[]): Decision[] {
-  return decisions.filter(({ outbox }) => outbox !== undefined)
+  return decisions.filter((decision) => Object.values(OWING).some((owes) => owes(decision)))
 }
 
 /** Of whom what was tried last, of each sort of what is owed. */

@@ -65,7 +65,11 @@ describe('what is owed is told without another change', () => {
   })
 
   test('and where nothing is owed no file is looked at', async () => {
-    await decide({ summary: 'A' })
+    const { id } = await decide({ summary: 'A' })
+    const body = await memory.kept().get('decision', id)
+    await memory.kept().put('decision', id, { ...body, outbox: { entries: [], graph: false } })
+    await memory.restart()
+    await memory.said()
     await sweep()
     const looks = memory.looks()
     expect(looks).toBeGreaterThan(0)
