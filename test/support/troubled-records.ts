@@ -3,7 +3,10 @@ import type { ProjectStore } from '../../src/ports/project-store.ts'
 import type { RecordBody, RecordStore } from '../../src/ports/record-store.ts'
 import { memoryProjects } from './memory-projects.ts'
 
-/** Why a record cannot be written now; null where it can. `dies`: it is never written, nor is anything after it. */
+/**
+ * Why a record cannot be written now, or exclusive work on its kind not begin, which is asked for as `lock:<kind>`; null
+ * where it can. `dies`: it never is, nor is anything after it.
+ */
 export type Trouble = (kind: string, body: RecordBody) => Error | 'dies' | null
 
 interface Process {
@@ -36,8 +39,9 @@ export function troubledRecords(
       await needPut(kind, body)
       return records.put(kind, id, body)
     },
-    exclusive: (kind, work) =>
-      records.exclusive(kind, (held) =>
+    async exclusive(kind, work) {
+      await needPut(`lock:${kind}`, {})
+      return records.exclusive(kind, (held) =>
         work({
           ...held,
           async put(id, body) {
@@ -45,7 +49,8 @@ export function troubledRecords(
             return held.put(id, body)
           },
         }),
-      ),
+      )
+    },
   }
 }
 
