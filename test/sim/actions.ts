@@ -1,5 +1,6 @@
 /** What can happen in a step of a simulation, and how likely each is in one run. */
 import { Dice } from './dice.ts'
+import { EVERYBODY } from './truth.ts'
 import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'
 import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
@@ -20,6 +21,7 @@ export interface Plan {
 
 const PERSONAS = ['ada', 'bob', 'cy', 'dee']
 const PRIORITIES = [3, 3, 3, 3, 0, 1, 5, 9]
+const LOCK_LOOK_MS = 10_000
 const LONG_TTL_S = 86_400
 
 function anyHost(world: World) {
@@ -61,7 +63,7 @@ const ACTIONS = {
   broadcast(world) {
     const n = world.truth.wish({
       from: 'operator',
-      to: '*',
+      to: EVERYBODY,
       priority: 3,
       key: null,
       to_session: null,
@@ -96,13 +98,27 @@ const ACTIONS = {
   cutPower(world) {
     world.cutPower()
   },
+  crashAmidst(world, plan) {
+    // While something is on its way to the disk.
+    const { dice, timeline } = world
+    ACTIONS.burst(world)
+    if (dice.chance(0.5)) ACTIONS.broadcast(world)
+    const crash = dice.chance(0.7) ? ACTIONS.cutPower : ACTIONS.killHub
+    timeline.at(dice.between(0, 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)), () =>
+      crash(world),
+    )
+  },
   usurpHub(world) {
     // It stands still, its lock goes stale, another takes over; later it goes on.
     if (world.hub === null) return
     const { host } = world.hub
     host.stop()
     world.startHub()
-    world.timeline.at(world.dice.between(0, 20_000), () => host.resume())
+    world.timeline.at(world.dice.between(0, 20_000), () => {
+      host.resume()
+      // Should it write nothing, it notices when it looks at its lock.
+      world.timeline.at(world.dice.between(0, LOCK_LOOK_MS), () => host.kill())
+    })
   },
   killDaemon(world) {
     world.daemons.get(world.dice.pick(world.personas))?.host.kill()
@@ -110,6 +126,9 @@ const ACTIONS = {
   stopDaemon(world) {
     const daemon = world.daemons.get(world.dice.pick(world.personas))
     if (daemon !== undefined) void daemon.stop().then(() => daemon.host.kill())
+  },
+  rivalDaemon(world) {
+    world.startRival(world.dice.pick(world.personas))
   },
   killSurface(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.host.kill()
@@ -184,8 +203,8 @@ const EXTRAS: Partial<Record<Action, number>> = {
   replay: 2,
 }
 const TROUBLE: Partial<Record<Action, number>> = {
-  ...{ killHub: 1, stopHub: 1, killHubAtDisk: 2, cutPower: 1, usurpHub: 1 },
-  ...{ killDaemon: 1.5, stopDaemon: 1, killSurface: 1.5, hangUpShim: 2 },
+  ...{ killHub: 1, stopHub: 1, killHubAtDisk: 2, cutPower: 1, crashAmidst: 2, usurpHub: 1 },
+  ...{ killDaemon: 1.5, stopDaemon: 1, rivalDaemon: 0.7, killSurface: 1.5, hangUpShim: 2 },
   ...{ standStill: 1.5, sleepAll: 0.3, setClock: 0.7 },
   ...{ cutLinks: 2, part: 1, roughNetwork: 2 },
   ...{ failSync: 0.5, fillDisk: 0.7, shortWrites: 1, slowDisk: 1 },
@@ -239,7 +258,7 @@ export function act(world: World, plan: Plan): Action {
 
 /** How long it is until the next step: mostly moments, now and then minutes. */
 export function pauseAfter(dice: Dice): number {
-  const kind = dice.weighted({ none: 2, moment: 10, seconds: 4, minutes: 0.15, hour: 0.005 })
+  const kind = dice.weighted({ none: 2, moment: 10, seconds: 3, minutes: 0.05, hour: 0.002 })
   switch (kind) {
     case 'none':
       return 0

@@ -24,7 +24,7 @@ export class LinkAgent {
   readonly identity: string
   private socket: FrameSocket | null = null
   /** Each link is a session of its own: what was drained over one that broke goes back with it. */
-  private session = ''
+  session = ''
   private asked = 0
   private draining: string | null = null
   private again = false

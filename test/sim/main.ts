@@ -157,3 +157,26 @@ async function shorter(
   const kept = await shrink(needed, fails, SHRINK_TRIES)
   return `  shrunk to ${kept.length} steps: npm run sim -- --seed ${seed} --steps ${steps} --only ${spelled(kept)}\n`
 }
+
+/** The first of so many seeds that breaks a promise; null where all hold. */
+export async function findBroken(
+  worker_file: string,
+  seeds: number,
+  steps: number,
+): Promise<SimulationResult | null> {
+  const pool = openPool(worker_file, os.availableParallelism())
+  let found: SimulationResult | null = null
+  let next = 1
+  const worker = async () => {
+    while (next <= seeds && found === null) {
+      const result = await pool.run({ seed: next++, steps })
+      if (result.broken !== null) found ??= result
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: os.availableParallelism() }, worker))
+  } finally {
+    await pool.close()
+  }
+  return found
+}

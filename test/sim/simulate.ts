@@ -2,7 +2,7 @@
 import { act, pauseAfter, planOf } from './actions.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Dice } from './dice.ts'
-import { Violation } from './violation.ts'
+import { asViolation } from './violation.ts'
 import { World } from './world.ts'
 
 export interface SimulationOptions {
@@ -52,7 +52,8 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
       await world.pass(pauseAfter(world.dice))
     }
     world.dice = new Dice(seed, steps + 1)
-    await world.heal()
+    const { lose, reorder } = plan.network
+    await world.heal({ lossy: lose + reorder > 0 })
     await world.pass(plan.weights.sendToSession === undefined ? HEALING_MS : SESSIONS_FORGOTTEN_MS)
     await world.checkAtRest('loud')
     // What is quiet waits for a turn that comes anyway.
@@ -60,8 +61,8 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     await world.pass(TURNS_MS)
     await world.checkAtRest('all')
   } catch (error) {
-    if (!(error instanceof Violation)) throw error
-    broken = { promise: error.promise, detail: error.message, step }
+    const { promise, message } = asViolation(error)
+    broken = { promise, detail: message, step }
   } finally {
     world.end()
   }

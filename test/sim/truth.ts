@@ -9,6 +9,9 @@ import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
+/** Whom a broadcast is for. */
+export const EVERYBODY = '*'
+
 /** One thing that somebody wanted to say, however often they tried. */
 export interface Wish {
   n: number
@@ -18,6 +21,7 @@ export interface Wish {
   key: string | null
   to_session: string | null
   ttl_s: number
+  at: number
 }
 
 interface Known {
@@ -67,8 +71,8 @@ export class Truth {
     this.world = world
   }
 
-  wish(wish: Omit<Wish, 'n'>): Wish {
-    const made = { n: this.wishes.length, ...wish }
+  wish(wish: Omit<Wish, 'n' | 'at'>): Wish {
+    const made = { n: this.wishes.length, at: this.world.now(), ...wish }
     this.wishes.push(made)
     return made
   }
@@ -354,6 +358,27 @@ export class Truth {
         throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
       if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
         throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
+    }
+  }
+
+  /** Of one broadcast everybody has a signal, or nobody. */
+  async checkBroadcasts({ store }: SimHub, personas: readonly string[]): Promise<void> {
+    const reached = new Map<number, Set<string>>()
+    for (const { payload, to } of await store.query({ limit: Number.MAX_SAFE_INTEGER })) {
+      const n = (payload as { n?: number } | null)?.n
+      if (n === undefined || this.wishes[n]?.to !== EVERYBODY) continue
+      reached.set(n, (reached.get(n) ?? new Set()).add(to))
+    }
+    for (const [n, to] of reached) {
+      // What was told long ago may be forgotten for one and not for another.
+      const wish = this.wishes[n]
+      if (wish === undefined || this.world.now() - wish.at > SIM_RETENTION.idempotency_window_ms / 2) continue
+      const left_out = personas.filter((identity) => !to.has(identity))
+      if (left_out.length > 0)
+        throw new Violation(
+          'all of a broadcast or nothing',
+          `${n} is at ${[...to].join(', ')} and not at ${left_out.join(', ')}`,
+        )
     }
   }
 

@@ -8,3 +8,9 @@ export class Violation extends Error {
     this.promise = promise
   }
 }
+
+/** Whatever else is thrown while the product runs breaks the promise that nothing does. */
+export function asViolation(error: unknown): Violation {
+  if (error instanceof Violation) return error
+  return new Violation('nothing breaks', String(error instanceof Error ? error.stack : error))
+}

@@ -23,7 +23,7 @@ import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
 import { Truth } from './truth.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import { Violation } from './violation.ts'
+import { asViolation, Violation } from './violation.ts'
 
 const DISK_ERRORS = ['ENOSPC', 'EIO']
 const RESTART_MS_MAX = 3_000
@@ -45,6 +45,8 @@ export class World implements HubWorld, SurfaceWorld {
   /** Hubs that stood still when another took their place. */
   readonly stale_hubs: Host[] = []
   readonly daemons = new Map<string, SimDaemon>()
+  /** Daemons whose place another has taken, and those that ended. */
+  readonly rivals: Host[] = []
   readonly surfaces = new Map<string, Surface>()
   readonly agents: LinkAgent[] = []
   /** What supervisors and people would start again is started again. */
@@ -127,7 +129,7 @@ export class World implements HubWorld, SurfaceWorld {
           this.hub = hub
           this.starting = null
           this.network.listen(hub)
-          await this.truth.checkKept(hub).catch((error: unknown) => {
+          await this.checkKept(hub).catch((error: unknown) => {
             if (host.alive) throw error
           })
         },
@@ -141,6 +143,11 @@ export class World implements HubWorld, SurfaceWorld {
         },
       )
       .catch((error: unknown) => this.note(error))
+  }
+
+  private async checkKept(hub: SimHub): Promise<void> {
+    await this.truth.checkKept(hub)
+    await this.truth.checkBroadcasts(hub, this.personas)
   }
 
   /** The former one may stand still, and go on later as if nothing had happened. */
@@ -166,8 +173,13 @@ export class World implements HubWorld, SurfaceWorld {
   // --- daemons, surfaces, agents
 
   startDaemon(identity: string): void {
+    if (this.daemons.get(identity)?.host.alive !== true) this.startRival(identity)
+  }
+
+  /** A daemon beside the one that is there, as another machine may have one: it takes the place. */
+  startRival(identity: string): void {
     const former = this.daemons.get(identity)
-    if (former?.host.alive === true) return
+    if (former !== undefined) this.rivals.push(former.host)
     const host = new Host(`daemon of ${identity} #${this.timeline.happened}`, this)
     host.onEnd(() =>
       this.restartLater(() => this.daemons.get(identity)?.host === host && this.startDaemon(identity)),
@@ -316,10 +328,7 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   private note(error: unknown): void {
-    this.broken ??=
-      error instanceof Violation
-        ? error
-        : new Violation('the simulation holds', String((error as Error).stack))
+    this.broken ??= asViolation(error)
   }
 
   private checkNow(): void {
@@ -337,14 +346,17 @@ export class World implements HubWorld, SurfaceWorld {
   // --- the end
 
   /** Everything is mended, and everybody behaves: from here on all that waits must arrive. */
-  async heal(): Promise<void> {
+  async heal({ lossy }: { lossy: boolean }): Promise<void> {
     this.disk_faults = CALM_DISK
     this.disk_fuse = null
     this.network.faults = CALM
     this.network.heal()
     this.manners = GOOD
     this.supervised = true
-    for (const host of this.stale_hubs) host.resume()
+    for (const host of [...this.stale_hubs, ...this.rivals]) {
+      host.wake()
+      host.resume()
+    }
     for (const host of this.hosts()) {
       host.wake()
       host.resume()
@@ -352,11 +364,21 @@ export class World implements HubWorld, SurfaceWorld {
     if (this.hub === null) this.startHub()
     await this.pass(60_000)
     // What a middlebox lost is found with the next list.
-    this.network.cutAll()
+    if (lossy) this.network.cutAll()
     for (const identity of this.personas) {
       this.startDaemon(identity)
       this.startSurface(identity)
     }
+  }
+
+  /** Leases of sessions that are over. */
+  leftLeased(): string[] {
+    const sessions = new Set([...this.surfaces.values()].map(({ caller }) => caller.session_id))
+    for (const agent of this.agents) sessions.add(agent.session)
+    const leases = this.hub?.store.leases() ?? []
+    return leases
+      .filter(({ session_id }) => !sessions.has(session_id))
+      .map(({ session_id, drain_id }) => `${drain_id} of ${session_id}`)
   }
 
   /** Nothing is left to do. */
@@ -364,9 +386,17 @@ export class World implements HubWorld, SurfaceWorld {
     const { hub } = this
     if (hub === null) throw new Violation('everything heals', 'there is no hub')
     await this.truth.checkDelivered(hub, which)
+    const [left] = this.leftLeased()
+    if (left !== undefined) throw new Violation('what a lost session held goes back', left)
+    const rows = hub.hub.personas.list()
     for (const [identity, daemon] of this.daemons) {
       const { state, pending_count } = daemon.status()
       const waiting = hub.store.pendingCount(identity)
+      const daemon_there = rows
+        .find((one) => one.identity === identity)
+        ?.registrations.some(({ kind, connected }) => kind === 'daemon' && connected)
+      if (daemon_there !== true)
+        throw new Violation('the registry tells the truth', `it knows no daemon of ${identity}`)
       if (state !== 'CONNECTED')
         throw new Violation('everything heals', `the daemon of ${identity} is ${state}`)
       if (pending_count !== waiting)
@@ -380,7 +410,7 @@ export class World implements HubWorld, SurfaceWorld {
   /** Everybody ends, without a word. */
   end(): void {
     this.supervised = false
-    for (const host of [...this.hosts(), ...this.stale_hubs, this.senders]) host.kill()
+    for (const host of [...this.hosts(), ...this.stale_hubs, ...this.rivals, this.senders]) host.kill()
   }
 
   hosts(): Host[] {

@@ -1,0 +1,152 @@
+/**
+ * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
+ * the file; it is replaced before the file is bundled.
+ */
+export const MUTANTS = [
+  {
+    name: 'receipt before sync',
+    file: 'src/storage/file/journal.ts',
+    find: 'return last === null ? NOTHING_TO_WAIT_FOR : last.done',
+    replace: 'return NOTHING_TO_WAIT_FOR',
+  },
+  {
+    name: 'failed sync taken for a good one',
+    file: 'src/storage/file/journal.ts',
+    find: 'const failure = error ?? this.takenMeanwhile()',
+    replace: 'const failure = this.takenMeanwhile()',
+  },
+  {
+    name: 'recovered lines never synced',
+    file: 'src/storage/file/recovery.ts',
+    find: '      keep(disk, segment)\n',
+    replace: '',
+  },
+  {
+    name: 'torn end believed',
+    file: 'src/storage/file/recovery.ts',
+    find: 'if (torn === null) {',
+    replace: 'if (torn !== segment.file) {',
+  },
+  {
+    name: 'half a broadcast kept',
+    file: 'src/storage/file/recovery.ts',
+    find: 'if (head.left === 0 && this.group.length === 0) {',
+    replace: 'if (head.left >= 0) {',
+  },
+  {
+    name: 'stale hub goes on writing',
+    file: 'src/storage/file/epoch.ts',
+    find: 'if (found === number) return',
+    replace: 'if (found !== null) return',
+  },
+  {
+    name: 'stale holder of a row believed',
+    file: 'src/modules/registry/registrations.ts',
+    find: 'return row?.registration.epoch === ticket.epoch ? row : undefined',
+    replace: 'return row',
+  },
+  {
+    name: 'one key, two signals',
+    file: 'src/storage/file/key-book.ts',
+    find: 'return head.idempotency_key === key && head.from === from',
+    replace: 'return false',
+  },
+  {
+    name: 'snapshot believed beyond its end',
+    file: 'src/storage/file/signal-store.ts',
+    find: 'const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)',
+    replace:
+      'const end = replayJournal({ disk, directory, index, keys, onCut }, segments, snapshot === null ? start : { segment: start.segment + 1, bytes: 0 })',
+  },
+  {
+    name: 'compaction drops what waits',
+    file: 'src/storage/file/compaction.ts',
+    find: 'if (index.rows.status(row) === STATUS.forgotten) {',
+    replace: 'if (index.rows.status(row) !== STATUS.acked) {',
+  },
+  {
+    name: 'leased and still pending',
+    file: 'src/storage/file/signal-index.ts',
+    find: '      this.change(row, STATUS.acked)\n      this.leaveLease(row)\n      lease.rows.add(row)',
+    replace: '      this.leaveLease(row)\n      lease.rows.add(row)',
+  },
+  {
+    name: 'oldest last',
+    file: 'src/storage/file/pending-order.ts',
+    find: 'if (!visit(queue.at(index))) return',
+    replace: 'if (!visit(queue.at(queue.size - 1 - index))) return',
+  },
+  {
+    name: 'lost release',
+    file: 'src/modules/signals/leases.ts',
+    find: "await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))",
+    replace: 'for (const lease of leases) forget(lease)',
+  },
+  {
+    name: 'leases of a former run kept',
+    file: 'src/modules/signals/leases.ts',
+    find: 'const left = store.leases()',
+    replace: 'const left = store.leases().slice(0, 0)',
+  },
+  {
+    name: 'broken answer taken for a written one',
+    file: 'src/modules/signals/leases.ts',
+    find: "if (how === 'written') lease.written = true",
+    replace: 'if (how !== undefined) lease.written = true',
+  },
+  {
+    name: 'any report confirms',
+    file: 'src/modules/signals/leases.ts',
+    find: 'if (lease.boundary_turn === null || restarted || !lease.written) {',
+    replace: 'if (lease.boundary_turn === null || restarted) {',
+  },
+  {
+    name: 'release nobody is told of',
+    file: 'src/hub/push.ts',
+    find: "    released({ to, signal_ids, cause, pending_count: total }) {\n      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))",
+    replace: '    released({ to, signal_ids, cause, pending_count: total }) {',
+  },
+  {
+    name: 'cache trusted after a reconnect',
+    file: 'src/daemon/machine.ts',
+    find: "LINK_UP: { target: 'RECONCILING' }",
+    replace:
+      "LINK_UP: { target: 'CONNECTED', actions: act((context) => ({ change: { history: { ...context.history, reconciled: true } } })) }",
+  },
+  {
+    name: 'bell without a look',
+    file: 'src/daemon/steps.ts',
+    find: "  if (decision.kind !== 'ring' || entry === undefined) {",
+    replace: '  if (entry === undefined) {',
+  },
+  {
+    name: 'double ring',
+    file: 'src/daemon/pacer.ts',
+    find: 'if (bell === null) return null\n  if (bell.outcome',
+    replace: 'if (bell !== undefined) return null\n  if (bell!.outcome',
+  },
+  {
+    name: 'bell in the middle of a turn',
+    file: 'src/daemon/pacer.ts',
+    find: "const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')",
+    replace: "const reachable = take || surface.delivery === 'push'",
+  },
+  {
+    name: 'ignored for ever after one lost bell',
+    file: 'src/daemon/pacer.ts',
+    find: "  if (bell.seen) return { kind: 'wait', for: 'boundary' }\n",
+    replace: "  if (bell.outcome === 'open') return { kind: 'wait', for: 'boundary' }\n",
+  },
+  {
+    name: 'what is over handed out',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'return this.each(entry.signal_ids, (row) => this.change(row, STATUS.expired))',
+    replace: 'return',
+  },
+  {
+    name: 'queue counted wrong',
+    file: 'src/daemon/pending-index.ts',
+    find: '  return { entries: index.entries, total, settled: false }',
+    replace: '  return { entries: index.entries, total: index.total, settled: index.settled }',
+  },
+]
