@@ -23,8 +23,6 @@ export interface SimulationResult {
 
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
-/** What is addressed to a session that is gone waits for it as long as its leases live. */
-const SESSIONS_FORGOTTEN_MS = LIMITS.lease_ms + HEALING_MS
 const TURNS_MS = 2 * 60_000
 
 export async function simulate({ seed, steps, only, onStep }: SimulationOptions): Promise<SimulationResult> {
@@ -54,7 +52,10 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     world.dice = new Dice(seed, steps + 1)
     const { lose, reorder } = plan.network
     await world.heal({ lossy: lose + reorder > 0 })
-    await world.pass(plan.weights.sendToSession === undefined ? HEALING_MS : SESSIONS_FORGOTTEN_MS)
+    await world.pass(HEALING_MS)
+    // Nobody may have told the hub that a session is over; it then takes as long as a lease lives.
+    const forgotten = plan.weights.sendToSession !== undefined || world.leftLeased().length > 0
+    if (forgotten) await world.pass(LIMITS.lease_ms)
     await world.checkAtRest('loud')
     // What is quiet waits for a turn that comes anyway.
     for (const surface of world.surfaces.values()) surface.prompt()

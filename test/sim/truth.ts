@@ -227,6 +227,8 @@ export class Truth {
       )
     if (known.replay_asked)
       Object.assign(known, { state: 'pending', replay_asked: false, given_back: known.given_back + 1 })
+    // Both became durable in one commit, the drain first; the other was told sooner.
+    if (known.state === 'final' && known.final_at === this.world.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
     if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
     // It had gone back when the hub was killed, before anybody could be told.

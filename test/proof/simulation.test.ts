@@ -1,0 +1,85 @@
+/** What the simulation says of the product as it is, and of the product with a bug in it. */
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { REGRESSIONS } from '../sim/regressions.ts'
+import { shrink, spelled, stepsIn } from '../sim/shrink.ts'
+import { simulate } from '../sim/simulate.ts'
+
+const root = path.resolve(import.meta.dirname, '../..')
+const MINUTE_MS = 60_000
+
+/** Everything that a command says; what it says goes on to the run's own output as well. */
+function said(script: string, ...args: string[]): Promise<{ code: number | null; text: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [path.join(root, script), ...args], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+      process.stdout.write(part)
+    })
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, text }))
+  })
+}
+
+describe('the simulation', () => {
+  test('finds every promise kept in 200 seeds', { timeout: 40 * MINUTE_MS }, async () => {
+    const { code, text } = await said('test/sim/run.mjs', '--seed', '1', '--seeds', '200', '--steps', '2000')
+    expect(text).toContain('seeds 200, steps 400000, failed 0,')
+    expect(code).toBe(0)
+  })
+
+  test('notices each planted bug', { timeout: 40 * MINUTE_MS }, async () => {
+    const { code, text } = await said('test/sim/mutants/run.mjs')
+    expect(text).toMatch(/mutants 2\d, caught 2\d, unnoticed 0/)
+    expect(code).toBe(0)
+  })
+
+  test('says the same of a seed each time', { timeout: MINUTE_MS }, async () => {
+    const [one, other] = [await simulate({ seed: 7, steps: 120 }), await simulate({ seed: 7, steps: 120 })]
+    expect(other).toEqual(one)
+  })
+
+  test.each(REGRESSIONS)('keeps $found', { timeout: MINUTE_MS }, async ({ seed, steps, only }) => {
+    const { broken } = await simulate({ seed, steps, only: new Set(stepsIn(only)) })
+    expect(broken).toBeNull()
+  })
+
+  test('names what it does not understand', async () => {
+    const { code } = await said('test/sim/run.mjs', '--seeds', 'many')
+    expect(code).toBe(2)
+  })
+})
+
+describe('shrinking', () => {
+  const steps = Array.from({ length: 100 }, (_, step) => step + 1)
+
+  test('leaves what a failure needs', async () => {
+    const needed = [3, 42, 43, 99]
+    const fails = (some: readonly number[]) => Promise.resolve(needed.every((step) => some.includes(step)))
+    expect(await shrink(steps, fails, 500)).toEqual(needed)
+  })
+
+  test('stops after so many tries', async () => {
+    let tried = 0
+    await shrink(
+      steps,
+      (some) => {
+        tried += 1
+        return Promise.resolve(some.includes(1) && some.includes(100))
+      },
+      10,
+    )
+    expect(tried).toBe(10)
+  })
+
+  test('spells steps so that they can be read again', () => {
+    expect(spelled([1, 2, 3, 7, 9, 10])).toBe('1-3,7,9-10')
+    expect(stepsIn('1-3,7,9-10')).toEqual([1, 2, 3, 7, 9, 10])
+    expect(() => stepsIn('1-')).toThrow('"1-" is no range of steps')
+  })
+})
