@@ -142,12 +142,21 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     const link = linkOf.get(this)
     if (link) link.heard_at = clock.monotonic()
   }
+  const onPong = function (this: FrameSocket, data: Buffer) {
+    const link = linkOf.get(this)
+    if (!link) return
+    link.heard_at = clock.monotonic()
+    // The pings that only look who is there say nothing.
+    if (data.length > 0) link.reached(Number(data.toString('latin1')))
+  }
   // Oversize frames and broken framing: `ws` closes the link itself, with the code that fits.
   const onError = (err: Error) => log.debug({ err: err.message }, 'a link broke')
   const onClose = function (this: FrameSocket) {
     const link = linkOf.get(this)
     if (!link) return
     link.stranger?.due.cancel()
+    // Whatever comes over another link was sent later.
+    link.reached(Infinity)
     const ticket = link.member?.ticket ?? null
     channels.forget(link)
     links.remove(link)
@@ -165,7 +174,7 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     linkOf.set(socket, link)
     links.add(link)
     socket.on('message', onMessage)
-    socket.on('pong', onHeard)
+    socket.on('pong', onPong)
     socket.on('ping', onHeard)
     socket.on('error', onError)
     socket.on('close', onClose)

@@ -38,6 +38,9 @@ export class Link {
   early: ClientFrame[] | null = null
   member: Member | null = null
   channels: Set<string> | null = null
+  /** Who waits for what the peer has sent by now; null as long as nobody ever did. */
+  behind: Map<number, () => void> | null = null
+  private marks = 0
   malformed_in_a_row = 0
   calls_underway = 0
   heard_at: number
@@ -70,6 +73,25 @@ export class Link {
       return false
     }
     return true
+  }
+
+  /** Resolves once everything is here that the peer had sent before it could hear of this; or the link is over. */
+  caughtUp(): Promise<void> {
+    const mark = ++this.marks
+    return new Promise((resolve) => {
+      this.behind ??= new Map()
+      this.behind.set(mark, resolve)
+      this.socket.ping(String(mark))
+    })
+  }
+
+  /** Its pong came: whoever waited for this mark, or an older one, need not any more. */
+  reached(mark: number): void {
+    for (const [older, resolve] of this.behind ?? []) {
+      if (older > mark) break
+      this.behind?.delete(older)
+      resolve()
+    }
   }
 
   /** Tells what went wrong and leaves the link open. Answers the instance for the log. */

@@ -9,12 +9,14 @@ export interface FrameSocket {
   readonly bufferedAmount: number
   /** `done` comes once the text has left this process, or with the error that kept it. */
   send(text: string, done?: (error?: Error | null) => void): void
-  ping(): void
+  /** Asks for a `pong` that says the same, behind everything that the other end has sent before it heard of this. */
+  ping(data?: string): void
   /** Begins to close; `close` is told once the other end has agreed. */
   close(code?: number, reason?: string): void
   /** Ends it without a word. */
   terminate(): void
-  on(event: 'open' | 'ping' | 'pong', listener: (this: FrameSocket) => void): unknown
+  on(event: 'open', listener: (this: FrameSocket) => void): unknown
+  on(event: 'ping' | 'pong', listener: (this: FrameSocket, data: Buffer) => void): unknown
   on(event: 'message', listener: (this: FrameSocket, data: FrameData, is_binary: boolean) => void): unknown
   on(event: 'error', listener: (this: FrameSocket, error: Error) => void): unknown
   /** The other end answered with this HTTP status instead of opening it. */

@@ -248,13 +248,14 @@ export class SimSocket extends EventEmitter implements FrameSocket {
     if (done !== undefined) this.network.soon(() => this.host.act(() => done()))
   }
 
-  ping(): void {
+  ping(data = ''): void {
     const { peer } = this
     if (peer === null) return
+    const told = Buffer.from(data)
     this.network.carry(this, peer, () => {
       if (peer.readyState !== SOCKET.open) return
-      peer.emit('ping')
-      this.network.carry(peer, this, () => this.readyState === SOCKET.open && this.emit('pong'))
+      peer.emit('ping', told)
+      this.network.carry(peer, this, () => this.readyState === SOCKET.open && this.emit('pong', told))
     })
   }
 

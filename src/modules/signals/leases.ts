@@ -24,6 +24,8 @@ export interface Lease {
   boundary_turn: number | null
   /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
   written: boolean
+  /** What is reported from now on was sent after the drain; until then it may be the end of a turn before. */
+  caught_up: boolean
 }
 
 export interface Leases {
@@ -154,6 +156,15 @@ export function createLeases(needs: SignalNeeds): Leases {
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
+  /** The turn that drained may have ended already, as far as was said. */
+  const heardAll = async (lease: Lease) => {
+    lease.caught_up = true
+    const { identity, session_id, drain_id } = lease
+    const at = knownSession(identity, session_id)?.turn ?? null
+    if (!stands(lease) || !lease.written || at === null || !isPast(lease, at.turn, at.turn_seq)) return
+    await confirmLease(identity, drain_id, lease)
+  }
+
   const stands = (lease: Lease) => owners.get(lease.drain_id)?.lease === lease
 
   return {
@@ -179,6 +190,14 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
+        caught_up: true,
+      }
+      const behind = needs.caughtUp?.(identity) ?? null
+      if (behind !== null) {
+        lease.caught_up = false
+        behind
+          .then(() => heardAll(lease))
+          .catch((err: unknown) => log.error({ err, drain_id }, 'a lease could not be settled'))
       }
       session.leases.add(lease)
       own(drain_id, identity, lease)
@@ -218,7 +237,10 @@ export function createLeases(needs: SignalNeeds): Leases {
       for (const lease of session.leases) {
         if (lease.boundary_turn === null || restarted || !lease.written) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
-        } else if (turn_seq > lease.boundary_turn || (turn_seq === lease.boundary_turn && turn === 'idle')) {
+        } else if (!lease.caught_up) {
+          // It drains in this one, or has ended it before it drained: what is heard next will tell.
+          if (turn === 'busy') lease.boundary_turn = Math.max(lease.boundary_turn, turn_seq)
+        } else if (isPast(lease, turn, turn_seq)) {
           finished.push(lease)
         }
       }
@@ -266,6 +288,11 @@ export function createLeases(needs: SignalNeeds): Leases {
       await Promise.all(overdue.map((lease) => releaseLease(lease, 'lease_timed_out')))
     },
   }
+}
+
+function isPast({ boundary_turn }: Lease, turn: Turn, turn_seq: number): boolean {
+  if (boundary_turn === null) return false
+  return turn_seq > boundary_turn || (turn_seq === boundary_turn && turn === 'idle')
 }
 
 /**

@@ -24,6 +24,11 @@ export interface SignalNeeds {
   /** Who gets what is broadcast on a topic. */
   subscribers(topic: string): Identity[]
   events: SignalEvents
+  /**
+   * Resolves once everything is heard that the persona's links had sent before they could know of this call; null where
+   * that is so now.
+   */
+  caughtUp?(identity: Identity): Promise<void> | null
   clock: Clock
   ids: Ids
   log: Log

@@ -241,6 +241,41 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(1)
   })
 
+  test('not by the end of the turn before, which was reported late', async () => {
+    let hear: () => void = () => undefined
+    const heard = new Promise<void>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    const turn = (state: 'idle' | 'busy', turn_seq: number) =>
+      world.signals.turnReported('bob', 'run-1', state, turn_seq)
+    await turn('busy', 3)
+    await world.send({ to: 'bob' })
+    // Bob has begun his fourth turn, and drains in it.
+    await world.drain(BOB)
+    await turn('idle', 3)
+    await turn('busy', 4)
+    expect(confirmed(world)).toBe(false)
+    hear()
+    await atRest()
+    await turn('busy', 4)
+    expect(confirmed(world)).toBe(false)
+    await turn('idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('once it is known that no turn has begun since the one whose end came with the drain', async () => {
+    let hear: () => void = () => undefined
+    const heard = new Promise<void>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(confirmed(world)).toBe(false)
+    hear()
+    await atRest()
+    expect(confirmed(world)).toBe(true)
+  })
+
   test('by a confirm that names its drain', async () => {
     const { world, drain_id } = await drained()
     await world.drain(BOB, { confirm: drain_id })
