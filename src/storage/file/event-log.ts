@@ -29,6 +29,8 @@ const OLDER = 'events.1.jsonl'
  */
 const SEQ_GAP = 10_000
 const CLOSED = '{"closed":true}\n'
+/** From here on the end is not clean, whether an event has come to the file since or not. */
+const OPENED = '{"opened":true}\n'
 
 export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const { directory, clock, onFailed = () => {} } = options
@@ -38,13 +40,11 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const before = [...readEvents(older), ...readEvents(newer)]
   const last = before.at(-1)?.seq ?? 0
-  const clean = last === 0 || endsWith(newer, CLOSED) || (size(newer) === 0 && endsWith(older, CLOSED))
+  const is_new = size(newer) + size(older) === 0
+  const clean = is_new || endsWith(newer, CLOSED) || (size(newer) === 0 && endsWith(older, CLOSED))
   const memory = createMemoryEventLog(clock, { events_max, before, last_seq: clean ? last : last + SEQ_GAP })
 
   let fd: number | null = fs.openSync(newer, 'a', 0o600)
-  // A torn line must not swallow the next one.
-  if (size(newer) > 0 && !endsWith(newer, '\n')) fs.writeSync(fd, '\n')
-  let in_newer = countLines(newer)
   let waiting: string[] = []
   let writing = false
   let scheduled = false
@@ -56,6 +56,13 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     fd = null
     onFailed(error)
   }
+  try {
+    // A torn line must not swallow the next one.
+    fs.writeSync(fd, size(newer) > 0 && !endsWith(newer, '\n') ? `\n${OPENED}` : OPENED)
+  } catch (error) {
+    fail(error as Error)
+  }
+  let in_newer = countLines(newer)
   const rotate = () => {
     fs.closeSync(fd as number)
     fs.renameSync(newer, older)

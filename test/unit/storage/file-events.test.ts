@@ -31,6 +31,22 @@ test('after a kill no seq is given out twice', async () => {
   ).toEqual([1, 2, 3])
 })
 
+test('a log that was killed before it had written anything gives no seq out twice either', async () => {
+  const directory = temporaryDirectory()
+  const first = openFileEventLog({ directory, clock })
+  const seen = first.append(event)
+  const second = openFileEventLog({ directory, clock })
+  const after_first = second.append(event)
+  await second.close()
+  // This one begins behind a clean end.
+  const third = openFileEventLog({ directory, clock })
+  const after_second = third.append(event)
+  const fourth = openFileEventLog({ directory, clock })
+  const after_third = fourth.append(event)
+  const seqs = [seen, after_first, after_second, after_third].map(({ seq }) => seq)
+  expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => one - other))
+})
+
 test('torn and foreign lines are skipped, and swallow nothing that comes after them', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
