@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { makeDurableDirectory } from './durable-directory.ts'
 import { shellWord } from './shell-word.ts'
 
 export interface Home {
@@ -58,7 +59,7 @@ export function prepareHome(home: Home): void {
 /** A directory of mode 0700 that belongs to us, or `home_not_permitted`. Makes it where it is missing. */
 export function ensurePrivateDirectory(directory: string): void {
   try {
-    fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeDurableDirectory(directory, 0o700)
   } catch (cause) {
     throw new TurnbellError('home_not_permitted', {
       detail: `${directory} cannot be made: ${String(cause)}`,

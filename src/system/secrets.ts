@@ -1,7 +1,9 @@
 /** The two secrets of a home, made at first start, mode 0600. */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
+import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
+import { syncDirectoryNow } from './durable-directory.ts'
 import type { Home } from './home.ts'
 
 export interface Secrets {
@@ -30,6 +32,8 @@ function ensureSecret(file: string, make: () => string): string {
   fs.writeFileSync(draft, `${make()}\n`, { mode: 0o600, flush: true })
   try {
     fs.linkSync(draft, file)
+    // What it signs is in the hands of others, and has to hold after a crash of the machine as well.
+    syncDirectoryNow(path.dirname(file))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {

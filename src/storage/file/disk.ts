@@ -5,6 +5,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { makeDurableDirectory, syncDirectoryNow } from '../../system/durable-directory.ts'
 
 export interface Disk {
   /** `read` needs the file, `write` makes it where it is missing, `new` refuses one that is there. */
@@ -27,6 +28,7 @@ export interface Disk {
   readFile(file: string): Buffer | null
   /** Names inside, sorted; none for a directory that is not there. */
   list(directory: string): string[]
+  /** Its name survives a crash, and those of all that was missing above it. */
   makeDirectory(directory: string): void
   rename(from: string, to: string): void
   /** That it is gone already is fine. */
@@ -72,19 +74,10 @@ export const systemDisk: Disk = {
       throw error
     }
   },
-  makeDirectory: (directory) => void fs.mkdirSync(directory, { recursive: true, mode: 0o700 }),
+  makeDirectory: (directory) => makeDurableDirectory(directory, 0o700),
   rename: (from, to) => fs.renameSync(from, to),
   remove: (file) => fs.rmSync(file, { force: true }),
-  syncDirectory(directory) {
-    // Windows keeps names durable by itself and cannot open a directory.
-    if (process.platform === 'win32') return
-    const fd = fs.openSync(directory, 'r')
-    try {
-      fs.fsyncSync(fd)
-    } finally {
-      fs.closeSync(fd)
-    }
-  },
+  syncDirectory: syncDirectoryNow,
 }
 
 /** Writes everything, however short the single writes are. */

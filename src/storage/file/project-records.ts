@@ -26,7 +26,7 @@ import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
 import { createRecordLog } from './record-log.ts'
 import { createRecordTable } from './record-table.ts'
 import type { Change, PlacedRecords } from './record-place.ts'
-import { syncDirectory } from './sync-directory.ts'
+import { syncMade } from './sync-directory.ts'
 
 export interface ProjectRecordOptions {
   /** The project's own directory, which must exist by the time something is put. */
@@ -221,8 +221,7 @@ async function prepare(root: string, ensureFolder: () => Promise<void>, folder: 
   try {
     await ensureFolder()
     const made = await fs.mkdir(folder, { recursive: true })
-    if (made === undefined) return
-    for (const one of new Set([path.dirname(made), path.dirname(folder)])) await syncDirectory(one)
+    if (made !== undefined) await syncMade(made, folder)
   } catch (cause) {
     if (cause instanceof TurnbellError) throw cause
     throw new TurnbellError('store_unavailable', {

@@ -16,7 +16,7 @@ import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
 import type { Unread } from '../../ports/project-store.ts'
 import { codeOf } from './disk.ts'
 import { unreadable, writing } from './refusal.ts'
-import { syncDirectory } from './sync-directory.ts'
+import { syncDirectory, syncMade } from './sync-directory.ts'
 import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
 import { keepCopy, rejectFile, replaceFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
 
@@ -166,7 +166,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         needWay()
         const text = recordText(form, kind, id, body)
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
-        if (made !== undefined) await syncDirectory(path.dirname(folder))
+        if (made !== undefined) await syncMade(made, folder)
         // What stands there may be a link, and would be written through.
         await fs.rm(`${file}.new`, { recursive: true, force: true })
         await fs.writeFile(`${file}.new`, text, { flag: 'wx', flush: true, ...fileMode(secret) })

@@ -1,4 +1,5 @@
 import fs from 'node:fs/promises'
+import { parentsOfMade } from '../../system/durable-directory.ts'
 
 /** Makes names durable: a new, renamed or removed file. */
 export async function syncDirectory(directory: string): Promise<void> {
@@ -10,4 +11,9 @@ export async function syncDirectory(directory: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** Makes the names durable of directories that `mkdir` has made: `made` is what it answered. */
+export async function syncMade(made: string, directory: string): Promise<void> {
+  for (const above of parentsOfMade(made, directory)) await syncDirectory(above)
 }
