@@ -37,6 +37,8 @@ export interface StoreOptions {
   repair?: boolean
   /** What the journal stands on instead of the system's files; only benchmarks and tests bring their own. */
   disk?: Disk
+  /** So small that files end and others begin within a test. */
+  sizes?: { segment_bytes_max?: number; events_max?: number }
   /**
    * Called once when the store can promise nothing any more: a write or sync failed, another hub took the
    * directory. Every later change is refused; the hub should say so and stop.
@@ -72,7 +74,7 @@ function openMemory({ clock }: StoreOptions): Stores {
 }
 
 async function openDirectory(uri: string, options: StoreOptions): Promise<Stores> {
-  const { clock, log, hub_dir } = options
+  const { clock, log, hub_dir, sizes: { segment_bytes_max, events_max } = {} } = options
   const named = uri.slice('file:'.length).replace(/^\/\//, '')
   const directory = named === '' ? hub_dir : path.resolve(named)
   ensurePrivateDirectory(directory)
@@ -106,6 +108,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       directory,
       clock,
       ...(options.disk === undefined ? {} : { disk: options.disk }),
+      ...(segment_bytes_max === undefined ? {} : { segment_bytes_max }),
       onCut: (notice) =>
         log.warn(notice, 'the journal ended in a torn write, which was cut off and kept aside'),
       onFatal: fatal,
@@ -113,6 +116,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
     events = openFileEventLog({
       directory: path.join(directory, 'events'),
       clock,
+      ...(events_max === undefined ? {} : { events_max }),
       onFailed: (err) => log.error({ err }, 'events are kept in memory only from now on'),
     })
     const records = createFileRecordStore({
