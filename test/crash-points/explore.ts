@@ -1,0 +1,208 @@
+/** Goes through the calls of a story, builds what a crash after each may leave, and judges what becomes of it. */
+import fs from 'node:fs'
+import { seededRandom } from '../support/fake-clock.ts'
+import { startRecordedHub } from './hub-process.ts'
+import { judge, type Crash } from './judge.ts'
+import { RecordedFiles, treeKey, type Choose, type Tree } from './recorded-files.ts'
+import { build, recover, timeMatters, type Recovered } from './recovery.ts'
+import { placesIn } from './setting.ts'
+import { beginningOf, boundsAfter, type Bounds, type Story } from './story.ts'
+import { readTrace, type FileCall } from './trace.ts'
+
+/**
+ * `killed`: with all calls so far. `halfway`: with all but the second half of what the last one writes. `power`: with
+ * what was synced. `torn-N`: with what was synced, and some of the rest. Behind a `+` that of a crash into the start after
+ * the first one: `killed+12/power` comes after its twelfth call.
+ */
+export type Variant = string
+
+export interface Failure {
+  /** As many calls had come to their end. */
+  at: number
+  call: string
+  variant: Variant
+  wrong: string[]
+}
+
+export interface Tried {
+  /** Calls that change or sync something, by what they do. */
+  points: Record<string, number>
+  /** Starts that were crashed into, and how many points they had. */
+  starts: number
+  points_of_starts: number
+  /** Crash states. */
+  states: number
+  /** Of them, those that were not the same as another one. */
+  different: number
+  failures: Failure[]
+}
+
+export interface Options {
+  seed: number
+  /** Of each point, how many states in which a part of what was not synced has arrived. */
+  torn: number
+  /** Only some of the points. */
+  wanted?: (at: number) => boolean
+  /** After which crashes the start is crashed into as well. `program`: the bundle of `recorded-process.ts`. */
+  starts?: { program: string; trace: string; wanted: (at: number) => boolean }
+  only?: Variant
+}
+
+export async function explore(story: Story, options: Options): Promise<Tried> {
+  return new Exploration(story, options).all()
+}
+
+class Exploration {
+  private readonly story: Story
+  private readonly options: Options
+  /** Of the last states; those that are the same are neighbours. */
+  private readonly known = new Map<string, Recovered | Error>()
+  private readonly tried: Tried = {
+    ...{ points: {}, starts: 0, points_of_starts: 0, states: 0, different: 0, failures: [] },
+  }
+
+  constructor(story: Story, options: Options) {
+    this.story = story
+    this.options = options
+  }
+
+  async all(): Promise<Tried> {
+    const { story, tried, options } = this
+    const { wanted = () => true, starts } = options
+    const files = beginningOf(story)
+    for (const [index, call] of story.trace.calls.entries()) {
+      const at = index + 1
+      const kind = pointOf(call)
+      if (kind !== null) tried.points[kind] = (tried.points[kind] ?? 0) + 1
+      const chosen = kind !== null && wanted(at)
+      const name = (variant: Variant) => ({ at, call: describe(call), variant })
+      if (chosen) await this.halfway(files, call, boundsAfter(story, index), name, false)
+      files.apply(call)
+      const bounds = boundsAfter(story, at)
+      if (chosen) await this.crashes(files, at, bounds, name, false)
+      if (kind !== null && starts?.wanted(at) === true) {
+        await this.start('killed', files.copy(), at, bounds, name)
+        await this.start('power', new RecordedFiles(story.root, files.withoutPower()), at, bounds, name)
+      }
+    }
+    return tried
+  }
+
+  private async halfway(
+    files: RecordedFiles,
+    call: FileCall,
+    bounds: Bounds,
+    name: Named,
+    starting: boolean,
+  ): Promise<void> {
+    if (call.do !== 'write') return
+    const half = files.copy()
+    half.apply({ ...call, base64: firstHalf(call.base64) })
+    await this.attempt(name('halfway'), half.killed(), { bounds, all_written: true, starting })
+  }
+
+  private async crashes(
+    files: RecordedFiles,
+    at: number,
+    bounds: Bounds,
+    name: Named,
+    starting: boolean,
+  ): Promise<void> {
+    await this.attempt(name('killed'), files.killed(), { bounds, all_written: true, starting })
+    const crash: Crash = { bounds, all_written: false, starting }
+    await this.attempt(name('power'), files.withoutPower(), crash)
+    for (let number = 1; number <= this.options.torn; number += 1) {
+      const random = seededRandom(this.options.seed * 1_000_003 + at * 101 + number)
+      const choose: Choose = (max) => Math.floor(random.next() * (max + 1))
+      await this.attempt(name(`torn-${number}`), files.torn(choose), crash)
+    }
+  }
+
+  /** Starts a hub on what a crash has left, lets it stop, and crashes after each of its own calls. */
+  private async start(
+    variant: Variant,
+    files: RecordedFiles,
+    at: number,
+    bounds: Bounds,
+    nameOfFirst: Named,
+  ): Promise<void> {
+    const { story, options, tried } = this
+    const { program, trace } = options.starts as NonNullable<Options['starts']>
+    if (options.only !== undefined && !options.only.startsWith(`${variant}+`)) return
+    build(story.root, files.killed())
+    fs.rmSync(trace, { force: true })
+    const hub = await startRecordedHub({ program, root: story.root, trace }, bounds.now_ms)
+    await hub.order({ do: 'rest' })
+    await hub.order({ do: 'stop' })
+    tried.starts += 1
+    for (const [index, call] of readTrace(trace).calls.entries()) {
+      const name: Named = (second) => ({
+        ...nameOfFirst(`${variant}+${index + 1}/${second}`),
+        call: describe(call),
+      })
+      const counts = pointOf(call) !== null
+      if (counts) tried.points_of_starts += 1
+      if (counts) await this.halfway(files, call, bounds, name, true)
+      files.apply(call)
+      if (counts) await this.crashes(files, at + index, bounds, name, true)
+    }
+  }
+
+  private async attempt(named: Omit<Failure, 'wrong'>, tree: Tree, crash: Crash): Promise<void> {
+    const { only } = this.options
+    if (only !== undefined && only !== named.variant) return
+    this.tried.states += 1
+    const recovered = await this.recovered(tree, crash.bounds)
+    const wrong = recovered instanceof Error ? [String(recovered.stack)] : judge(this.story, crash, recovered)
+    if (wrong.length > 0) this.tried.failures.push({ ...named, wrong })
+  }
+
+  private async recovered(tree: Tree, { now_ms }: Bounds): Promise<Recovered | Error> {
+    const { root, receipts } = this.story
+    const key = `${now_ms} ${treeKey(tree, { name: isNoLog, time: timeMatters })}`
+    const before = this.known.get(key)
+    if (before !== undefined) return before
+    this.tried.different += 1
+    build(root, tree)
+    const recovered = await recover(placesIn(root), now_ms, receipts).catch((error: unknown) =>
+      error instanceof Error ? error : new Error(String(error)),
+    )
+    this.known.set(key, recovered)
+    const [oldest] = this.known.keys()
+    if (this.known.size > KNOWN_MAX && oldest !== undefined) this.known.delete(oldest)
+    return recovered
+  }
+}
+
+const KNOWN_MAX = 20
+
+type Named = (variant: Variant) => Omit<Failure, 'wrong'>
+
+const isNoLog = (name: string) => !name.includes('/home/logs/')
+
+function firstHalf(base64: string): string {
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.subarray(0, bytes.length >> 1).toString('base64')
+}
+
+/** What kind of call a crash may come after; null for those that change nothing. */
+function pointOf(call: FileCall): string | null {
+  if (call.do !== 'open') return KINDS[call.do]
+  return call.made ? 'creations' : call.emptied ? 'truncates' : null
+}
+
+const KINDS: Record<Exclude<FileCall['do'], 'open'>, string> = {
+  write: 'writes',
+  sync: 'syncs',
+  rename: 'renames',
+  truncate: 'truncates',
+  remove: 'removes',
+  link: 'links',
+  make_directory: 'directories made',
+  remove_directory: 'directories removed',
+}
+
+function describe(call: FileCall): string {
+  const { base64: _, ...rest } = { base64: '', ...call }
+  return JSON.stringify(rest)
+}

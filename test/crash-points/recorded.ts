@@ -1,0 +1,50 @@
+/** Records the workload once, and makes sure that the trace tells of everything that was done to the files. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { play } from './play.ts'
+import { beginningOf, keepTold, readStory, traceIn, type Story } from './story.ts'
+import type { Tree } from './recorded-files.ts'
+import { workload } from './workload.ts'
+
+/** In memory, where the system has a place for that: what is tried here is what is read, not how fast. */
+export function placeForFiles(): string {
+  const shared = '/dev/shm'
+  const root = fs.mkdtempSync(path.join(isWritable(shared) ? shared : os.tmpdir(), 'turnbell-crash-points-'))
+  fs.chmodSync(root, 0o700)
+  return fs.realpathSync(root)
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    fs.accessSync(directory, fs.constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `program`: the bundle of `recorded-process.ts`. The story is kept in `directory`. Throws where the trace lacks anything. */
+export async function recordStory(program: string, directory: string, root: string): Promise<Story> {
+  const told = await play({ program, root, trace: traceIn(directory) }, workload)
+  keepTold(directory, told)
+  const story = readStory(directory)
+  const files = beginningOf(story)
+  for (const call of story.trace.calls) files.apply(call)
+  needComplete(files.killed(), root)
+  return story
+}
+
+function needComplete(tree: Tree, root: string): void {
+  const real = fs.readdirSync(root, { recursive: true }).map((name) => path.join(root, String(name)))
+  const names = new Set([...real, ...tree.keys()])
+  for (const name of names) {
+    const leaf = tree.get(name)
+    const stat = fs.lstatSync(name, { throwIfNoEntry: false })
+    const same =
+      leaf === 'directory'
+        ? stat?.isDirectory() === true
+        : leaf !== undefined && stat?.isFile() === true && fs.readFileSync(name).equals(leaf.bytes)
+    if (!same) throw new Error(`the trace is not complete: ${name} is not what the recorded calls make of it`)
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * Writes down every call by which this process changes or syncs files below a directory, whichever of Node's ways leads
+ * to it: `node:fs` synchronous, with a callback or with promises, and what packages made of it. All of them end in
+ * Node's own binding to the system, so that is where the calls are taken: needs `node --expose-internals`.
+ *
+ * Record once, cut everywhere: T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014 (ALICE). What is
+ * said here of one is also true of the block level of J. Mohan et al., "Finding Crash-Consistency Bugs with Bounded
+ * Black-Box Crash Testing", OSDI 2018 (CrashMonkey).
+ */
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import type { FileCall, Handle, Mark, TraceLine } from './trace.ts'
+
+type Native = (...args: unknown[]) => unknown
+type Binding = Record<string, Native> & { kUsePromises: symbol; FSReqCallback: new () => object }
+
+interface Opened {
+  handle: Handle
+  path: string
+  appends: boolean
+  /** Where the next write without a place of its own goes. */
+  at: number
+}
+
+export interface Recorder {
+  mark: (mark: Mark) => void
+  /** Resolves when no file call is under way, and none follows from what has ended. */
+  quiet: () => Promise<void>
+}
+
+/** Turns of the loop without any file call, after which none is expected to follow. */
+const QUIET_TURNS = 40
+
+/** `root` must be spelled as its calls will spell it. The trace lies outside of it. */
+export function record(root: string, trace_file: string): Recorder {
+  const binding = bindingOfNode()
+  const opened = new Map<number, Opened>()
+  const trace = fs.openSync(trace_file, 'a')
+  let own = false
+  let underway = 0
+  let opens = 0
+  let ended = 0
+  let touched = 0
+
+  /** Not recorded: what recording itself needs. */
+  const unseen = <T>(work: () => T): T => {
+    const before = own
+    own = true
+    try {
+      return work()
+    } finally {
+      own = before
+    }
+  }
+  const put = (line: TraceLine) => unseen(() => void fs.writeSync(trace, `${JSON.stringify(line)}\n`))
+  const tell = (call: FileCall) => {
+    ended += 1
+    put(call)
+  }
+  const changedAt = (fd: number) => unseen(() => fs.fstatSync(fd).mtimeMs)
+  const isInside = (file: unknown): boolean => {
+    const name = nameOf(file)
+    return name === root || name.startsWith(root + path.sep)
+  }
+  const isThere = (file: unknown) =>
+    unseen(() => fs.lstatSync(nameOf(file), { throwIfNoEntry: false })) !== undefined
+
+  /**
+   * Puts itself in the place of one function. `before` looks at the arguments, and answers what is to be done with the
+   * result once that is there; null where the call is none of ours. The last argument says which way the result comes.
+   */
+  const take = (name: string, before: (args: unknown[]) => ((result: unknown) => void) | null) => {
+    const native = binding[name] as Native
+    binding[name] = function (this: unknown, ...args: unknown[]) {
+      const after = own ? null : before(args)
+      if (after === null) return native.apply(this, args)
+      touched += 1
+      const last = args.at(-1)
+      if (last === binding.kUsePromises) {
+        underway += 1
+        const ends = () => void (underway -= 1)
+        return (native.apply(this, args) as Promise<unknown>).then(
+          (result) => {
+            ends()
+            after(result)
+            return result
+          },
+          (error: unknown) => {
+            ends()
+            throw error
+          },
+        )
+      }
+      if (last instanceof binding.FSReqCallback) {
+        const request = last as { oncomplete: (error: unknown, result: unknown) => void }
+        const done = request.oncomplete
+        underway += 1
+        request.oncomplete = function (this: unknown, error: unknown, result: unknown) {
+          underway -= 1
+          if (error === null || error === undefined) after(result)
+          done.call(this, error, result)
+        }
+        return native.apply(this, args)
+      }
+      const result = native.apply(this, args)
+      const failed = typeof last === 'object' && last !== null && 'errno' in last
+      if (!failed) after(result)
+      return result
+    }
+  }
+
+  const noteOpened = (file: unknown, flags: number, existed: boolean, fd: number) => {
+    const handle = `${process.pid}:${(opens += 1)}`
+    const name = nameOf(file)
+    opened.set(fd, { handle, path: name, appends: (flags & fs.constants.O_APPEND) !== 0, at: 0 })
+    const made = !existed
+    const emptied = existed && (flags & fs.constants.O_TRUNC) !== 0
+    tell({ do: 'open', handle, path: name, made, emptied })
+  }
+  const opening = (args: unknown[]) => {
+    const [file, flags] = args as [unknown, number]
+    const inside = isInside(file)
+    const existed = inside && isThere(file)
+    return (result: unknown) => {
+      const fd = typeof result === 'number' ? result : (result as { fd: number }).fd
+      if (inside) noteOpened(file, flags, existed, fd)
+      // The number may be that of a handle that was closed past this binding.
+      else opened.delete(fd)
+    }
+  }
+  take('open', opening)
+  take('openFileHandle', opening)
+
+  const written = (fd: number, bytes: Buffer, position: unknown) => {
+    const file = opened.get(fd) as Opened
+    const placed = typeof position === 'number' && position >= 0
+    const at = file.appends ? unseen(() => fs.fstatSync(fd).size) - bytes.length : placed ? position : file.at
+    if (!placed) file.at = at + bytes.length
+    const changed_at = changedAt(fd)
+    tell({ do: 'write', handle: file.handle, at, base64: bytes.toString('base64'), changed_at })
+  }
+  take('writeBuffer', ([fd, source, offset, length, position]) => {
+    if (!opened.has(fd as number)) return null
+    const view = source as Uint8Array
+    // As it is now: the caller may use the buffer again.
+    const bytes = Buffer.from(view.subarray(offset as number, (offset as number) + (length as number)))
+    return (count) => written(fd as number, bytes.subarray(0, count as number), position)
+  })
+  take('writeBuffers', ([fd, sources, position]) => {
+    if (!opened.has(fd as number)) return null
+    const bytes = Buffer.concat(sources as Uint8Array[])
+    return (count) => written(fd as number, bytes.subarray(0, count as number), position)
+  })
+  take('writeString', ([fd, text, position, encoding]) => {
+    if (!opened.has(fd as number)) return null
+    const bytes = Buffer.from(text as string, (encoding as BufferEncoding | undefined) ?? 'utf8')
+    return (count) => written(fd as number, bytes.subarray(0, count as number), position)
+  })
+  // Opens, writes and closes in one go, where it is given a name.
+  take('writeFileUtf8', ([file, text, flags]) => {
+    const bytes = Buffer.from(text as string, 'utf8')
+    if (typeof file === 'number') return opened.has(file) ? () => written(file, bytes, null) : null
+    if (!isInside(file)) return null
+    const existed = isThere(file)
+    return () => {
+      const fd = unseen(() => fs.openSync(nameOf(file), 'r'))
+      noteOpened(file, flags as number, existed, fd)
+      written(fd, bytes, null)
+      opened.delete(fd)
+      unseen(() => fs.closeSync(fd))
+    }
+  })
+  take('ftruncate', ([fd, length]) => {
+    const file = opened.get(fd as number)
+    if (file === undefined) return null
+    return () =>
+      tell({
+        do: 'truncate',
+        handle: file.handle,
+        to: Number(length ?? 0),
+        changed_at: changedAt(fd as number),
+      })
+  })
+  for (const name of ['fsync', 'fdatasync']) {
+    take(name, ([fd]) => {
+      const file = opened.get(fd as number)
+      const begun = ended
+      return file === undefined
+        ? null
+        : () => tell({ do: 'sync', handle: file.handle, meanwhile: ended - begun })
+    })
+  }
+  take('close', ([fd]) => {
+    opened.delete(fd as number)
+    return null
+  })
+
+  take('rename', ([from, to]) => {
+    if (!isInside(from) && !isInside(to)) return null
+    return () => tell({ do: 'rename', from: nameOf(from), to: nameOf(to) })
+  })
+  take('link', ([from, to]) =>
+    isInside(to) ? () => tell({ do: 'link', from: nameOf(from), to: nameOf(to) }) : null,
+  )
+  take('unlink', ([file]) => (isInside(file) ? () => tell({ do: 'remove', path: nameOf(file) }) : null))
+  take('rmdir', ([file]) =>
+    isInside(file) ? () => tell({ do: 'remove_directory', path: nameOf(file) }) : null,
+  )
+  take('mkdir', ([file, , recursive]) => {
+    if (!isInside(file)) return null
+    const missing = recursive === true ? missingOf(nameOf(file)) : [nameOf(file)]
+    return () => {
+      for (const one of missing) tell({ do: 'make_directory', path: one })
+    }
+  })
+  /** Itself and what is above it, as far as it is not there; the highest first. */
+  const missingOf = (file: string): string[] =>
+    isThere(file) || !isInside(file) ? [] : [...missingOf(path.dirname(file)), file]
+
+  // Nothing that is recorded here uses them. Should that change, the trace would lack something: better an end.
+  for (const name of ['symlink', 'copyFile', 'mkdtemp']) {
+    take(name, (args) => {
+      if (!args.some((arg) => typeof arg === 'string' && isInside(arg)) && !opened.has(args[0] as number))
+        return null
+      throw new Error(`${name} is not recorded, and was called for ${String(args[0])}`)
+    })
+  }
+
+  return {
+    mark: put,
+    async quiet() {
+      for (let turns = 0, seen = touched; turns < QUIET_TURNS; turns += 1) {
+        await new Promise<void>((resolve) => setImmediate(resolve))
+        if (underway === 0 && touched === seen) continue
+        seen = touched
+        turns = 0
+      }
+    },
+  }
+}
+
+function nameOf(file: unknown): string {
+  return Buffer.isBuffer(file) ? file.toString() : String(file)
+}
+
+function bindingOfNode(): Binding {
+  const { internalBinding } = createRequire(import.meta.url)('internal/test/binding') as {
+    internalBinding: (name: string) => Binding
+  }
+  return internalBinding('fs')
+}

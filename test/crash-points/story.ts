@@ -1,0 +1,81 @@
+/** What was recorded, and what was true meanwhile: all that is needed to judge what a crash leaves. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Observed } from './observe.ts'
+import { RecordedFiles } from './recorded-files.ts'
+import { placesIn } from './setting.ts'
+import { readTrace, type Trace } from './trace.ts'
+
+export interface Receipt {
+  /** Of the request that it answered. */
+  name: string
+  signal_id: string
+  seq: number
+  key?: { from: string; key: string }
+}
+
+/** What was done at a time, and no other at the same time. */
+export interface Step {
+  what: string
+  /** Of its requests, as the marks name them. */
+  names: string[]
+  /** After it. */
+  truth: Observed
+  /** The highest seq of an event that somebody had been shown by then. */
+  event_seq: number
+}
+
+export interface Told {
+  root: string
+  steps: Step[]
+  receipts: Receipt[]
+  operator_token: string
+  /** The hub's time at the beginning. */
+  now_ms: number
+}
+
+export interface Story extends Told {
+  trace: Trace
+}
+
+const TRACE = 'trace.jsonl'
+const TOLD = 'told.json'
+
+export const traceIn = (directory: string): string => path.join(directory, TRACE)
+
+export function keepTold(directory: string, told: Told): void {
+  fs.writeFileSync(path.join(directory, TOLD), JSON.stringify(told))
+}
+
+export function readStory(directory: string): Story {
+  const told = JSON.parse(fs.readFileSync(path.join(directory, TOLD), 'utf8')) as Told
+  return { ...told, trace: readTrace(traceIn(directory)) }
+}
+
+/** The files before the first call: an empty project. */
+export function beginningOf({ root }: Story): RecordedFiles {
+  return new RecordedFiles(root, new Map([[placesIn(root).project, 'directory']]))
+}
+
+/** What may be found of a crash after so many calls. */
+export interface Bounds {
+  /** The last step of which everything was answered; -1 before the first. */
+  done: number
+  /** The one that has begun, if any. */
+  begun: number | null
+  answered: ReadonlySet<string>
+  now_ms: number
+}
+
+export function boundsAfter({ steps, trace, now_ms }: Story, calls: number): Bounds {
+  const past = trace.marks.filter(({ after }) => after <= calls)
+  const names = (said: 'asked' | 'answered') =>
+    new Set(past.filter(({ mark }) => mark === said).map(({ name }) => name))
+  const [asked, answered] = [names('asked'), names('answered')]
+  let done = -1
+  while (done + 1 < steps.length && steps[done + 1]?.names.every((name) => answered.has(name)) === true)
+    done += 1
+  const next = steps[done + 1]
+  const begun = next?.names.some((name) => asked.has(name)) === true ? done + 1 : null
+  return { done, begun, answered, now_ms: Math.max(now_ms, ...past.map((mark) => mark.now_ms)) }
+}
