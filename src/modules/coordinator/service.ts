@@ -118,6 +118,22 @@ export async function openCoordinator(needs: CoordinatorNeeds): Promise<Coordina
     ...{ clock, ids },
   })
   const subscriptions = await openSubscriptions({ shelf: createShelf(needs, SUBSCRIPTIONS), clock, ids })
+  const personaEnded = async (identity: Identity) => {
+    await Promise.all([
+      leases.personaEnded(identity),
+      blockings.personaEnded(identity),
+      subscriptions.personaEnded(identity),
+    ])
+  }
+  // A hub may have died after it had noted the end of a persona, and before this.
+  const named = new Set([
+    ...[...leases.held(), ...subscriptions.list()].map(({ identity }) => identity),
+    ...blockings.list().flatMap(({ blocker, blocked }) => [blocker, blocked]),
+  ])
+  for (const identity of named) {
+    const persona = personas.get(identity)
+    if (persona !== null && persona.state !== 'active') await personaEnded(identity)
+  }
 
   const ownerOf = (caller: Caller): LeaseOwner => ({
     identity: caller.identity,
@@ -203,13 +219,7 @@ export async function openCoordinator(needs: CoordinatorNeeds): Promise<Coordina
     subscribers: (topic) => subscriptions.subscribers(topic),
     seen: (caller) => leases.seen(ownerOf(caller)),
     sessionLost: (identity, session_id) => leases.sessionLost({ identity, session_id }),
-    async personaEnded(identity) {
-      await Promise.all([
-        leases.personaEnded(identity),
-        blockings.personaEnded(identity),
-        subscriptions.personaEnded(identity),
-      ])
-    },
+    personaEnded,
     sweep: () => leases.sweep(),
   }
 }

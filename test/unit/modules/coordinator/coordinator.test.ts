@@ -199,6 +199,25 @@ describe('a blocking', () => {
   })
 })
 
+test('what a persona had ends with it, also where the hub died in between', async () => {
+  const before = await coordinatorWorld()
+  await before.coordinator.subscribe(alice, 'releases')
+  await before.coordinator.block(alice, { identity: 'bob', reason: 'x' })
+  await before.coordinator.block(bob, { identity: 'alice', reason: 'y' })
+  await before.lock(alice, 'src')
+  await before.coordinator.block(OPERATOR, { identity: 'bob', reason: 'z' })
+  await before.lock(bob, 'docs')
+  // All that was written until then.
+  await before.records.put('persona', 'alice', {
+    ...(await before.records.get('persona', 'alice')),
+    state: 'wrapped',
+  })
+  const world = await before.restart()
+  expect(world.coordinator.subscribers('releases')).toEqual([])
+  expect(world.status().blockings).toMatchObject([{ blocker: 'operator', blocked: 'bob' }])
+  expect(world.held()).toEqual(['bob docs'])
+})
+
 describe('a subscription', () => {
   test('is one per persona and topic, and outlives a restart of the hub', async () => {
     const before = await coordinatorWorld()
