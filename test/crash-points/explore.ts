@@ -44,7 +44,13 @@ export interface Options {
   /** Only some of the points. */
   wanted?: (at: number) => boolean
   /** After which crashes the start is crashed into as well. `program`: the bundle of `recorded-process.ts`. */
-  starts?: { program: string; trace: string; wanted: (at: number) => boolean }
+  starts?: {
+    program: string
+    trace: string
+    wanted: (at: number) => boolean
+    /** Only each so many of its points. */
+    every?: number
+  }
   only?: Variant
 }
 
@@ -127,7 +133,7 @@ class Exploration {
     nameOfFirst: Named,
   ): Promise<void> {
     const { story, options, tried } = this
-    const { program, trace } = options.starts as NonNullable<Options['starts']>
+    const { program, trace, every = 1 } = options.starts as NonNullable<Options['starts']>
     if (options.only !== undefined && !options.only.startsWith(`${variant}+`)) return
     build(story.root, files.killed())
     fs.rmSync(trace, { force: true })
@@ -142,9 +148,10 @@ class Exploration {
       })
       const counts = pointOf(call) !== null
       if (counts) tried.points_of_starts += 1
-      if (counts) await this.halfway(files, call, bounds, name, true)
+      const chosen = counts && tried.points_of_starts % every === 0
+      if (chosen) await this.halfway(files, call, bounds, name, true)
       files.apply(call)
-      if (counts) await this.crashes(files, at + index, bounds, name, true)
+      if (chosen) await this.crashes(files, at + index, bounds, name, true)
     }
   }
 
