@@ -27,6 +27,8 @@ export interface Failure {
 export interface Tried {
   /** Calls that change or sync something, by what they do. */
   points: Record<string, number>
+  /** After so many of them a crash was tried. */
+  points_tried: number
   /** Starts that were crashed into, and how many points they had. */
   starts: number
   points_of_starts: number
@@ -64,7 +66,7 @@ class Exploration {
   /** Of the last states; those that are the same are neighbours. */
   private readonly known = new Map<string, Recovered | Error>()
   private readonly tried: Tried = {
-    ...{ points: {}, starts: 0, points_of_starts: 0, states: 0, different: 0, failures: [] },
+    ...{ points: {}, points_tried: 0, starts: 0, points_of_starts: 0, states: 0, different: 0, failures: [] },
   }
 
   constructor(story: Story, options: Options) {
@@ -81,6 +83,7 @@ class Exploration {
       const kind = pointOf(call)
       if (kind !== null) tried.points[kind] = (tried.points[kind] ?? 0) + 1
       const chosen = kind !== null && wanted(at)
+      if (chosen) tried.points_tried += 1
       const name = (variant: Variant) => ({ at, call: describe(call), variant })
       if (chosen) await this.halfway(files, call, boundsAfter(story, index), name, false)
       files.apply(call)

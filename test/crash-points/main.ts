@@ -1,10 +1,13 @@
 /** The command: records, tries every point, and says what was found. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { explore, type Failure, type Tried } from './explore.ts'
+import type { Failure, Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
+import type { Outcome, Plan } from './slice.ts'
 import { readStory } from './story.ts'
 
 const FLAGS = {
@@ -17,55 +20,86 @@ const FLAGS = {
   from: { type: 'string' },
 } as const
 
+/** The bundles of `recorded-process.ts` and `slice.ts`. */
+export interface Programs {
+  recorded: string
+  slice: string
+}
+
+const POINTS_A_SLICE = 60
 const SHOWN_FAILURES = 20
 const SHOWN_CHARS = 400
 
-/** `program`: the bundle of `recorded-process.ts`. */
-export async function main(argv: string[], program: string): Promise<void> {
+export async function main(argv: string[], programs: Programs): Promise<void> {
   const { values } = parseArgs({ args: argv, options: FLAGS })
   const seed = Number(values.seed)
   const directory = values.from ?? fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-'))
   const root = values.from === undefined ? placeForFiles() : readStory(values.from).root
   try {
-    const story =
-      values.from === undefined ? await recordStory(program, directory, root) : readStory(values.from)
+    if (values.from === undefined) await recordStory(programs.recorded, directory, root)
     fs.mkdirSync(root, { recursive: true, mode: 0o700 })
-    const { at, variant } = values
-    const calls = story.trace.calls.length
-    const tried = await explore(story, {
-      ...{ seed, torn: Number(values.torn) },
-      wanted: at === undefined ? spread(calls, values.points, seed) : (one) => one === Number(at),
-      starts: {
-        ...{ program, trace: path.join(directory, 'start.jsonl') },
-        wanted: at === undefined ? spread(calls, values.starts, seed) : (one) => one === Number(at),
-      },
-      ...(variant === undefined ? {} : { only: variant }),
-    })
+    const calls = readStory(directory).trace.calls.length
+    const [points, starts] =
+      values.at === undefined
+        ? [spread(calls, values.points, seed), spread(calls, values.starts, seed)]
+        : [[Number(values.at)], [Number(values.at)]]
+    const { variant: only } = values
+    const common = {
+      ...{ program: programs.recorded, seed, torn: Number(values.torn) },
+      ...(only === undefined ? {} : { only }),
+    }
+    const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
+    for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
+    const tried: Tried[] = []
+    // One after the other: all of them build their files in the place in which they were recorded.
+    for (const plan of plans) tried.push(await explored(programs.slice, directory, plan))
+    const failures = tried.flatMap((one) => one.failures)
     console.log(summary(tried))
-    for (const failure of tried.failures.slice(0, SHOWN_FAILURES))
-      console.log(shown(failure, directory, seed))
-    if (tried.failures.length > 0) process.exitCode = 1
+    for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, directory, seed))
+    if (failures.length > 0) process.exitCode = 1
     else if (values.from === undefined) fs.rmSync(directory, { recursive: true })
   } finally {
     fs.rmSync(root, { recursive: true, force: true })
   }
 }
 
-/** Evenly, beginning at a place of the seed's. */
-function spread(calls: number, wanted: string, seed: number): (at: number) => boolean {
-  if (wanted === 'all') return () => true
-  const every = Math.floor(calls / Number(wanted))
-  return (at) => Number(wanted) > 0 && at % every === seed % every
+async function explored(program: string, directory: string, plan: Plan): Promise<Tried> {
+  const child = fork(program, [directory, JSON.stringify(plan)])
+  const exited = once(child, 'exit').then(([code, os_signal]) => {
+    throw new Error(`a part of the run ended (${String(code ?? os_signal)})`)
+  })
+  const [outcome] = (await Promise.race([once(child, 'message'), exited])) as [Outcome]
+  await exited.catch(() => undefined)
+  return outcome
 }
 
-function summary({ points, starts, points_of_starts, states, different, failures }: Tried): string {
-  const sum = Object.values(points).reduce((total, count) => total + count, 0)
+/** Evenly, beginning at a place of the seed's. */
+function spread(calls: number, wanted: string, seed: number): number[] {
+  const all = Array.from({ length: calls }, (_, index) => index + 1)
+  if (wanted === 'all') return all
+  if (Number(wanted) === 0) return []
+  const every = Math.max(1, Math.floor(calls / Number(wanted)))
+  return all.filter((at) => at % every === seed % every)
+}
+
+function slices(points: readonly number[]): number[][] {
+  const some: number[][] = []
+  for (let at = 0; at < points.length; at += POINTS_A_SLICE) some.push(points.slice(at, at + POINTS_A_SLICE))
+  return some
+}
+
+/** Every part of the run has seen all calls, and tried its own. */
+function summary(tried: readonly Tried[]): string {
+  const points = tried[0]?.points ?? {}
+  const total = (count: (one: Tried) => number) => tried.reduce((sum, one) => sum + count(one), 0)
+  const all = Object.values(points).reduce((sum, count) => sum + count, 0)
   const kinds = Object.entries(points).map(([kind, count]) => `${kind} ${count}`)
   return [
-    `points: ${sum} (${kinds.join(', ')})`,
-    `points of ${starts} starts after a crash: ${points_of_starts}`,
-    `states tried: ${states}, of them different ${different}`,
-    `failures ${failures.length}`,
+    `points: ${all} (${kinds.join(', ')})`,
+    `tried: ${total((one) => one.points_tried)}`,
+    `points of ${total((one) => one.starts)} starts after a crash: ${total((one) => one.points_of_starts)}`,
+    `states tried: ${total((one) => one.states)}, of them different ${total((one) => one.different)}`,
+    `failures ${total((one) => one.failures.length)}`,
   ].join('; ')
 }
 

@@ -1,6 +1,6 @@
 /**
- * `node test/crash-points/run.mjs [--seed N] [--points N|all] [--torn N] [--from DIR [--at K] [--variant NAME]]`. Node 20 runs no
- * TypeScript, so what runs here is bundled first.
+ * `node test/crash-points/run.mjs [--seed N] [--points N|all] [--torn N] [--starts N]`, and again for what has failed
+ * `--from DIR --at K --variant NAME`. Node 20 runs no TypeScript, so what runs here is bundled first.
  */
 import { build } from 'esbuild'
 import fs from 'node:fs'
@@ -15,7 +15,7 @@ const out = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-points-'))
 process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
 
 await build({
-  entryPoints: ['main', 'recorded-process'].map((name) => `test/crash-points/${name}.ts`),
+  entryPoints: ['main', 'slice', 'recorded-process'].map((name) => `test/crash-points/${name}.ts`),
   outdir: out,
   outExtension: { '.js': '.mjs' },
   bundle: true,
@@ -30,4 +30,7 @@ await build({
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.mjs')).href)
-await main(process.argv.slice(2), path.join(out, 'recorded-process.mjs'))
+await main(process.argv.slice(2), {
+  recorded: path.join(out, 'recorded-process.mjs'),
+  slice: path.join(out, 'slice.mjs'),
+})
