@@ -30,7 +30,8 @@ const OLDER = 'events.1.jsonl'
 const SEQ_GAP = 10_000
 const CLOSED = '{"closed":true}\n'
 /** From here on the end is not clean, whether an event has come to the file since or not. */
-const OPENED = '{"opened":true}\n'
+const opened = (last_seq: number) => `{"opened_after":${last_seq}}\n`
+const OPENED = /^\{"opened_after":(\d+)\}$/
 
 export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const { directory, clock, onFailed = () => {} } = options
@@ -39,10 +40,11 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const older = path.join(directory, OLDER)
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const before = [...readEvents(older), ...readEvents(newer)]
-  const last = before.at(-1)?.seq ?? 0
+  const last = Math.max(before.at(-1)?.seq ?? 0, ...openedAfter(older), ...openedAfter(newer))
   const is_new = size(newer) + size(older) === 0
   const clean = is_new || endsWith(newer, CLOSED) || (size(newer) === 0 && endsWith(older, CLOSED))
-  const memory = createMemoryEventLog(clock, { events_max, before, last_seq: clean ? last : last + SEQ_GAP })
+  const last_seq = clean ? last : last + SEQ_GAP
+  const memory = createMemoryEventLog(clock, { events_max, before, last_seq })
 
   let fd: number | null = fs.openSync(newer, 'a', 0o600)
   let waiting: string[] = []
@@ -58,7 +60,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   }
   try {
     // A torn line must not swallow the next one.
-    fs.writeSync(fd, size(newer) > 0 && !endsWith(newer, '\n') ? `\n${OPENED}` : OPENED)
+    fs.writeSync(fd, size(newer) > 0 && !endsWith(newer, '\n') ? `\n${opened(last_seq)}` : opened(last_seq))
   } catch (error) {
     fail(error as Error)
   }
@@ -148,6 +150,14 @@ function readEvents(file: string): HubEvent[] {
     if (event !== null && event.seq > (events.at(-1)?.seq ?? 0)) events.push(event)
   }
   return events
+}
+
+/** Where former openings went on, which may have told of more than they came to write. */
+function openedAfter(file: string): number[] {
+  return readText(file)
+    .split('\n')
+    .flatMap((line) => OPENED.exec(line)?.[1] ?? [])
+    .map(Number)
 }
 
 function parse(line: string): HubEvent | null {

@@ -43,7 +43,9 @@ test('a log that was killed before it had written anything gives no seq out twic
   const after_second = third.append(event)
   const fourth = openFileEventLog({ directory, clock })
   const after_third = fourth.append(event)
-  const seqs = [seen, after_first, after_second, after_third].map(({ seq }) => seq)
+  // And this one behind one that had begun behind a kill.
+  const after_fourth = openFileEventLog({ directory, clock }).append(event)
+  const seqs = [seen, after_first, after_second, after_third, after_fourth].map(({ seq }) => seq)
   expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => one - other))
 })
 
