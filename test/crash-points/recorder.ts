@@ -8,8 +8,9 @@
  * Black-Box Crash Testing", OSDI 2018 (CrashMonkey).
  */
 import fs from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
+import timers from 'node:timers/promises'
 import type { FileCall, Handle, Mark, TraceLine } from './trace.ts'
 
 type Native = (...args: unknown[]) => unknown
@@ -28,6 +29,26 @@ export interface Recorder {
   /** Resolves when no file call is under way, and none follows from what has ended. */
   quiet: () => Promise<void>
 }
+
+/** What a step of the hub may wait for beside its files: a lock of another process, somebody's half a line. */
+function countWaits(underway: (change: 1 | -1) => void): void {
+  const wait = timers.setTimeout
+  timers.setTimeout = (async (...args: Parameters<typeof wait>) => {
+    underway(1)
+    try {
+      return await wait(...args)
+    } finally {
+      underway(-1)
+    }
+  }) as typeof wait
+  syncBuiltinESMExports()
+}
+
+/** All that a thread may be at, beside what is recorded. */
+const WAITED_FOR = [
+  ...['access', 'read', 'readBuffers', 'readdir', 'stat', 'lstat', 'fstat', 'statfs', 'readlink', 'realpath'],
+  ...['chmod', 'fchmod', 'utimes', 'futimes', 'lutimes'],
+]
 
 /** Turns of the loop without any file call, after which none is expected to follow. */
 const QUIET_TURNS = 40
@@ -65,6 +86,8 @@ export function record(root: string, trace_file: string): Recorder {
   }
   const isThere = (file: unknown) =>
     unseen(() => fs.lstatSync(nameOf(file), { throwIfNoEntry: false })) !== undefined
+
+  countWaits((change) => void (underway += change))
 
   /**
    * Puts itself in the place of one function. `before` looks at the arguments, and answers what is to be done with the
@@ -226,6 +249,9 @@ export function record(root: string, trace_file: string): Recorder {
       throw new Error(`${name} is not recorded, and was called for ${String(args[0])}`)
     })
   }
+
+  // They change nothing, but are waited for.
+  for (const name of WAITED_FOR) take(name, () => () => undefined)
 
   return {
     mark: put,
