@@ -6,6 +6,7 @@
 import {
   ProtocolError,
   ProtocolErrorCode,
+  isJSONRPCErrorResponse,
   type CallToolResult,
   type ListResourcesResult,
   type ListResourceTemplatesResult,
@@ -22,6 +23,7 @@ import { ownMeta } from './own-meta.ts'
 import { createToolCalls, type ToolCall, type ToolCallOptions, type ToolCalls } from './tool-calls.ts'
 import { createToolList } from './tool-list.ts'
 import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
+import { withProblem } from '../mcp/exchanges.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { serverInfo } from '../mcp/server-info.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
@@ -146,6 +148,10 @@ export function createBridge(options: BridgeOptions): Bridge {
     return server
   }
 
+  const send = transport.send.bind(transport)
+  // What the SDK refuses by itself, as the hub tells it.
+  transport.send = (message) =>
+    send(isJSONRPCErrorResponse(message) ? withProblem(message, options) : message)
   transport.onwritten = (request_id) => calls.written(request_id)
   transport.onplain = (call) => plain.take(call)
   transport.onreceived = (message) => {

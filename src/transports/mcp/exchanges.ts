@@ -22,7 +22,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Cancellations } from './cancellations.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
-import { refusalOf } from './protocol-error.ts'
+import { blamed, refusalOf } from './protocol-error.ts'
 import { createReply, type Reply, type ReplyOptions } from './reply.ts'
 import type { Doors } from '../doors.ts'
 import { problemOf } from '../http/problems.ts'
@@ -62,8 +62,8 @@ type ProblemDoors = Pick<Doors, 'ids' | 'log'>
 
 /** What the SDK refuses by itself carries no problem; data of its own is for the client's SDK and stays. */
 export function withProblem(message: JSONRPCErrorResponse, doors: ProblemDoors): JSONRPCErrorResponse {
-  const { error } = message
-  if (error.data !== undefined) return message
+  if (message.error.data !== undefined) return message
+  const error = blamed(message.error)
   return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
 }
 

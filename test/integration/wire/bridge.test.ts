@@ -397,6 +397,13 @@ test('what the client says about its own connection does not travel on', async (
   expect(hub.lines.at(-1)).toMatchObject({ identity: 'ada', agent_id: 'anonymous' })
 })
 
+test('a request in the wrong form is refused with its problem', async () => {
+  const client = await connect(await startHub())
+  const refused = await client.request('resources/read', { uri: 5 }).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: -32602, data: { code: 'request_invalid' } })
+  expect((refused as Error).message).toContain('params.uri')
+})
+
 test('a method that is none is refused with its problem', async () => {
   const client = await connect(await startHub())
   await expect(client.request('no/such/method')).rejects.toMatchObject({

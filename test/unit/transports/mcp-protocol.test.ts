@@ -315,15 +315,19 @@ describe('a request that is no MCP', () => {
   test.each([
     ['an unknown method', 'no/such/method', -32601],
     ['a call without a name', 'tools/call', -32602],
+    ['a greeting that does not say whose', 'initialize', -32602],
+    ['a look at no resource', 'resources/read', -32602],
   ])('is refused by the SDK with a problem, too: %s', async (_, method, code) => {
     const answer = await post(rpc(method))
     expect(answer.body['error']).toMatchObject({ code })
     expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
+    expect(hub.logged.filter(({ level }) => level === 'error')).toEqual([])
   })
 
   test.each([
     ['an unknown method', 'no/such/method', -32601, 404],
     ['a call without a name', 'tools/call', -32602, 200],
+    ['a look at no resource', 'resources/read', -32602, 200],
   ])('of 2026-07-28 is refused with a problem: %s', async (_, method, code, status) => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
