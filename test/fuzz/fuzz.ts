@@ -1,0 +1,188 @@
+/**
+ * The loop: an input that is kept is changed a little and tried; where that shows something new, it is kept too, and
+ * changed further. As AFL and libFuzzer do it (https://llvm.org/docs/LibFuzzer.html), with one seed for all its chance.
+ */
+import { seededRandom } from '../support/fake-clock.ts'
+import type { Coverage } from './coverage.ts'
+import { Dice } from './dice.ts'
+import { minimise } from './minimise.ts'
+import { mutate, type Material } from './mutate.ts'
+import { Broken, type Opened, type Target } from './target.ts'
+
+export interface Settings {
+  inputs: number
+  seed: number
+  /** Told before each input. Answers false where time is over. */
+  goOn(): boolean
+  /** For whoever watches from outside: this is tried now. */
+  trying(input: Buffer): void
+  /** Kept for good: each once made a target break. */
+  regressions: readonly Buffer[]
+  /** An empty directory for each world. */
+  directory(): string
+}
+
+export interface Crash {
+  /** The smallest input found that fails so. */
+  input: Buffer
+  error: unknown
+  /** It fails in a world of its own, without the inputs before it. */
+  alone: boolean
+}
+
+export interface Outcome {
+  inputs: number
+  ways: number
+  corpus: number
+  crashes: Crash[]
+}
+
+/** Beyond these a target is broken, and more of the same helps nobody. */
+const CRASHES_MAX = 8
+const CORPUS_MAX = 4_000
+/** What was rejected without anybody waiting for it is told by Node only between two turns of its loop. */
+const TURN_EVERY = 64
+const BYTES_MAX = 16_384
+
+export async function fuzz(target: Target, coverage: Coverage, settings: Settings): Promise<Outcome> {
+  const random = seededRandom(settings.seed)
+  const dice = new Dice(random)
+  const world = new World(target, settings, random)
+  await world.open()
+  const { seeds } = world.opened
+  const corpus: Buffer[] = seeds.map((seed) => Buffer.from(seed))
+  const material: Material = {
+    dice,
+    another: () => dice.pick(corpus),
+    words: [...new Set([...(target.words ?? []), ...wordsIn(corpus)])],
+    bytes_max: target.bytes_max ?? BYTES_MAX,
+  }
+  const crashes = new Map<string, Crash>()
+  const outcome: Outcome = { inputs: 0, ways: 0, corpus: 0, crashes: [] }
+
+  const tried = async (input: Buffer): Promise<boolean> => {
+    outcome.inputs += 1
+    coverage.clear()
+    const found = await world.attempt(input)
+    if ('outcome' in found) return coverage.learn(found.outcome)
+    const key = keyOf(found.error)
+    if (!crashes.has(key)) crashes.set(key, await examined(world, input, found.error))
+    await world.open()
+    return false
+  }
+
+  const first = [...settings.regressions, ...corpus.slice()]
+  for (const input of first) await tried(input)
+  while (outcome.inputs < settings.inputs && crashes.size < CRASHES_MAX && settings.goOn()) {
+    const input = mutate(chosen(corpus, dice), material)
+    if (!(await tried(input))) continue
+    if (corpus.length < CORPUS_MAX) corpus.push(input)
+    else corpus[dice.under(CORPUS_MAX)] = input
+  }
+  await world.close()
+  return { ...outcome, ways: coverage.ways, corpus: corpus.length, crashes: [...crashes.values()] }
+}
+
+/** The newest ones more often: what is behind them was looked at least. */
+function chosen(corpus: readonly Buffer[], dice: Dice): Buffer {
+  const from = dice.once(2) ? Math.floor(corpus.length * 0.8) : 0
+  return corpus[from + dice.under(corpus.length - from)] as Buffer
+}
+
+class World {
+  opened!: Opened
+  private readonly target: Target
+  private readonly settings: Settings
+  private readonly random: ReturnType<typeof seededRandom>
+  private readonly loose: unknown[] = []
+  private attempts = 0
+  private readonly onLoose = (reason: unknown) => void this.loose.push(reason)
+
+  constructor(target: Target, settings: Settings, random: ReturnType<typeof seededRandom>) {
+    this.target = target
+    this.settings = settings
+    this.random = random
+  }
+
+  async open(): Promise<void> {
+    if (this.opened !== undefined) await this.close()
+    process.on('unhandledRejection', this.onLoose)
+    process.on('uncaughtException', this.onLoose)
+    this.attempts = 0
+    this.opened = await this.target.open({ random: this.random, directory: this.settings.directory() })
+  }
+
+  async close(): Promise<void> {
+    await this.opened.close?.()
+    process.off('unhandledRejection', this.onLoose)
+    process.off('uncaughtException', this.onLoose)
+    this.loose.length = 0
+  }
+
+  async attempt(input: Buffer): Promise<{ outcome: string } | { error: unknown }> {
+    this.settings.trying(input)
+    try {
+      const answer = this.opened.attempt(input)
+      const outcome = typeof answer === 'string' ? answer : await answer
+      this.attempts += 1
+      if (this.attempts % TURN_EVERY === 0) await new Promise<void>((turn) => setImmediate(turn))
+      if (this.loose.length > 0) throw this.loose[0]
+      const touched = pollution()
+      if (touched !== null) throw new Broken(`${touched} was changed for all objects`)
+      if (this.attempts >= (this.opened.lasts ?? Infinity)) await this.open()
+      return { outcome }
+    } catch (error) {
+      return { error }
+    }
+  }
+}
+
+async function examined(world: World, input: Buffer, error: unknown): Promise<Crash> {
+  const key = keyOf(error)
+  const fails = async (smaller: Buffer) => {
+    const found = await world.attempt(smaller)
+    return 'error' in found && keyOf(found.error) === key
+  }
+  // A world costs far more than an input: a smaller one is tried in the same, and only the last again in its own.
+  await world.open()
+  if (!(await fails(input))) return { input, error, alone: false }
+  const smallest = await minimise(input, fails)
+  await world.open()
+  return { input: (await fails(smallest)) ? smallest : input, error, alone: true }
+}
+
+/** Two failures of one place are one, whatever the input said. */
+function keyOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error).slice(0, 80)
+  const at = error.stack
+    ?.split('\n')
+    .find((line) => line.trim().startsWith('at ') && !line.includes('insist'))
+  const said = error.message.slice(0, 60).replaceAll(/[0-9a-f]{6,}|\d+/g, '#')
+  return `${error.name} ${error instanceof Broken ? said : ''} ${at ?? said}`
+}
+
+const PROTOTYPES = { Object: Object.prototype, Array: Array.prototype, Function: Function.prototype } as const
+const BEFORE = Object.fromEntries(
+  Object.entries(PROTOTYPES).map(([name, prototype]) => [name, Reflect.ownKeys(prototype).length]),
+)
+
+/** Takes away what was put there, so that the next input begins with clean objects. */
+function pollution(): string | null {
+  for (const [name, prototype] of Object.entries(PROTOTYPES)) {
+    const keys = Reflect.ownKeys(prototype)
+    const before = BEFORE[name] as number
+    if (keys.length === before) continue
+    for (const key of keys.slice(before)) Reflect.deleteProperty(prototype, key)
+    return `${name}.prototype`
+  }
+  return null
+}
+
+const WORD = /[A-Za-z_$][\w.$:/-]{1,39}/g
+const WORDS_MAX = 400
+
+function wordsIn(corpus: readonly Buffer[]): string[] {
+  const words = new Set<string>()
+  for (const input of corpus) for (const [word] of input.toString().matchAll(WORD)) words.add(word)
+  return [...words].slice(0, WORDS_MAX)
+}

@@ -1,0 +1,117 @@
+/**
+ * Runs in a thread of `run.mjs`, which watches it. Says what it found in messages: a line for each target, and each
+ * crash.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { Coverage } from './coverage.ts'
+import { fuzz } from './fuzz.ts'
+import type { Target } from './target.ts'
+import { TARGETS } from './targets/all.ts'
+
+interface Order {
+  /** Which targets; all where it is empty. */
+  names: string[]
+  /** Over all of them. */
+  inputs: number
+  seed: number
+  /** For all of them; Infinity for as long as it takes. */
+  minutes: number
+  /** Only these bytes, tried once. */
+  only: Uint8Array | null
+  /** Where inputs are that once made a target break: a folder for each target. */
+  corpus: string
+  /** [how many inputs were begun, how long the one is that is tried now] */
+  beats: Int32Array
+  /** The input that is tried now, as far as it fits. */
+  now: Uint8Array
+}
+
+declare global {
+  /** What `instrument.mjs` puts into the bundle. */
+  var turnbellWays: Uint8Array
+}
+
+const order = workerData as Order
+
+export type Told =
+  | {
+      about: 'target'
+      name: string
+      promise: string
+      inputs: number
+      ways: number
+      corpus: number
+      crashes: number
+      took_ms: number
+    }
+  | { about: 'begin'; name: string }
+  | { about: 'crash'; name: string; input: Uint8Array; error: string; alone: boolean }
+  /** The fuzzer itself. */
+  | { about: 'failed'; error: string }
+  | { about: 'unknown'; name: string; known: string[] }
+
+const tell = (told: Told) => parentPort?.postMessage(told)
+
+const unknown = order.names.find((name) => !TARGETS.some((target) => target.name === name))
+if (unknown === undefined) {
+  const chosen = TARGETS.filter(({ name }) => order.names.length === 0 || order.names.includes(name))
+  const shares = chosen.reduce((sum, { share }) => sum + share, 0)
+  try {
+    for (const target of chosen) await run(target, target.share / shares)
+  } catch (error) {
+    tell({ about: 'failed', error: String(error instanceof Error ? error.stack : error) })
+  }
+} else {
+  tell({ about: 'unknown', name: unknown, known: TARGETS.map(({ name }) => name) })
+}
+process.exit()
+
+async function run(target: Target, share: number): Promise<void> {
+  const { name, promise } = target
+  tell({ about: 'begin', name })
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-'))
+  const began = performance.now()
+  const until = began + order.minutes * 60_000 * share
+  let worlds = 0
+  const outcome = await fuzz(target, new Coverage(globalThis.turnbellWays), {
+    inputs: order.only === null ? Math.round(order.inputs * share) : 0,
+    seed: order.seed,
+    goOn: () => performance.now() < until,
+    regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],
+    directory() {
+      fs.rmSync(path.join(home, String(worlds)), { recursive: true, force: true })
+      worlds += 1
+      const directory = path.join(home, String(worlds))
+      fs.mkdirSync(directory, { mode: 0o700 })
+      return directory
+    },
+    trying(input) {
+      const length = Math.min(input.length, order.now.length)
+      order.now.set(length === input.length ? input : input.subarray(0, length))
+      Atomics.store(order.beats, 1, length)
+      Atomics.add(order.beats, 0, 1)
+    },
+  })
+  fs.rmSync(home, { recursive: true, force: true })
+  for (const { input, error, alone } of outcome.crashes) {
+    tell({
+      about: 'crash',
+      name,
+      input,
+      alone,
+      error: error instanceof Error ? String(error.stack) : String(error),
+    })
+  }
+  const { inputs, ways, corpus, crashes } = outcome
+  const took_ms = performance.now() - began
+  tell({ about: 'target', name, promise, inputs, ways, corpus, crashes: crashes.length, took_ms })
+}
+
+function regressionsOf(name: string): Buffer[] {
+  const directory = path.join(order.corpus, name)
+  if (!fs.existsSync(directory)) return []
+  return fs.readdirSync(directory).map((file) => fs.readFileSync(path.join(directory, file)))
+}

@@ -1,0 +1,151 @@
+/**
+ * `node test/fuzz/run.mjs [TARGET…] [--inputs N] [--seed N] [--minutes M] [--input FILE]`: fuzzes what faces the outside.
+ *
+ * N inputs over all targets, a line for each target, and the total. An input that breaks a promise is printed, kept in
+ * the temporary directory, and tried again with `--input`. Exits with 1 if there was one. Found and mended, it becomes a
+ * file in `corpus/TARGET/`, which every run begins with.
+ */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { build } from 'esbuild'
+import { instrument } from './instrument.mjs'
+
+/** One input may take so long on a machine that does other things, too. */
+const HANG_MS = 30_000
+const MEMORY_MB = 1_024
+const SHOWN_BYTES = 600
+const WAYS_MAX = 1 << 16
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    inputs: { type: 'string', default: '1000000' },
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string' },
+    input: { type: 'string' },
+  },
+})
+
+const root = path.resolve(import.meta.dirname, '../..')
+// Inside node_modules, so that packages left out of the bundle are found from there.
+const cache = path.join(root, 'node_modules/.cache')
+fs.mkdirSync(cache, { recursive: true })
+const out = fs.mkdtempSync(path.join(cache, 'turnbell-fuzz-'))
+process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
+
+const ways = instrument(root, 'turnbellWays')
+await build({
+  entryPoints: [path.join(import.meta.dirname, 'main.ts')],
+  outfile: path.join(out, 'main.js'),
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  packages: 'external',
+  sourcemap: true,
+  logLevel: 'warning',
+  plugins: [ways.plugin],
+  define: { 'import.meta.dirname': 'import.meta.dirname' },
+  banner: { js: `const turnbellWays = (globalThis.turnbellWays = new Uint8Array(${WAYS_MAX}))` },
+})
+if (ways.count() > WAYS_MAX) throw new Error(`${ways.count()} counters do not fit into ${WAYS_MAX}`)
+fs.writeFileSync(path.join(out, 'package.json'), '{"type":"module"}')
+
+const beats = new Int32Array(new SharedArrayBuffer(8))
+const now = new Uint8Array(new SharedArrayBuffer(1 << 20))
+const began = performance.now()
+const total = { inputs: 0, crashes: 0 }
+let current = 'nothing'
+
+const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
+  execArgv: ['--enable-source-maps'],
+  resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 4 },
+  workerData: {
+    names: positionals,
+    inputs: Number(values.inputs),
+    seed: Number(values.seed),
+    minutes: values.minutes === undefined ? Infinity : Number(values.minutes),
+    only: values.input === undefined ? null : fs.readFileSync(values.input),
+    corpus: path.join(import.meta.dirname, 'corpus'),
+    beats,
+    now,
+  },
+})
+
+let beat = 0
+let beat_at = performance.now()
+const watch = setInterval(() => {
+  const latest = Atomics.load(beats, 0)
+  if (latest !== beat) {
+    beat = latest
+    beat_at = performance.now()
+  } else if (latest > 0 && performance.now() - beat_at > HANG_MS) {
+    crash(current, tried(), `nothing came of it in ${HANG_MS} ms`, true)
+    void worker.terminate()
+  }
+}, 1_000)
+
+worker.on('message', (told) => {
+  if (told.about === 'begin') current = told.name
+  else if (told.about === 'crash') crash(told.name, told.input, told.error, told.alone)
+  else if (told.about === 'unknown') {
+    process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
+    process.exitCode = 2
+  } else if (told.about === 'failed') {
+    process.stderr.write(`${told.error}\n`)
+    process.exitCode = 2
+  } else {
+    total.inputs += told.inputs
+    const rate = Math.round(told.inputs / (told.took_ms / 1000))
+    line(
+      told.name,
+      told.inputs,
+      `${told.ways} ways`,
+      `${told.corpus} kept`,
+      `${told.crashes} crashes`,
+      `${rate}/s`,
+    )
+  }
+})
+worker.on('error', (error) => {
+  // The heap that a target may fill is bounded; so a parser that does not bound what it keeps ends here.
+  crash(current, tried(), String(error?.stack ?? error), false)
+})
+worker.on('exit', () => {
+  clearInterval(watch)
+  const seconds = Math.round((performance.now() - began) / 1000)
+  line('total', total.inputs, `seed ${values.seed}`, `${seconds} s`, `${total.crashes} crashes`)
+  if (total.crashes > 0) process.exitCode = 1
+})
+
+function line(name, inputs, ...rest) {
+  process.stdout.write(
+    `${name.padEnd(20)} ${String(inputs).padStart(9)} inputs  ${rest.map((one) => one.padStart(11)).join(' ')}\n`,
+  )
+}
+
+function tried() {
+  return Buffer.from(now.subarray(0, Atomics.load(beats, 1)))
+}
+
+function crash(name, input, error, alone) {
+  total.crashes += 1
+  const bytes = Buffer.from(input)
+  const kept = path.join(
+    os.tmpdir(),
+    `turnbell-fuzz-${name}-${createHash('sha1').update(bytes).digest('hex').slice(0, 8)}`,
+  )
+  fs.writeFileSync(kept, bytes)
+  const shown = JSON.stringify(bytes.toString('latin1').slice(0, SHOWN_BYTES))
+  const again = alone
+    ? `node test/fuzz/run.mjs ${name} --input ${kept}`
+    : `it needs the inputs before it: node test/fuzz/run.mjs ${name} --seed ${values.seed} --inputs ${values.inputs}`
+  process.stdout.write(
+    `CRASH ${name}: ${error}\n  input (${bytes.length} bytes): ${shown}\n  again: ${again}\n`,
+  )
+}

@@ -1,0 +1,78 @@
+/** What comes down the pipe of a client to the bridge, before a hub that answers everything. */
+import { PassThrough } from 'node:stream'
+import type { Upstream } from '../../../src/transports/bridge/upstream.ts'
+import { createBridge } from '../../../src/transports/bridge/bridge.ts'
+import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
+import { createIds, systemRandom } from '../../../src/system/random.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { LEGACY, MODERN } from '../mcp-messages.ts'
+import { Broken, insist, type Target } from '../target.ts'
+import { Heard } from '../wire.ts'
+import { outcomeOf } from './mcp-http.ts'
+
+const PING = '{"jsonrpc":"2.0","id":"after-all","method":"ping"}'
+
+const upstream: Upstream = {
+  async request(method) {
+    switch (method) {
+      case 'tools/list':
+        return { tools: [{ name: 'signals', inputSchema: { type: 'object' } }] }
+      case 'tools/call':
+        return { content: [{ type: 'text', text: '{}' }] }
+      case 'resources/list':
+        return { resources: [] }
+      case 'resources/templates/list':
+        return { resourceTemplates: [] }
+      default:
+        return { contents: [] }
+    }
+  },
+  callHere: () => null,
+  listen: () => new Promise(() => undefined),
+  endSession: () => Promise.resolve(),
+  close() {},
+}
+
+export const mcpStdio: Target = {
+  name: 'mcp-stdio',
+  promise: 'whatever lines come, each is answered or passed over, and the next one is heard',
+  share: 6,
+
+  open() {
+    const clock = fakeClock()
+    return {
+      seeds: [
+        LEGACY.slice(0, 8).join('\n'),
+        ...LEGACY.slice(1).map((text) => `${LEGACY[0]}\n${LEGACY[1]}\n${text}`),
+        MODERN.map(({ text }) => text).join('\n'),
+        ...MODERN.map(({ text }) => text),
+        `${LEGACY[0]}\n${MODERN[0]?.text}`,
+      ],
+      async attempt(input) {
+        const bugs: unknown[] = []
+        const [toBridge, toClient] = [new PassThrough(), new PassThrough()]
+        const heard = new Heard(toClient)
+        const quiet = () => {}
+        createBridge({
+          upstream,
+          transport: stdioLines(toBridge, toClient),
+          session_id: () => 's',
+          instructions: 'x',
+          version: '0',
+          clock,
+          ids: createIds(clock, systemRandom),
+          log: { debug: quiet, info: quiet, warn: quiet, error: (fields) => void bugs.push(fields) },
+        })
+        toBridge.write(input)
+        toBridge.write(`\n${PING}\n`)
+        await heard.until(() => heard.all().includes('"after-all"'), 12)
+        toBridge.end()
+        const [bug] = bugs as { err?: Error }[]
+        if (bug !== undefined) throw bug.err ?? new Broken(JSON.stringify(bug))
+        const answers = heard.all().toString().split('\n').filter(Boolean)
+        insist(answers.length > 0, () => 'a ping afterwards was not answered')
+        return [...new Set(answers.flatMap(outcomeOf))].sort().join(' ')
+      },
+    }
+  },
+}
