@@ -39,8 +39,9 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
   }
   const all = listSegments(disk, directory)
   const joined = new Set<number>()
-  for (const { head } of all) {
-    if (head !== null) for (let old = head.first; old < head.segment; old += 1) joined.add(old)
+  for (const { head, segment } of all) {
+    if (head === null || head.segment !== segment || head.first >= segment) continue
+    for (const old of all) if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
   }
   const segments = all.filter(({ segment }) => !joined.has(segment))
   for (const { segment, file } of all) if (joined.has(segment)) disk.remove(file)
@@ -155,7 +156,8 @@ class Replay {
     const fd = disk.open(segment.file, 'read')
     try {
       const bad = this.scan(fd, segment, from, segment.bytes)
-      if (bad === null && segment.head === null) {
+      // A whole first line that describes nothing is no torn write, whatever stands behind it.
+      if (segment.head === null && bad?.offset !== 0) {
         throw damaged(segment.file, { offset: 0, reason: 'the first line does not describe the file' })
       }
       if (bad !== null && wasSynced(disk, fd, bad.offset, segment.bytes)) throw damaged(segment.file, bad)

@@ -96,10 +96,18 @@ export function wasSynced(disk: Disk, fd: number, bad: number, to: number): bool
     for (let at = rest.indexOf(witness, 1); at !== -1; at = rest.indexOf(witness, at + 1)) {
       const end = rest.indexOf(NEWLINE, at)
       if (end === -1 || end >= filled || !lineHolds(rest, at, end)) continue
-      const entry = parseEntry(rest.toString('utf8', at, end))
       // It names its own place, so a payload that looks like one is none.
-      if ('at' in entry && entry.at === bad + at) return true
+      if (placeIn(rest.toString('utf8', at, end)) === bad + at) return true
     }
     return false
   })
+}
+
+function placeIn(line: string): unknown {
+  try {
+    const entry = parseEntry(line)
+    return 'at' in entry ? entry.at : null
+  } catch {
+    return null
+  }
 }

@@ -173,6 +173,8 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   head.seq = json.seq
   head.created_ms = Date.parse(json.created_at)
   head.expires_ms = Date.parse(json.expires_at)
+  if (Number.isNaN(head.created_ms) || Number.isNaN(head.expires_ms))
+    throw new Error('a signal without times')
   head.priority = json.priority
   head.to = json.to
   head.from = json.from

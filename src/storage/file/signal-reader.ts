@@ -1,5 +1,6 @@
 /** Puts together what the index knows and what the line says. */
-import type { SignalStatus, SignalView } from '../../contracts/signal.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Json } from '../../contracts/ids.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -41,9 +42,22 @@ export class SignalReader {
   handOut(row: Row, line: Buffer = this.body(row).line): Drained {
     const { rows } = this.index
     return {
-      signal: { ...signalOf(line.toString()), expires_at: isoOf(rows.expires(row)) },
+      signal: { ...this.signalIn(row, line), expires_at: isoOf(rows.expires(row)) },
       seq: rows.seq(row),
       deliveries: (rows.page(row).deliveries[rows.slot(row)] as number) + 1,
+    }
+  }
+
+  /** Recovery reads headers; whether what follows is JSON is seen only here. Throws `store_damaged`. */
+  private signalIn(row: Row, line: Buffer): Signal {
+    try {
+      return signalOf(line.toString())
+    } catch (cause) {
+      const { segment, offset } = this.index.location(row)
+      throw new TurnbellError('store_damaged', {
+        detail: `segment ${segment} at byte ${offset}: ${(cause as Error).message}`,
+        cause,
+      })
     }
   }
 
@@ -56,7 +70,7 @@ export class SignalReader {
       seq: rows.seq(row),
       from: this.index.from(row),
       intent: rows.has(row, FLAG.intent_on_disk)
-        ? signalOf(this.body(row).line.toString()).intent
+        ? this.signalIn(row, this.body(row).line).intent
         : this.index.intents.name(page.intents[slot] as number),
       priority: page.priority[slot] as number,
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { Signal } from '../../../src/contracts/signal.ts'
+import { SEAL_BYTES, sealedLine, sealLine } from '../../../src/storage/file/line.ts'
 import type { CutNotice } from '../../../src/storage/file/recovery.ts'
 import { repairJournal } from '../../../src/storage/file/repair.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
@@ -292,6 +293,67 @@ describe('damage anywhere else', () => {
     expect(store.leases()).toEqual([])
     expect(store.health().writable).toBe(true)
     expect(await store.read(ids[1]!)).toMatchObject({ payload: 'payload 1' })
+  })
+})
+
+describe('whole lines that say what no hub has written', () => {
+  const sealed = (text: string) => {
+    const line = Buffer.alloc(Buffer.byteLength(text) + SEAL_BYTES)
+    line.write(text)
+    sealLine(line, 0, Buffer.byteLength(text))
+    return line
+  }
+  const HEAD = sealedLine({
+    ...{ kind: 'segment', version: 1, segment: 1, first: 1, revision: 0, epoch: 1 },
+    ...{ follows: null, last_seq: 0, last_signal_id: null },
+  })
+  const SIGNAL = '{"kind":"signal","seq":1,"signal_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","to":"bob","from":"ada"'
+  const TIMES = ',"created_at":"2026-03-01T12:00:00.000Z","expires_at":"2026-03-02T12:00:00.000Z"'
+  const journal = (...lines: Buffer[]) => {
+    const disk = new MemoryDisk()
+    disk.put(FIRST, Buffer.concat(lines))
+    return disk
+  }
+
+  test('a first line that describes no file is refused also with a torn end behind it', async () => {
+    const disk = journal(sealedLine({ kind: 'commit', at: 0 }), Buffer.from('{"torn'))
+    const before = disk.content(FIRST)
+    await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, 0))
+    expect(disk.content(FIRST)).toEqual(before)
+  })
+
+  test('a first line that speaks of another file is refused, however many it says to stand for', async () => {
+    const first = { kind: 'segment', version: 1, segment: 9e15, first: 1, revision: 1, epoch: 1 }
+    await expect(open(journal(sealedLine(first)))).rejects.toMatchObject(refusal(FIRST, 0))
+  })
+
+  test('a signal without times is cut off where it is the end, and refused elsewhere', async () => {
+    const signal = sealed(`${SIGNAL},"created_at":"soon","payload":1`)
+    const store = await open(journal(HEAD, signal))
+    expect(await store.query({ limit: 9 })).toEqual([])
+    const at = HEAD.length + signal.length
+    const synced = journal(HEAD, signal, sealedLine({ kind: 'commit', at }))
+    await expect(open(synced)).rejects.toMatchObject(refusal(FIRST, HEAD.length))
+  })
+
+  test('what looks like a commit and is no JSON proves nothing', async () => {
+    const disk = journal(
+      HEAD,
+      Buffer.from('torn\n'),
+      sealed('{"kind":"commit","at":5,"kind":0'),
+      sealed('{"kind":"commit","at":5]'),
+    )
+    await expect(open(disk)).resolves.toBeDefined()
+  })
+
+  test('a payload that is no JSON is told with its place when it is read', async () => {
+    const store = await open(
+      journal(HEAD, sealed(`${SIGNAL}${TIMES},"intent":"x","priority":1,"payload":6]`)),
+    )
+    await expect(store.query({ limit: 9 })).rejects.toMatchObject({
+      code: 'store_damaged',
+      detail: expect.stringContaining(`segment 1 at byte ${HEAD.length}:`) as string,
+    })
   })
 })
 
