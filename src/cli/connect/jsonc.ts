@@ -15,6 +15,7 @@ import {
 import { z } from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { Draft, type Splice } from './splices.ts'
 import { isTaken } from './taken.ts'
 import { beginsLine, endOfLine, indentAt, isBlank, lineEnd, lineStart, placeOf, withoutMark } from './text.ts'
@@ -243,6 +244,13 @@ function nodeAt(file: string, text: string, at: readonly string[]): Node | undef
 
 function rootOf(file: string, text: string): Node {
   const errors: ParseError[] = []
+  const tooDeep = placeTooDeep(text)
+  if (tooDeep !== null) {
+    throw new TurnbellError('config_invalid', {
+      detail: `${file}, ${placeOf(text, tooDeep)}: it is nested more than ${LIMITS.json_depth_max} deep`,
+      hint: 'Mend the file, then try again. Nothing was changed.',
+    })
+  }
   const root = parseTree(withoutMark(text), errors, { allowTrailingComma: true })
   const [error] = errors
   if (error !== undefined) {
@@ -256,6 +264,19 @@ function rootOf(file: string, text: string): Node {
     detail: `${file}, line 1, column 1: a map was expected, found ${root?.type ?? 'nothing'}`,
     hint: 'Mend the file, then try again. Nothing was changed.',
   })
+}
+
+/** The parser goes down once for each map or list in another, and so would end the process. */
+function placeTooDeep(text: string): number | null {
+  const scanner = createScanner(text, true)
+  let depth = 0
+  for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
+    const first = text[scanner.getTokenOffset()]
+    if (first === '}' || first === ']') depth -= 1
+    else if ((first === '{' || first === '[') && ++depth > LIMITS.json_depth_max)
+      return scanner.getTokenOffset()
+  }
+  return null
 }
 
 /** `PropertyNameExpected` as `property name expected`. */

@@ -20,6 +20,7 @@ export function putTable(file: string, text: string, { at, body }: Table): Draft
   const group = before[outer]
   if (group !== undefined && !isMap(group)) throw takesNoTable(file, text, outer)
   if (group !== undefined && Object.hasOwn(group, inner)) throw isTaken('table', `${file}: ${at.join('.')}`)
+  if (blockIn(file, text, HASH_MARKS) !== null) throw isTaken('entry', `${file}: turnbell's block`)
   const draft = putBlock(text, HASH_MARKS, body)
   try {
     parsed(file, draft.text)

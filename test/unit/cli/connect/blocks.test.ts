@@ -94,6 +94,10 @@ servers = {
     expect(problem(() => takeTable('f', text, TABLE.at))).toMatch(/^config_invalid: .*mean something else/)
   })
 
+  test('is refused beside a block of another table', () => {
+    const other = putTable('/p/c.toml', 'a = 1\n', { at: ['others', 'one'], body: '[others.one]\nb = 1\n' })
+    expect(problem(() => put(other.text))).toMatch(/^connection_taken/)
+  })
   test('is refused over a table of the same name', () => {
     expect(problem(() => put('[servers.turnbell]\ncommand = "mine"\n'))).toMatch(/^connection_taken/)
   })

@@ -123,6 +123,11 @@ describe('entries are refused', () => {
     ['words that are no JSON', '{\n  a: 1\n}', 'line 2, column 3'],
     ['a list', '[]', 'line 1, column 1: a map was expected, found array'],
     ['only a comment', '// later\n', 'line 2, column 1'],
+    [
+      'lists without end',
+      `{"a":\n${'['.repeat(9_000)}${']'.repeat(9_000)}}`,
+      'line 2, column 64: it is nested',
+    ],
   ])('in a file with %s, with line and column', (_, text, place) => {
     expect(problem(() => put(text))).toMatch(new RegExp(`^config_invalid: /p/settings.json, ${place}`))
   })
