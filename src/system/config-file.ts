@@ -16,21 +16,43 @@ interface Entry {
   value: (YAMLMap | Scalar) & { range: [number, number, number] }
 }
 
-/** Sets the key, making the maps on the way. Returns the text itself where it says so already. */
+/**
+ * Sets the key, making the maps on the way. Returns the text itself where it says so already.
+ *
+ * @throws `config_invalid` where something else than a map stands on the way.
+ */
 export function setInYaml(text: string, at: Path, value: Value): string {
-  if (same(readIn(text, at), value)) return text
-  return checked(text, spliced(text, at, value), (document) => {
-    // The library sets nothing inside a key that has no value yet.
-    const above = at.slice(0, -1)
-    if (isPath(above) && document.getIn(above) === null) document.deleteIn(above)
-    document.setIn(at, value)
+  return orRefused(at, () => {
+    if (same(readIn(text, at), value)) return text
+    return checked(text, spliced(text, at, value), (document) => {
+      // The library sets nothing inside a key that has no value yet.
+      const above = at.slice(0, -1)
+      if (isPath(above) && document.getIn(above) === null) document.deleteIn(above)
+      document.setIn(at, value)
+    })
   })
 }
 
-/** Takes the key out. Returns the text itself where there is no such key. */
+/** Takes the key out. Returns the text itself where there is no such key. Throws as `setInYaml` does. */
 export function deleteInYaml(text: string, at: Path): string {
-  if (readIn(text, at) === undefined) return text
-  return checked(text, withoutEntry(text, at), (document) => document.deleteIn(at))
+  return orRefused(at, () => {
+    if (readIn(text, at) === undefined) return text
+    return checked(text, withoutEntry(text, at), (document) => document.deleteIn(at))
+  })
+}
+
+/** A person wrote the file: what the library cannot do with it is theirs to mend. */
+function orRefused(at: Path, change: () => string): string {
+  try {
+    return change()
+  } catch (cause) {
+    if (cause instanceof TurnbellError) throw cause
+    throw new TurnbellError('config_invalid', {
+      detail: `the configuration: ${at.join('.')} cannot be changed: ${(cause as Error).message}`,
+      hint: 'Mend the file, then try again. Nothing was changed.',
+      cause,
+    })
+  }
 }
 
 /**

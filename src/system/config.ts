@@ -68,7 +68,13 @@ function readFile(file: string): Tree {
       hint: 'Mend the file there; it has to be YAML before its keys can be read.',
     })
   }
-  const value: unknown = document.toJS()
+  let value: unknown
+  try {
+    value = document.toJS()
+  } catch (cause) {
+    // An alias for nothing, or so many that their values would fill the memory.
+    throw new TurnbellError('config_invalid', { detail: `${file}: ${(cause as Error).message}`, cause })
+  }
   if (value === null || value === undefined) return {}
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new TurnbellError('config_invalid', {
@@ -146,7 +152,7 @@ function check(
     // What came in a secret's place may be one.
     issue.code === 'custom' && issue.params?.['unsaid'] === true
       ? 'something that is not repeated here'
-      : JSON.stringify(
+      : shown(
           issue.path.reduce<unknown>(
             (at, key) => (isTree(at) || Array.isArray(at) ? (at as Tree)[String(key)] : undefined),
             tree,
@@ -173,6 +179,15 @@ function check(
   throw new TurnbellError('config_invalid', {
     detail: `${where}: ${describeIssues(parsed.error)}; found ${found[0] ?? 'nothing'}`,
   })
+}
+
+/** YAML can say what holds itself. */
+function shown(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return 'what holds itself'
+  }
 }
 
 /** The keys that the schema has at a place. */

@@ -108,6 +108,11 @@ describe('a key set in a file that a person wrote', () => {
     if (text.includes('\r\n')) expect(changed).not.toMatch(/[^\r]\n/)
   })
 
+  test('refuses a file with something else on the way, instead of replacing it', () => {
+    for (const text of ['personas: ""\n', '{{},{},"personas":""}', 'personas: [*a]\n'])
+      expect(() => setInYaml(text, ['personas', 'ada', 'surface'], 'mcp'), text).toThrow(/^config_invalid/)
+  })
+
   test('refuses a file that cannot be read, instead of replacing it', () => {
     expect(() => setInYaml('a: [1\n', ['personas', 'zoe'], { surface: 'mcp' })).toThrow(/config_invalid/)
   })

@@ -45,6 +45,8 @@ describe('the configuration', () => {
     ['tenant_id: Not Good\n', 'a tenant_id matches'],
     ['- a list\n', 'expected keys and values'],
     ['hub: [\n', 'config.yaml'],
+    ['hub: [*a]\n', 'config.yaml: Unresolved alias'],
+    ['hub: &a [*a]\n', 'found what holds itself'],
     [
       'personas:\n  BAD: {surface: mcp}\n',
       'personas.BAD: an identity matches [a-z0-9][a-z0-9._-]{0,62}; found "BAD"',
