@@ -19,7 +19,6 @@ import { instrument } from './instrument.mjs'
 const HANG_MS = 30_000
 const MEMORY_MB = 1_024
 const SHOWN_BYTES = 600
-const WAYS_MAX = 1 << 16
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -50,10 +49,11 @@ await build({
   sourcemap: true,
   logLevel: 'warning',
   plugins: [ways.plugin],
-  define: { 'import.meta.dirname': 'import.meta.dirname' },
-  banner: { js: `const turnbellWays = (globalThis.turnbellWays = new Uint8Array(${WAYS_MAX}))` },
+  // How many there are is known only when all is bundled.
+  banner: {
+    js: "import { workerData as turnbellOrder } from 'node:worker_threads'; const turnbellWays = (globalThis.turnbellWays = new Uint8Array(turnbellOrder.ways))",
+  },
 })
-if (ways.count() > WAYS_MAX) throw new Error(`${ways.count()} counters do not fit into ${WAYS_MAX}`)
 fs.writeFileSync(path.join(out, 'package.json'), '{"type":"module"}')
 
 const beats = new Int32Array(new SharedArrayBuffer(8))
@@ -67,6 +67,8 @@ const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
   resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 4 },
   workerData: {
     names: positionals,
+    // A multiple of four.
+    ways: (ways.count() + 4) & ~3,
     inputs: Number(values.inputs),
     seed: Number(values.seed),
     minutes: values.minutes === undefined ? Infinity : Number(values.minutes),

@@ -1,8 +1,25 @@
 /** What is fuzzed, in the order in which it is. */
 import type { Target } from '../target.ts'
+import { agentLines } from './agent-lines.ts'
+import { clientFiles } from './client-files.ts'
 import { clientFrames } from './client-frames.ts'
+import { config } from './config.ts'
+import { hooks } from './hooks.ts'
 import { http } from './http.ts'
+import { hubFrames } from './hub-frames.ts'
+import { journalDamage, journalLines, snapshot } from './journal.ts'
 import { mcpHttp } from './mcp-http.ts'
 import { mcpStdio } from './mcp-stdio.ts'
+import { memoryFiles } from './memory-files.ts'
+import { memoryLog, memoryTable, recordFiles } from './memory-text.ts'
+import { routines } from './routines.ts'
+import { screens } from './screens.ts'
+import { socketLines } from './socket-lines.ts'
+import { spool } from './spool.ts'
+import { tokens } from './tokens.ts'
 
-export const TARGETS: readonly Target[] = [clientFrames, http, mcpHttp, mcpStdio]
+export const TARGETS: readonly Target[] = [
+  ...[clientFrames, hubFrames, socketLines, http, mcpHttp, mcpStdio, tokens],
+  ...[journalDamage, journalLines, snapshot, memoryLog, memoryTable, recordFiles, memoryFiles],
+  ...[config, clientFiles, hooks, spool, routines, screens, agentLines],
+]

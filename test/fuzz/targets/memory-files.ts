@@ -1,0 +1,97 @@
+/** The folder of a project's shared memory and a folder of Twining, as people and git leave them. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { readTwining } from '../../../src/cli/import/twining.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
+import { fixtures } from '../seeds.ts'
+import { insist, type Target } from '../target.ts'
+
+const FILES = [
+  'blackboard.jsonl',
+  'decisions/a.json',
+  'graph/entities.json',
+  'graph/relations.json',
+  'records/issue/a.json',
+]
+const KINDS = ['entry', 'decision', 'entity', 'relation', 'issue']
+/** Between what stands in one file and in the next. */
+const NEXT = '\u0001\n'
+
+export const memoryFiles: Target = {
+  name: 'memory-files',
+  promise:
+    'whatever stands in the files of a memory is read or set aside; a second look finds the same, and so does a put',
+  share: 0.03,
+  words: ['<<<<<<< HEAD', '=======', '>>>>>>> theirs', NEXT, '"kind":"issue"', '"id":"a"'],
+
+  open({ directory }) {
+    const [entries = ''] = fixtures('twining', '.jsonl')
+    const graph = fixtures('twining/graph', '.json')
+    const [decision = ''] = fixtures('twining/decisions', '.json')
+    let count = 0
+    return {
+      seeds: [
+        [entries, decision, ...graph, '{"kind":"issue","id":"a","title":"x"}\n'].join(NEXT),
+        ['{"id":"a"}\n{"text":"x"}\nno json\n', '{"id":"a"}', '[{"id":"a"},{"x":1}]', '[]', '{}'].join(NEXT),
+        [
+          '<<<<<<< a\n{"id":"a"}\n=======\n{"id":"b"}\n>>>>>>> b\n',
+          '{"id":"a","n":1,"n":2}',
+          '[',
+          '',
+          '[',
+        ].join(NEXT),
+      ],
+      lasts: 400,
+      async attempt(input) {
+        const root = path.join(directory, String((count += 1)))
+        const folder = path.join(root, '.turnbell')
+        const parts = input.toString('latin1').split(NEXT)
+        const long_ago = new Date(Date.now() - 60_000)
+        for (const [at, name] of FILES.entries()) {
+          const file = path.join(folder, name)
+          fs.mkdirSync(path.dirname(file), { recursive: true })
+          fs.writeFileSync(file, Buffer.from(parts[at] ?? '', 'latin1'))
+          fs.utimesSync(file, long_ago, long_ago)
+        }
+        const { items, unread } = readTwining(folder)
+        const store = openProjectRecords({ root, pause: async () => undefined })
+        const first = await looked(store)
+        const second = await looked(openProjectRecords({ root, pause: async () => undefined }))
+        insist(
+          first === second,
+          () => `another look finds something else: ${first.slice(0, 200)} ${second.slice(0, 200)}`,
+        )
+        const told = await putInto(store, KINDS[input.length % KINDS.length] as string)
+        fs.rmSync(root, { recursive: true })
+        return `${told} ${Math.min(items.length, 3)} ${Math.min(unread.length, 3)}`
+      },
+    }
+  },
+}
+
+type Store = ReturnType<typeof openProjectRecords>
+
+async function looked(store: Store): Promise<string> {
+  const all = []
+  for (const kind of KINDS) {
+    try {
+      all.push(await store.list(kind))
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+      all.push(error.code)
+    }
+  }
+  return JSON.stringify(all)
+}
+
+async function putInto(store: Store, kind: string): Promise<string> {
+  try {
+    await store.put(kind, 'new', { kind, id: 'new', n: 1 })
+    insist((await store.get(kind, 'new'))?.['n'] === 1, () => `a ${kind} that was put is not there`)
+    return 'put'
+  } catch (error) {
+    if (!(error instanceof TurnbellError)) throw error
+    return error.code
+  }
+}

@@ -1,0 +1,114 @@
+/** Lines on control.sock and surface.sock, as any program of the user may write them. */
+import { RpcRequest, RpcResponse, SurfaceReport } from '../../../src/contracts/control.ts'
+import { Problem } from '../../../src/contracts/errors.ts'
+import { controlHandlers } from '../../../src/daemon/control.ts'
+import { createSurfaceSocket } from '../../../src/daemon/surface-socket.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import type { RpcHandlers, RpcPeer } from '../../../src/ports/rpc.ts'
+import { createRpcPeer } from '../../../src/system/rpc-peer.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { linesOf, samplesOf } from '../seeds.ts'
+import { Broken, insist, type Target } from '../target.ts'
+import { Heard, turn, wire } from '../wire.ts'
+
+const CONTROL = 'control'
+const QUIET_TURNS = 4
+
+export const socketLines: Target = {
+  name: 'socket-lines',
+  promise:
+    'each line on a local socket is answered or dropped, never with internal, and the next program is served',
+  share: 12,
+  words: [
+    'status',
+    'notify_surface',
+    'resume_surface',
+    'shutdown',
+    'jsonrpc',
+    '2.0',
+    'params',
+    'identity',
+    'result',
+  ],
+
+  open() {
+    const clock = fakeClock()
+    const bugs: unknown[] = []
+    let requests = 0
+    const surface = createSurfaceSocket(
+      clock,
+      { ...silentLog, error: (fields) => void bugs.push(fields) },
+      {
+        onReport(_, answer) {
+          answer(null)
+          return (requests += 1)
+        },
+        onAbandoned() {},
+        onLost() {},
+      },
+    )
+    const control = controlHandlers({
+      identity: 'ada',
+      verbs: {
+        status: () => ({ identity: 'ada' }) as never,
+        notify_surface: () => Promise.resolve({ accepted: false, reason: 'nothing_pending' }),
+        resume_surface: () => ({ accepted: surface.resume() }),
+        shutdown() {},
+      },
+      onMismatch() {},
+      onBug: (error) => void bugs.push(error),
+    })
+    const connect = (handlersFor: (peer: RpcPeer) => RpcHandlers) => {
+      const { ours, theirs } = wire()
+      createRpcPeer(theirs, handlersFor, clock)
+      return { ours, heard: new Heard(ours) }
+    }
+    const rpc = (method: string, params: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    return {
+      seeds: [
+        ...['status', 'notify_surface', 'resume_surface', 'shutdown'].map(
+          (verb) => `${CONTROL}\n${rpc(verb, { identity: 'ada' })}`,
+        ),
+        ...samplesOf(SurfaceReport, 20).map((report) => `surface\n${rpc('status', report)}`),
+        ...linesOf(RpcRequest, 10).map((line) => `${CONTROL}\n${line}`),
+        ...linesOf(RpcResponse, 10).map(
+          (line) => `surface\n${rpc('status', samplesOf(SurfaceReport, 1)[0])}\n${line}`,
+        ),
+        `${CONTROL}\n[]\nnull\n"x"\n{"jsonrpc":"1.0","id":1,"method":"status"}`,
+      ],
+      async attempt(input) {
+        const first = input.indexOf('\n')
+        const isControl = input.subarray(0, Math.max(0, first)).toString() === CONTROL
+        const { ours, heard } = connect(isControl ? () => control : surface.handlersFor)
+        ours.write(input.subarray(first + 1))
+        ours.write('\n')
+        await heard.until(() => false, QUIET_TURNS)
+        const told = heard.all().toString().split('\n').filter(Boolean).map(judged)
+        ours.destroy()
+        if (bugs.length > 0)
+          throw bugs.pop() instanceof Error ? new Broken('a handler broke') : new Broken(JSON.stringify(bugs))
+        const next = connect(() => control)
+        next.ours.write(`${rpc('status', {})}\n`)
+        await turn()
+        insist(next.heard.all().includes('"ada"'), () => 'the next program was not answered')
+        next.ours.destroy()
+        return [...new Set(told)].sort().join(' ')
+      },
+    }
+  },
+}
+
+function judged(line: string): string {
+  const value: unknown = JSON.parse(line)
+  if (RpcRequest.safeParse(value).success) return 'asked'
+  const answer = RpcResponse.safeParse(value)
+  insist(answer.success, () => `no JSON-RPC: ${line.slice(0, 200)}`)
+  const { error } = answer.data
+  if (error === undefined) return 'result'
+  const problem = Problem.safeParse(error.data)
+  insist(
+    problem.success && problem.data.code !== 'internal',
+    () => `refused without a problem: ${line.slice(0, 200)}`,
+  )
+  return problem.data.code
+}
