@@ -18,7 +18,7 @@ export const clientFrames: Target = {
   name: 'client-frames',
   promise:
     'a link that gets any frames answers with frames, error frames or a close; no other link hears of it',
-  share: 6,
+  share: 3,
   words: [
     '@ada@',
     '@daemon@',

@@ -17,7 +17,7 @@ export const config: Target = {
   name: 'config',
   promise:
     'a configuration is read, or refused with its key; one key is set and taken out, and the rest is as it was',
-  share: 6,
+  share: 1,
   bytes_max: 4_096,
   words: [
     '\n  ',

@@ -18,7 +18,7 @@ export const socketLines: Target = {
   name: 'socket-lines',
   promise:
     'each line on a local socket is answered or dropped, never with internal, and the next program is served',
-  share: 12,
+  share: 5,
   words: [
     'status',
     'notify_surface',

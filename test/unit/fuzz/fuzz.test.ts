@@ -1,0 +1,94 @@
+/** The fuzzer finds what is there to be found: otherwise "no crashes" says nothing. */
+import { describe, expect, test } from 'vitest'
+import { Coverage } from '../../fuzz/coverage.ts'
+import { fuzz, type Settings } from '../../fuzz/fuzz.ts'
+import type { Target } from '../../fuzz/target.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const ways = new Uint8Array(16)
+
+async function fuzzed(
+  attempt: (text: string) => string | Promise<string>,
+  more: Partial<Target & Settings> = {},
+) {
+  const tried: string[] = []
+  const target: Target = {
+    ...{ name: 'x', promise: 'x', share: 1 },
+    open: () => ({ seeds: ['{"type":"a","n":1}'], attempt: (input) => attempt(input.toString()) }),
+    ...more,
+  }
+  const outcome = await fuzz(target, new Coverage(ways), {
+    ...{ inputs: 6_000, seed: 1, regressions: [], goOn: () => true, directory: temporaryDirectory },
+    trying: (input) => void tried.push(input.toString('latin1')),
+    ...more,
+  })
+  return { ...outcome, tried }
+}
+
+/** As the counters in a bundle do. */
+const way = (at: number) => (ways[at] = (ways[at] as number) + 1)
+
+describe('the fuzzer', () => {
+  test('finds what stands behind several forks, one way after the other, and tells the smallest input', async () => {
+    const { crashes, ways } = await fuzzed(
+      (text) => {
+        if (!text.includes('deep')) return 'same'
+        way(1)
+        if (!text.includes('deeper')) return 'same'
+        way(2)
+        if (!text.includes('deepest')) return 'same'
+        throw new TypeError('found')
+      },
+      { words: ['deep', 'er', 'est'], inputs: 60_000 },
+    )
+    expect(crashes).toMatchObject([{ alone: true, error: { message: 'found' } }])
+    expect(crashes[0]?.input.toString()).toContain('deepest')
+    expect(crashes[0]?.input.length).toBeLessThanOrEqual(13)
+    expect(ways).toBeGreaterThanOrEqual(2)
+  })
+
+  test('keeps one input for each kind of outcome', async () => {
+    const { corpus, crashes } = await fuzzed((text) => String(Math.min(text.length % 7, 6)))
+    expect(corpus).toBe(1 + 6)
+    expect(crashes).toEqual([])
+  })
+
+  test('tries the same inputs for the same seed, and others for another', async () => {
+    const once = await fuzzed((text) => text.slice(0, 1))
+    const again = await fuzzed((text) => text.slice(0, 1))
+    const other = await fuzzed((text) => text.slice(0, 1), { seed: 2 })
+    expect(again.tried).toEqual(once.tried)
+    expect(other.tried).not.toEqual(once.tried)
+  })
+
+  test('notices what is thrown later and awaited by nobody', async () => {
+    const { crashes } = await fuzzed((text) => {
+      if (text.includes('null')) void Promise.reject(new Error('later'))
+      return 'same'
+    })
+    expect(crashes).toMatchObject([{ error: { message: 'later' } }])
+  })
+
+  test('notices a prototype that was changed, and takes the change back', async () => {
+    const { crashes } = await fuzzed((text) => {
+      if (text.includes('polluted')) Reflect.set(Object.prototype, 'polluted', 1)
+      return 'same'
+    })
+    expect(crashes.map(({ error }) => String(error))).toEqual([
+      'Broken: Object.prototype was changed for all objects',
+    ])
+    expect('polluted' in {}).toBe(false)
+  })
+
+  test('begins with what once broke, and says where an input breaks only after others', async () => {
+    let broken = 0
+    const { crashes } = await fuzzed(
+      (text) => {
+        if (text === 'once' && (broken += 1) === 1) throw new Error('the first time')
+        return 'same'
+      },
+      { regressions: [Buffer.from('once')] },
+    )
+    expect(crashes).toMatchObject([{ alone: false }])
+  })
+})
