@@ -49,10 +49,10 @@ function answerIn(bytes: Buffer): Answered {
   const head = text.slice(0, from)
   const type = /^content-type: *([^\r;]*)/im.exec(head)?.[1] ?? ''
   const raw = text.slice(from + 4)
-  const body = Buffer.from(
-    /^transfer-encoding: chunked/im.test(head) ? joined(raw) : raw,
-    'latin1',
-  ).toString()
+  // What stood behind an empty line in the head is a request of its own, and is answered by itself.
+  const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? raw.length)
+  const own = /^transfer-encoding: chunked/im.test(head) ? joined(raw) : raw.slice(0, length)
+  const body = Buffer.from(own, 'latin1').toString()
   return { status: Number(status), type, body }
 }
 

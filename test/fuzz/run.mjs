@@ -10,7 +10,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { build } from 'esbuild'
 import { instrument } from './instrument.mjs'
@@ -39,7 +39,7 @@ process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
 
 const ways = instrument(root, 'turnbellWays')
 await build({
-  entryPoints: [path.join(import.meta.dirname, 'main.ts')],
+  entryPoints: [fileURLToPath(new URL('./main.ts', import.meta.url))],
   outfile: path.join(out, 'main.js'),
   bundle: true,
   platform: 'node',

@@ -84,7 +84,7 @@ function codex(values: readonly unknown[]): string {
     }
     const request = ServerRequest.safeParse(value)
     if (request.success)
-      for (const how of PERMISSIONS) answers += codexAnswer(request.data, how as never) === null ? 0 : 1
+      for (const how of PERMISSIONS) answers += codexAnswer(request.data, how) === null ? 0 : 1
   }
   insist(TURNS.includes(thread.turn), () => `codex: the turn is ${String(thread.turn)}`)
   return `${thread.turn} ${Math.min(answers, 2)}`
@@ -107,7 +107,7 @@ function claude(values: readonly unknown[]): string {
   const answers = values.flatMap((value) => {
     const line = StreamLine.safeParse(value)
     if (!line.success) return []
-    const answer = claudeAnswer(line.data, 'reject' as never)
+    const answer = claudeAnswer(line.data, 'reject')
     return answer === null ? [] : [JSON.stringify(answer)]
   })
   insist(
@@ -132,7 +132,7 @@ async function acp(lines: readonly string[], clock: ReturnType<typeof fakeClock>
       onRequest(_, params) {
         const request = PermissionRequest.safeParse(params)
         if (!request.success) throw new AgentError(-32_602, 'no')
-        return acpAnswer(request.data, null, 'reject' as never).answer
+        return acpAnswer(request.data, null, 'reject').answer
       },
     },
   )

@@ -79,7 +79,7 @@ export const socketLines: Target = {
       async attempt(input) {
         const first = input.indexOf('\n')
         const isControl = input.subarray(0, Math.max(0, first)).toString() === CONTROL
-        const { ours, heard } = connect(isControl ? () => control : surface.handlersFor)
+        const { ours, heard } = connect(isControl ? () => control : (peer) => surface.handlersFor(peer))
         ours.write(input.subarray(first + 1))
         ours.write('\n')
         await heard.until(() => false, QUIET_TURNS)
