@@ -71,7 +71,7 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
     return false
   }
 
-  const first = [...settings.regressions, ...corpus.slice()]
+  const first = settings.inputs === 0 ? settings.regressions : [...settings.regressions, ...corpus.slice()]
   for (const input of first) await tried(input)
   while (outcome.inputs < settings.inputs && crashes.size < CRASHES_MAX && settings.goOn()) {
     const input = mutate(chosen(corpus, dice), material)

@@ -49,8 +49,9 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
       return { text: draft.text, written: { ...kept, at: wanted.at, splices: draft.splices } }
     }
     case 'markdown': {
-      const other = blockIn(file, text, MARKDOWN_MARKS)
-      const whole = other === null ? text : withoutBlock(file, text, MARKDOWN_MARKS)
+      let whole = text
+      // Looked at again without it: half of another one would be taken for the beginning of ours.
+      while (blockIn(file, whole, MARKDOWN_MARKS) !== null) whole = withoutBlock(file, whole, MARKDOWN_MARKS)
       const draft = putBlock(whole, MARKDOWN_MARKS, wanted.body)
       return { text: draft.text, written: { ...kept, splices: draft.splices } }
     }

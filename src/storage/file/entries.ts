@@ -209,7 +209,32 @@ export function entryText(entry: Entry): string {
 export function parseEntry(line: string): Entry {
   const { crc: _, ...entry } = JSON.parse(line) as Entry & { crc: string }
   if (!KINDS.has(entry.kind)) throw new Error(`unknown kind ${JSON.stringify(entry.kind)}`)
+  for (const [name, holds] of NEEDED[entry.kind] ?? []) {
+    if (!holds((entry as unknown as Record<string, unknown>)[name]))
+      throw new Error(`${entry.kind} without ${name}`)
+  }
   return entry
+}
+
+type Needed = readonly [name: string, holds: (value: unknown) => boolean]
+
+const text = (name: string): Needed => [name, (value) => typeof value === 'string']
+const time = (name: string): Needed => [name, (value) => !Number.isNaN(Date.parse(value as string))]
+const ids = (name: string): Needed => [
+  name,
+  (value) => Array.isArray(value) && value.every((id) => typeof id === 'string'),
+]
+
+/** Without which an entry cannot be applied. */
+const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {
+  lease: [text('drain_id'), text('session_id'), text('identity'), time('at'), ids('signal_ids')],
+  confirm: [text('drain_id'), time('at'), ids('signal_ids')],
+  release: [ids('pending'), ids('dead')],
+  complete: [time('at'), ids('signal_ids')],
+  expire: [time('at'), ids('signal_ids')],
+  replay: [time('expires_at'), ids('signal_ids')],
+  mark: [text('stage'), time('at'), ids('signal_ids')],
+  forget: [time('finished_before'), time('created_before')],
 }
 
 const KINDS = new Set<unknown>([

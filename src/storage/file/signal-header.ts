@@ -175,6 +175,10 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   head.expires_ms = Date.parse(json.expires_at)
   if (Number.isNaN(head.created_ms) || Number.isNaN(head.expires_ms))
     throw new Error('a signal without times')
+  const { priority, from, intent } = json
+  const ranks = typeof priority === 'number' && priority >= 0 && priority <= 9
+  if (typeof from !== 'string' || typeof intent !== 'string' || !ranks)
+    throw new Error('a signal without from, intent or priority')
   head.priority = json.priority
   head.to = json.to
   head.from = json.from

@@ -336,6 +336,17 @@ describe('whole lines that say what no hub has written', () => {
     await expect(open(synced)).rejects.toMatchObject(refusal(FIRST, HEAD.length))
   })
 
+  test.each([
+    `${SIGNAL.replace(',"from":"ada"', '')}${TIMES},"intent":"x","priority":1,"payload":1`,
+    `${SIGNAL}${TIMES},"intent":"x","priority":"1","payload":1`,
+    '{"kind":"lease","drain_id":"d","session_id":"s","identity":"bob","signal_ids":[]',
+    '{"kind":"release","pending":[1],"dead":[]',
+  ])('a line without what it needs is refused: %s', async (text) => {
+    const line = sealed(text)
+    const disk = journal(HEAD, line, sealedLine({ kind: 'commit', at: HEAD.length + line.length }))
+    await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, HEAD.length))
+  })
+
   test('what looks like a commit and is no JSON proves nothing', async () => {
     const disk = journal(
       HEAD,

@@ -9,6 +9,7 @@ import {
 } from '../../../../src/cli/connect/marked-block.ts'
 import { unspliced } from '../../../../src/cli/connect/splices.ts'
 import { holdsTable, putTable, takeTable, type Table } from '../../../../src/cli/connect/toml.ts'
+import { put as putWanted } from '../../../../src/cli/connect/wanted.ts'
 
 const problem = (work: () => unknown): string => {
   try {
@@ -48,6 +49,13 @@ describe('a section in a Markdown file', () => {
       /^config_invalid: \/p\/A\.md, line 3, column 1: one of the two lines/,
     )
   })
+})
+
+test('a block beside half of another one is refused, instead of being lost in it', () => {
+  const text = `${putBlock('', MARKDOWN_MARKS, 'old').text}${MARKDOWN_MARKS.open}\n`
+  expect(problem(() => putWanted({ form: 'markdown', file: '/p/A.md', body: 'new' }, text))).toMatch(
+    /^config_invalid: \/p\/A\.md, line 1, column 1: one of the two lines/,
+  )
 })
 
 describe('a table in a TOML file', () => {
