@@ -11,6 +11,17 @@ export function handwrittenJson(text: string, depth_max: number = LIMITS.json_de
   return value
 }
 
+/**
+ * JSON of a program at the other end of a wire. Throws as `JSON.parse` does, and where it is nested so deep that a schema
+ * that goes down into it would end this process.
+ */
+export function wireJson(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  if (isDeeper(value, LIMITS.wire_depth_max))
+    throw new RangeError(`it is nested more than ${LIMITS.wire_depth_max} deep`)
+  return value
+}
+
 /** What to say of a text that `handwrittenJson` has thrown at. */
 export function whyNoJson(error: unknown): string {
   const { message } = error as Error

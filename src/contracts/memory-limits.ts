@@ -72,6 +72,8 @@ export const MEMORY_LIMITS = {
   // Files that people, git and other programs write as well
   /** Lists and mappings in each other, in JSON of others. */
   json_depth_max: 64,
+  /** The same in what comes over a wire, around which a call and its frame stand. */
+  wire_depth_max: 128,
   /** A record has its limits where it is put; a file or line beyond this was never one. */
   record_file_bytes_max: 1024 * 1024,
   /** Texts that a model computes at once: all take as long as the longest, and a query may wait for others' batch. */

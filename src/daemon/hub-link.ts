@@ -6,6 +6,7 @@ import WebSocket from 'ws'
 import { describeIssues, toProblem, TurnbellError } from '../contracts/errors.ts'
 import { CLOSE, HubFrame, PROTOCOL_VERSION, type ClientFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
+import { wireJson } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
@@ -199,7 +200,7 @@ function parseFrame(text: string | null): HubFrame | TurnbellError {
   if (text === null) return new TurnbellError('frame_invalid', { detail: 'a binary frame' })
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = wireJson(text)
   } catch {
     return new TurnbellError('frame_invalid', { detail: 'a frame that is not JSON' })
   }

@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws'
 import { describeParams } from '../contracts/describe.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { ClientFrame, CLOSE } from '../contracts/frames.ts'
+import { wireJson } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -237,7 +238,7 @@ function parseFrame(data: FrameData, is_binary: boolean): Parsed {
   if (is_binary) return { error: invalid('frames are text, this one is binary') }
   let value: unknown
   try {
-    value = JSON.parse(textOf(data))
+    value = wireJson(textOf(data))
   } catch {
     return { error: invalid('the text is not JSON') }
   }

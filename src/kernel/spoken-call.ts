@@ -1,4 +1,5 @@
 /** A call as a model says it: a name and arguments, in any of the ways in which it may be meant. */
+import { wireJson } from '../contracts/json.ts'
 import type { Registry } from './registry.ts'
 
 /** What dispatch is asked for. */
@@ -32,7 +33,7 @@ function facadeCall(facade: string, args: unknown): NamedCall {
 function parsedOrItself(told: unknown): unknown {
   if (typeof told !== 'string') return told
   try {
-    return JSON.parse(told) as unknown
+    return wireJson(told)
   } catch {
     return told
   }

@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream'
 import { RPC_ERRORS, RpcRequest, RpcResponse } from '../contracts/control.ts'
 import { fromProblem, Problem, toProblem, TurnbellError, type ErrorCode } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
+import { wireJson } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { RpcHandlers, RpcPeer } from '../ports/rpc.ts'
@@ -101,7 +102,7 @@ export function createRpcPeer(
     try {
       const text = decoder.decode(line).trim()
       if (text === '') return
-      value = JSON.parse(text)
+      value = wireJson(text)
     } catch {
       const error = new TurnbellError('frame_invalid', { detail: 'the line is not JSON in UTF-8' })
       refuse(null, error, RPC_ERRORS.parse_error)

@@ -10,6 +10,7 @@ import {
   STDIO_DEFAULT_MAX_BUFFER_SIZE,
   type Transport,
 } from '@modelcontextprotocol/server'
+import { wireJson } from '../../contracts/json.ts'
 import { plainCallIn, type PlainCall } from '../mcp/plain-call.ts'
 
 export interface StdioLines extends Transport {
@@ -67,7 +68,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     if (closed || line.trim() === '') return
     let message: JSONRPCMessage
     try {
-      const parsed: unknown = JSON.parse(line)
+      const parsed = wireJson(line)
       const plain = plainCallIn(parsed)
       if (plain !== null && transport.onplain?.(plain) === true) return
       message = parseJSONRPCMessage(parsed)

@@ -18,6 +18,7 @@ import { describeFacades, describeTools, projectHttp, projectOpenApi } from '../
 import { CLIENT_FORM, hookFacts } from '../../contracts/hook.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { EventsQuery } from '../../contracts/http.ts'
+import { isDeeper } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
@@ -148,8 +149,12 @@ function acceptEmptyJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body.length === 0) done(null, undefined)
-    else void parse(request, body as string, done)
+    if (body.length === 0) return done(null, undefined)
+    void parse(request, body as string, (error, value) => {
+      if (error !== null || !isDeeper(value, LIMITS.wire_depth_max)) return done(error, value)
+      const detail = `The body is nested more than ${LIMITS.wire_depth_max} deep.`
+      done(new TurnbellError('params_invalid', { detail }))
+    })
   })
 }
 

@@ -34,6 +34,7 @@ import type { RawRoute } from '../http/server.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import type { McpProjection } from '../../kernel/project-mcp.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { wireJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Doors } from '../doors.ts'
@@ -268,7 +269,7 @@ function protocolHeaders({ headers }: IncomingMessage): {
 
 function parsedBody(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return wireJson(text)
   } catch {
     return undefined
   }

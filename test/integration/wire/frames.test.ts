@@ -22,6 +22,14 @@ const call = (client: Client, action: string, params: object = {}, facade = 'sig
   })
 
 describe('garbage', () => {
+  test('that is nested without end is refused like any other, also before the hello', async () => {
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+    hub = await liveHub()
+    const stranger = await hub.dial()
+    stranger.socket.send(`{"type":"publish","id":1,"channel":"global","event":"x","data":${deep}}`)
+    expect(await stranger.next('error')).toMatchObject({ code: 'frame_invalid' })
+  })
+
   test.each([
     ['no JSON', 'hello?'],
     ['JSON that is no object', '[1,2]'],

@@ -28,6 +28,15 @@ describe('two peers', () => {
     await expect(answerer.request('two', { n: 2 }, 1_000)).resolves.toEqual({ method: 'two', n: 2 })
   })
 
+  test('refuse a line that is nested without end, and go on', async () => {
+    const { asker, here } = pair(() => 'still here')
+    here.write(
+      `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}}\n`,
+    )
+    await atRest()
+    await expect(asker.request('x', {}, 1_000)).resolves.toBe('still here')
+  })
+
   test('carry a refusal with its code and hint', async () => {
     const { asker, seen } = pair(() => {
       throw new TurnbellError('identity_mismatch', { detail: 'not yours', hint: 'ask elsewhere' })

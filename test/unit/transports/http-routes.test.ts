@@ -293,6 +293,8 @@ describe('bodies', () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
     const body = `{"to":"bob","intent":"x","payload":${deep}}`
     expectProblem(await hub.request('POST', '/api/signals/send', { body }), 'params_invalid')
+    const call = `{"tool":"signals","action":"send","params":${body}}`
+    expectProblem(await hub.request('POST', '/call', { body: call }), 'params_invalid')
   })
 })
 

@@ -296,6 +296,7 @@ const problemIn = (answer: Answer) => {
 describe('a request that is no MCP', () => {
   test.each([
     ['no JSON', '{"jsonrpc"', 400, -32700],
+    ['nested without end', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400, -32700],
     ['no JSON-RPC', { hello: 1 }, 400, -32600],
     ['an empty batch', [], 400, -32600],
     [
