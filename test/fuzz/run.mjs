@@ -65,7 +65,7 @@ let current = 'nothing'
 const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
   // Places in the sources cost time at each error; a crash that is looked at has them.
   execArgv: ['--no-warnings', ...(values.input === undefined ? [] : ['--enable-source-maps'])],
-  resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 4 },
+  resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 1 },
   workerData: {
     names: positionals,
     // A multiple of four.
