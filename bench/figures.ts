@@ -3,12 +3,13 @@
 /** One line of the output. */
 export interface Figure {
   name: string
-  value: number
+  /** This and the next two are null where nothing could be measured; `method` says why. */
+  value: number | null
   unit: string
   /** What `value` is compared to, in the same unit, measured in the same rounds. */
-  limit: number
+  limit: number | null
   /** value / limit. */
-  ratio: number
+  ratio: number | null
   /** What the ratio shall be, with the number or the name of the goal; null where it is only to be looked at. */
   goal: Goal | null
   /** How it was measured, and how far the rounds lay apart. */
@@ -19,6 +20,7 @@ export type Goal = `${string}: ${'<=' | '>='} ${number}`
 
 export function met({ ratio, goal }: Figure): boolean {
   if (goal === null) return true
+  if (ratio === null) return false
   const [, comparison, bound] = goal.split(' ')
   return comparison === '<=' ? ratio <= Number(bound) : ratio >= Number(bound)
 }
@@ -59,6 +61,11 @@ export function figure<P extends Pair>(
     goal,
     method: [...method(middle.pair), spread].join('; '),
   }
+}
+
+/** The line of what this machine cannot measure. Nobody shall take it for a figure. */
+export function leftOut(name: string, unit: string, goal: Goal | null, why: string): Figure {
+  return { name, value: null, unit, limit: null, ratio: null, goal, method: `LEFT OUT: ${why}` }
 }
 
 /** Runs every variant once a round, back and forth, so that none always runs first. */

@@ -9,10 +9,11 @@ import {
   type Process,
 } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
-import type { RunResult, SenderHandlers } from './sender.ts'
+import type { RunResult } from './closed-loop.ts'
+import type { SenderHandlers } from './sender.ts'
 
 /** Enough queues of LIMITS.queue_depth_max for everything that a run can send. */
-const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-${index}`)
+export const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-${index}`)
 /**
  * Counted, not timed: the slower hub would be warmed up with fewer sends, and then be measured while its
  * code is still being compiled.
@@ -28,8 +29,10 @@ export interface Sent extends RunResult {
 
 export interface LoadedHub {
   hub: Hub
-  /** Sends for that long. */
-  run(ms: number): Promise<Sent>
+  /** Of the sender process. */
+  group: number
+  /** Sends for that long, or so often. */
+  run(ms: number, sends?: number): Promise<Sent>
 }
 
 export interface Load {
@@ -46,8 +49,8 @@ export async function startLoad(count: number): Promise<Load> {
   const durable = await startHub('durable')
   const syncOff = await startHub('sync off')
   const load = {
-    durable: await connect(sender.call, durable, count),
-    syncOff: await connect(sender.call, syncOff, count),
+    durable: await warmLoad(sender.call, durable, count),
+    syncOff: await warmLoad(sender.call, syncOff, count),
   }
   const stopped: Process[] = [sender, durable, syncOff]
   return {
@@ -57,14 +60,24 @@ export async function startLoad(count: number): Promise<Load> {
   }
 }
 
-async function connect(sender: Remote<SenderHandlers>, hub: Hub, count: number): Promise<LoadedHub> {
+async function warmLoad(sender: Remote<SenderHandlers>, hub: Hub, count: number): Promise<LoadedHub> {
   await warmUp(sender, hub)
-  const group = await connectSenders(sender, hub, 'sender', count)
+  return connectLoad(sender, hub, count)
+}
+
+/** So many senders to a hub that is warm. */
+export async function connectLoad(
+  sender: Remote<SenderHandlers>,
+  hub: Hub,
+  count: number,
+): Promise<LoadedHub> {
+  const group = await connectSenders(sender, hub, `sender-of-${count}`, count)
   return {
+    group,
     hub,
-    async run(ms) {
+    async run(ms, sends) {
       const before = await usage(hub.pid)
-      const result = await sender.run({ group, ms })
+      const result = await sender.run({ group, ms, ...(sends === undefined ? {} : { sends }) })
       const used_us = (await usage(hub.pid)).cpu_us - before.cpu_us
       return { ...result, hub_cpu_percent: (100 * used_us) / result.elapsed_us }
     },
@@ -72,9 +85,13 @@ async function connect(sender: Remote<SenderHandlers>, hub: Hub, count: number):
 }
 
 /** Many sends to a hub that has just started, so that its code is compiled. */
-export async function warmUp(sender: Remote<SenderHandlers>, hub: Hub): Promise<void> {
+export async function warmUp(
+  sender: Remote<SenderHandlers>,
+  hub: Hub,
+  senders = WARM_UP_SENDERS,
+): Promise<void> {
   await addPersonas(hub, RECIPIENTS)
-  const group = await connectSenders(sender, hub, 'warm-up', WARM_UP_SENDERS)
+  const group = await connectSenders(sender, hub, 'warm-up', senders)
   await sender.run({ group, sends: WARM_UP_SENDS, ms: WARM_UP_MS_MAX })
 }
 

@@ -9,6 +9,7 @@ import { journal } from './journal.ts'
 import { stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, settings } from './processes.ts'
 import { mcp } from './mcp.ts'
+import { peers } from './peers.ts'
 import { memory } from './memory.ts'
 import { search } from './search.ts'
 import { sendMany } from './send-many.ts'
@@ -17,6 +18,7 @@ import { sendOne } from './send-one.ts'
 const BENCHES: Record<string, () => Promise<Figure[]>> = {
   'send-one': sendOne,
   'send-many': sendMany,
+  peers,
   journal,
   doorbell,
   'daemon-idle': daemonIdle,
@@ -51,8 +53,7 @@ export async function main(argv: string[]): Promise<void> {
       for (const figure of (await BENCHES[name]?.()) ?? []) {
         const method = `${figure.method}; before it others had ${stolen} % of a core that span for 300 ms`
         process.stdout.write(`${JSON.stringify({ ...figure, method })}\n`)
-        const verdict = figure.goal === null ? 'seen  ' : met(figure) ? 'met   ' : 'MISSED'
-        say(`${verdict} ${figure.name}: ratio ${figure.ratio}, goal ${figure.goal ?? '-'}`)
+        say(verdict(figure))
       }
     } catch (error) {
       process.exitCode = 1
@@ -62,6 +63,13 @@ export async function main(argv: string[]): Promise<void> {
   }
   // Sockets kept alive to hubs that are gone would keep this process for a while.
   process.exit()
+}
+
+function verdict(figure: Figure): string {
+  const { name, ratio, goal, method } = figure
+  if (ratio === null) return `LEFT OUT ${name}, goal ${goal ?? '-'}: ${method}`
+  const word = goal === null ? 'seen  ' : met(figure) ? 'met   ' : 'MISSED'
+  return `${word} ${name}: ratio ${ratio}, goal ${goal ?? '-'}`
 }
 
 /** The benches to run; null when the arguments make no sense. */

@@ -54,17 +54,27 @@ interface StartOptions {
   bare?: boolean
 }
 
-/** Starts `node ARGS` in an environment without anything an outer turnbell may have set. */
-export async function startNode(
+/** Starts `node ARGS`; see `startProgram`. */
+export function startNode(args: readonly string[], options: StartOptions = {}): Promise<Started> {
+  const profiled = settings.profile !== null && options.bare !== true
+  const profile = profiled ? ['--cpu-prof', '--cpu-prof-dir', settings.profile ?? ''] : []
+  return startProgram(process.execPath, [...profile, ...args], options)
+}
+
+export interface Started extends Process {
+  child: ChildProcess
+  /** Of the line that said it is ready. */
+  match: RegExpExecArray | null
+}
+
+/** Starts a program in an environment without anything an outer turnbell may have set. */
+export async function startProgram(
+  command: string,
   args: readonly string[],
-  { ready, ipc = false, bare = false, piped = false }: StartOptions = {},
-): Promise<Process & { child: ChildProcess; match: RegExpExecArray | null }> {
-  const profile = settings.profile && !bare ? ['--cpu-prof', '--cpu-prof-dir', settings.profile] : []
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(TURNBELL_|NODE_OPTIONS)/.test(name)),
-  )
-  const child = spawn(process.execPath, [...profile, ...args], {
-    env,
+  { ready, ipc = false, piped = false }: StartOptions = {},
+): Promise<Started> {
+  const child = spawn(command, args, {
+    env: cleanEnvironment(),
     stdio: [piped ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
   })
   const gone = new Promise<void>((resolve) => {
@@ -75,10 +85,18 @@ export async function startNode(
   void gone.then(() => children.delete(child))
   let said = ''
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
-  const match = ready ? await readyLine(child, ready, gone, () => `node ${args.join(' ')}: ${said}`) : null
+  const what = () => `${path.basename(command)} ${args.join(' ')}: ${said}`
+  const match = ready ? await readyLine(child, ready, gone, what) : null
   // Nobody reads on: a pipe that fills up would stop the process.
   if (!piped) child.stdout?.resume()
   return { child, pid: child.pid ?? 0, match, stop: () => stop(child, gone) }
+}
+
+/** Ours, without what would make another home or another node of it. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(TURNBELL_|NODE_OPTIONS)/.test(name)),
+  )
 }
 
 async function readyLine(
@@ -148,11 +166,16 @@ export interface Hub extends Process {
   journal: string
 }
 
-/** The product's hub, or the same one over a disk that only pretends to sync. */
-export async function startHub(kind: 'durable' | 'sync off'): Promise<Hub> {
-  const home = temporaryDirectory()
-  const program = kind === 'durable' ? [TURNBELL, 'hub'] : [path.join(HERE, 'hub-without-sync.js')]
-  const hub = await startNode([...program, '--home', home, '--port', '0'], {
+/** The product's hub, and the same code over another disk or with a door for the measurement. */
+const HUBS = {
+  durable: [TURNBELL, 'hub'],
+  'sync off': [path.join(HERE, 'hub-without-sync.js')],
+  'slow disk': [path.join(HERE, 'hub-on-slow-disk.js')],
+  'with gc': ['--expose-gc', path.join(HERE, 'hub-with-gc.js')],
+} satisfies Record<string, string[]>
+
+export async function startHub(kind: keyof typeof HUBS, home = temporaryDirectory()): Promise<Hub> {
+  const hub = await startNode([...HUBS[kind], '--home', home, '--port', '0'], {
     ready: /^turnbell hub ready (http\S+)$/,
   })
   return {

@@ -8,6 +8,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
+/** What the bench starts, each a process of its own. */
+const PROGRAMS = ['main', 'sender', 'peer-sender', 'echo', 'journal-process', 'hub-without-sync']
 const root = path.resolve(import.meta.dirname, '..')
 const product = path.join(root, 'dist/turnbell.js')
 process.chdir(root)
@@ -27,9 +29,7 @@ process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
 
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
 await build({
-  entryPoints: ['main', 'sender', 'echo', 'journal-process', 'hub-without-sync'].map(
-    (name) => `bench/${name}.ts`,
-  ),
+  entryPoints: PROGRAMS.map((name) => `bench/${name}.ts`),
   outdir: out,
   bundle: true,
   platform: 'node',

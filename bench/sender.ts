@@ -6,7 +6,8 @@
 import WebSocket from 'ws'
 import { PROTOCOL_VERSION } from '../src/contracts/frames.ts'
 import { LIMITS } from '../src/contracts/limits.ts'
-import { median, micros, percentile } from './figures.ts'
+import { sendInLoops, type Bounds, type RunResult } from './closed-loop.ts'
+import { micros } from './figures.ts'
 import { PAYLOAD } from './payload.ts'
 import { serve } from './remote.ts'
 
@@ -18,20 +19,8 @@ export interface Connect {
   to: string[]
 }
 
-export interface Run {
+export interface Run extends Bounds {
   group: number
-  /** Ends after this long, or after so many sends of all its senders together. */
-  ms: number
-  sends?: number
-}
-
-export interface RunResult {
-  elapsed_us: number
-  sends_per_s: number
-  p50_us: number
-  p99_us: number
-  /** How busy this process was, in percent of one core. */
-  cpu_percent: number
 }
 
 export interface SentOnce {
@@ -123,14 +112,8 @@ function group(number: number): Sender[] {
   return senders
 }
 
-async function loop(sender: Sender, end: number, sends: number, latencies: number[]): Promise<void> {
-  for (let started = micros(); started < end && latencies.length < sends;) {
-    const text = await sender.send()
-    const now = micros()
-    latencies.push(now - started)
-    if (!text.includes('"durable":true')) throw new Error(`this is no receipt: ${text}`)
-    started = now
-  }
+function checkReceipt(text: string): void {
+  if (!text.includes('"durable":true')) throw new Error(`this is no receipt: ${text}`)
 }
 
 serve({
@@ -143,22 +126,7 @@ serve({
     return { group: groups.push(connected) - 1 }
   },
 
-  async run({ group: number, ms, sends = Infinity }) {
-    const latencies: number[] = []
-    const cpu = process.cpuUsage()
-    const started = micros()
-    const end = started + ms * 1000
-    await Promise.all(group(number).map((sender) => loop(sender, end, sends, latencies)))
-    const elapsed_us = micros() - started
-    const { user, system } = process.cpuUsage(cpu)
-    return {
-      elapsed_us,
-      sends_per_s: (latencies.length * 1e6) / elapsed_us,
-      p50_us: median(latencies),
-      p99_us: percentile(latencies, 0.99),
-      cpu_percent: (100 * (user + system)) / elapsed_us,
-    }
-  },
+  run: ({ group: number, ...bounds }) => sendInLoops(group(number), checkReceipt, bounds),
 
   async sendOnce({ group: number }) {
     const [sender] = group(number)
