@@ -8,8 +8,8 @@ import { openFileSignalStore } from '../src/storage/file/signal-store.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { createIds, systemRandom } from '../src/system/random.ts'
 import { micros } from './figures.ts'
+import { signalsTo } from './journal-signals.ts'
 import { rawGroupCommit } from './limits.ts'
-import { PAYLOAD } from './payload.ts'
 import { meanSignalLine } from './processes.ts'
 import { serve } from './remote.ts'
 
@@ -46,7 +46,7 @@ serve({
     }
     const store = await openFileSignalStore({ directory: home, clock: systemClock, disk })
     try {
-      const signals = Array.from({ length: appends }, (_, index) => signalTo(`recipient-${index % 100}`))
+      const signals = [...signalsTo(ids, appends, 100)]
       const begun = micros()
       // One iterator for all: each sender takes the next signal as soon as its last one is durable.
       const next = signals.values()
@@ -65,19 +65,4 @@ serve({
 
 async function appendAll(store: SignalStore, signals: Iterable<Signal>): Promise<void> {
   for (const signal of signals) await store.append(signal)
-}
-
-function signalTo(to: string): Signal {
-  const now = systemClock.now()
-  return {
-    signal_id: ids.next(),
-    to,
-    from: 'sender-1',
-    origin: 'agent',
-    intent: 'review.request',
-    payload: PAYLOAD,
-    priority: 3,
-    created_at: new Date(now).toISOString(),
-    expires_at: new Date(now + 86_400_000).toISOString(),
-  }
 }

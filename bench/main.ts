@@ -5,13 +5,18 @@ import { parseArgs } from 'node:util'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
 import { met, type Figure } from './figures.ts'
+import { hook } from './hook.ts'
+import { idleLinks } from './idle-links.ts'
 import { journal } from './journal.ts'
 import { stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, settings } from './processes.ts'
 import { mcp } from './mcp.ts'
+import { peek } from './peek.ts'
 import { peers } from './peers.ts'
 import { memory } from './memory.ts'
 import { search } from './search.ts'
+import { restart } from './restart.ts'
+import { slowDisk } from './slow-disk.ts'
 import { sendMany } from './send-many.ts'
 import { sendOne } from './send-one.ts'
 
@@ -21,8 +26,13 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   peers,
   journal,
   doorbell,
+  'slow-disk': slowDisk,
+  restart,
+  'idle-links': idleLinks,
   'daemon-idle': daemonIdle,
   mcp,
+  peek,
+  hook,
   memory,
   search,
 }

@@ -11,7 +11,7 @@ import { personaPaths, resolveHome } from '../src/system/home.ts'
 export { pause }
 
 const HERE = import.meta.dirname
-const TURNBELL = path.resolve('dist/turnbell.js')
+export const TURNBELL = path.resolve('dist/turnbell.js')
 const STOP_GRACE_MS = 10_000
 const START_MAX_MS = 30_000
 /** Of a journal segment, to see how long its lines are. */
@@ -196,12 +196,15 @@ export function socketsOf(home: string, identity: string): { control: string; su
   return { control: paths.control_socket, surface: paths.surface_socket }
 }
 
+export function operatorToken({ home }: Pick<Hub, 'home'>): string {
+  return fs.readFileSync(resolveHome({}, home).operator_token, 'utf8').trim()
+}
+
 /** POST as the operator of that hub's home. */
 export async function post<T>(hub: Hub, route: string, body: unknown, token?: string): Promise<T> {
-  const operator = () => fs.readFileSync(path.join(hub.home, 'secrets/operator.token'), 'utf8').trim()
   const response = await fetch(`${hub.url}${route}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token ?? operator()}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token ?? operatorToken(hub)}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
   const text = await response.text()

@@ -1,4 +1,5 @@
 /** Calls into a process of the bench over Node's IPC channel: one promise a call, errors come back. */
+import type { ChildProcess } from 'node:child_process'
 import { startNode, type Process } from './processes.ts'
 import path from 'node:path'
 
@@ -38,7 +39,9 @@ export function serve(handlers: Handlers): void {
 }
 
 /** Starts the bundle of that name and waits for nothing: its first answer says that it runs. */
-export async function startRemote<H extends Handlers>(name: string): Promise<Process & { call: Remote<H> }> {
+export async function startRemote<H extends Handlers>(
+  name: string,
+): Promise<Process & { call: Remote<H>; child: ChildProcess }> {
   const { child, pid, stop } = await startNode([path.join(import.meta.dirname, `${name}.js`)], { ipc: true })
   const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let last_id = 0
@@ -58,5 +61,5 @@ export async function startRemote<H extends Handlers>(name: string): Promise<Pro
       child.send({ id, method, params } satisfies Request, (error) => error && reject(error))
     })
   const calls = new Proxy({}, { get: (_, method: string) => (params: unknown) => call(method, params) })
-  return { pid, stop, call: calls as Remote<H> }
+  return { pid, child, stop, call: calls as Remote<H> }
 }

@@ -9,7 +9,19 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** What the bench starts, each a process of its own. */
-const PROGRAMS = ['main', 'sender', 'peer-sender', 'echo', 'journal-process', 'hub-without-sync']
+const PROGRAMS = [
+  'main',
+  'sender',
+  'peer-sender',
+  'echo',
+  'journal-process',
+  'hub-without-sync',
+  'hub-on-slow-disk',
+  'hub-with-gc',
+  'stored-process',
+  'links',
+  'bare-ws',
+]
 const root = path.resolve(import.meta.dirname, '..')
 const product = path.join(root, 'dist/turnbell.js')
 process.chdir(root)

@@ -1,0 +1,88 @@
+/** Goal 9: what a hub needs for each daemon that is only there. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { collect } from './collect.ts'
+import { figure, interleave, short, type Figure, type Pair } from './figures.ts'
+import type { LinkHandlers } from './links.ts'
+import { operatorToken, startHub, startNode, usage, type Process } from './processes.ts'
+import { startRemote } from './remote.ts'
+
+const ROUNDS = 5
+const LINKS = 10_000
+/** Connected and gone before anything is counted: the code for them is compiled, the heap has grown. */
+const WARM_UP_LINKS = 500
+const CLIENTS = 2
+/** Files that a server has open besides its links. */
+const OTHER_FILES = 200
+
+interface Server extends Process {
+  url: string
+  token: string
+}
+
+export async function idleLinks(): Promise<Figure[]> {
+  const links = Math.min(LINKS, openFilesMax() - OTHER_FILES)
+  const clients = await Promise.all(Array.from({ length: CLIENTS }, () => startRemote<LinkHandlers>('links')))
+  const connect = async ({ url, token }: Server, count: number, name: string) => {
+    const groups = await Promise.all(
+      clients.map(({ call }, client) => {
+        const identities = Array.from({ length: count / CLIENTS }, (_, at) => `${name}-${client}-${at}`)
+        return call.connect({ url, token, identities })
+      }),
+    )
+    return () => Promise.all(clients.map(({ call }, at) => call.close(groups[at] ?? { group: -1 })))
+  }
+  /** KiB that each link adds to what the server has resident. */
+  const perLink = async (server: Server) => {
+    try {
+      await (
+        await connect(server, WARM_UP_LINKS, 'warm-up')
+      )()
+      await collect(server.pid)
+      const before = await usage(server.pid)
+      const close = await connect(server, links, 'idle')
+      await collect(server.pid)
+      const after = await usage(server.pid)
+      await close()
+      return ((after.rss_mib - before.rss_mib) * 1024) / links
+    } finally {
+      await server.stop()
+    }
+  }
+  try {
+    const pairs = await interleave<Pair>(ROUNDS, {
+      value: async () => perLink(await gcHub()),
+      limit: async () => perLink(await bareServer()),
+    })
+    const fewer = links < LINKS ? `; ${LINKS} would need more open files than this system allows` : ''
+    return [
+      figure('idle-links', 'KiB', '9: <= 1.3', pairs, ({ value }) => [
+        `what a hub has resident for each of ${links} daemons, each a persona of its own, heartbeating and with nothing to do: after them less before, garbage collected; ${short((value * links) / 1024)} MiB together${fewer}`,
+        'limit: the same of a bare ws server without compression that answers a hello',
+      ]),
+    ]
+  } finally {
+    await Promise.all(clients.map((client) => client.stop()))
+  }
+}
+
+async function gcHub(): Promise<Server> {
+  const hub = await startHub('with gc')
+  return { ...hub, token: operatorToken(hub) }
+}
+
+async function bareServer(): Promise<Server> {
+  const program = path.join(import.meta.dirname, 'bare-ws.js')
+  const { pid, stop, match } = await startNode(['--expose-gc', program], { ready: /^bare ready (http\S+)$/ })
+  return { pid, stop, url: match?.[1] ?? '', token: '' }
+}
+
+/** Node raises its own soft limit to the hard one. */
+function openFilesMax(): number {
+  try {
+    const limits = fs.readFileSync('/proc/self/limits', 'utf8')
+    return Number(/^Max open files\s+\d+\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  } catch {
+    return Infinity
+  }
+}

@@ -1,0 +1,142 @@
+/** Many links of daemons in one process: they say hello, heartbeat as daemons do, and read what they are told. */
+import WebSocket from 'ws'
+import { PROTOCOL_VERSION } from '../src/contracts/frames.ts'
+import { LIMITS } from '../src/contracts/limits.ts'
+import { micros } from './figures.ts'
+import { serve } from './remote.ts'
+
+export interface LinkConnect {
+  /** http://host:port of the hub. */
+  url: string
+  /** The operator's, who may speak for all of them; a bare server does not look at it. */
+  token: string
+  identities: string[]
+}
+
+/** How long a pending list was on its way, and what its JSON alone costs. */
+export interface Peeked {
+  peek_us: number
+  json_us: number
+  bytes: number
+  signals: number
+  total: number
+}
+
+export type LinkHandlers = {
+  /** Resolves when all of them are welcome. */
+  connect(params: LinkConnect): Promise<{ group: number }>
+  close(params: { group: number }): Promise<void>
+  /** The first link of the group asks for what waits, so many times one after the other. */
+  peek(params: { group: number; times: number }): Promise<Peeked[]>
+}
+
+/** At a time: a hub turns away more than it knows. */
+const HELLOS_UNDERWAY = 100
+
+const groups: { sockets: WebSocket[]; timer: NodeJS.Timeout }[] = []
+
+async function join(url: string, token: string, identity: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, {
+    headers: { authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+  })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.once('open', () => {
+      socket.send(
+        JSON.stringify({
+          type: 'hello',
+          protocol: PROTOCOL_VERSION,
+          kind: 'daemon',
+          identity,
+          surface: 'mcp',
+        }),
+      )
+    })
+    socket.once('message', (data: Buffer) => {
+      const text = data.toString('utf8')
+      if (text.includes('"type":"welcome"')) resolve()
+      else reject(new Error(`${identity} is not welcome: ${text}`))
+    })
+  })
+  return socket
+}
+
+/** Spread over the interval, as those of daemons are that were started at different times. */
+function heartbeats(sockets: readonly WebSocket[]): NodeJS.Timeout {
+  let next = 0
+  let seq = 0
+  const due_a_tick = Math.max(1, Math.ceil((sockets.length * TICK_MS) / LIMITS.heartbeat_interval_ms))
+  const tick = Math.max(TICK_MS, (LIMITS.heartbeat_interval_ms * due_a_tick) / sockets.length)
+  return setInterval(() => {
+    for (let count = 0; count < due_a_tick; count += 1) {
+      if (next === 0) seq += 1
+      sockets[next]?.send(`{"type":"heartbeat","seq":${seq}}`)
+      next = (next + 1) % sockets.length
+    }
+  }, tick)
+}
+const TICK_MS = 50
+
+serve({
+  async connect({ url, token, identities }) {
+    const sockets: WebSocket[] = []
+    const waiting = identities.values()
+    await Promise.all(
+      Array.from({ length: HELLOS_UNDERWAY }, async () => {
+        for (const identity of waiting) sockets.push(await join(url, token, identity))
+      }),
+    )
+    return { group: groups.push({ sockets, timer: heartbeats(sockets) }) - 1 }
+  },
+
+  async close({ group }) {
+    const { sockets = [], timer } = groups[group] ?? {}
+    clearInterval(timer)
+    await Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise((resolve) => {
+            socket.once('close', resolve)
+            socket.close()
+          }),
+      ),
+    )
+  },
+
+  async peek({ group, times }) {
+    const [socket] = groups[group]?.sockets ?? []
+    if (!socket) throw new Error('an empty group')
+    const peeked: Peeked[] = []
+    while (peeked.length < times) peeked.push(await peekOnce(socket, peeked.length))
+    return peeked
+  },
+} satisfies LinkHandlers)
+
+async function peekOnce(socket: WebSocket, id: number): Promise<Peeked> {
+  const started = micros()
+  const text = await new Promise<string>((resolve) => {
+    const onMessage = (data: Buffer) => {
+      const answer = data.toString('utf8')
+      if (!answer.startsWith('{"type":"pending"')) return
+      socket.off('message', onMessage)
+      resolve(answer)
+    }
+    socket.on('message', onMessage)
+    socket.send(`{"type":"pending.peek","id":${id},"limit":${LIMITS.peek_limit_max}}`)
+  })
+  const { signals, total } = JSON.parse(text) as { signals: unknown[]; total: number }
+  const peek_us = micros() - started
+  return {
+    ...{ peek_us, json_us: jsonMicros(text), bytes: Buffer.byteLength(text) },
+    ...{ signals: signals.length, total },
+  }
+}
+
+/** What it costs to make that text of what it says, and to read it again. */
+function jsonMicros(text: string): number {
+  const value: unknown = JSON.parse(text)
+  const started = micros()
+  JSON.parse(JSON.stringify(value))
+  return micros() - started
+}
