@@ -29,14 +29,14 @@ const BELL_MAX_MS = 5_000
 const PERSONA = 'listener'
 const SESSION = 'listener-session'
 
-interface Rung {
+export interface Rung {
   p50_us: number
   p99_us: number
   /** p50 of the receipt of the same sends. */
   receipt_us: number
 }
 
-interface Path {
+export interface Path {
   hub: Hub
   ring(bells: number): Promise<Rung>
   stop(): Promise<void>
@@ -79,8 +79,8 @@ export async function doorbell(): Promise<Figure[]> {
   }
 }
 
-/** A sender, a daemon and an attached shim on one hub. */
-async function startPath(sender: Remote<SenderHandlers>, hub: Hub): Promise<Path> {
+/** A sender, a daemon and an attached shim on one hub, which is warm. Stopping it stops the hub, too. */
+export async function startPath(sender: Remote<SenderHandlers>, hub: Hub): Promise<Path> {
   await warmUp(sender, hub)
   await addPersonas(hub, [PERSONA])
   const senders = [{ identity: 'sender', token: await agentToken(hub, 'sender') }]

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
 import { met, type Figure } from './figures.ts'
+import { growth } from './growth.ts'
 import { hook } from './hook.ts'
 import { idleLinks } from './idle-links.ts'
 import { journal } from './journal.ts'
@@ -33,6 +34,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   mcp,
   peek,
   hook,
+  growth,
   memory,
   search,
 }

@@ -32,6 +32,8 @@ export interface SentOnce {
 
 export type SenderHandlers = {
   connect(params: Connect): Promise<{ group: number }>
+  /** Sends to these personas from now on. */
+  aim(params: { group: number; to: string[] }): Promise<void>
   run(params: Run): Promise<RunResult>
   sendOnce(params: { group: number }): Promise<SentOnce>
 }
@@ -40,7 +42,7 @@ const PAYLOAD_TEXT = JSON.stringify(PAYLOAD)
 
 class Sender {
   readonly #socket: WebSocket
-  readonly #to: readonly string[]
+  #to: readonly string[]
   #sent: number
   #answered: (text: string) => void = () => {}
   #broken: (error: Error) => void = () => {}
@@ -91,6 +93,10 @@ class Sender {
     }, LIMITS.heartbeat_interval_ms)
   }
 
+  aim(to: readonly string[]): void {
+    this.#to = to
+  }
+
   /** Resolves with the receipt's frame once it has come. */
   send(): Promise<string> {
     const id = ++this.#sent
@@ -124,6 +130,11 @@ serve({
     })
     await Promise.all(connected.map((sender, index) => sender.hello(senders[index]?.identity ?? '')))
     return { group: groups.push(connected) - 1 }
+  },
+
+  aim({ group: number, to }) {
+    for (const sender of group(number)) sender.aim(to)
+    return Promise.resolve()
   },
 
   run: ({ group: number, ...bounds }) => sendInLoops(group(number), checkReceipt, bounds),
