@@ -20,6 +20,11 @@ export class RowQueue {
   }
 
   add(row: Row): void {
+    if (this.end < this.rows.length && (this.size === 0 || (this.rows[this.end - 1] as Row) < row)) {
+      this.rows[this.end] = row
+      this.end += 1
+      return
+    }
     const place = this.size === 0 || (this.rows[this.end - 1] as Row) < row ? this.end : this.placeOf(row)
     if (place < this.end && this.rows[place] === row) return
     const before = place - this.start

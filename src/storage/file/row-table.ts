@@ -16,7 +16,8 @@ export class RowTable {
   constructor(hashOf: (row: Row) => number, slots: Int32Array = new Int32Array(SLOTS_MIN).fill(EMPTY)) {
     this.hashOf = hashOf
     this.slots = slots
-    for (const row of slots) if (row !== EMPTY) this.count += 1
+    // Counted by place: going through them one by one as an iterator takes several times as long.
+    for (let at = 0; at < slots.length; at += 1) if (slots[at] !== EMPTY) this.count += 1
   }
 
   /** The row of this hash for which `same` holds, or -1. */

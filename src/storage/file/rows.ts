@@ -58,6 +58,8 @@ type TimeColumn = 'pushed_at' | 'rung_at' | 'seen_at' | 'drained_at' | 'confirme
 const TIME_APART = 0xffffffff
 
 const FIXED_BYTES_A_ROW = 58
+/** Of the columns that every page has. */
+export const PAGE_BYTES = PAGE_ROWS * FIXED_BYTES_A_ROW
 
 export class Page {
   readonly buffer: ArrayBuffer
@@ -85,7 +87,7 @@ export class Page {
   /** No finished row of the page finished before. */
   earliest_finish = Infinity
 
-  constructor(seq_base: number, buffer = new ArrayBuffer(PAGE_ROWS * FIXED_BYTES_A_ROW)) {
+  constructor(seq_base: number, buffer = new ArrayBuffer(PAGE_BYTES)) {
     this.buffer = buffer
     this.seq_base = seq_base
     let at = 0

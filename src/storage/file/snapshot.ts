@@ -15,7 +15,7 @@ import type { Epoch } from './epoch.ts'
 import type { JournalEnd } from './journal.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { Names } from './names.ts'
-import { COLUMNS, Page, PAGE_ROWS, STATUS, type Column } from './rows.ts'
+import { COLUMNS, Page, PAGE_BYTES, PAGE_ROWS, STATUS, type Column } from './rows.ts'
 import { RowTable } from './row-table.ts'
 import type { SegmentFile } from './segments.ts'
 import { SignalIndex } from './signal-index.ts'
@@ -247,17 +247,17 @@ function covered(segments: readonly SegmentFile[], end: JournalEnd): CoveredSegm
 function restore(description: Description, body: Buffer): SignalIndex | null {
   const index = new SignalIndex()
   let at = 0
+  const file = body.buffer as ArrayBuffer
+  /** A copy, as a column has to begin at a multiple of its size; cut out, so that nothing is filled with zeros first. */
   const next = (bytes: number): ArrayBuffer => {
-    const copy = new ArrayBuffer(bytes)
-    new Uint8Array(copy).set(body.subarray(at, at + bytes))
+    const begin = body.byteOffset + at
     at += bytes
-    return copy
+    if (at > body.length) throw new Error('the snapshot ends too early')
+    return file.slice(begin, begin + bytes)
   }
   index.rows.end = description.rows_end
   for (const known of description.pages) {
-    const page = new Page(known.seq_base)
-    new Uint8Array(page.buffer).set(body.subarray(at, at + page.buffer.byteLength))
-    at += page.buffer.byteLength
+    const page = new Page(known.seq_base, next(PAGE_BYTES))
     for (const column of known.columns) page.columns[column] = new Uint32Array(next(PAGE_ROWS * 4))
     page.used = known.used
     page.earliest_expiry = known.earliest_expiry ?? Infinity
