@@ -39,7 +39,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   search,
 }
 /** Everything together. What is not done by then is broken, and says so. */
-const RUN_MAX_MS = 9 * 60_000
+const RUN_MAX_MS = 590_000
 
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
@@ -53,7 +53,7 @@ export async function main(argv: string[]): Promise<void> {
   process.on('exit', removeEverything)
   for (const os_signal of ['SIGINT', 'SIGTERM'] as const) process.on(os_signal, () => process.exit(1))
   setTimeout(() => {
-    say(`not done after ${RUN_MAX_MS / 60_000} minutes`)
+    say(`not done after ${RUN_MAX_MS / 1000} s`)
     process.exit(1)
   }, RUN_MAX_MS).unref()
 

@@ -14,9 +14,9 @@ import {
 } from './processes.ts'
 
 const CALLERS = 32
-const ROUNDS = 7
-const RUN_MS = 1_500
-const WARM_UP_MS = 3_000
+const ROUNDS = 5
+const RUN_MS = 1_200
+const WARM_UP_MS = 2_000
 const ECHO = path.join(import.meta.dirname, 'echo.js')
 const TURNBELL = path.resolve('dist/turnbell.js')
 

@@ -1,0 +1,151 @@
+/**
+ * `node bench/plot.mjs OUT.jsonl [DIR]`: draws what `npm run bench > OUT.jsonl` said, as SVG into
+ * docs/performance/. Lines that are no figure are passed over, and so is a plot whose figures are not there.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { barChart, dotChart } from './svg.mjs'
+
+const [source, directory = 'docs/performance'] = process.argv.slice(2)
+if (source === undefined) {
+  process.stderr.write('usage: node bench/plot.mjs OUT.jsonl [DIR]\n')
+  process.exit(64)
+}
+
+const figures = new Map()
+for (const line of fs.readFileSync(source, 'utf8').split('\n')) {
+  if (!line.startsWith('{')) continue
+  const figure = JSON.parse(line)
+  if (figure.ratio !== null) figures.set(figure.name, figure)
+}
+
+fs.mkdirSync(directory, { recursive: true })
+draw('goals', goals())
+draw('throughput', throughput())
+draw('latency', latency())
+draw('growth', growth())
+draw('restart', restart())
+
+function draw(name, svg) {
+  if (svg === null) {
+    process.stderr.write(`${name}.svg: its figures are not in ${source}\n`)
+    return
+  }
+  fs.writeFileSync(path.join(directory, `${name}.svg`), svg)
+}
+
+/** How near each goal is: 1 is just met, below is better, whichever way round the ratio counts. */
+function goals() {
+  const rows = [...figures.values()]
+    .filter(({ goal }) => goal !== null)
+    .map(({ name, ratio, goal }) => {
+      const [, comparison, bound] = goal.split(' ')
+      const share = comparison === '<=' ? ratio / Number(bound) : Number(bound) / ratio
+      return { label: name, value: share, text: `${ratio} (goal ${comparison} ${bound})`, bad: share > 1 }
+    })
+  if (rows.length === 0) return null
+  return dotChart(
+    'Goals: how far from the bound',
+    'better than the goal to the left, missed to the right',
+    rows,
+  )
+}
+
+function throughput() {
+  const groups = [1, 100].flatMap((senders) => {
+    const [nats, redis] = [figures.get(`nats-${senders}`), figures.get(`redis-${senders}`)]
+    const own = nats ?? redis
+    if (own === undefined) return []
+    return [
+      {
+        label: senders === 1 ? 'one sender' : `${senders} senders`,
+        bars: [
+          { name: 'turnbell', value: own.value },
+          ...(nats ? [{ name: 'NATS JetStream, each synced', value: nats.limit }] : []),
+          ...(redis ? [{ name: 'Redis streams, appendfsync always', value: redis.limit }] : []),
+        ],
+      },
+    ]
+  })
+  return groups.length === 0 ? null : barChart('Durable sends a second', 'longer is better', groups, whole)
+}
+
+function latency() {
+  const rows = [
+    ['send-one', 'a send, until its receipt'],
+    ['doorbell', 'a send, until the doorbell at the agent'],
+  ]
+  const groups = rows.flatMap(([name, label]) => {
+    const figure = figures.get(name)
+    if (figure === undefined) return []
+    return [
+      {
+        label,
+        bars: [
+          { name: 'turnbell', value: figure.value / 1000 },
+          { name: 'without syncs, plus one raw sync', value: figure.limit / 1000 },
+        ],
+      },
+    ]
+  })
+  return groups.length === 0 ? null : barChart('Median time, one at a time', 'shorter is better', groups, ms)
+}
+
+function growth() {
+  const sizes = [
+    ['10-personas', '10 personas'],
+    ['50-personas', '50 personas'],
+    ['100k-signals', '100,000 stored signals'],
+    ['1m-signals', '1,000,000 stored signals'],
+  ]
+  const groups = sizes.flatMap(([size, label]) => {
+    const [sends, bells] = [figures.get(`growth-sends-${size}`), figures.get(`growth-doorbell-${size}`)]
+    if (sends === undefined || bells === undefined) return []
+    return [
+      {
+        label,
+        bars: [
+          { name: 'sends a second', value: sends.ratio },
+          { name: 'time to the doorbell', value: bells.ratio },
+        ],
+      },
+    ]
+  })
+  if (groups.length === 0) return null
+  return barChart('Against one persona and an empty store', '1 is the same', groups, times, 1)
+}
+
+function restart() {
+  const [replay, snapshot, hub] = ['replay', 'snapshot', 'hub'].map((name) => figures.get(`restart-${name}`))
+  if (replay === undefined || snapshot === undefined || hub === undefined) return null
+  const groups = [
+    {
+      label: 'opening the store',
+      bars: [
+        { name: 'with a snapshot', value: snapshot.value },
+        { name: 'without one', value: replay.value },
+      ],
+    },
+    {
+      label: 'the whole hub, until it is ready',
+      bars: [
+        { name: 'with a snapshot', value: hub.value },
+        { name: 'without one', value: hub.value + replay.value - snapshot.value },
+        { name: 'with an empty home', value: hub.limit },
+      ],
+    },
+  ]
+  return barChart('A restart with 1,000,000 stored signals', 'shorter is better', groups, ms)
+}
+
+function whole(value) {
+  return Math.round(value).toLocaleString('en')
+}
+
+function ms(value) {
+  return `${Number(value.toPrecision(3)).toLocaleString('en')} ms`
+}
+
+function times(value) {
+  return `${value.toFixed(2)} x`
+}
