@@ -38,6 +38,7 @@ const shared = {
 
 const programs = {
   cli: 'src/cli/main.ts',
+  hook: 'src/cli/hooks/main.ts',
   daemon: 'src/daemon/main.ts',
   bridge: 'src/transports/bridge/main.ts',
 }

@@ -3,14 +3,22 @@
  * The one command. Hub, daemon and bridge are bundles of their own, so that each loads only what it
  * needs: a daemon runs all day for every persona, and starts must be quick.
  */
+import type { main } from './cli/hooks/main.ts'
+
 const [command, ...rest] = process.argv.slice(2)
 
+/** Every bundle's is of the same form. */
 interface Program {
-  main(argv: string[]): Promise<void>
+  main: typeof main
 }
 
 // Each bundle lies beside this file; the names are made so that the bundler leaves the imports alone.
-const BUNDLES: Record<string, string> = { hub: './hub.js', daemon: './daemon.js', mcp: './bridge.js' }
+const BUNDLES: Record<string, string> = {
+  hub: './hub.js',
+  daemon: './daemon.js',
+  mcp: './bridge.js',
+  hook: './hook.js',
+}
 const bundle = command === undefined ? undefined : BUNDLES[command]
 const wantsHelp = rest.includes('--help') || rest.includes('-h')
 

@@ -1,6 +1,6 @@
 /** The app-server that the persona owns, with turnbell's MCP server in every thread. */
 import path from 'node:path'
-import { OWN_SERVER_PERSONA } from '../../src/contracts/codex.ts'
+import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 
 /** The person's own configuration is not touched. `bin` is turnbell's program. */

@@ -2,12 +2,6 @@
 import { z } from 'zod'
 import { SessionId } from './ids.ts'
 
-/**
- * Whose own app-server a Codex runs in. Not TURNBELL_PERSONA: the app-server that every plain `codex` shares has
- * that of whoever happened to start it.
- */
-export const OWN_SERVER_PERSONA = 'TURNBELL_CODEX_PERSONA'
-
 /** The hooks of Codex by their own names, and two calls of turnbell's tools. */
 export const ThreadEvent = z.enum([
   'SessionStart',

@@ -2,12 +2,19 @@
  * Every code an error can have. One entry a code: how HTTP maps it, whose fault it is, whether trying
  * again helps, what happened, and what to do next.
  */
-import { z } from 'zod'
 
-export const ErrorClass = z.enum(['caller', 'auth', 'conflict', 'capacity', 'dependency', 'config', 'bug'])
-export type ErrorClass = z.infer<typeof ErrorClass>
-export const Retry = z.enum(['never', 'after_delay', 'after_rebind'])
-export type Retry = z.infer<typeof Retry>
+export const ERROR_CLASSES = [
+  'caller',
+  'auth',
+  'conflict',
+  'capacity',
+  'dependency',
+  'config',
+  'bug',
+] as const
+export type ErrorClass = (typeof ERROR_CLASSES)[number]
+export const RETRIES = ['never', 'after_delay', 'after_rebind'] as const
+export type Retry = (typeof RETRIES)[number]
 
 export interface ErrorSpec {
   title: string
@@ -272,4 +279,3 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorSpec>
 
 export type ErrorCode = keyof typeof ERRORS
-export const ErrorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])

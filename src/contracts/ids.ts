@@ -3,6 +3,7 @@
  * so there is no mapping layer between them.
  */
 import { z } from 'zod'
+import { IDENTITY_FORM } from './identity-form.ts'
 import { LIMITS } from './limits.ts'
 
 const ULID_FORM = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
@@ -15,13 +16,8 @@ export const TenantId = z
   )
 export type TenantId = z.infer<typeof TenantId>
 
-/** A persona's name. Also a metric label and a directory name, hence the narrow alphabet. */
-export const Identity = z
-  .string()
-  .regex(
-    new RegExp(`^[a-z0-9][a-z0-9._-]{0,${LIMITS.identity_length_max - 1}}$`),
-    'an identity matches [a-z0-9][a-z0-9._-]{0,62}',
-  )
+/** A persona's name. */
+export const Identity = z.string().regex(IDENTITY_FORM, 'an identity matches [a-z0-9][a-z0-9._-]{0,62}')
 export type Identity = z.infer<typeof Identity>
 
 /**

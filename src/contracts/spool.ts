@@ -9,13 +9,6 @@ import { PostInput } from './blackboard.ts'
 import { CLIENT_FORM } from './hook.ts'
 import { Identity, Json, Timestamp, Ulid } from './ids.ts'
 
-/** To which lines are written, inside of the spool. */
-export const SPOOL_FILE = 'hooks.jsonl'
-/** What was set aside, with the reasons: kept for a person, and waiting for nothing. */
-export const SPOOL_REJECTED_FILE = 'rejected.jsonl'
-/** What was set aside before that, once there was too much of it. */
-export const SPOOL_REJECTED_OLDER_FILE = 'rejected.1.jsonl'
-
 const LEFT = { id: Ulid, at: Timestamp }
 /** Where the project is, as an absolute path. */
 const Root = z

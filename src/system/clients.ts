@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { OWN_SERVER_PERSONA } from '../contracts/codex.ts'
+import { OWN_SERVER_PERSONA } from '../contracts/codex-environment.ts'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ClientKind } from '../contracts/ids.ts'

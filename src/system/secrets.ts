@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/turnbell-error.ts'
 import { syncDirectoryNow } from './durable-directory.ts'
 import type { Home } from './home.ts'
 

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { OWN_SERVER_PERSONA } from '../../src/contracts/codex.ts'
+import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
 import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'

@@ -3,18 +3,18 @@
  * shows their failures to a person who can do nothing about them: this ends with 0 in time, always.
  */
 import type { Command } from 'commander'
-import { OWN_SERVER_PERSONA } from '../../contracts/codex.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { Identity, type Json } from '../../contracts/ids.ts'
+import type { Identity, Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
 import { ensurePrivateDirectory } from '../../system/home.ts'
 import { ancestorNamed } from '../../system/processes.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
+import { hookPayload, hookPersona, HOOK_PATIENCE_MS } from '../hooks/hook-call.ts'
 import { leave } from '../hooks/spool.ts'
 import { leaveSubagentStatus, SUBAGENT_STOP } from '../hooks/subagent.ts'
-import { readAll } from '../output.ts'
+import { readAll } from '../read-all.ts'
 import { examples } from '../render.ts'
 import { sessionStatusLine } from '../status-line.ts'
 
@@ -53,7 +53,7 @@ export function registerHook(program: Command, cli: Cli): void {
     if (event === POST_COMMIT) return afterCommit(invocationOf(cli, command))
     if (event === PRE_COMPACT) cli.stderr.write(`${BEFORE_COMPACTION}\n`)
     const done = new Promise<'late'>((resolve) => {
-      cli.clock.after(LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS, () => resolve('late'))
+      cli.clock.after(HOOK_PATIENCE_MS, () => resolve('late'))
     })
     const answer = await Promise.race([tell(cli, command, event, options).catch(() => null), done])
     const said = JSON.stringify(answer === null || answer === 'late' ? {} : answer)
@@ -79,12 +79,9 @@ function afterCommit(invocation: Invocation): void {
   }
 }
 
-/** Time to start, to write the answer and to end before the client's patience does. */
-const ANSWER_MARGIN_MS = 600
-
 async function tell(cli: Cli, command: Command, event: string, options: Options): Promise<Json | null> {
   const invocation = invocationOf(cli, command)
-  const payload = parsed(await readAll(cli.stdin, LIMITS.body_bytes_max))
+  const payload = hookPayload(await readAll(cli.stdin, LIMITS.body_bytes_max))
   const identity = hookPersona(options.persona, cli.env)
   if (event === SUBAGENT_STOP) leaveSubagentStatus(invocation, identity, payload)
   if (identity === null) return null
@@ -99,18 +96,6 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
   }
 }
 
-/**
- * For whom a hook tells. Null for a client that acts for nobody, and for one that `turnbell run` started for
- * another persona than the project is connected to: its thread is none of the project's persona's.
- */
-export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): Identity | null {
-  const identity = Identity.safeParse(named ?? env['TURNBELL_PERSONA'])
-  if (!identity.success) return null
-  // A variable that names nobody says nothing.
-  const owner = Identity.safeParse(env[OWN_SERVER_PERSONA])
-  return owner.success && owner.data !== identity.data ? null : identity.data
-}
-
 /** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */
 function tellShim(invocation: Invocation, identity: Identity, body: object): void {
   const news = newsOfHook(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
@@ -118,11 +103,4 @@ function tellShim(invocation: Invocation, identity: Identity, body: object): voi
   const { run_dir } = invocation.paths(identity)
   ensurePrivateDirectory(run_dir)
   codexPlace(run_dir).tell(news)
-}
-
-function parsed(text: string): Record<string, Json> {
-  const value: unknown = JSON.parse(text === '' ? '{}' : text)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, Json>)
-    : {}
 }

@@ -8,7 +8,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
 import type { z } from 'zod'
 import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
-import { readAll } from '../output.ts'
+import { readAll } from '../read-all.ts'
 import { examples } from '../render.ts'
 
 /** What a person's words are about when they do not say. */

@@ -2,16 +2,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { z } from 'zod'
-import {
-  SPOOL_FILE,
-  SPOOL_REJECTED_FILE,
-  SPOOL_REJECTED_OLDER_FILE,
-  type Spooled,
-} from '../../contracts/spool.ts'
+import type { Spooled } from '../../contracts/spool.ts'
+import { SPOOL_FILE, SPOOL_REJECTED_FILE, SPOOL_REJECTED_OLDER_FILE } from '../../contracts/spool-files.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp } from '../../ports/clock.ts'
-import { prepareHome } from '../../system/home.ts'
-import type { Invocation } from '../cli.ts'
+import type { Ids } from '../../ports/random.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { prepareHome, type Home } from '../../system/home.ts'
 
 /** All that a line says but its own id, which keeps it from being taken in twice, and its time. */
 export type Left =
@@ -21,7 +18,13 @@ export type Left =
       : never
     : never
 
-export function leave({ cli, home }: Pick<Invocation, 'cli' | 'home'>, left: Left): void {
+/** Who leaves it. */
+export interface Leaver {
+  cli: { ids: Pick<Ids, 'next'>; clock: Pick<Clock, 'now'> }
+  home: Home
+}
+
+export function leave({ cli, home }: Leaver, left: Left): void {
   prepareHome(home)
   const line = `${JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...left })}\n`
   if (waitingBytes(home.spool) + Buffer.byteLength(line) > LIMITS.spool_bytes_max) return

@@ -6,7 +6,7 @@
 import path from 'node:path'
 import { jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { SPOOL_REJECTED_FILE, SPOOL_REJECTED_OLDER_FILE } from '../../contracts/spool.ts'
+import { SPOOL_REJECTED_FILE, SPOOL_REJECTED_OLDER_FILE } from '../../contracts/spool-files.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Disk } from './disk.ts'
 import { openSyncedLines } from './synced-lines.ts'

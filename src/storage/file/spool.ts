@@ -11,7 +11,7 @@
  */
 import path from 'node:path'
 import { LIMITS } from '../../contracts/limits.ts'
-import { SPOOL_FILE } from '../../contracts/spool.ts'
+import { SPOOL_FILE } from '../../contracts/spool-files.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Spool, Taken } from '../../ports/spool.ts'

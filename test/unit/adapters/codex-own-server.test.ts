@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { appServerArguments, appServerEnvironment } from '../../../adapters/codex/own-server.ts'
-import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex-environment.ts'
 
 const settings = { identity: 'ada', home: '/h', node: '/node', bin: '/turnbell.js', autostart: true }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { hookPersona } from '../../../src/cli/commands/hook.ts'
-import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
+import { hookPersona } from '../../../src/cli/hooks/hook-call.ts'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex-environment.ts'
 
 test('a hook tells for the persona it names, else for the one its client was started for', () => {
   expect(hookPersona('ada', { TURNBELL_PERSONA: 'bob' })).toBe('ada')

@@ -7,7 +7,7 @@ import { defineAction, defineFacade, type Action, type Facade } from '../../../s
 import { projectInstructions } from '../../../src/kernel/project-instructions.ts'
 import { projectSkill } from '../../../src/kernel/project-skill.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { Retry } from '../../../src/contracts/error-catalogue.ts'
+import { Retry } from '../../../src/contracts/errors.ts'
 
 const TOKENS_MAX = 7_000
 /** What Claude Code takes of a skill's description. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex.ts'
+import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex-environment.ts'
 import { Config } from '../../../src/contracts/config.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../../src/system/clients.ts'
 import { resolveHome } from '../../../src/system/home.ts'

@@ -1,0 +1,29 @@
+/** What every call of a hook needs, whether it goes the quick way or the long one. */
+import { OWN_SERVER_PERSONA } from '../../contracts/codex-environment.ts'
+import { IDENTITY_FORM } from '../../contracts/identity-form.ts'
+import type { Identity, Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+
+/** Time to start, to write the answer and to end before the client's patience does. */
+const ANSWER_MARGIN_MS = 600
+export const HOOK_PATIENCE_MS = LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS
+
+/**
+ * For whom a hook tells. Null for a client that acts for nobody, and for one that `turnbell run` started for
+ * another persona than the project is connected to: its thread is none of the project's persona's.
+ */
+export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): Identity | null {
+  const identity = named ?? env['TURNBELL_PERSONA'] ?? ''
+  if (!IDENTITY_FORM.test(identity)) return null
+  // A variable that names nobody says nothing.
+  const owner = env[OWN_SERVER_PERSONA] ?? ''
+  return IDENTITY_FORM.test(owner) && owner !== identity ? null : identity
+}
+
+/** What the client says of it. Throws for what is no JSON. */
+export function hookPayload(text: string): Record<string, Json> {
+  const value: unknown = JSON.parse(text === '' ? '{}' : text)
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, Json>)
+    : {}
+}

@@ -1,0 +1,50 @@
+/**
+ * `turnbell hook` the quick way. A client waits for its hooks, as often as at every tool it uses, so what is usual is
+ * told without loading the command line, and without anything that needs zod, which takes half as long to load as
+ * node does to start. Whatever is not usual goes the long way, which knows everything: `commands/hook.ts` says what a
+ * hook does.
+ */
+import { LIMITS } from '../../contracts/limits.ts'
+import { systemClock } from '../../system/clock.ts'
+import { resolveHome } from '../../system/home.ts'
+import { createIds, systemRandom } from '../../system/random.ts'
+import { readAll } from '../read-all.ts'
+import { hookPayload, HOOK_PATIENCE_MS } from './hook-call.ts'
+import { hasUsualHub, quickHook, tellHub, type QuickHook } from './quick-hook.ts'
+import { leave } from './spool.ts'
+
+interface Program {
+  main(argv: string[]): Promise<void>
+}
+
+export async function main(argv: string[]): Promise<void> {
+  const hook = quickHook(argv, process.env)
+  const home = hook && resolveHome(process.env, hook.home)
+  if (hook === null || home === null || !hasUsualHub(home)) return longWay(argv)
+  // A client that goes away is nobody to tell.
+  process.stdout.on('error', () => {})
+  const late = new Promise<null>((resolve) => systemClock.after(HOOK_PATIENCE_MS, () => resolve(null)))
+  const answer = await Promise.race([tell(hook, home).catch(() => null), late])
+  // Whatever still waits, a stdin that never ends or a hub that never answers, must not keep the client.
+  process.stdout.write(`${JSON.stringify(answer ?? {})}\n`, () => process.exit(0))
+}
+
+async function tell(hook: QuickHook, home: ReturnType<typeof resolveHome>) {
+  const { event, client, identity } = hook
+  const payload = hookPayload(await readAll(process.stdin, LIMITS.body_bytes_max))
+  if (identity === null) return null
+  try {
+    return await tellHub(hook, home, payload)
+  } catch {
+    const cli = { ids: createIds(systemClock, systemRandom), clock: systemClock }
+    leave({ cli, home }, { type: 'hook', client, identity, body: { ...payload, hook_event_name: event } })
+    return null
+  }
+}
+
+async function longWay(argv: string[]): Promise<void> {
+  // Beside this bundle, and no part of it.
+  const name = './cli.js'
+  const program = (await import(name)) as Program
+  await program.main(['hook', ...argv])
+}
