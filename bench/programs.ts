@@ -20,7 +20,8 @@ export function programOf(program: string, debian_package: string): string | nul
   return find(program)
 }
 
-function find(program: string): string | null {
+/** Its path where it is installed. */
+export function find(program: string): string | null {
   const directories = [...(process.env['PATH'] ?? '').split(path.delimiter), ...MORE_DIRECTORIES]
   const files = directories.map((directory) => path.join(directory, program))
   return files.find((file) => fs.existsSync(file)) ?? null
