@@ -35,8 +35,8 @@ interface Grown {
 
 interface GrownHub {
   size: Size
-  measure(): Promise<Grown>
-  stop(): Promise<void>
+  measure: () => Promise<Grown>
+  stop: () => Promise<void>
 }
 
 export async function growth(): Promise<Figure[]> {
@@ -71,7 +71,11 @@ async function startGrown(
   const pushed = createPushed(size, sender, links, load)
   await path.ring(WARM_UP_BELLS)
   await pushed()
-  return { size, measure: async () => ({ sent: await pushed(), rung: await ringing(path) }), stop: path.stop }
+  return {
+    size,
+    measure: async () => ({ sent: await pushed(), rung: await ringing(path) }),
+    stop: () => path.stop(),
+  }
 }
 
 const ringing = (path: Path) => path.ring(BELLS)

@@ -32,7 +32,7 @@ export interface LoadedHub {
   /** Of the sender process. */
   group: number
   /** Sends for that long, or so often. */
-  run(ms: number, sends?: number): Promise<Sent>
+  run: (ms: number, sends?: number) => Promise<Sent>
 }
 
 export interface Load {

@@ -115,7 +115,7 @@ function createAsk(socket: net.Socket, host: string): Ask {
           held = held.subarray(answer.bytes)
           resolve(JSON.parse(answer.text))
         } catch (error) {
-          reject(error as Error)
+          reject(new Error('no answer of a hub', { cause: error }))
         }
       }
       const bytes = Buffer.from(JSON.stringify(body))
