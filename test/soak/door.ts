@@ -1,0 +1,164 @@
+/** The hub's HTTP port as clients see it whose connections break and whose answers get lost. */
+import http from 'node:http'
+import type { Problem } from '../../src/contracts/errors.ts'
+
+/** Nothing was sent: nobody listens. */
+export class HubAway extends Error {}
+
+/** It was sent, and nobody knows what became of it. */
+export class AnswerLost extends Error {}
+
+export class Refused extends Error {
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(`${problem.code}: ${problem.detail}`)
+    this.problem = problem
+  }
+}
+
+/** Which way a call takes to the same action. */
+export type Way = 'route' | 'call' | 'mcp'
+
+/** When the caller's connection breaks: so many milliseconds after asking, or with the answer's head. */
+export type Break = { after_ms: number } | 'in the answer' | null
+
+export interface Asking {
+  facade: string
+  action: string
+  params: object
+  token: string
+  way?: Way
+  breaks?: Break
+  /** The caller is gone, and its connections with it. */
+  gone?: AbortSignal
+}
+
+const ANSWER_MS = 20_000
+const REVISION = '2026-07-28'
+const CONNECTING = new Set(['ECONNREFUSED', 'ENOENT'])
+
+export class Door {
+  private agent = new http.Agent({ keepAlive: true, maxSockets: 512 })
+  private readonly urlOf: () => string | null
+  readonly counts = { asked: 0, lost: 0 }
+
+  constructor(urlOf: () => string | null) {
+    this.urlOf = urlOf
+  }
+
+  /** Throws HubAway, AnswerLost, or Refused. */
+  async act<T>({ facade, action, params, token, way = 'route', ...rest }: Asking): Promise<T> {
+    if (way === 'mcp') return await this.tool<T>({ facade, action, params, token, ...rest })
+    if (way === 'route') return await this.post<T>(`/api/${facade}/${action}`, params, { token, ...rest })
+    const { result } = await this.post<{ result: T }>(
+      '/call',
+      { tool: facade, action, params },
+      { token, ...rest },
+    )
+    return result
+  }
+
+  async post<T>(
+    route: string,
+    body: object,
+    rest: Pick<Asking, 'token' | 'breaks' | 'gone'>,
+    headers: Record<string, string> = {},
+  ): Promise<T> {
+    const { status, text } = await this.ask(route, JSON.stringify(body), headers, rest)
+    const answer = JSON.parse(text) as T
+    if (status !== 200) throw new Refused(answer as Problem)
+    return answer
+  }
+
+  /** Every connection is closed; the next call opens a new one. */
+  hangUp(): void {
+    this.agent.destroy()
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: 512 })
+  }
+
+  private async tool<T>({ facade, action, params, ...rest }: Asking): Promise<T> {
+    const drains = facade === 'signals' && action === 'pending'
+    const name = drains ? 'signals_pending' : facade
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': REVISION,
+      'io.modelcontextprotocol/clientInfo': { name: 'soak', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const call = { name, arguments: drains ? params : { action, params }, _meta }
+    const { result } = await this.post<{ result: { isError?: boolean; structuredContent: T } }>(
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call },
+      rest,
+      {
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': REVISION,
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+      },
+    )
+    if (result.isError === true) throw new Refused(result.structuredContent as Problem)
+    return result.structuredContent
+  }
+
+  private ask(
+    route: string,
+    body: string,
+    headers: Record<string, string>,
+    { token, breaks = null, gone }: Pick<Asking, 'token' | 'breaks' | 'gone'>,
+  ): Promise<{ status: number; text: string }> {
+    const url = this.urlOf()
+    if (url === null) return Promise.reject(new HubAway('it is being started'))
+    if (gone?.aborted) return Promise.reject(new HubAway('the caller is gone'))
+    this.counts.asked += 1
+    return new Promise((resolve, reject) => {
+      let cut: NodeJS.Timeout | undefined
+      const lost = (why: string) => {
+        clearTimeout(cut)
+        clearTimeout(patience)
+        gone?.removeEventListener('abort', onGone)
+        this.counts.lost += 1
+        request.destroy()
+        reject(new AnswerLost(`${route}: ${why}`))
+      }
+      const onGone = () => lost('the caller died')
+      const request = http.request(`${url}${route}`, {
+        method: 'POST',
+        agent: this.agent,
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...headers,
+        },
+      })
+      const patience = setTimeout(() => lost('no answer in time'), ANSWER_MS)
+      gone?.addEventListener('abort', onGone, { once: true })
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        if (!CONNECTING.has(error.code ?? '')) return lost(error.message)
+        clearTimeout(patience)
+        gone?.removeEventListener('abort', onGone)
+        reject(new HubAway(error.message))
+      })
+      request.on('response', (response) => {
+        if (breaks === 'in the answer') return lost('broke in the answer')
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => (text += chunk))
+        response.on('error', (error) => lost(error.message))
+        response.on('aborted', () => lost('cut off'))
+        response.on('end', () => {
+          if (!response.complete) return lost('cut short')
+          clearTimeout(cut)
+          clearTimeout(patience)
+          gone?.removeEventListener('abort', onGone)
+          resolve({ status: response.statusCode ?? 0, text })
+        })
+      })
+      request.end(body, () => {
+        if (breaks === null || breaks === 'in the answer') return
+        cut = setTimeout(() => lost('broke on the way'), breaks.after_ms)
+      })
+    })
+  }
+}

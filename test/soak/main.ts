@@ -1,0 +1,77 @@
+/** The command: a day of a team of real processes, and its figures. */
+import fs from 'node:fs'
+import { parseArgs } from 'node:util'
+import { report } from './report.ts'
+import { soak, type SoakOptions } from './soak.ts'
+
+const HELP = `usage: node test/soak/run.mjs [options]
+
+  --minutes N           how long the day takes (30)
+  --personas N          each with a daemon of its own (50)
+  --seed N              of all chances (the time); who runs when is the machine's
+  --kills-per-minute N  kill -9 and stops together (12)
+  --dir DIR             where the temporary home is made
+
+Says every 30 s on stderr how it goes, and prints the figures at the end.
+Exit 1 when a promise was broken; the home is kept then.
+`
+
+const OPTIONS = {
+  minutes: { type: 'string', default: '30' },
+  personas: { type: 'string', default: '50' },
+  seed: { type: 'string' },
+  'kills-per-minute': { type: 'string', default: '12' },
+  dir: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const
+
+/** Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. */
+export async function main(argv: string[]): Promise<number> {
+  let wanted: Pick<SoakOptions, 'minutes' | 'personas' | 'seed' | 'kills_per_minute' | 'directory'> | null
+  try {
+    wanted = wantedIn(argv)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
+    return 2
+  }
+  if (wanted === null) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  process.stderr.write(`seed ${wanted.seed}\n`)
+  const result = await soak({
+    ...wanted,
+    say: (line) => process.stderr.write(`${line}\n`),
+    onStarted(killNow) {
+      process.once('exit', killNow)
+      for (const os_signal of ['SIGINT', 'SIGTERM'] as const) process.once(os_signal, () => process.exit(130))
+    },
+  })
+  process.stdout.write(`seed ${wanted.seed}, ${wanted.personas} personas, ${wanted.minutes} minutes\n`)
+  process.stdout.write(report(result))
+  if (result.broken.length === 0) {
+    fs.rmSync(result.home, { recursive: true, force: true })
+    return 0
+  }
+  process.stdout.write(`the home is kept: ${result.home}\n`)
+  return 1
+}
+
+function wantedIn(argv: string[]) {
+  const { values } = parseArgs({ args: argv, options: OPTIONS, strict: true })
+  if (values.help) return null
+  const number = (name: string, text: string, fits: (value: number) => boolean): number => {
+    const value = Number(text)
+    if (text.trim() === '' || !fits(value))
+      throw new Error(`--${name}: ${JSON.stringify(text)} is no such number`)
+    return value
+  }
+  const whole = Number.isSafeInteger
+  return {
+    minutes: number('minutes', values.minutes, (value) => value > 0 && value <= 24 * 60),
+    personas: number('personas', values.personas, (value) => whole(value) && value >= 3 && value <= 999),
+    seed: number('seed', values.seed ?? String(Date.now()), (value) => whole(value) && value >= 0),
+    kills_per_minute: number('kills-per-minute', values['kills-per-minute'], (value) => value >= 0),
+    ...(values.dir === undefined ? {} : { directory: values.dir }),
+  }
+}

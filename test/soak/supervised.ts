@@ -1,0 +1,161 @@
+/**
+ * A process of the product under a supervisor that starts it again whenever it has ended. Only what was started here
+ * is ever killed or stopped, each by its own handle.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { BIN, cleanEnvironment } from '../support/processes.ts'
+import { Violation } from '../sim/violation.ts'
+
+const READY_MS_MAX = 90_000
+const STOP_MS_MAX = 60_000
+const SAID_CHARS = 4_000
+
+export interface SupervisedOptions {
+  name: string
+  args: readonly string[]
+  ready: RegExp
+  /** How long it stays away after a kill. */
+  restartPause: () => number
+  /** It came to its end without having been killed, or did not become ready. */
+  onBroken: (violation: Violation) => void
+}
+
+export class Supervised {
+  readonly name: string
+  /** How often it was started, and how often it was gone. */
+  starts = 0
+  ends = 0
+  /** What the line that says it is ready caught; null while there is none. */
+  match: RegExpExecArray | null = null
+  private child: ChildProcess | null = null
+  private killed = false
+  private closing = false
+  private held = false
+  private whole: Promise<void> = Promise.resolve()
+  private readonly options: SupervisedOptions
+
+  constructor(options: SupervisedOptions) {
+    this.name = options.name
+    this.options = options
+  }
+
+  get pid(): number | null {
+    return this.child?.pid ?? null
+  }
+
+  get ready(): boolean {
+    return this.match !== null
+  }
+
+  /** Stands still at the moment. */
+  get stopped(): boolean {
+    return this.held
+  }
+
+  /** Resolves once it is ready for the first time. */
+  async start(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.whole = this.keep(resolve)
+      this.whole.catch(reject)
+    })
+  }
+
+  /** False where there is nothing to kill. */
+  kill(): boolean {
+    if (this.child === null || this.killed) return false
+    this.killed = true
+    this.held = false
+    return this.child.kill('SIGKILL')
+  }
+
+  /** Stands still for so long, unless it is killed meanwhile. False where there is nothing to stop. */
+  async standStill(ms: number): Promise<boolean> {
+    const { child } = this
+    if (child === null || this.killed || this.held || !child.kill('SIGSTOP')) return false
+    this.held = true
+    await pause(ms)
+    if (this.child === child && this.held) {
+      child.kill('SIGCONT')
+      this.held = false
+    }
+    return true
+  }
+
+  /** As a supervisor stops it for good: SIGTERM, then its exit code; what does not go is killed. */
+  async close(): Promise<number | string | null> {
+    this.closing = true
+    const { child } = this
+    if (child === null) {
+      await this.whole
+      return null
+    }
+    const gone = exitOf(child)
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    const timeout = new AbortController()
+    const late = pause(STOP_MS_MAX, undefined, { signal: timeout.signal }).then(
+      () => child.kill('SIGKILL'),
+      () => false,
+    )
+    const how = await gone
+    timeout.abort()
+    await late
+    await this.whole
+    return how
+  }
+
+  /** For an exit handler: nothing outlives the run. */
+  killNow(): void {
+    this.closing = true
+    this.child?.kill('SIGKILL')
+  }
+
+  private async keep(onReady: () => void): Promise<void> {
+    while (!this.closing) {
+      await this.once(onReady)
+      this.ends += 1
+      if (!this.closing) await pause(this.options.restartPause())
+    }
+  }
+
+  private async once(onReady: () => void): Promise<void> {
+    const { name, args, ready, onBroken } = this.options
+    const child = spawn(process.execPath, [BIN, ...args], {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.starts += 1
+    this.child = child
+    this.killed = false
+    this.held = false
+    let said = ''
+    child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-SAID_CHARS)))
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const match = ready.exec(line)
+      if (match === null) return
+      this.match = match
+      onReady()
+    })
+    const slow = setTimeout(() => {
+      if (this.match !== null) return
+      onBroken(new Violation('what is started again becomes ready', `${name}, ${READY_MS_MAX} ms: ${said}`))
+    }, READY_MS_MAX)
+    const how = await exitOf(child)
+    clearTimeout(slow)
+    this.match = null
+    this.child = null
+    this.held = false
+    if (this.killed || this.closing) return
+    onBroken(new Violation('nothing ends by itself', `${name} ended with ${how}: ${said}`))
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<number | string> {
+  if (child.exitCode !== null) return Promise.resolve(child.exitCode)
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, os_signal) => resolve(code ?? os_signal ?? 'unknown'))
+  })
+}
