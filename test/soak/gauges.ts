@@ -6,6 +6,8 @@ export interface Weight {
   at: number
   rss_mib: number
   fds: number
+  /** Of them. */
+  sockets: number
 }
 
 /** Null for a process that is gone. */
@@ -14,9 +16,20 @@ export function weigh(pid: number): Weight | null {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8')
     const rss_kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
     if (Number.isNaN(rss_kib)) return null
-    return { at: performance.now(), rss_mib: rss_kib / 1024, fds: fs.readdirSync(`/proc/${pid}/fd`).length }
+    const fds = fs.readdirSync(`/proc/${pid}/fd`)
+    const sockets = fds.filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length
+    return { at: performance.now(), rss_mib: rss_kib / 1024, fds: fds.length, sockets }
   } catch {
     return null
+  }
+}
+
+function linkOf(file: string): string {
+  try {
+    return fs.readlinkSync(file)
+  } catch {
+    // Closed in between.
+    return ''
   }
 }
 

@@ -16,9 +16,13 @@ export interface Wish {
 }
 
 interface Known {
+  /** Null until the hub has said for whom it is. */
+  to: string | null
   seq: number | null
   wish: Wish | null
   state: 'pending' | 'leased' | 'final' | 'over'
+  /** Whose lease it is, while it is leased. */
+  session_id: string | null
   /** The hub was killed since, and may not have come to say more. */
   unsure: boolean
   given_back: number
@@ -28,6 +32,25 @@ interface Known {
   deliveries: Set<number>
   /** An agent was answered that it is completed. */
   acked: boolean
+}
+
+/** What became of all receipts. */
+export interface Fate {
+  delivered: number
+  /** Expired or dead, by what the hub says of them. */
+  explained: number
+  /**
+   * Handed to a session that died unheard of: its daemon had not come back to a hub that had just come back. The hub
+   * waits for a sign of life for `lease_ms`, longer than a soak does.
+   */
+  held: number
+  lost: number
+}
+
+export interface LedgerWorld {
+  /** Whether it is the session that the persona's agent has now. */
+  lives(identity: string, session_id: string): boolean
+  onBroken: (violation: Violation) => void
 }
 
 export class Ledger {
@@ -50,10 +73,12 @@ export class Ledger {
   private readonly signals = new Map<string, Known>()
   private readonly wishes: Wish[] = []
   private readonly keys = new Map<string, string>()
-  private readonly onBroken: (violation: Violation) => void
+  /** Sessions of agents that the hub has heard of since it started. */
+  private readonly joined = new Set<string>()
+  private readonly world: LedgerWorld
 
-  constructor(onBroken: (violation: Violation) => void) {
-    this.onBroken = onBroken
+  constructor(world: LedgerWorld) {
+    this.world = world
   }
 
   wish(to: string, key: boolean): Wish {
@@ -104,17 +129,19 @@ export class Ledger {
   }
 
   /** In the order in which it happened, without gaps but for what a killed hub could not say any more. */
-  event({ type, data }: HubEvent): void {
+  event({ type, agent_id, data }: HubEvent): void {
     const ids = (data['signal_ids'] ??
       (data['signal_id'] === undefined ? [] : [data['signal_id']])) as string[]
     switch (type) {
       case 'hub.started':
         this.counts.restart_released += data['released'] as number
-        return
+        return this.joined.clear()
+      case 'peer.joined':
+        return void this.joined.add(`${agent_id ?? ''} ${data['session_id'] as string}`)
       case 'signal.pushed':
-        return ids.forEach((id) => this.seqIs(id, this.know(id), data['seq'] as number))
+        return ids.forEach((id) => this.seqIs(id, this.know(id, agent_id), data['seq'] as number))
       case 'signal.drained':
-        return ids.forEach((id) => this.drained(id))
+        return ids.forEach((id) => this.drained(id, agent_id, data['session_id'] as string))
       case 'signal.confirmed':
         return ids.forEach((id) => this.confirmed(id, data['drain_id'] as string))
       case 'signal.completed':
@@ -142,14 +169,17 @@ export class Ledger {
     for (const known of this.signals.values()) if (known.state !== 'final') known.unsure = true
   }
 
-  /** Signals whose fate no event has settled. */
+  /** Signals whose fate no event has settled, and of which somebody may still hear. */
   open(): number {
-    return [...this.signals.values()].filter(({ state }) => state === 'pending' || state === 'leased').length
+    return [...this.signals.values()].filter((known) => {
+      if (known.state === 'leased') return !this.isHeld(known.to, known.session_id)
+      return known.state === 'pending'
+    }).length
   }
 
   /** Everything has come to rest: what became of each receipt, as the hub shows the signals. */
-  audit(views: ReadonlyMap<string, SignalView>): { delivered: number; explained: number; lost: number } {
-    const found = { delivered: 0, explained: 0, lost: 0 }
+  audit(views: ReadonlyMap<string, SignalView>): Fate {
+    const found = { delivered: 0, explained: 0, held: 0, lost: 0 }
     for (const [signal_id, known] of this.signals) {
       const times = known.received.size
       if (times - 1 > known.given_back)
@@ -160,13 +190,22 @@ export class Ledger {
       if (known.wish === null) continue
       const view = views.get(signal_id)
       const explained = view !== undefined && (view.status === 'expired' || view.status === 'dead')
+      const held = view?.leased_to !== undefined && this.isHeld(view.to, view.leased_to)
+      if (held) found.held += 1
       if (times > 0) found.delivered += 1
-      else if (explained) found.explained += 1
+      else if (explained || held) found.explained += 1
       else found.lost += 1
-      const whole = JSON.stringify({ ...known, received: [...known.received], view })
+      const deliveries = [...known.deliveries]
+      const whole = JSON.stringify({
+        ...known,
+        received: [...known.received],
+        deliveries,
+        status: view?.status,
+      })
       if (view === undefined) this.broken('what has a receipt is kept', `${signal_id}: ${whole}`)
       else if (view.status === 'pending')
         this.broken('everything arrives', `${signal_id} waits still: ${whole}`)
+      else if (held) continue
       else if (times === 0 && !explained)
         this.broken(
           'nothing is marked read before the agent has it',
@@ -184,15 +223,23 @@ export class Ledger {
     return found
   }
 
-  private know(signal_id: string): Known {
+  /** By a session that is over without the hub having known of it. */
+  private isHeld(identity: string | null, session_id: string | null): boolean {
+    if (identity === null || session_id === null || this.world.lives(identity, session_id)) return false
+    return !this.joined.has(`${identity} ${session_id}`)
+  }
+
+  private know(signal_id: string, to: string | null = null): Known {
     let known = this.signals.get(signal_id)
     if (known === undefined) {
       known = {
+        ...{ to: null, session_id: null },
         ...{ seq: null, wish: null, state: 'pending', unsure: false, given_back: 0, handed_out: 0 },
         ...{ received: new Set<string>(), deliveries: new Set<number>(), acked: false },
       }
       this.signals.set(signal_id, known)
     }
+    known.to ??= to
     return known
   }
 
@@ -208,8 +255,8 @@ export class Ledger {
     known.unsure = false
   }
 
-  private drained(signal_id: string): void {
-    const known = this.know(signal_id)
+  private drained(signal_id: string, to: string | null, session_id: string): void {
+    const known = this.know(signal_id, to)
     if (known.state === 'final' || (known.state === 'over' && !known.unsure))
       this.broken('what is over is not handed out again', `${signal_id} is ${known.state}`)
     if (known.state === 'leased') {
@@ -220,6 +267,7 @@ export class Ledger {
     }
     known.handed_out += 1
     this.change(signal_id, 'leased')
+    known.session_id = session_id
   }
 
   private confirmed(signal_id: string, drain_id: string): void {
@@ -241,6 +289,6 @@ export class Ledger {
   }
 
   private broken(promise: string, detail: string): void {
-    this.onBroken(new Violation(promise, detail))
+    this.world.onBroken(new Violation(promise, detail))
   }
 }

@@ -8,7 +8,7 @@ export function report(result: SoakResult): string {
   const journal_per_signal = disk.journal / Math.max(1, signals.receipts)
   const lines = [
     `signals wished ${signals.wishes}, receipts ${signals.receipts}, the same receipt again ${signals.repeated_receipts}, refused ${signals.refused}, without a receipt ${signals.given_up}`,
-    `delivered ${fate.delivered}, explained ${fate.explained} (expired or dead)`,
+    `delivered ${fate.delivered}, explained ${fate.explained} (expired, dead, or with a session that died unheard of: ${fate.held} in all)`,
     `lost ${fate.lost}`,
     `handed over ${signals.received}, duplicates ${signals.duplicates}`,
     `leases released ${signals.released} (${signals.restart_released} by restarts that told, ${signals.inferred} by ones killed before they could), dead ${signals.died}, expired ${signals.expired}`,
@@ -29,7 +29,7 @@ function weightLine({ name, marks, rss_mib_per_minute, fds_per_minute }: Scale):
   const { idle, start, middle, quarter, end } = marks
   const all = (of: (weight: Weight) => string) => [idle, start, middle, quarter, end].map(of).join(' ')
   const rss = all(({ rss_mib }) => rss_mib.toFixed(1))
-  return `${name}: RSS ${rss} MiB, descriptors ${all(({ fds }) => String(fds))} (idle, start, middle, last quarter, end); in the last quarter ${rss_mib_per_minute.toFixed(2)} MiB and ${fds_per_minute.toFixed(2)} descriptors a minute`
+  return `${name}: RSS ${rss} MiB, descriptors ${all(({ fds }) => String(fds))}, of them sockets ${all(({ sockets }) => String(sockets))} (idle, start, middle, last quarter, end); in the last quarter ${rss_mib_per_minute.toFixed(2)} MiB and ${fds_per_minute.toFixed(2)} descriptors a minute`
 }
 
 function mib(bytes: number): string {

@@ -18,12 +18,13 @@ export interface Scale {
 }
 
 /**
- * What a runtime's heap may breathe; and what the hub keeps in memory of each signal, for seven days. Descriptors are
- * exact but for a segment of the journal and a file that is just being looked at.
+ * What a runtime's heap may breathe; and what the hub keeps in memory of each signal, for seven days. Sockets are
+ * exact but for one that is just being closed; files may be the segments of the journal that the hub has read last.
  */
 const RSS_SPARE_MIB = { hub: 64, daemon: 32 }
 const KEPT_BYTES_PER_SIGNAL = 4_096
-const FDS_SPARE = { hub: 4, daemon: 2 }
+const SOCKETS_SPARE = 2
+const FILES_SPARE = { hub: 20, daemon: 2 }
 
 export class Scales {
   private readonly processes: readonly Supervised[]
@@ -75,7 +76,13 @@ export function notFlat({ name, marks }: Scale, signals: number): Violation | nu
   const grown = marks.end.rss_mib - (kind === 'hub' ? marks.quarter : marks.start).rss_mib
   if (grown > RSS_SPARE_MIB[kind] + kept_mib)
     return new Violation('memory is flat', `${name} grew by ${grown.toFixed(1)} MiB, ${signals} signals`)
-  if (marks.end.fds - marks.idle.fds > FDS_SPARE[kind])
-    return new Violation('descriptors are flat', `${name} had ${marks.idle.fds}, and has ${marks.end.fds}`)
+  const { idle, end } = marks
+  if (end.sockets - idle.sockets > SOCKETS_SPARE)
+    return new Violation(
+      'descriptors are flat',
+      `${name} had ${idle.sockets} sockets, and has ${end.sockets}`,
+    )
+  if (end.fds - end.sockets - (idle.fds - idle.sockets) > FILES_SPARE[kind])
+    return new Violation('descriptors are flat', `${name} had ${idle.fds}, and has ${end.fds}`)
   return null
 }

@@ -21,7 +21,7 @@ import { clockAt } from './day.ts'
 import { Door } from './door.ts'
 import { EventStream } from './event-stream.ts'
 import { bytesBelow } from './gauges.ts'
-import { Ledger } from './ledger.ts'
+import { Ledger, type Fate } from './ledger.ts'
 import { notFlat, Scales, type Scale } from './scales.ts'
 import { Supervised } from './supervised.ts'
 import { Traffic } from './traffic.ts'
@@ -44,7 +44,7 @@ export interface SoakResult {
   home: string
   broken: Violation[]
   signals: Ledger['counts']
-  fate: { delivered: number; explained: number; lost: number }
+  fate: Fate
   mishaps: Chaos['counts']
   restarts: { hub: number; daemons: number }
   agents: { bells: number; taken: number; turns: number; deaths: number; shims: number; drains: number }
@@ -128,7 +128,10 @@ class Soak {
         supervised(name, ['daemon', '--persona', name], /^turnbell daemon ready (\S+) (\S+)$/),
       ]),
     )
-    this.ledger = new Ledger((violation) => this.onBroken(violation))
+    this.ledger = new Ledger({
+      lives: (identity, session_id) => this.agents.get(identity)?.session_id === session_id,
+      onBroken: (violation) => this.onBroken(violation),
+    })
     this.door = new Door(() => this.hub.match?.[1] ?? null)
     const watched = [...this.witnesses].map((name) => this.daemons.get(name) as Supervised)
     this.scales = new Scales([this.hub, ...watched])
