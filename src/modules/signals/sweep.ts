@@ -26,7 +26,8 @@ export function createSweeper(needs: SignalNeeds, leases: Leases): Sweeper {
   const { store, clock } = needs
   let running: Promise<void> | null = null
   let compacting: Promise<void> | null = null
-  let compacted_at = clock.monotonic()
+  // The first sweep compacts: many a hub lives for less than the interval, and its journal would only grow.
+  let compacted_at = -Infinity
 
   const once = async () => {
     await expireOverdue(needs)

@@ -307,6 +307,17 @@ describe('expiry', () => {
     await world.signals.sweep()
     await expect(world.signals.read(BOB, signal_id)).rejects.toMatchObject({ code: 'signal_unknown' })
   })
+
+  test('forgets them also where no hub lives long enough to come to it a second time', async () => {
+    let world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    await world.clock.advance(LIMITS.finished_retention_ms + LIMITS.compaction_interval_ms)
+    world = await world.restart()
+    await world.clock.advance(LIMITS.compaction_interval_ms / 2)
+    await world.signals.sweep()
+    await expect(world.signals.read(BOB, signal_id)).rejects.toMatchObject({ code: 'signal_unknown' })
+  })
 })
 
 describe('looking', () => {
