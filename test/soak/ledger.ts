@@ -169,9 +169,11 @@ export class Ledger {
     for (const known of this.signals.values()) if (known.state !== 'final') known.unsure = true
   }
 
-  /** Signals whose fate no event has settled, and of which somebody may still hear. */
+  /** Signals whose fate no event has settled, and of which somebody must still hear. */
   open(): number {
     return [...this.signals.values()].filter((known) => {
+      // The hub may have been killed between its end and the word of it; the queue and the audit will tell.
+      if (known.unsure) return false
       if (known.state === 'leased') return !this.isHeld(known.to, known.session_id)
       return known.state === 'pending'
     }).length

@@ -299,8 +299,8 @@ class Soak {
     for (const agent of this.agents.values()) agent.behave()
     await this.until('everything has arrived', CALM_MS_MAX, async () => {
       if (this.broken.length > 0) return true
-      if (traffic.waiting > 0 || (await this.notReady()).length > 0) return false
-      if (this.ledger.open() === 0 && [...this.agents.values()].every((agent) => agent.idle)) return true
+      const rest = traffic.waiting === 0 && [...this.agents.values()].every((agent) => agent.idle)
+      if (rest && this.ledger.open() === 0 && (await this.notReady()).length === 0) return true
       for (const agent of this.agents.values()) agent.prompt()
       await pause(500)
       return false
@@ -327,7 +327,7 @@ class Soak {
     const troubles = await Promise.all(
       this.names.map(async (name) => {
         const status = await this.status(name)
-        const well = status?.connected === true && status.surface.attached
+        const well = status?.connected === true && status.surface.attached && status.pending_count === 0
         return well ? [] : [`${name}: ${JSON.stringify(status)}`]
       }),
     )
@@ -417,9 +417,9 @@ class Soak {
     const end = performance.now() + within_ms
     while (!(await met())) {
       if (performance.now() > end) {
-        this.onBroken(
-          new Violation(what, `not within ${within_ms / 1000} s: ${(await this.notReady()).join(', ')}`),
-        )
+        const open = `${this.ledger.open()} signals are open`
+        const detail = [`not within ${within_ms / 1000} s`, open, ...(await this.notReady())].join('; ')
+        this.onBroken(new Violation(what, detail))
         return
       }
       await pause(200)

@@ -34,6 +34,7 @@ export class Supervised {
   private closing = false
   private held = false
   private whole: Promise<void> = Promise.resolve()
+  private onFirst: { resolve: () => void; reject: (error: Error) => void } | null = null
   private readonly options: SupervisedOptions
 
   constructor(options: SupervisedOptions) {
@@ -54,10 +55,11 @@ export class Supervised {
     return this.held
   }
 
-  /** Resolves once it is ready for the first time. */
-  async start(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.whole = this.keep(resolve)
+  /** Resolves once it is ready for the first time; rejects where it does not come to that. */
+  start(): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      this.onFirst = { resolve, reject }
+      this.whole = this.keep()
       this.whole.catch(reject)
     })
   }
@@ -112,16 +114,16 @@ export class Supervised {
     this.child?.kill('SIGKILL')
   }
 
-  private async keep(onReady: () => void): Promise<void> {
+  private async keep(): Promise<void> {
     while (!this.closing) {
-      await this.once(onReady)
+      await this.once()
       this.ends += 1
       if (!this.closing) await pause(this.options.restartPause())
     }
   }
 
-  private async once(onReady: () => void): Promise<void> {
-    const { name, args, ready, onBroken } = this.options
+  private async once(): Promise<void> {
+    const { name, args, ready } = this.options
     const child = spawn(process.execPath, [BIN, ...args], {
       env: cleanEnvironment(),
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -136,11 +138,13 @@ export class Supervised {
       const match = ready.exec(line)
       if (match === null) return
       this.match = match
-      onReady()
+      this.onFirst?.resolve()
     })
     const slow = setTimeout(() => {
       if (this.match !== null) return
-      onBroken(new Violation('what is started again becomes ready', `${name}, ${READY_MS_MAX} ms: ${said}`))
+      this.broken(
+        new Violation('what is started again becomes ready', `${name}, ${READY_MS_MAX} ms: ${said}`),
+      )
     }, READY_MS_MAX)
     const how = await exitOf(child)
     clearTimeout(slow)
@@ -148,7 +152,12 @@ export class Supervised {
     this.child = null
     this.held = false
     if (this.killed || this.closing) return
-    onBroken(new Violation('nothing ends by itself', `${name} ended with ${how}: ${said}`))
+    this.broken(new Violation('nothing ends by itself', `${name} ended with ${how}: ${said}`))
+  }
+
+  private broken(violation: Violation): void {
+    this.onFirst?.reject(violation)
+    this.options.onBroken(violation)
   }
 }
 
