@@ -1,4 +1,5 @@
 /** The figures of a soak, as plain lines. */
+import type { Fate } from './ledger.ts'
 import type { SoakResult } from './soak.ts'
 import type { Scale } from './scales.ts'
 import type { Weight } from './gauges.ts'
@@ -8,8 +9,7 @@ export function report(result: SoakResult): string {
   const journal_per_signal = disk.journal / Math.max(1, signals.receipts)
   const lines = [
     `signals wished ${signals.wishes}, receipts ${signals.receipts}, the same receipt again ${signals.repeated_receipts}, refused ${signals.refused}, without a receipt ${signals.given_up}`,
-    `delivered ${fate.delivered}, explained ${fate.explained} (expired, dead, or with a session that died unheard of: ${fate.held} in all)`,
-    `lost ${fate.lost}`,
+    ...(fate === null ? [] : fateLines(fate)),
     `handed over ${signals.received}, duplicates ${signals.duplicates}`,
     `leases released ${signals.released} (${signals.restart_released} by restarts that told, ${signals.inferred} by ones killed before they could), dead ${signals.died}, expired ${signals.expired}`,
     `calls ${calls.asked}, answers lost ${calls.lost}`,
@@ -23,6 +23,13 @@ export function report(result: SoakResult): string {
     ...broken.map(({ message }) => `BROKEN  ${message}`),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function fateLines({ delivered, explained, held, lost }: Fate): string[] {
+  return [
+    `delivered ${delivered}, explained ${explained} (expired, dead, or with a session that died unheard of: ${held} in all)`,
+    `lost ${lost}`,
+  ]
 }
 
 function weightLine({ name, marks, rss_mib_per_minute, fds_per_minute }: Scale): string {

@@ -44,7 +44,8 @@ export interface SoakResult {
   home: string
   broken: Violation[]
   signals: Ledger['counts']
-  fate: Fate
+  /** Null where a promise was broken before the day was over. */
+  fate: Fate | null
   mishaps: Chaos['counts']
   restarts: { hub: number; daemons: number }
   agents: { bells: number; taken: number; turns: number; deaths: number; shims: number; drains: number }
@@ -142,7 +143,7 @@ class Soak {
   }
 
   async run(): Promise<SoakResult> {
-    const { options, names } = this
+    const { names } = this
     const personas = Object.fromEntries(names.map((name) => [name, { surface: 'mcp' }]))
     // YAML is a superset of JSON.
     fs.writeFileSync(path.join(this.directory, 'config.yaml'), JSON.stringify({ ...CONFIG, personas }))
@@ -151,15 +152,11 @@ class Soak {
     // Before any traffic: what descriptors there are when all are there and nothing happens.
     this.scales.weigh('idle')
 
-    const length_ms = options.minutes * 60_000
     this.began = performance.now()
     const traffic = this.traffic()
     const receipts_before = await this.passTime(traffic)
-    this.say('the day is over; everything has to arrive')
-    await this.calm(traffic)
-    const fate = this.ledger.audit(await this.views())
-    await this.settle(length_ms)
-    await this.checkDaemons()
+    // What was broken on the way ended the day; nothing more can be said of the rest.
+    const fate = this.broken.length === 0 ? await this.comeToRest(traffic) : null
     const signals_in_last_quarter = this.ledger.counts.receipts - receipts_before
     const scales = this.scales.read()
     for (const scale of scales) {
@@ -210,6 +207,16 @@ class Soak {
   }
 
   // --- on the way
+
+  /** The end of the day, and what became of everything. */
+  private async comeToRest(traffic: Traffic): Promise<Fate | null> {
+    this.say('the day is over; everything has to arrive')
+    await this.calm(traffic)
+    const fate = this.ledger.audit(await this.views())
+    await this.settle(this.options.minutes * 60_000)
+    await this.checkDaemons()
+    return fate
+  }
 
   private async startEverything(): Promise<void> {
     await this.hub.start()
