@@ -306,9 +306,11 @@ class Soak {
     for (const agent of this.agents.values()) agent.behave()
     await this.until('everything has arrived', CALM_MS_MAX, async () => {
       if (this.broken.length > 0) return true
-      const rest = traffic.waiting === 0 && [...this.agents.values()].every((agent) => agent.idle)
-      if (rest && this.ledger.open() === 0 && (await this.notReady()).length === 0) return true
-      for (const agent of this.agents.values()) agent.prompt()
+      const empty = this.ledger.open() === 0 && (await this.notReady()).length === 0
+      const idle = [...this.agents.values()].every((agent) => agent.idle)
+      if (empty && idle && traffic.waiting === 0) return true
+      // Who is asked again and again never rests.
+      if (!empty) for (const agent of this.agents.values()) agent.prompt()
       await pause(500)
       return false
     })
