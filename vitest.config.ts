@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-// Five projects: `fast` is part of the check command; `integration` runs real git, kills real processes, damages
-// files, hangs up real connections, and searches at random for what breaks a promise; `e2e` starts what is in dist/;
-// `judges` lets the programs of others judge it; `clients` drives real agent CLIs against a local model server.
+// Six projects: `fast` is part of the check command; `integration` runs real git, kills real processes, damages
+// files, hangs up real connections, and searches at random for what breaks a promise; `proof` simulates, plants bugs,
+// crashes everywhere and fuzzes; `e2e` starts what is in dist/; `judges` lets the programs of others judge it; `clients`
+// drives real agent CLIs against a local model server.
 export default defineConfig({
   test: {
     // What was compiled once is kept below node_modules, by its content.
@@ -41,6 +42,16 @@ export default defineConfig({
           testTimeout: 60_000,
           isolate: false,
           maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'proof',
+          include: ['test/proof/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-place.ts'],
+          testTimeout: 60_000,
+          // What it starts uses every core.
+          fileParallelism: false,
         },
       },
       {

@@ -8,7 +8,6 @@ import path from 'node:path'
 
 import { Server, type IncomingMessage, ServerResponse } from 'node:http'
 import { leave, type Left } from '../../src/cli/hooks/spool.ts'
-import type { Cli } from '../../src/cli/cli.ts'
 import { FACADES } from '../../src/facades/all.ts'
 import { composeHub } from '../../src/hub/composition.ts'
 import { openHubLogs } from '../../src/hub/logs.ts'
@@ -29,10 +28,7 @@ const clock = fakeClock(Number(now_ms))
 if (what === 'hub') await hub(places, recorder, clock)
 else if (what === 'tear') tear(places)
 else
-  leave(
-    { cli: { ids: createIds(clock, systemRandom), clock } as unknown as Cli, home: places.home },
-    JSON.parse(line) as Left,
-  )
+  leave({ cli: { ids: createIds(clock, systemRandom), clock }, home: places.home }, JSON.parse(line) as Left)
 
 /** The beginnings of a line, behind what is in the newest segment and in what the project remembers. */
 function tear({ home, project }: Places): void {

@@ -103,10 +103,9 @@ const ACTIONS = {
     const { dice, timeline } = world
     ACTIONS.burst(world)
     if (dice.chance(0.5)) ACTIONS.broadcast(world)
-    const crash = dice.chance(0.7) ? ACTIONS.cutPower : ACTIONS.killHub
-    timeline.at(dice.between(0, 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)), () =>
-      crash(world),
-    )
+    const power = dice.chance(0.7)
+    const longest_ms = 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)
+    timeline.at(dice.between(0, longest_ms), () => (power ? ACTIONS.cutPower(world) : ACTIONS.killHub(world)))
   },
   usurpHub(world) {
     // It stands still, its lock goes stale, another takes over; later it goes on.
@@ -252,7 +251,7 @@ function mannersOf(dice: Dice): Manners {
 
 export function act(world: World, plan: Plan): Action {
   const action = world.dice.weighted(plan.weights)
-  ;(ACTIONS[action] as Act)(world, plan)
+  ACTIONS[action](world, plan)
   return action
 }
 

@@ -50,14 +50,10 @@ export class BellWatch {
 
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
     const heard = this.of(daemon)
-    switch (frame.type) {
-      case 'pending':
-        heard.listed = true
-        heard.listed_at = this.world.timeline.happened
-        heard.total = frame.total
-        return
-      case 'signal.drained':
-        if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
+    if (frame.type === 'pending') {
+      Object.assign(heard, { listed: true, listed_at: this.world.timeline.happened, total: frame.total })
+    } else if (frame.type === 'signal.drained') {
+      if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
     }
   }
 

@@ -74,18 +74,13 @@ export class LinkAgent {
   }
 
   private hear(frame: HubFrame): void {
-    switch (frame.type) {
-      case 'welcome':
-        this.session = `agent:${frame.client_id}`
-        return this.drainSoon()
-      case 'signal.pushed':
-      case 'signal.released':
-        return this.drainSoon()
-      case 'result':
-        return this.drained(frame)
-      case 'error':
-        if (frame.id === this.draining) this.draining = null
+    if (frame.type === 'welcome') {
+      this.session = `agent:${frame.client_id}`
+      this.drainSoon()
     }
+    if (frame.type === 'signal.pushed' || frame.type === 'signal.released') this.drainSoon()
+    if (frame.type === 'result') this.drained(frame)
+    if (frame.type === 'error' && frame.id === this.draining) this.draining = null
   }
 
   private drainSoon(): void {

@@ -80,7 +80,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     stores: { signals: store, records: world.records, events },
     openProject: memoryProjects(),
     places: AS_WRITTEN,
-    git: { run: () => Promise.reject(new Error('no git here')) } as never,
+    git: { run: () => Promise.reject(new Error('no git here')) },
     facades: FACADES,
     outside: { ...playedOutside(), patterns: systemPatterns },
     ...{ clock: host.clock, ids: host.ids, log },

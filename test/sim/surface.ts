@@ -123,9 +123,9 @@ export class Surface {
   private asked(method: string, params: RpcParams): Json | Promise<Json> {
     switch (method) {
       case 'status':
-        return { ...this.standing() } as Json
+        return JSON.parse(JSON.stringify(this.standing())) as Json
       case 'notify_surface':
-        return this.rung(params['doorbell'] as unknown as Doorbell) as Promise<Json>
+        return this.rung(params['doorbell'] as unknown as Doorbell)
       default:
         return {}
     }
@@ -169,6 +169,8 @@ export class Surface {
         return { accepted: true, proof: 'sent' }
       case 'twice':
         this.bells.push(bell)
+        break
+      case 'turn':
     }
     this.host.clock.after(dice.between(1, 400), () => this.take(bell))
     return { accepted: true, proof: 'sent' }

@@ -47,7 +47,8 @@ interface Known {
 
 export interface TruthWorld {
   now(): number
-  platters: MemoryDisk
+  /** The disk that is in the machine now. */
+  platters(): MemoryDisk
 }
 
 interface Sent {
@@ -123,12 +124,12 @@ export class Truth {
 
   /** Cut the power now, and it is still there. */
   private durable(signal_id: string): void {
-    if (!this.world.platters.keeps(`${HUB_DIRECTORY}/journal`, signal_id))
+    if (!this.world.platters().keeps(`${HUB_DIRECTORY}/journal`, signal_id))
       throw new Violation('a receipt leaves after the sync', signal_id)
   }
 
   private durableChange(signal_id: string): void {
-    if (!this.world.platters.keeps(`${HUB_DIRECTORY}/journal`, signal_id))
+    if (!this.world.platters().keeps(`${HUB_DIRECTORY}/journal`, signal_id))
       throw new Violation('an answer leaves after the sync', signal_id)
   }
 

@@ -69,14 +69,7 @@ export class World implements HubWorld, SurfaceWorld {
     this.audience = personas
     this.network = new Network(this)
     this.sockets = new SimLocalSockets(this)
-    const timeline = this.timeline
-    const world = this
-    this.truth = new Truth({
-      now: () => timeline.now,
-      get platters() {
-        return world.platters
-      },
-    })
+    this.truth = new Truth({ now: () => this.timeline.now, platters: () => this.platters })
     this.bells = new BellWatch(this)
     this.senders = new Host('senders', this)
     const { bells } = this

@@ -5,10 +5,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { explore } from '../../crash-points/explore.ts'
-import { placeForFiles, recordStory } from '../../crash-points/recorded.ts'
-import { bundle } from '../../support/bundle.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { explore } from '../crash-points/explore.ts'
+import { placeForFiles, recordStory } from '../crash-points/recorded.ts'
+import { bundle } from '../support/bundle.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const POINTS = 90
 /** The start after this share of the story is crashed into as well, at every so many of its own points. */
