@@ -165,13 +165,9 @@ export class Journal {
     try {
       if (alive) {
         this.options.beforeCommit()
-        if (this.fd !== null || this.gathering !== null) {
-          this.begin()
-          this.add(entryText({ kind: 'closed', at: this.end.bytes }))
-        }
-        const written = this.committed()
         this.closed = new TurnbellError('store_unavailable', { detail: 'The store is closed.' })
-        await written
+        await this.committed()
+        if (this.fd !== null) await this.sayClosed()
       }
       return alive
     } catch {
@@ -181,6 +177,14 @@ export class Journal {
       this.closing = true
       this.closeFile()
     }
+  }
+
+  /** In a commit of its own, since it says that everything before that is synced. */
+  private sayClosed(): Promise<void> {
+    this.batch()
+    this.add(entryText({ kind: 'closed', at: this.end.bytes }))
+    this.schedule()
+    return this.committed()
   }
 
   private batch(): Batch {

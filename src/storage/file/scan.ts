@@ -1,7 +1,7 @@
 /** Goes over a segment line by line, checking each. */
 import type { Disk } from './disk.ts'
-import { parseEntry } from './entries.ts'
-import { lineHolds, NEWLINE } from './line.ts'
+import { entryText, parseEntry } from './entries.ts'
+import { lineHolds, NEWLINE, SEAL_BYTES } from './line.ts'
 
 const CHUNK_BYTES = 1024 * 1024
 
@@ -84,6 +84,10 @@ export function visitLines(
 
 const WITNESSES = [Buffer.from('{"kind":"commit","at":'), Buffer.from('{"kind":"closed","at":')]
 
+function commitLineBytes(at: number): number {
+  return entryText({ kind: 'commit', at }).length + SEAL_BYTES
+}
+
 /**
  * Whether the file proves that what stands at `bad` was once synced: a commit is begun only after the one
  * before it is on disk, so a whole commit line further on means that the bad line is damage and no torn
@@ -97,16 +101,19 @@ export function wasSynced(disk: Disk, fd: number, bad: number, to: number): bool
       const end = rest.indexOf(NEWLINE, at)
       if (end === -1 || end >= filled || !lineHolds(rest, at, end)) continue
       // It names its own place, so a payload that looks like one is none.
-      if (placeIn(rest.toString('utf8', at, end)) === bad + at) return true
+      const entry = entryIn(rest.toString('utf8', at, end))
+      if (entry === null || !('at' in entry) || entry.at !== bad + at) continue
+      // The line that a segment is closed with was written together with the commit line before it.
+      if (entry.kind === 'closed' && at === commitLineBytes(bad)) continue
+      return true
     }
     return false
   })
 }
 
-function placeIn(line: string): unknown {
+function entryIn(line: string): ReturnType<typeof parseEntry> | null {
   try {
-    const entry = parseEntry(line)
-    return 'at' in entry ? entry.at : null
+    return parseEntry(line)
   } catch {
     return null
   }

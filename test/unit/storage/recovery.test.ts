@@ -5,7 +5,7 @@ import { SEAL_BYTES, sealedLine, sealLine } from '../../../src/storage/file/line
 import type { CutNotice } from '../../../src/storage/file/recovery.ts'
 import { repairJournal } from '../../../src/storage/file/repair.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
-import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock, seededRandom } from '../../support/fake-clock.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 
@@ -202,6 +202,28 @@ describe('damage anywhere else', () => {
     const { disk } = await home(3)
     const offset = damage(disk, FIRST, 'payload 0')
     await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, offset))
+  })
+
+  test('is none where the power went while the segment was closed', async () => {
+    for (let seed = 1; seed <= 200; seed += 1) {
+      const disk = new MemoryDisk()
+      const store = await open(disk)
+      await store.append(make.signal({ payload: 'kept' }))
+      const late = store.append(make.signal({ payload: 'on its way' })).catch(() => undefined)
+      disk.held = []
+      void store.close()
+      for (let held = 0; held <= seed % 2; held += 1) {
+        await atRest()
+        if (held < seed % 2) for (const finish of disk.held.splice(0)) finish()
+      }
+      const random = seededRandom(seed)
+      const left = disk.afterPowerCut((max) => Math.floor(random.next() * (max + 1)))
+      const again = await open(left)
+      expect((await again.query({ limit: 10 })).map(({ payload }) => payload)).toContain('kept')
+      await again.close()
+      disk.releaseSyncs()
+      await late
+    }
   })
 
   test('in the last commit refuses when the segment was closed', async () => {
