@@ -225,6 +225,7 @@ export function planOf(seed: number): Plan {
       reorder: hostile ? 0.1 : 0,
       call_lost: dice.pick([0, 0.1]),
       answer_lost: dice.pick([0, 0.1]),
+      answer_slow: dice.pick([0, 0.2]),
     },
     sync_ms_max: dice.pick([0, 2, 20]),
     link_agents: dice.chance(0.3),

@@ -47,6 +47,8 @@ export interface NetworkFaults {
   /** Of a call that never arrives, and of an answer that is cut off: before it was written, or after. */
   call_lost: number
   answer_lost: number
+  /** Of an answer that takes long to be written, as to a client that reads slowly. */
+  answer_slow: number
 }
 
 export const CALM: NetworkFaults = {
@@ -56,7 +58,10 @@ export const CALM: NetworkFaults = {
   reorder: 0,
   call_lost: 0,
   answer_lost: 0,
+  answer_slow: 0,
 }
+
+const SLOW_ANSWER_MS_MAX = 5_000
 
 /** The answer may have been given, and never came. */
 export class AnswerLost extends Error {}
@@ -127,7 +132,7 @@ export class Network {
           let settle!: (how: 'written' | 'broken') => void
           const answered = new Promise<'written' | 'broken'>((done) => (settle = done))
           const cut = dice.chance(this.faults.answer_lost) ? dice.pick(['before', 'after'] as const) : 'never'
-          void service.serve(asked, answered).then((told) => {
+          const write = (told: Told) => {
             if (!service.host.alive) return
             if (!open || !from.alive || cut === 'before') {
               settle('broken')
@@ -135,9 +140,14 @@ export class Network {
             }
             settle('written')
             // What was handed to the other side's system arrives, even if the hub is gone by then.
-            if (cut === 'after')
-              this.later(() => end(() => reject(new AnswerLost('cut after it was written'))), from)
-            else this.later(() => end(() => resolve(told)), from)
+            const arrive = () =>
+              end(() => (cut === 'after' ? reject(new AnswerLost('cut on its way')) : resolve(told)))
+            this.later(arrive, from)
+          }
+          void service.serve(asked, answered).then((told) => {
+            const slow_ms = dice.chance(this.faults.answer_slow) ? dice.between(1, SLOW_ANSWER_MS_MAX) : 0
+            if (slow_ms === 0) write(told)
+            else this.world.timeline.at(slow_ms, () => service.host.act(() => write(told)))
           })
         })
       }, from)

@@ -51,7 +51,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     }
     world.dice = new Dice(seed, steps + 1)
     const { lose, reorder } = plan.network
-    await world.heal({ lossy: lose + reorder > 0 })
+    await world.heal({ lossy: lose + reorder > 0, fresh_sessions: world.dice.chance(0.5) })
     await world.pass(HEALING_MS)
     // Nobody may have told the hub that a session is over; it then takes as long as a lease lives.
     const forgotten = plan.weights.sendToSession !== undefined || world.leftLeased().length > 0

@@ -253,6 +253,8 @@ export class Truth {
   private released(signal_id: string): void {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
+    // Both in one commit, the release first.
+    if (known.state === 'final' && known.final_at === this.world.now()) return
     if (known.state === 'final' && !known.unsure)
       throw new Violation('what is final does not come back', signal_id)
     known.given_back += 1

@@ -339,7 +339,7 @@ export class World implements HubWorld, SurfaceWorld {
   // --- the end
 
   /** Everything is mended, and everybody behaves: from here on all that waits must arrive. */
-  async heal({ lossy }: { lossy: boolean }): Promise<void> {
+  async heal({ lossy, fresh_sessions }: { lossy: boolean; fresh_sessions: boolean }): Promise<void> {
     this.disk_faults = CALM_DISK
     this.disk_fuse = null
     this.network.faults = CALM
@@ -360,7 +360,13 @@ export class World implements HubWorld, SurfaceWorld {
     if (lossy) this.network.cutAll()
     for (const identity of this.personas) {
       this.startDaemon(identity)
-      this.startSurface(identity)
+      const surface = this.surfaces.get(identity)
+      if (fresh_sessions || surface?.host.alive !== true || surface.manners.delivery === 'pull') {
+        this.startSurface(identity)
+      } else surface.manners = GOOD
+      // Whoever has ignored its bells is rung again once there is something new.
+      const key = `last for ${identity}`
+      this.send({ from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
     }
   }
 
@@ -381,6 +387,8 @@ export class World implements HubWorld, SurfaceWorld {
     await this.truth.checkDelivered(hub, which)
     const [left] = this.leftLeased()
     if (left !== undefined) throw new Violation('what a lost session held goes back', left)
+    const stale = this.rivals.find(({ alive }) => alive)
+    if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)
     const rows = hub.hub.personas.list()
     for (const [identity, daemon] of this.daemons) {
       const { state, pending_count } = daemon.status()

@@ -40,10 +40,10 @@ export const MUTANTS = [
     replace: 'if (found !== null) return',
   },
   {
-    name: 'stale holder of a row believed',
+    name: 'replaced daemon left running',
     file: 'src/modules/registry/registrations.ts',
-    find: 'return row?.registration.epoch === ticket.epoch ? row : undefined',
-    replace: 'return row',
+    find: "leave(before, 'preempt', 'preempt')",
+    replace: "leave(before, 'preempt', null)",
   },
   {
     name: 'one key, two signals',
