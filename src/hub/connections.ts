@@ -156,8 +156,7 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     const link = linkOf.get(this)
     if (!link) return
     link.stranger?.due.cancel()
-    // Whatever comes over another link was sent later.
-    link.reached(Infinity)
+    link.over()
     const ticket = link.member?.ticket ?? null
     channels.forget(link)
     links.remove(link)

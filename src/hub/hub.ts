@@ -158,9 +158,10 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const signals: SignalModule = createSignals({
     ...{ store, personas, routes, clock, ids, log },
     subscribers: (topic) => coordinator.subscribers(topic),
-    caughtUp(identity) {
+    async caughtUp(identity) {
       const open = [...links.of(identity)].filter((link) => link.open)
-      return open.length === 0 ? null : Promise.all(open.map((link) => link.caughtUp())).then(() => undefined)
+      const heard = await Promise.all(open.map((link) => link.caughtUp()))
+      return open.length > 0 && heard.every(Boolean)
     },
     events: push.signals,
   })

@@ -39,7 +39,7 @@ export class Link {
   member: Member | null = null
   channels: Set<string> | null = null
   /** Who waits for what the peer has sent by now; null as long as nobody ever did. */
-  behind: Map<number, () => void> | null = null
+  behind: Map<number, (all: boolean) => void> | null = null
   private marks = 0
   malformed_in_a_row = 0
   calls_underway = 0
@@ -75,8 +75,8 @@ export class Link {
     return true
   }
 
-  /** Resolves once everything is here that the peer had sent before it could hear of this; or the link is over. */
-  caughtUp(): Promise<void> {
+  /** Resolves once everything is here that the peer had sent before it could hear of this; with false if the link ends. */
+  caughtUp(): Promise<boolean> {
     const mark = ++this.marks
     return new Promise((resolve) => {
       this.behind ??= new Map()
@@ -90,8 +90,14 @@ export class Link {
     for (const [older, resolve] of this.behind ?? []) {
       if (older > mark) break
       this.behind?.delete(older)
-      resolve()
+      resolve(true)
     }
+  }
+
+  /** Nothing comes over it any more. */
+  over(): void {
+    for (const resolve of this.behind?.values() ?? []) resolve(false)
+    this.behind = null
   }
 
   /** Tells what went wrong and leaves the link open. Answers the instance for the log. */

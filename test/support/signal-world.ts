@@ -91,7 +91,7 @@ export async function signalWorld(
     /** Who listens to which topic. */
     subscribers?: Record<string, string[]>
     /** What the links have sent is heard once this resolves; at once, where it is not said. */
-    caughtUp?: () => Promise<void> | null
+    caughtUp?: () => Promise<boolean>
     /** Puts itself between the module and the store. */
     spy?: (store: SignalStore) => SignalStore
   } = {},
@@ -141,7 +141,7 @@ export async function signalWorld(
   const signals = createSignals({
     ...{ store, personas, routes, events, clock, ids, log: silentLog },
     subscribers: (topic) => options.subscribers?.[topic] ?? [],
-    caughtUp: () => options.caughtUp?.() ?? null,
+    ...(options.caughtUp === undefined ? {} : { caughtUp: options.caughtUp }),
   })
   await signals.start()
 

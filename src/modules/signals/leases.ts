@@ -157,8 +157,10 @@ export function createLeases(needs: SignalNeeds): Leases {
   }
 
   /** The turn that drained may have ended already, as far as was said. */
-  const heardAll = async (lease: Lease) => {
+  const heardAll = async (lease: Lease, all: boolean) => {
     lease.caught_up = true
+    // Turns may have come and gone unheard: the next report is where counting begins.
+    if (!all) lease.boundary_turn = null
     const { identity, session_id, drain_id } = lease
     const at = knownSession(identity, session_id)?.turn ?? null
     if (!stands(lease) || !lease.written || at === null || !isPast(lease, at.turn, at.turn_seq)) return
@@ -190,15 +192,12 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
-        caught_up: true,
+        caught_up: needs.caughtUp === undefined,
       }
-      const behind = needs.caughtUp?.(identity) ?? null
-      if (behind !== null) {
-        lease.caught_up = false
-        behind
-          .then(() => heardAll(lease))
-          .catch((err: unknown) => log.error({ err, drain_id }, 'a lease could not be settled'))
-      }
+      needs
+        .caughtUp?.(identity)
+        .then((all) => heardAll(lease, all))
+        .catch((err: unknown) => log.error({ err, drain_id }, 'a lease could not be settled'))
       session.leases.add(lease)
       own(drain_id, identity, lease)
       return lease

@@ -25,10 +25,10 @@ export interface SignalNeeds {
   subscribers(topic: string): Identity[]
   events: SignalEvents
   /**
-   * Resolves once everything is heard that the persona's links had sent before they could know of this call; null where
-   * that is so now.
+   * Resolves once everything is heard that the persona's links had sent before they could know of this call; with false
+   * where one of them has ended, or there is none, so that what was heard last may be long over.
    */
-  caughtUp?(identity: Identity): Promise<void> | null
+  caughtUp?(identity: Identity): Promise<boolean>
   clock: Clock
   ids: Ids
   log: Log

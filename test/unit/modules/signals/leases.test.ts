@@ -242,8 +242,8 @@ describe('a tentative ack becomes final', () => {
   })
 
   test('not by the end of the turn before, which was reported late', async () => {
-    let hear: () => void = () => undefined
-    const heard = new Promise<void>((resolve) => (hear = resolve))
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
     const world = await signalWorld({ caughtUp: () => heard })
     const turn = (state: 'idle' | 'busy', turn_seq: number) =>
       world.signals.turnReported('bob', 'run-1', state, turn_seq)
@@ -254,7 +254,7 @@ describe('a tentative ack becomes final', () => {
     await turn('idle', 3)
     await turn('busy', 4)
     expect(confirmed(world)).toBe(false)
-    hear()
+    hear(true)
     await atRest()
     await turn('busy', 4)
     expect(confirmed(world)).toBe(false)
@@ -262,16 +262,28 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
+  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
+    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await atRest()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
   test('once it is known that no turn has begun since the one whose end came with the drain', async () => {
-    let hear: () => void = () => undefined
-    const heard = new Promise<void>((resolve) => (hear = resolve))
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
     const world = await signalWorld({ caughtUp: () => heard })
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     await world.send({ to: 'bob' })
     await world.drain(BOB)
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     expect(confirmed(world)).toBe(false)
-    hear()
+    hear(true)
     await atRest()
     expect(confirmed(world)).toBe(true)
   })
