@@ -8,6 +8,7 @@ import { Violation } from './violation.ts'
 
 interface Rung {
   doorbell_id: string
+  signal_id: string
   session_id: string | null
   turn_seq: number
   at: number
@@ -51,6 +52,10 @@ export class BellWatch {
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
     const heard = this.of(daemon)
     if (frame.type === 'pending') {
+      // A list that names all and not what was rung for says that it was drained while nobody could tell.
+      const whole = frame.total === frame.signals.length
+      const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
+      if (!heard.listed && heard.last !== null && whole && !waits) heard.last.drained_since = true
       Object.assign(heard, { listed: true, listed_at: this.world.timeline.happened, total: frame.total })
     } else if (frame.type === 'signal.drained') {
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
@@ -92,7 +97,7 @@ export class BellWatch {
         fail('one bell a turn', `the last one left ${now - last.at} ms ago, and no turn has begun since`)
     }
     heard.last = {
-      ...{ doorbell_id: bell.doorbell_id, session_id, turn_seq, at: now },
+      ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn_seq, at: now },
       ...{ accepted: taken ? true : null, drained_since: false },
     }
   }
