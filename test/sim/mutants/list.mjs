@@ -132,12 +132,6 @@ export const MUTANTS = [
     replace: "const reachable = take || surface.delivery === 'push'",
   },
   {
-    name: 'ignored for ever after one lost bell',
-    file: 'src/daemon/pacer.ts',
-    find: "  if (bell.seen) return { kind: 'wait', for: 'boundary' }\n",
-    replace: "  if (bell.outcome === 'open') return { kind: 'wait', for: 'boundary' }\n",
-  },
-  {
     name: 'what is over handed out',
     file: 'src/storage/file/signal-index.ts',
     find: 'return this.each(entry.signal_ids, (row) => this.change(row, STATUS.expired))',
