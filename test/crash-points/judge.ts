@@ -167,6 +167,12 @@ function withoutSuperseded(records: Seen, before: Seen, after: Seen): Seen {
   for (const [name, body] of Object.entries(records)) {
     const { id, status, superseded_by } = body as Partial<Decision>
     const other = after[`project:decision/${superseded_by}`] as Partial<Decision> | undefined
+    if (status === 'overridden') {
+      // The override that the new one's file still asked for was done by the next start, which tells of it anew.
+      for (const [entry, { tags = [], relates_to = [] }] of entriesOf(records)) {
+        if (!(entry in after) && tags.includes('override') && relates_to[0] === id) delete rest[entry]
+      }
+    }
     if (status !== 'superseded' || other?.supersedes !== id || !(name in after)) continue
     if (`project:decision/${superseded_by}` in before) continue
     rest[name] = before[name]
