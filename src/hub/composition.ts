@@ -29,6 +29,7 @@ import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { VERSION } from '../system/version.ts'
 import { watchText } from '../system/watch-text.ts'
+import { watchProcess } from '../system/process-metrics.ts'
 import { createWeb } from '../system/web.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
@@ -37,6 +38,7 @@ import { takeInConfigured } from './configured-personas.ts'
 import { grantsOf, warnOfUnknown } from './exposure.ts'
 import { takeInAnew } from './follow-config.ts'
 import { createHub, type Hub } from './hub.ts'
+import { HUB_METRICS_PREFIX } from './metrics.ts'
 import type { HubLogs } from './logs.ts'
 import { takeInPlugins } from './plugins.ts'
 import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
@@ -156,6 +158,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
+    processMetrics: watchProcess(HUB_METRICS_PREFIX),
   }))
   warnOfUnknown(hub.kernel, log)
   warnOfUnknownSteps(hub.routines, log)

@@ -82,6 +82,8 @@ export interface HubNeeds {
   /** Takes a line of logs/dispatch.jsonl. */
   line?: (line: DispatchLine) => void
   ownHosts(): readonly string[]
+  /** Metrics of the process, as text; left out where several hubs share one. */
+  processMetrics?: () => Promise<string>
 }
 
 export interface Hub {
@@ -260,6 +262,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     leases: () => store.leases().length,
     criticalDropped: () => critical.dropped(),
     daemons: () => reports.current(),
+    process: needs.processMetrics,
     isAction: (facade, action) =>
       kernel.registry.facades.some(({ name, actions }) => name === facade && Object.hasOwn(actions, action)),
   })

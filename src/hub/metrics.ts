@@ -4,7 +4,7 @@
  * Labels are closed lists (kinds, stages, causes, error codes, declared actions), so a caller cannot
  * make a series. The daemons' six families are the contract of `contracts/metrics.ts`.
  */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { HubEvent } from '../contracts/events.ts'
 import type { TenantId } from '../contracts/ids.ts'
 import { DAEMON_METRICS } from '../contracts/metrics.ts'
@@ -12,14 +12,7 @@ import type { DispatchLine } from '../kernel/dispatch.ts'
 import type { StoreHealth } from '../ports/signal-store.ts'
 import type { DaemonReport } from './daemon-reports.ts'
 
-const PREFIX = 'turnbell_hub_'
-
-/** Default gauges of prom-client that end in `_total`, which is for counters only. */
-const MISNAMED = [
-  'nodejs_active_handles_total',
-  'nodejs_active_requests_total',
-  'nodejs_active_resources_total',
-]
+export const HUB_METRICS_PREFIX = 'turnbell_hub_'
 
 /** What is counted as it happens. */
 export const HUB_COUNTERS = {
@@ -51,7 +44,7 @@ export const HUB_GAUGES = {
 } as const
 
 const DISPATCH_SECONDS = {
-  name: `${PREFIX}dispatch_duration_seconds`,
+  name: `${HUB_METRICS_PREFIX}dispatch_duration_seconds`,
   help: 'How long actions take, until their output is ready to be sent.',
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
 }
@@ -67,6 +60,8 @@ export interface MetricsSources {
   leases(): number
   criticalDropped(): number
   daemons(): DaemonReport[]
+  /** What the process it runs in says of itself; nothing, where it is not said. */
+  process?: (() => Promise<string>) | undefined
   /** Declared actions; others are counted as `unknown`. */
   isAction(facade: string, action: string): boolean
 }
@@ -85,13 +80,10 @@ type Counters = { [K in keyof typeof HUB_COUNTERS]: Counter }
 
 export function createHubMetrics(sources: MetricsSources): HubMetrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, prefix: PREFIX })
-  for (const name of MISNAMED) registry.removeSingleMetric(PREFIX + name)
-
   const counters = Object.fromEntries(
     Object.entries(HUB_COUNTERS).map(([name, { help, labels }]) => [
       name,
-      new Counter({ name: PREFIX + name, help, labelNames: labels, registers: [registry] }),
+      new Counter({ name: HUB_METRICS_PREFIX + name, help, labelNames: labels, registers: [registry] }),
     ]),
   ) as Counters
   const seconds = new Histogram({ ...DISPATCH_SECONDS, registers: [registry] })
@@ -99,7 +91,10 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
   declareDaemons(registry, sources)
 
   return {
-    text: () => registry.metrics(),
+    async text() {
+      const [own, ofProcess] = await Promise.all([registry.metrics(), sources.process?.() ?? ''])
+      return own + ofProcess
+    },
 
     snapshot() {
       const store = sources.store()
@@ -166,7 +161,7 @@ function declareGauges(registry: Registry, sources: MetricsSources): void {
     const read = values[name as keyof typeof HUB_GAUGES]
     const [label] = labels as readonly string[]
     new Gauge({
-      name: PREFIX + name,
+      name: HUB_METRICS_PREFIX + name,
       help,
       labelNames: labels,
       registers: [registry],

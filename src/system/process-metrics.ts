@@ -1,0 +1,20 @@
+/** What Node tells of its own process, for Prometheus: processor time, memory, descriptors, the event loop, collections. */
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+/** Default gauges of prom-client that end in `_total`, which is for counters only. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
+
+/**
+ * Answers what a scrape reads, each name behind this prefix. Once a process: it watches the process's garbage
+ * collections from then on, and nothing ends that.
+ */
+export function watchProcess(prefix: string): () => Promise<string> {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix })
+  for (const name of MISNAMED) registry.removeSingleMetric(prefix + name)
+  return () => registry.metrics()
+}
