@@ -2,7 +2,7 @@
  * What must be true, kept apart from the product: what clients asked for and were told, and what the hub said of each
  * signal. Everything that comes to be known is held against it at once.
  */
-import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
+import type { DrainResult, Receipt, SignalView } from '../../src/contracts/signal.ts'
 import type { HubEvent } from '../../src/contracts/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import type { Asked, Told } from './network.ts'
@@ -323,8 +323,11 @@ export class Truth {
   }
 
   /** A hub has come up: whatever was promised is there, and nothing came back that was over. */
-  async checkKept({ store }: SimHub): Promise<void> {
+  async checkKept({ store }: SimHub, personas: readonly string[]): Promise<void> {
     this.counts.restarts += 1
+    const views = await store.query({ limit: Number.MAX_SAFE_INTEGER })
+    this.checkBroadcasts(views, personas)
+    const stored = new Map(views.map((view) => [view.signal_id, view]))
     const health = store.health()
     if (health.last_seq < this.last_seq)
       throw new Violation(
@@ -334,8 +337,8 @@ export class Truth {
     for (const known of this.signals.values()) {
       const forgettable =
         known.final_at !== null && this.world.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
-      const view = await store.read(known.signal_id)
-      if (view === null) {
+      const view = stored.get(known.signal_id)
+      if (view === undefined) {
         // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
         const old =
           this.world.now() - known.told_at >
@@ -367,9 +370,9 @@ export class Truth {
   }
 
   /** Of one broadcast everybody has a signal, or nobody. */
-  async checkBroadcasts({ store }: SimHub, personas: readonly string[]): Promise<void> {
+  private checkBroadcasts(views: readonly SignalView[], personas: readonly string[]): void {
     const reached = new Map<number, Set<string>>()
-    for (const { payload, to } of await store.query({ limit: Number.MAX_SAFE_INTEGER })) {
+    for (const { payload, to } of views) {
       const n = (payload as { n?: number } | null)?.n
       if (n === undefined || this.wishes[n]?.to !== EVERYBODY) continue
       reached.set(n, (reached.get(n) ?? new Set()).add(to))

@@ -122,7 +122,7 @@ export class World implements HubWorld, SurfaceWorld {
           this.hub = hub
           this.starting = null
           this.network.listen(hub)
-          await this.checkKept(hub).catch((error: unknown) => {
+          await this.truth.checkKept(hub, this.personas).catch((error: unknown) => {
             if (host.alive) throw error
           })
         },
@@ -136,11 +136,6 @@ export class World implements HubWorld, SurfaceWorld {
         },
       )
       .catch((error: unknown) => this.note(error))
-  }
-
-  private async checkKept(hub: SimHub): Promise<void> {
-    await this.truth.checkKept(hub)
-    await this.truth.checkBroadcasts(hub, this.personas)
   }
 
   /** The former one may stand still, and go on later as if nothing had happened. */
