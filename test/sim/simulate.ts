@@ -24,6 +24,8 @@ export interface SimulationResult {
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
 const TURNS_MS = 2 * 60_000
+/** A turn takes some of a long queue. */
+const QUIET_TURNS_MAX = 50
 
 export async function simulate({ seed, steps, only, onStep }: SimulationOptions): Promise<SimulationResult> {
   const plan = planOf(seed)
@@ -57,9 +59,11 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     const forgotten = plan.weights.sendToSession !== undefined || world.leftLeased().length > 0
     if (forgotten) await world.pass(LIMITS.lease_ms)
     await world.checkAtRest('loud')
-    // What is quiet waits for a turn that comes anyway.
-    for (const surface of world.surfaces.values()) surface.prompt()
-    await world.pass(TURNS_MS)
+    // What is quiet waits for turns that come anyway.
+    for (let turn = 0; turn < QUIET_TURNS_MAX && world.waiting() > 0; turn++) {
+      for (const surface of world.surfaces.values()) surface.prompt()
+      await world.pass(TURNS_MS)
+    }
     await world.checkAtRest('all')
   } catch (error) {
     const { promise, message } = asViolation(error)

@@ -344,7 +344,7 @@ export class Truth {
           this.world.now() - known.told_at >
           (known.wish?.ttl_s ?? 0) * 1000 + SIM_RETENTION.finished_retention_ms / 2
         if (!forgettable && !(known.unsure && old))
-          throw new Violation('what has a receipt is kept', known.signal_id)
+          throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${this.world.now()}`)
         continue
       }
       if ((known.seq !== null && view.seq !== known.seq) || view.to !== known.to)
@@ -359,6 +359,7 @@ export class Truth {
           `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
         )
       if (known.replay_asked) continue
+      if (known.unsure && known.final_at === null) this.learn(known, view)
       if (
         known.state === 'final' &&
         (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
@@ -366,6 +367,17 @@ export class Truth {
         throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
       if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
         throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
+    }
+  }
+
+  /** The former hub did more than it came to say. */
+  private learn({ signal_id, drain_id, received }: Known, { status, stages }: SignalView): void {
+    if (status === 'expired' || status === 'dead') this.change(signal_id, { state: status, drain_id: null })
+    if (status === 'completed') this.change(signal_id, { state: 'final', drain_id: null })
+    if (status === 'acked' && stages.confirmed_at !== null) {
+      if (received === 0)
+        throw new Violation('nothing is marked read before the agent has it', `${signal_id} under ${drain_id}`)
+      this.change(signal_id, { state: 'final', drain_id: null })
     }
   }
 

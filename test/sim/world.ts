@@ -375,6 +375,11 @@ export class World implements HubWorld, SurfaceWorld {
       .map(({ session_id, drain_id }) => `${drain_id} of ${session_id}`)
   }
 
+  /** How many signals nobody has drained yet. */
+  waiting(): number {
+    return this.hub?.store.health().pending ?? 0
+  }
+
   /** Nothing is left to do. */
   async checkAtRest(which: 'loud' | 'all'): Promise<void> {
     const { hub } = this

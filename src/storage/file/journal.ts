@@ -309,11 +309,15 @@ export class Journal {
     for (const batch of waiting) batch?.reject(error)
   }
 
-  /** A courtesy: the sender of what is cut here was told that it is not stored. */
+  /**
+   * A courtesy: the sender of what is cut here was told that it is not stored. Not where another has taken the journal,
+   * whatever ended us: what it found here counts as kept by now.
+   */
   private cutUnsynced(): void {
-    const { disk, directory } = this.options
+    const { disk, directory, epoch } = this.options
     try {
       if (this.fd === null) return
+      epoch.check()
       if (this.fd_segment === this.durable.segment) disk.truncate(this.fd, this.durable.bytes)
       else disk.remove(segmentFile(directory, this.fd_segment))
     } catch {

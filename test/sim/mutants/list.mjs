@@ -126,6 +126,12 @@ export const MUTANTS = [
     replace: 'if (bell !== undefined) return null\n  if (bell!.outcome',
   },
   {
+    name: 'a lost bell never rung again',
+    file: 'src/daemon/pacer.ts',
+    find: "  if (bell.seen) return { kind: 'wait', for: 'boundary' }",
+    replace: "  if (bell.outcome === 'open') return { kind: 'wait', for: 'boundary' }",
+  },
+  {
     name: 'bell in the middle of a turn',
     file: 'src/daemon/pacer.ts',
     find: "const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')",

@@ -3,7 +3,7 @@ import type { TurnbellError } from '../../../src/contracts/errors.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { MemoryDisk } from '../../support/memory-disk.ts'
+import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 
 const clock = fakeClock()
@@ -38,6 +38,17 @@ describe('a journal that is taken while a sync is under way', () => {
     expect(await receipt).toBe('store_fenced')
     expect(fatal).toMatchObject([{ code: 'store_fenced' }])
     expect(store.health()).toMatchObject({ writable: false, signals: 1 })
+    expect([...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])).toEqual(before)
+    await store.close()
+  })
+
+  test('cuts nothing off when the sync fails as well: what it wrote may be kept by another', async () => {
+    const { disk, store, receipt, finish } = await syncing()
+    disk.put(EPOCH, Buffer.from('2\n'))
+    const before = [...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])
+    disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+    finish()
+    expect(await receipt).toBe('store_unavailable')
     expect([...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])).toEqual(before)
     await store.close()
   })
