@@ -235,7 +235,10 @@ export function planOf(seed: number): Plan {
 function mannersOf(dice: Dice): Manners {
   if (dice.chance(0.3)) return GOOD
   const fates: BellFate[] = ['swallowed', 'late', 'twice', 'refused', 'unanswered']
-  const habits: TurnHabit[] = ['drain one', 'drain all', 'drain and die', 'nothing', 'drain and ack']
+  const habits: TurnHabit[] = [
+    ...(['drain one', 'drain all', 'drain and die', 'nothing', 'drain and ack'] as const),
+    'drain and be interrupted',
+  ]
   const share = <K extends string>(of: K[], usual: K) =>
     ({
       [usual]: 3,
@@ -247,6 +250,7 @@ function mannersOf(dice: Dice): Manners {
     takes: dice.pick([0, 0.5, 1]),
     looks: dice.pick([0, 0.5, 1]),
     delivery: dice.chance(0.8) ? 'push' : 'pull',
+    plain: dice.chance(0.3),
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * Who calls the hub over HTTP as one agent's session. Drains as turnbell's own bridge does: an answer that was lost
- * may have left something leased, and that goes back before anything else is drained and before the turn ends.
+ * may have left something leased, and that goes back before anything else is drained and before the turn ends. A plain
+ * client gives nothing back; it relies on the hub to notice that an answer broke.
  */
 import type { DrainResult } from '../../src/contracts/signal.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
@@ -27,6 +28,7 @@ export class Caller {
   readonly host: Host
   readonly identity: string
   readonly session_id: string
+  plain = false
   /** An answer was lost; what it carried may be leased to us. */
   private lost = false
   /** What we were given and have not confirmed. */
@@ -46,7 +48,7 @@ export class Caller {
   async call<T>(path: string, body: object): Promise<T> {
     const told = await this.network.ask(
       this.host,
-      { path: `/api/${path}`, token: this.token(), body },
+      { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain },
       LIMITS.hub_answer_ms,
     )
     const result = resultOf<T>(told)
@@ -68,7 +70,7 @@ export class Caller {
       this.watch.onReceived(this.session_id, drain)
       return drain
     } catch (error) {
-      if (error instanceof AnswerLost) this.lost = true
+      if (error instanceof AnswerLost && !this.plain) this.lost = true
       await this.settled()
       return null
     }

@@ -23,6 +23,8 @@ export interface Asked {
   path: string
   token: string | null
   body: unknown
+  /** Who asks waits for the end of an answer that has begun, however long that takes, and nothing cuts it off. */
+  to_the_end?: boolean
 }
 
 export interface Told {
@@ -131,7 +133,8 @@ export class Network {
         service.host.act(() => {
           let settle!: (how: 'written' | 'broken') => void
           const answered = new Promise<'written' | 'broken'>((done) => (settle = done))
-          const cut = dice.chance(this.faults.answer_lost) ? dice.pick(['before', 'after'] as const) : 'never'
+          const lost = asked.to_the_end === true ? (['before'] as const) : (['before', 'after'] as const)
+          const cut = dice.chance(this.faults.answer_lost) ? dice.pick(lost) : 'never'
           const write = (told: Told) => {
             if (!service.host.alive) return
             if (!open || !from.alive || cut === 'before') {
@@ -139,6 +142,7 @@ export class Network {
               return end(() => reject(new AnswerLost('cut before the answer was written')))
             }
             settle('written')
+            if (asked.to_the_end === true) patience.cancel()
             // What was handed to the other side's system arrives, even if the hub is gone by then.
             const arrive = () =>
               end(() => (cut === 'after' ? reject(new AnswerLost('cut on its way')) : resolve(told)))

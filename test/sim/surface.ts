@@ -24,6 +24,8 @@ export type TurnHabit =
   | 'nothing'
   | 'drain and ack'
   | 'drain and confirm'
+  /** Somebody ends the turn while the agent waits for the answer, which it has all the same. */
+  | 'drain and be interrupted'
 
 export interface Manners {
   bells: Partial<Record<BellFate, number>>
@@ -33,6 +35,8 @@ export interface Manners {
   /** Probability that a turn nobody rang for looks into the queue. */
   looks: number
   delivery: 'push' | 'pull'
+  /** Its client takes nothing back that it was not told of. */
+  plain: boolean
 }
 
 export const GOOD: Manners = {
@@ -41,6 +45,7 @@ export const GOOD: Manners = {
   takes: 0,
   looks: 1,
   delivery: 'push',
+  plain: false,
 }
 
 export interface SurfaceWorld {
@@ -59,7 +64,10 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
   nothing: 0,
   'drain and ack': 20,
   'drain and confirm': 20,
+  'drain and be interrupted': 20,
 }
+
+const INTERRUPTED_MS_MAX = 3_000
 
 export class Surface {
   readonly host: Host
@@ -194,6 +202,12 @@ export class Surface {
     const habit =
       bell === null && !dice.chance(this.manners.looks) ? 'nothing' : dice.weighted(this.manners.habits)
     const limit = HABIT_LIMIT[habit]
+    this.caller.plain = this.manners.plain
+    if (habit === 'drain and be interrupted') {
+      void this.caller.drain(limit)
+      this.host.clock.after(dice.between(1, INTERRUPTED_MS_MAX), () => void this.endTurn())
+      return
+    }
     if (limit > 0) {
       const drain = await this.caller.drain(limit)
       if (drain !== null && drain.drain_id !== null) {

@@ -10,7 +10,7 @@ import { bundleSimulation } from '../bundle.mjs'
 import { MUTANTS } from './list.mjs'
 
 const { values, positionals } = parseArgs({
-  options: { seeds: { type: 'string', default: '60' }, steps: { type: 'string', default: '300' } },
+  options: { seeds: { type: 'string', default: '200' }, steps: { type: 'string', default: '500' } },
   allowPositionals: true,
 })
 const chosen = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
