@@ -242,7 +242,7 @@ function mannersOf(dice: Dice): Manners {
   const share = <K extends string>(of: K[], usual: K) =>
     ({
       [usual]: 3,
-      ...Object.fromEntries(of.filter(() => dice.chance(0.4)).map((one) => [one, 1])),
+      ...Object.fromEntries(of.filter(() => dice.chance(0.4)).map((one) => [one, dice.pick([1, 1, 10])])),
     }) as Record<K, number>
   return {
     bells: share<BellFate>(fates, 'turn'),
