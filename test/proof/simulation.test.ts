@@ -28,8 +28,8 @@ function said(script: string, ...args: string[]): Promise<{ code: number | null;
 
 describe('the simulation', () => {
   test('finds every promise kept in 200 seeds', { timeout: 40 * MINUTE_MS }, async () => {
-    const { code, text } = await said('test/sim/run.mjs', '--seed', '1', '--seeds', '200', '--steps', '300')
-    expect(text).toContain('seeds 200, steps 60000, failed 0,')
+    const { code, text } = await said('test/sim/run.mjs', '--seed', '1', '--seeds', '200', '--steps', '2000')
+    expect(text).toContain('seeds 200, steps 400000, failed 0,')
     expect(code).toBe(0)
   })
 

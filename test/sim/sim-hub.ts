@@ -86,6 +86,14 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     ...{ clock: host.clock, ids: host.ids, log },
     ownHosts: () => ['hub:1'],
   })
+  let stopped: Promise<void> | null = null
+  const stop = async () => {
+    hub.stopping()
+    while (hub.underway.size > 0) await Promise.allSettled([...hub.underway])
+    await hub.close()
+    await events.close()
+    await store.close()
+  }
   const sim: SimHub = {
     ...{ host, hub, store, events },
     fatal: null,
@@ -95,13 +103,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
       if (host.alive) world.onAnswer(sim, asked, told)
       return told
     },
-    async stop() {
-      hub.stopping()
-      while (hub.underway.size > 0) await Promise.allSettled([...hub.underway])
-      await hub.close()
-      await events.close()
-      await store.close()
-    },
+    stop: () => (stopped ??= stop()),
   }
   await hub.start()
   return sim

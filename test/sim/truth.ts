@@ -376,7 +376,10 @@ export class Truth {
     if (status === 'completed') this.change(signal_id, { state: 'final', drain_id: null })
     if (status === 'acked' && stages.confirmed_at !== null) {
       if (received === 0)
-        throw new Violation('nothing is marked read before the agent has it', `${signal_id} under ${drain_id}`)
+        throw new Violation(
+          'nothing is marked read before the agent has it',
+          `${signal_id} under ${drain_id}`,
+        )
       this.change(signal_id, { state: 'final', drain_id: null })
     }
   }
