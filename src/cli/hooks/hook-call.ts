@@ -2,11 +2,15 @@
 import { OWN_SERVER_PERSONA } from '../../contracts/codex-environment.ts'
 import { IDENTITY_FORM } from '../../contracts/identity-form.ts'
 import type { Identity, Json } from '../../contracts/ids.ts'
+import { isDeeper } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 
 /** Time to start, to write the answer and to end before the client's patience does. */
 const ANSWER_MARGIN_MS = 600
 export const HOOK_PATIENCE_MS = LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS
+
+/** A value stands in the payload, and that in a line of the spool. */
+const VALUE_DEPTH_MAX = LIMITS.json_depth_max - 2
 
 /**
  * For whom a hook tells. Null for a client that acts for nobody, and for one that `turnbell run` started for
@@ -20,10 +24,10 @@ export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): 
   return IDENTITY_FORM.test(owner) && owner !== identity ? null : identity
 }
 
-/** What the client says of it. Throws for what is no JSON. */
+/** What the client says of it, without what nobody could read again. Throws for what is no JSON. */
 export function hookPayload(text: string): Record<string, Json> {
   const value: unknown = JSON.parse(text === '' ? '{}' : text)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, Json>)
-    : {}
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
+  const readable = Object.entries(value).filter(([, inner]) => !isDeeper(inner, VALUE_DEPTH_MAX))
+  return Object.fromEntries(readable) as Record<string, Json>
 }

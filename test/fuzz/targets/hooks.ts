@@ -8,6 +8,7 @@ import {
   settlesAt,
   startTracking,
 } from '../../../adapters/claude-code/turn-tracker.ts'
+import { hookPayload } from '../../../src/cli/hooks/hook-call.ts'
 import { leaveSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
 import { leave } from '../../../src/cli/hooks/spool.ts'
 import { ThreadNews } from '../../../src/contracts/codex.ts'
@@ -60,7 +61,7 @@ export const hooks: Target = {
         const news = newsOfHook(said, AT)
         insist(news === null || ThreadNews.safeParse(news).success, () => `no news: ${JSON.stringify(news)}`)
         if (typeof said !== 'object' || said === null || Array.isArray(said)) return 'none'
-        const payload = said as Record<string, Json>
+        const payload = hookPayload(input.toString().replace(/^\uFEFF/, ''))
         hookFacts('claude-code', payload)
         const turn = turned(payload)
         fs.rmSync(spool, { force: true })

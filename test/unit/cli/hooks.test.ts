@@ -1,9 +1,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { hookPayload } from '../../../src/cli/hooks/hook-call.ts'
 import { leave } from '../../../src/cli/hooks/spool.ts'
 import { leaveSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
+import { jsonIn } from '../../../src/contracts/json.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { SPOOL_FILE } from '../../../src/contracts/spool-files.ts'
 import { Spooled } from '../../../src/contracts/spool.ts'
@@ -145,4 +147,19 @@ test('what does not fit into the spool any more is dropped', () => {
   fill('rejected.jsonl', LIMITS.spool_bytes_max)
   leaveOne()
   expect(left()).toHaveLength(1)
+})
+
+describe('the payload of a hook', () => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+
+  test.each([1, LIMITS.json_depth_max - 2])('is left so that the hub can read it, %i deep', (depth) => {
+    const body = hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)
+    leave(invocation(), { type: 'hook', client: 'claude-code', identity: 'ada', body })
+    const line = fs.readFileSync(path.join(home.spool, SPOOL_FILE), 'utf8')
+    expect(Spooled.parse(jsonIn(line))).toMatchObject({ body: { session_id: 's', deep: expect.any(Array) } })
+  })
+
+  test.each([LIMITS.json_depth_max - 1, 50_000])('loses a value that is nested %i deep', (depth) => {
+    expect(hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)).toEqual({ session_id: 's' })
+  })
 })
