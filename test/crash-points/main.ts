@@ -4,21 +4,22 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import type { Failure, Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
 import type { Outcome, Plan } from './slice.ts'
 import { readStory } from './story.ts'
 
-const FLAGS = {
-  seed: { type: 'string', default: '1' },
-  points: { type: 'string', default: 'all' },
-  torn: { type: 'string', default: '2' },
-  starts: { type: 'string', default: '8' },
-  at: { type: 'string' },
-  variant: { type: 'string' },
-  from: { type: 'string' },
-} as const
+export interface Wanted {
+  seed: number
+  /** All, where it is left out. */
+  points?: number
+  torn: number
+  starts: number
+  /** Only this point, with this state, of the story recorded there. */
+  at?: number
+  variant?: string
+  from?: string
+}
 
 /** The bundles of `recorded-process.ts` and `slice.ts`. */
 export interface Programs {
@@ -30,9 +31,8 @@ const POINTS_A_SLICE = 60
 const SHOWN_FAILURES = 20
 const SHOWN_CHARS = 400
 
-export async function main(argv: string[], programs: Programs): Promise<void> {
-  const { values } = parseArgs({ args: argv, options: FLAGS })
-  const seed = Number(values.seed)
+export async function main(values: Wanted, programs: Programs): Promise<void> {
+  const { seed } = values
   const directory = values.from ?? fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-'))
   const root = values.from === undefined ? placeForFiles() : readStory(values.from).root
   try {
@@ -42,10 +42,10 @@ export async function main(argv: string[], programs: Programs): Promise<void> {
     const [points, starts] =
       values.at === undefined
         ? [spread(calls, values.points, seed), spread(calls, values.starts, seed)]
-        : [[Number(values.at)], [Number(values.at)]]
+        : [[values.at], [values.at]]
     const { variant: only } = values
     const common = {
-      ...{ program: programs.recorded, seed, torn: Number(values.torn) },
+      ...{ program: programs.recorded, seed, torn: values.torn },
       ...(only === undefined ? {} : { only }),
     }
     const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
@@ -74,11 +74,11 @@ async function explored(program: string, directory: string, plan: Plan): Promise
 }
 
 /** Evenly, beginning at a place of the seed's. */
-function spread(calls: number, wanted: string, seed: number): number[] {
+function spread(calls: number, wanted: number | undefined, seed: number): number[] {
   const all = Array.from({ length: calls }, (_, index) => index + 1)
-  if (wanted === 'all') return all
-  if (Number(wanted) === 0) return []
-  const every = Math.max(1, Math.floor(calls / Number(wanted)))
+  if (wanted === undefined) return all
+  if (wanted === 0) return []
+  const every = Math.max(1, Math.floor(calls / wanted))
   return all.filter((at) => at % every === seed % every)
 }
 

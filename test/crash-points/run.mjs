@@ -1,12 +1,39 @@
-/**
- * `node test/crash-points/run.mjs [--seed N] [--points N|all] [--torn N] [--starts N]`, and again for what has failed
- * `--from DIR --at K --variant NAME`. Node 20 runs no TypeScript, so what runs here is bundled first.
- */
+/** `npm run crash-points`: Node 20 runs no TypeScript, so what runs here is bundled first. */
 import { build } from 'esbuild'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { commandOptions } from '../support/command-options.mjs'
+
+const HELP = `usage: node test/crash-points/run.mjs [options]
+
+  --seed N        of all chances (1)
+  --points N      how many of the file calls, spread over all; all of them where it is left out
+  --torn N        power cuts that tear what was not synced, at each point (2)
+  --starts N      at how many points the start after the crash is itself crashed (8)
+
+What a failure prints, to try it again:
+  --from DIR      the recorded story
+  --at N          the one file call
+  --variant NAME  the one state that a crash there leaves
+
+Records a hub at work, ends it at each of its file calls, and holds what the next start finds against what was true.
+Prints the points and states tried. Exit 1 when one was wrong.
+`
+
+const { values } = commandOptions(HELP, {
+  options: {
+    seed: { type: 'string', default: '1' },
+    points: { type: 'string' },
+    torn: { type: 'string', default: '2' },
+    starts: { type: 'string', default: '8' },
+    at: { type: 'string' },
+    variant: { type: 'string' },
+    from: { type: 'string' },
+  },
+  numbers: { seed: 0, points: 0, torn: 0, starts: 0, at: 0 },
+})
 
 const root = path.resolve(import.meta.dirname, '../..')
 process.chdir(root)
@@ -30,7 +57,7 @@ await build({
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.mjs')).href)
-await main(process.argv.slice(2), {
+await main(values, {
   recorded: path.join(out, 'recorded-process.mjs'),
   slice: path.join(out, 'slice.mjs'),
 })

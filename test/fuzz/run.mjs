@@ -1,7 +1,7 @@
 /**
- * `node test/fuzz/run.mjs [TARGET…] [--inputs N] [--seed N] [--minutes M] [--input FILE]`: fuzzes what faces the outside.
+ * `npm run fuzz`: fuzzes what faces the outside.
  *
- * N inputs over all targets, a line for each target, and the total. An input that breaks a promise is printed, kept in
+ * So many inputs over all targets, a line for each target, and the total. An input that breaks a promise is printed, kept in
  * the temporary directory, and tried again with `--input`. Exits with 1 if there was one. Found and mended, it becomes a
  * file in `corpus/TARGET/`, which every run begins with.
  */
@@ -9,10 +9,10 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { build } from 'esbuild'
+import { commandOptions } from '../support/command-options.mjs'
 import { instrument } from './instrument.mjs'
 
 /** One input may take so long on a machine that does other things, too. */
@@ -20,14 +20,25 @@ const HANG_MS = 30_000
 const MEMORY_MB = 1_024
 const SHOWN_BYTES = 600
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
+const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
+
+  --inputs N    over all targets together (1000000)
+  --seed N      of all chances (1)
+  --minutes N   end after so long, whatever is left
+  --input FILE  only this input, as a crash has printed it
+
+Prints a line for each target and the total. Exit 1 when an input broke a promise; it is kept then.
+`
+
+const { values, positionals } = commandOptions(HELP, {
+  names: true,
   options: {
     inputs: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string' },
     input: { type: 'string' },
   },
+  numbers: { inputs: 1, seed: 0, minutes: 1 },
 })
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -70,9 +81,9 @@ const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
     names: positionals,
     // A multiple of four.
     ways: (ways.count() + 4) & ~3,
-    inputs: Number(values.inputs),
-    seed: Number(values.seed),
-    minutes: values.minutes === undefined ? Infinity : Number(values.minutes),
+    inputs: values.inputs,
+    seed: values.seed,
+    minutes: values.minutes ?? Infinity,
     only: values.input === undefined ? null : fs.readFileSync(values.input),
     corpus: path.join(import.meta.dirname, 'corpus'),
     beats,
