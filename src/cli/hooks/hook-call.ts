@@ -28,6 +28,6 @@ export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): 
 export function hookPayload(text: string): Record<string, Json> {
   const value: unknown = JSON.parse(text === '' ? '{}' : text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
-  const readable = Object.entries(value).filter(([, inner]) => !isDeeper(inner, VALUE_DEPTH_MAX))
-  return Object.fromEntries(readable) as Record<string, Json>
+  const payload = value as Record<string, Json>
+  return Object.fromEntries(Object.entries(payload).filter(([, inner]) => !isDeeper(inner, VALUE_DEPTH_MAX)))
 }
