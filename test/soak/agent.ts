@@ -86,6 +86,8 @@ export class Agent {
   private bells: Doorbell[] = []
   private closed = false
   private readonly rules: BellRules
+  /** How many reports it has sent. */
+  private reports = 0
   private readonly world: AgentWorld
 
   constructor(identity: string, world: AgentWorld) {
@@ -213,8 +215,10 @@ export class Agent {
     if (peer === null) return null
     const said = { ...this.standing(), ...more }
     if (said.turn === 'idle') this.rules.idleTold()
+    const number = ++this.reports
     const answer = await peer.request('status', said as RpcParams, LIMITS.shim_take_ms).catch(() => null)
-    const still = this.peer === peer && this.turn === 'busy' && this.turn_seq === said.turn_seq
+    // A late answer says nothing of what was reported since.
+    const still = this.peer === peer && this.turn === 'busy' && this.reports === number
     if (answer !== null && said.turn === 'busy' && still) this.rules.busyAnswered()
     return (answer as { doorbell: Doorbell | null } | null)?.doorbell ?? null
   }

@@ -167,7 +167,7 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   const payload_at = buffer.indexOf(PAYLOAD, start)
   if (payload_at === -1 || payload_at >= end) throw new Error('a signal without a payload')
   const json = JSON.parse(`${buffer.toString('utf8', start, payload_at)}}`) as JsonHead
-  if (typeof json.seq !== 'number' || typeof json.to !== 'string' || !wordsOf(json.signal_id, head.id)) {
+  if (!isPosition(json.seq) || typeof json.to !== 'string' || !wordsOf(json.signal_id, head.id)) {
     throw new Error('a signal without signal_id, seq or to')
   }
   head.seq = json.seq
@@ -176,7 +176,7 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   if (Number.isNaN(head.created_ms) || Number.isNaN(head.expires_ms))
     throw new Error('a signal without times')
   const { priority, from, intent } = json
-  const ranks = typeof priority === 'number' && priority >= 0 && priority <= 9
+  const ranks = Number.isInteger(priority) && priority >= 0 && priority <= 9
   if (typeof from !== 'string' || typeof intent !== 'string' || !ranks)
     throw new Error('a signal without from, intent or priority')
   head.priority = json.priority
@@ -187,6 +187,11 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
   head.in_reply_to = json.in_reply_to
   head.idempotency_key = json.idempotency_key
   head.left = json.left ?? 0
+}
+
+/** As JSON has it, `1e999` is a number as well. */
+function isPosition(seq: unknown): boolean {
+  return Number.isSafeInteger(seq) && (seq as number) > 0
 }
 
 function spells(buffer: Buffer, start: number, end: number, word: string): boolean {

@@ -10,6 +10,9 @@ const BINARY = 2
 const CLOSING = 8
 const PING = 9
 
+/** Whoever says hello in its name takes its place, which is no fault. */
+const BYSTANDER = 'nobody-says-hello-in-this-name'
+
 /** A line that begins so is a binary frame, or bytes that are no frame at all. */
 const AS_BINARY = 2
 const AS_BYTES = 1
@@ -36,8 +39,9 @@ export const clientFrames: Target = {
 
   async open() {
     const world = await hubWorld()
+    await world.hub.hub.personas.add({ identity: BYSTANDER, surface: 'mcp' })
     const bystander = await linkTo(world, '@operator@')
-    bystander.say({ type: 'hello', protocol: 1, kind: 'agent', identity: 'bob', session_id: 'b' })
+    bystander.say({ type: 'hello', protocol: 1, kind: 'agent', identity: BYSTANDER, session_id: 'b' })
     await bystander.heard.until(() => false)
     const hello = '{"type":"hello","protocol":1,"kind":"agent","identity":"ada"}'
     const frames = linesOf(ClientFrame, 60)
@@ -70,7 +74,7 @@ export const clientFrames: Target = {
         await bystander.heard.until(() => bystander.heard.bytes > before)
         insist(
           bystander.heard.bytes > before && !bystander.heard.ended,
-          () => 'another link does not answer any more',
+          () => `another link does not answer any more: ${bystander.judge()}`,
         )
         world.sound()
         return outcome
