@@ -156,15 +156,11 @@ export function createLeases(needs: SignalNeeds): Leases {
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
-  /** The turn that drained may have ended already, as far as was said. */
-  const heardAll = async (lease: Lease, all: boolean) => {
+  /** What was heard until now may have been said before the agent had its answer; only what comes next confirms. */
+  const heardAll = (lease: Lease, all: boolean) => {
     lease.caught_up = true
     // Turns may have come and gone unheard: the next report is where counting begins.
     if (!all) lease.boundary_turn = null
-    const { identity, session_id, drain_id } = lease
-    const at = knownSession(identity, session_id)?.turn ?? null
-    if (!stands(lease) || !lease.written || at === null || !isPast(lease, at.turn, at.turn_seq)) return
-    await confirmLease(identity, drain_id, lease)
   }
 
   const stands = (lease: Lease) => owners.get(lease.drain_id)?.lease === lease
