@@ -29,6 +29,10 @@ export class Caller {
   readonly identity: string
   readonly session_id: string
   plain = false
+  /** The drain that is under way, or was last. */
+  private last: Promise<unknown> = Promise.resolve()
+  /** Its answer was written, and has not come yet. */
+  private arriving = false
   /** An answer was lost; what it carried may be leased to us. */
   private lost = false
   /** What we were given and have not confirmed. */
@@ -45,10 +49,10 @@ export class Caller {
   }
 
   /** One try. Rejects with AnswerLost, `hub_unreachable`, or what the hub refuses. */
-  async call<T>(path: string, body: object): Promise<T> {
+  async call<T>(path: string, body: object, written?: () => void): Promise<T> {
     const told = await this.network.ask(
       this.host,
-      { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain },
+      { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain, written },
       LIMITS.hub_answer_ms,
     )
     const result = resultOf<T>(told)
@@ -56,11 +60,22 @@ export class Caller {
     return result
   }
 
-  /** Null where it could not be had; nothing is lost by that. */
-  async drain(limit: number): Promise<DrainResult | null> {
+  /** Null where it could not be had; nothing is lost by that. One after the other, as on one connection. */
+  drain(limit: number): Promise<DrainResult | null> {
+    const drain = this.last.then(() => this.drainNow(limit))
+    this.last = drain
+    return drain
+  }
+
+  /** What was written to a connection of one's own machine is there in no time; the network here is slower. */
+  async arrived(): Promise<void> {
+    if (this.arriving) await this.last
+  }
+
+  private async drainNow(limit: number): Promise<DrainResult | null> {
     await this.settled()
     try {
-      const drain = await this.call<DrainResult>('signals/pending', { limit })
+      const drain = await this.call<DrainResult>('signals/pending', { limit }, () => (this.arriving = true))
       if (drain.drain_id !== null) {
         this.open.set(
           drain.drain_id,
@@ -73,6 +88,8 @@ export class Caller {
       if (error instanceof AnswerLost && !this.plain) this.lost = true
       await this.settled()
       return null
+    } finally {
+      this.arriving = false
     }
   }
 

@@ -25,6 +25,8 @@ export interface Asked {
   body: unknown
   /** Who asks waits for the end of an answer that has begun, however long that takes, and nothing cuts it off. */
   to_the_end?: boolean
+  /** The answer is on its way. */
+  written?: (() => void) | undefined
 }
 
 export interface Told {
@@ -142,6 +144,7 @@ export class Network {
               return end(() => reject(new AnswerLost('cut before the answer was written')))
             }
             settle('written')
+            asked.written?.()
             if (asked.to_the_end === true) patience.cancel()
             // What was handed to the other side's system arrives, even if the hub is gone by then.
             const arrive = () =>

@@ -225,6 +225,7 @@ export class Surface {
   }
 
   private async endTurn(): Promise<void> {
+    await this.caller.arrived()
     const take = this.world.dice.chance(this.manners.takes)
     if (take) {
       // The answer decides whether the turn ends: the surface is still busy with asking.

@@ -257,6 +257,8 @@ export class Truth {
     if (known.state === 'final' && known.final_at === this.world.now()) return
     if (known.state === 'final' && !known.unsure)
       throw new Violation('what is final does not come back', signal_id)
+    // It had been handed out when the hub was killed, before anybody could be told.
+    if (known.state === 'pending') known.handed_out += 1
     known.given_back += 1
     this.counts.released += 1
     this.change(signal_id, { state: 'pending', drain_id: null })

@@ -24,7 +24,7 @@ export interface Lease {
   boundary_turn: number | null
   /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
   written: boolean
-  /** What is reported from now on was sent after the drain; until then it may be the end of a turn before. */
+  /** What is reported from now on was sent after the answer left; until then it may be the end of a turn before. */
   caught_up: boolean
 }
 
@@ -156,8 +156,9 @@ export function createLeases(needs: SignalNeeds): Leases {
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
-  /** What was heard until now may have been said before the agent had its answer; only what comes next confirms. */
-  const heardAll = (lease: Lease, all: boolean) => {
+  /** What was heard until here may have been said before the agent had its answer; only what comes next confirms. */
+  const catchUp = async (lease: Lease) => {
+    const all = (await needs.caughtUp?.(lease.identity)) ?? true
     lease.caught_up = true
     // Turns may have come and gone unheard: the next report is where counting begins.
     if (!all) lease.boundary_turn = null
@@ -188,12 +189,8 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
-        caught_up: needs.caughtUp === undefined,
+        caught_up: false,
       }
-      needs
-        .caughtUp?.(identity)
-        .then((all) => heardAll(lease, all))
-        .catch((err: unknown) => log.error({ err, drain_id }, 'a lease could not be settled'))
       session.leases.add(lease)
       own(drain_id, identity, lease)
       return lease
@@ -202,8 +199,10 @@ export function createLeases(needs: SignalNeeds): Leases {
     settle(lease, answered) {
       answered
         .then(async (how) => {
-          if (how === 'written') lease.written = true
-          else if (stands(lease)) await releaseLease(lease, 'answer_broken')
+          if (how === 'written') {
+            lease.written = true
+            await catchUp(lease)
+          } else if (stands(lease)) await releaseLease(lease, 'answer_broken')
         })
         .catch((err: unknown) =>
           log.error({ err, drain_id: lease.drain_id }, 'a lease could not be settled; its time will run out'),

@@ -40,6 +40,12 @@ export const MUTANTS = [
     replace: 'if (found !== null) return',
   },
   {
+    name: 'stale hub cuts off what its successor keeps',
+    file: 'src/storage/file/journal.ts',
+    find: 'if (this.fd === null) return\n      epoch.check()',
+    replace: 'if (this.fd === null) return',
+  },
+  {
     name: 'replaced daemon left running',
     file: 'src/modules/registry/registrations.ts',
     find: "leave(before, 'preempt', 'preempt')",
@@ -99,6 +105,12 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: 'if (lease.boundary_turn === null || restarted || !lease.written) {',
     replace: 'if (lease.boundary_turn === null || restarted) {',
+  },
+  {
+    name: 'drain confirmed by what was on its way before it',
+    file: 'src/modules/signals/leases.ts',
+    find: 'caught_up: false,',
+    replace: 'caught_up: true,',
   },
   {
     name: 'release nobody is told of',
