@@ -17,6 +17,19 @@ const englishOnly = {
   },
 }
 
+/**
+ * A daemon's metrics are its own. What prom-client has beside them (a process's own figures, clusters, a push gateway)
+ * would only be loaded, and a tracing library with it. The hub loads the whole package from node_modules.
+ */
+const ownMetrics = {
+  name: 'own-metrics',
+  setup({ onLoad }) {
+    onLoad({ filter: /prom-client[/\\]lib[/\\](defaultMetrics|cluster|pushgateway)\.js$/ }, () => ({
+      contents: 'module.exports = {}',
+    }))
+  },
+}
+
 const shared = {
   bundle: true,
   platform: 'node',
@@ -26,7 +39,7 @@ const shared = {
   // Names stay: stack traces in a user's log must be readable.
   minifyWhitespace: true,
   minifySyntax: true,
-  plugins: [englishOnly],
+  plugins: [englishOnly, ownMetrics],
   legalComments: 'none',
   logLevel: 'warning',
   define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },

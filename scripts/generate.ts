@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Config } from '../src/contracts/config.ts'
 import {
   DaemonStatus,

@@ -3,7 +3,7 @@
  *
  * It offers the agent neither files nor terminals. What the agent asks leave for is answered by the handlers.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   AUTH_REQUIRED,
   Initialized,

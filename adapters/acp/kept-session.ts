@@ -1,5 +1,5 @@
 /** The agent's own name for its session, across runs. It is of use only to the same agent in the same place. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { KeptSession } from './agent-keeper.ts'
 import { jsonAs } from '../../src/contracts/json.ts'
 

@@ -2,7 +2,7 @@
  * What a doorbell needs of the Agent Client Protocol, version 1. Source: https://agentclientprotocol.com, and
  * what opencode, codex-acp and claude-agent-acp really send. Whatever is not read here may change.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const PROTOCOL_VERSION = 1
 

@@ -2,7 +2,7 @@
  * JSON-RPC 2.0 over an agent's standard streams, one message a line; both sides ask. What is no message, or of a
  * form that is not known here, is told of in the log and left.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'

@@ -5,7 +5,7 @@
  * what an event does not have as the empty string. Captured from version 2.1.329, see
  * test/fixtures/claude-code/.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 const Text = z.string().default('')
 

@@ -5,7 +5,7 @@
  * wins: without an `answer` of its own this client is silent.
  */
 import { WebSocket } from 'ws'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Notification, ServerRequest } from './protocol.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'

@@ -9,7 +9,7 @@
 import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
 import { QueueList, ThreadStory } from './protocol.ts'
 import { bellIn, bellName } from './thread-tracker.ts'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import type { Log } from '../../src/ports/log.ts'

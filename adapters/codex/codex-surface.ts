@@ -27,7 +27,7 @@ import {
   unbound,
   type TrackedThread,
 } from './thread-tracker.ts'
-import { z } from 'zod'
+import * as z from 'zod'
 import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
 import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import { isDrain } from '../../src/contracts/drain.ts'

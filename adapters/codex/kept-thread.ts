@@ -4,7 +4,7 @@
  */
 import { AppServerError, type AppServer } from './app-server.ts'
 import { ThreadAnswer } from './protocol.ts'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
 

@@ -3,7 +3,7 @@
  * the `jsonrpc` member, one message a WebSocket frame. Source: `codex app-server generate-json-schema
  * --experimental`. Whatever is not read here may change.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** `active` is a running turn, or one that waits for an approval. */
 const ThreadStatus = z.looseObject({

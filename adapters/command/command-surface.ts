@@ -15,7 +15,7 @@
  * TURNBELL_SESSION_ID and drains under it. A new session is owed a bell at once, so a program that keeps
  * failing would be run without a pause: its turn is `unknown` for a while first, longer each time.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { CommandSettings } from '../../src/contracts/config.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'

@@ -2,7 +2,7 @@
  * What a doorbell needs of opencode's HTTP API, as version 1.18 speaks it. Source: its own `GET /doc`, and
  * what the server really sends. Whatever is not read here may change.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const Health = z.looseObject({ version: z.string() })
 

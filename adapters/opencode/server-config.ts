@@ -2,7 +2,7 @@
  * What is added to a person's opencode configuration for the persona's server, and for it alone. opencode
  * merges the variable OPENCODE_CONFIG_CONTENT over the person's files, which stay as they are.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { jsonIn } from '../../src/contracts/json.ts'
 

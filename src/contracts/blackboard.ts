@@ -1,5 +1,5 @@
 /** What the blackboard is asked, and what it answers. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { DecideInput, Decided } from './decision.ts'
 import { Entry, EntryTags, EntryType, MemorySummary, MemoryText, RelatesTo } from './entry.ts'
 import { Timestamp, Ulid } from './ids.ts'

@@ -1,5 +1,5 @@
 /** What the bridge and the hooks of Codex tell the persona's shim about the threads that act for it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { SessionId } from './ids.ts'
 
 /** The hooks of Codex by their own names, and two calls of turnbell's tools. */

@@ -2,7 +2,7 @@
  * One schema for file, environment and flags. Order: default < `config.yaml` < environment < flag.
  * An unknown key is an error. A secret is only ever given by reference.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ClientKind, FacetName, PersonaName, SurfaceKind, TenantId } from './ids.ts'
 import { Leash } from './leash.ts'
 import { LIMITS } from './limits.ts'

@@ -1,5 +1,5 @@
 /** What an agent is told of a project before it begins, and what it may keep in mind for the next one. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Confidence } from './decision.ts'
 import { EntryType } from './entry.ts'
 import { Json, Timestamp, Ulid } from './ids.ts'

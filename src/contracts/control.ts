@@ -3,7 +3,7 @@
  * `LIMITS.line_bytes_max` bytes a line. `control.sock` is for the operator, `surface.sock` is where
  * surface shims attach.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Doorbell } from './doorbell.ts'
 import { DoorbellId, Identity, Json, SessionId, SurfaceKind, TenantId } from './ids.ts'
 import { DaemonErrorClass } from './metrics.ts'

@@ -1,5 +1,5 @@
 /** How agents keep out of each other's way: leases on resources, who blocks whom, who listens to what. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Identity, Json, RegistrationKind, SessionId, SurfaceKind, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { AgentNotes } from './registry.ts'

@@ -1,5 +1,5 @@
 /** Decisions: what was decided, why, and what else could have been. Those of every domain are of one kind. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Entry, MemorySummary, MemoryText } from './entry.ts'
 import { Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'

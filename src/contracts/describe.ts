@@ -1,5 +1,5 @@
 /** What is wrong with a call's parameters, as a sentence that names field, found and allowed. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { nearest } from './names.ts'
 
 type Issue = z.core.$ZodIssue

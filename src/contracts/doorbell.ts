@@ -1,5 +1,5 @@
 /** The doorbell: notice that signals wait. No body, ever. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { DoorbellId, Identity, SignalId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

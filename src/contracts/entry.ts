@@ -1,5 +1,5 @@
 /** Entries of the blackboard: what one agent found out, needs, asks or warns of, for all the others. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { RecordAgent, RecordScope, SCOPE_DEFAULT, toldAsRecord, type RecordKind } from './records.ts'

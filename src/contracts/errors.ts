@@ -5,7 +5,7 @@
  * Refusals are thrown as `TurnbellError` and told apart by `code`. Anything else that is thrown is a
  * bug and becomes `internal`; its `instance` finds the log line, where the stack stays.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ERROR_CLASSES, ERRORS, RETRIES, type ErrorCode, type ErrorSpec } from './error-catalogue.ts'
 import { TurnbellError } from './turnbell-error.ts'
 

@@ -1,5 +1,5 @@
 /** Facts of the one event stream (`GET /events`, WebSocket channels, the dashboard). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Json, Timestamp } from './ids.ts'
 
 /**

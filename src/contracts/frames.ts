@@ -2,7 +2,7 @@
  * Every WebSocket frame, one union per direction, discriminated on `type`. JSON text frames, at most
  * `LIMITS.frame_bytes_max` bytes. `hello` must be a client's first.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Problem } from './errors.ts'
 import { CallerContext, Narrowing } from './http.ts'
 import {

@@ -2,7 +2,7 @@
  * What the facade `git` takes and tells. Paths stand relative to the top of the work tree, with slashes;
  * bytes that are no UTF-8 are shown as U+FFFD, and such a path cannot be asked for.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Timestamp } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import type { RecordKind } from './records.ts'

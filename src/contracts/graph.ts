@@ -1,5 +1,5 @@
 /** The graph of a project: what there is in it, and how that hangs together. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { toldAsRecord, type RecordKind } from './records.ts'

@@ -1,5 +1,5 @@
 /** Bodies of the hub's HTTP routes that are no action of a facade. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { HubEvent } from './events.ts'
 import { Problem } from './errors.ts'
 import { Json } from './ids.ts'

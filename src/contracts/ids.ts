@@ -2,7 +2,7 @@
  * The words that cross every boundary. All fields are snake_case, on the wire, on disk and in code,
  * so there is no mapping layer between them.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { IDENTITY_FORM } from './identity-form.ts'
 import { LIMITS } from './limits.ts'
 

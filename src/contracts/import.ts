@@ -1,5 +1,5 @@
 /** What is taken over from another tool's memory, and what became of it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Json, ProjectId, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

@@ -2,7 +2,7 @@
  * How far steps may reach: which programs they may run, which hosts they may ask, which secrets they may use.
  * Nothing, until the operator says so.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** A program with its first arguments, as they are written with a space between: `npm test`. */
 const LeashedProgram = z

@@ -2,7 +2,7 @@
  * The daemon's metric set: six names, two labels, ten error classes. Closed on purpose. Fifty
  * personas give at most 50 x (4 + 2 x 10) = 1,200 series.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const DaemonErrorClass = z.enum([
   'ws_connect_failed',

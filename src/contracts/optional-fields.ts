@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 type Bare<T> = T extends z.ZodOptional<infer I> | z.ZodDefault<infer I> ? Bare<I> : T
 

@@ -1,5 +1,5 @@
 /** What `turnbell status --json` prints without a name: one entry for every persona of the home. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { DaemonStatus } from './control.ts'
 import { Problem } from './errors.ts'
 import { Identity } from './ids.ts'

@@ -1,5 +1,5 @@
 /** What became of a plugin that the configuration names. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const PluginReport = z.object({
   /** As the configuration names it: a path or a package. */

@@ -1,5 +1,5 @@
 /** `<root>/.turnbell/config.yml`: what a project wants of its shared memory. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from './limits.ts'
 
 const Weight = z.number().min(0).max(10)

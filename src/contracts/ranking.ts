@@ -1,5 +1,5 @@
 /** How a search was ranked, as its answer tells. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const RANKING = {
   /** True where only words were compared, because there is no model to compare meanings by. */

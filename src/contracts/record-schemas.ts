@@ -1,5 +1,5 @@
 /** What follows from the declaration of a kind: the form of its records, on their way in and where they are kept. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { COMMON_FIELDS, RecordAgent, RecordScope, type RecordKind } from './records.ts'
 
 type Shape = Record<string, z.ZodType>

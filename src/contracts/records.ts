@@ -1,5 +1,5 @@
 /** Records: what a kind of them is, and what every record has beside its kind's own fields. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Json, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

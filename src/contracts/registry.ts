@@ -1,5 +1,5 @@
 /** Personas, and who is currently connected for them. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Identity, ProjectId, RegistrationKind, SessionId, SurfaceKind, Timestamp } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

@@ -1,5 +1,5 @@
 /** Routines: steps that are done in their order, and the report of what became of them. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Problem } from './errors.ts'
 import { Json, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'

@@ -1,5 +1,5 @@
 /** Facts that a run consists of. They stand in the one event stream, with the run they belong to as `run_id`. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Json } from './ids.ts'
 import { AgentName, RunId } from './runs.ts'
 

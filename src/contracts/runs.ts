@@ -1,5 +1,5 @@
 /** Runs: what an agent was asked to do, how it went about it, whom it handed parts to, and what came of it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Identity, Json, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

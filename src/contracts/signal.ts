@@ -1,5 +1,5 @@
 /** A signal and its life: pending, acked, completed, expired, dead. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { DrainId, Identity, Json, SessionId, SignalId, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

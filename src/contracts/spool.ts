@@ -4,7 +4,7 @@
  * Every line has an id of its own, by which a hub that dies while it takes them in does nothing twice: what it makes
  * of a line can be found by that id.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { PostInput } from './blackboard.ts'
 import { CLIENT_FORM } from './hook.ts'
 import { Identity, Json, Timestamp, Ulid } from './ids.ts'

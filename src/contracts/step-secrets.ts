@@ -1,5 +1,5 @@
 /** Secrets in steps stand there by their names, never by themselves: steps are kept, shown and shared. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Takes the value from the hub's environment, where the leash allows that. */
 export const SecretReference = z.strictObject({

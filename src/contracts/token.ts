@@ -1,5 +1,5 @@
 /** What a signed token says. Form: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { FacetName, Identity, PersonaName, RegistrationKind, SessionId, TenantId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 

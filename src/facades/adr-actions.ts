@@ -1,5 +1,5 @@
 /** Architecture decision records: decisions of one domain, told in the words that such records have. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { MEMORY_READ_ERRORS } from './memory-errors.ts'
 import { defineAction, type Action, type Alias, READERS } from '../kernel/define.ts'
 import { DecideInput, Decided, Decision, DecisionList, ListDecisionsInput } from '../contracts/decision.ts'

@@ -1,5 +1,5 @@
 /** The rules that design has to keep, and what was decided about it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ADR_ACTIONS } from './adr-actions.ts'
 import { create, query, read } from './record-actions.ts'
 import { Tags, Text, Title } from './record-fields.ts'

@@ -1,5 +1,5 @@
 /** The blackboard: what agents of a project tell all others. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import {
   Archived,

@@ -1,5 +1,5 @@
 /** What is worth knowing of a project: for a task, since a time, or to begin with. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { query } from './record-actions.ts'
 import { MEMORY_READ_ERRORS } from './memory-errors.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'

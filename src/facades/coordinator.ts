@@ -1,5 +1,5 @@
 /** How agents that share a project keep out of each other's way. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, type Alias, READERS } from '../kernel/define.ts'
 import {
   AgentView,

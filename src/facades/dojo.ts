@@ -1,5 +1,5 @@
 /** Ideas on their way: wishes, what is proposed to fulfil them, and whether it is any faster. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { create, query, RECORD_READ_ERRORS } from './record-actions.ts'
 import { Links, Reference, Text } from './record-fields.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'

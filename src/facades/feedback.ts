@@ -1,5 +1,5 @@
 /** What agents and people think of turnbell and of how the work goes. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { create, query } from './record-actions.ts'
 import { Tags, Text } from './record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'

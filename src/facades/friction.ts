@@ -1,5 +1,5 @@
 /** What gets in the way of work, counted, so that what hurts most is mended first. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { close, create, increment, query } from './record-actions.ts'
 import { Tags, Text } from './record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'

@@ -1,5 +1,5 @@
 /** The project's git repository: what happened in it, where it stands, and which issues its commits are about. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import type { ErrorCode } from '../contracts/errors.ts'
 import {

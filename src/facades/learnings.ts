@@ -1,5 +1,5 @@
 /** What was learned on the way and should not have to be learned again. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { create, query } from './record-actions.ts'
 import { Tags, Text } from './record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'

@@ -1,5 +1,5 @@
 /** Which personas exist, and their lifecycle. For the operator; everybody may look. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { Identity, SurfaceKind } from '../contracts/ids.ts'

@@ -1,5 +1,5 @@
 /** What others have added to this hub. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { PluginReport } from '../contracts/plugin.ts'
 

@@ -1,5 +1,5 @@
 /** Directories that personas belong to. For the operator. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
 import { Identity } from '../contracts/ids.ts'
 import { Project } from '../contracts/registry.ts'

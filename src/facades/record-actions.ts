@@ -2,7 +2,7 @@
  * The actions that a kind of records needs, each made from the kind: a facade that is only records is a
  * table of these. What they do, the record module does.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, type Action, type Alias, READERS } from '../kernel/define.ts'
 import type { ErrorCode } from '../contracts/errors.ts'
 import { type Json, Ulid } from '../contracts/ids.ts'

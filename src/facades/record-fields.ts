@@ -1,5 +1,5 @@
 /** Fields that many kinds of records have. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Ulid } from '../contracts/ids.ts'
 
 export const Title = z.string().min(1).max(200)

@@ -1,5 +1,5 @@
 /** Which projects there are, and the names they go by. One record a project, which personas refer to as well. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Identity } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'

@@ -1,5 +1,5 @@
 /** Several steps as one call, with a report of what became of each. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'

@@ -1,5 +1,5 @@
 /** What there is to do: issues, the epics they belong to, and how to see that they are done. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { close, create, query, read } from './record-actions.ts'
 import { Links, Reference, Tags, Text, Title } from './record-fields.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'

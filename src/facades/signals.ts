@@ -1,5 +1,5 @@
 /** Durable messages between personas: the reason for everything else. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { DRAIN_OLD_NAMES } from '../contracts/drain.ts'
 import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'

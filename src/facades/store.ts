@@ -1,5 +1,5 @@
 /** Any kind of record by its name: what has no facade of its own needs no tool of its own. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'

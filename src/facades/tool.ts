@@ -1,5 +1,5 @@
 /** Finding and calling what is not in the list of tools: it costs a reader nothing until asked for. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { fromProblem } from '../contracts/errors.ts'
 import { Json } from '../contracts/ids.ts'

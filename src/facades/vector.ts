@@ -1,5 +1,5 @@
 /** Runs of agents: what was asked, what was assumed, who was asked in turn, and what came of it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Timestamp } from '../contracts/ids.ts'
 import type { RecordKind } from '../contracts/records.ts'

@@ -1,5 +1,5 @@
 /** What takes several calls elsewhere, and one here. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { BatchAnswer, BatchRequest } from '../contracts/http.ts'
 import { Json } from '../contracts/ids.ts'

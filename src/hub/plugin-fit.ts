@@ -1,5 +1,5 @@
 /** What must hold of a plugin's manifest besides its form: that it fits itself, and what is there already. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeParams } from '../contracts/describe.ts'
 import { recordInput, storedRecord } from '../contracts/record-schemas.ts'
 import type { RecordKind } from '../contracts/records.ts'

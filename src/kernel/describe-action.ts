@@ -1,5 +1,5 @@
 /** What a reader must know to call an action, shown one at a time instead of all of them in a list. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ActionLine, Facade, Found } from './define.ts'
 import type { Registry } from './registry.ts'
 import { jsonSchema } from './schema.ts'

@@ -2,7 +2,7 @@
  * The form of a plugin's manifest, for whoever wrote it without types. Every field is looked at here, so that what
  * does not fit is named at the start and not met by the call that happens to need it.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Action, Facade } from './define.ts'
 import type { Plugin } from './plugin.ts'
 import { ERRORS } from '../contracts/error-catalogue.ts'

@@ -2,7 +2,7 @@
  * What somebody else's package adds to a hub: facades and types of steps, with the same declarations as ours
  * and without the hub's insides. What a handler needs of turnbell it calls by name, like any other caller.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Action, DispatchContext, Facade, KernelView } from './define.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { RecordKind } from '../contracts/records.ts'

@@ -5,7 +5,7 @@
  * input, and a union of the actions is none. The strict schema of each action is checked by dispatch.
  * An action with a tool of its own carries its schema, because it must be callable without a look-up.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Action, Deprecated, DispatchOutcome, Facade, Found } from './define.ts'
 import type { Kernel } from './dispatch.ts'
 import { jsonSchema } from './schema.ts'

@@ -1,5 +1,5 @@
 /** zod schemas as JSON Schema 2020-12, as the projections show them. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export type JsonSchema = Record<string, unknown>
 

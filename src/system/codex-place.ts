@@ -7,7 +7,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { readText, watchText } from './watch-text.ts'
 import { ThreadEvent, ThreadNews, type ClientProcess } from '../contracts/codex.ts'
 import { bellInText } from '../contracts/doorbell.ts'

@@ -1,6 +1,6 @@
 /** Where the hub of a home can be called. */
 import fs from 'node:fs'
-import { z } from 'zod'
+import * as z from 'zod'
 import { Timestamp } from '../contracts/ids.ts'
 import { HubUrl, type Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 import { createTokenizer, type PieceRules, type Tokenize } from './word-pieces.ts'
 

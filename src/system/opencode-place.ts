@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { readText, watchText } from './watch-text.ts'
 import { SessionId } from '../contracts/ids.ts'
 import { replaceFile } from './replace-file.ts'

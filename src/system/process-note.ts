@@ -1,5 +1,5 @@
 /** A note of a process in a file: whoever comes next finds it there, whatever became of the one that started it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { jsonAs } from '../contracts/json.ts'
 import { processStartTime } from './processes.ts'
 import { killGroup, programAlive } from './program.ts'

@@ -1,7 +1,7 @@
 /** Laws of routines, over any steps: where they come from makes no difference, and each ends in its place. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Report, Routine, RoutineSteps, type RoutineStep } from '../../src/contracts/routine.ts'
 import type { Json } from '../../src/contracts/ids.ts'

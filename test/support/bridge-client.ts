@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { Client } from '@modelcontextprotocol/client'
 import { PassThrough, Transform } from 'node:stream'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { systemClock } from '../../src/system/clock.ts'

@@ -1,7 +1,7 @@
 /** Codex as a person starts it, without `turnbell run`, in a project that is wired to a persona. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { connectAppServer } from '../../adapters/codex/app-server.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { clientProgram } from '../../src/system/clients.ts'

@@ -1,5 +1,5 @@
 /** The record module over memory stores: a hub's own, and one for each project. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { HubEvent } from '../../src/contracts/events.ts'
 import type { RecordKind } from '../../src/contracts/records.ts'
 import { openProjects, type Projects } from '../../src/modules/registry/projects.ts'

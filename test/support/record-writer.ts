@@ -1,7 +1,7 @@
 // One of several processes that work in the same project. Started with: ROOT NAME COUNT ID, where ID is that
 // of a tally that all of them count up. Says `ready`, and begins when something comes in.
 import { once } from 'node:events'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { RecordKind } from '../../src/contracts/records.ts'
 import { createRecords, type Records } from '../../src/modules/records/service.ts'
 import { silentLog } from '../../src/ports/log.ts'

@@ -1,5 +1,5 @@
 /** Steps with nothing around them but what a test plays. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError, type Problem } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import type { Leash } from '../../src/contracts/leash.ts'

@@ -6,7 +6,7 @@
  * rings the inbox, as in a terminal. What is kept here lends the worker its last way in, the client's
  * stdin, where a bell is a prompt of the user.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { answerTo, StreamLine, userLine } from './protocol.ts'
 import type { Permissions } from '../../../src/contracts/config.ts'
 import type { Log } from '../../../src/ports/log.ts'

@@ -2,7 +2,7 @@
  * What `claude -p` with JSON lines in both directions says and is told: only what is read or written here.
  * Observed with version 2.1.329.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { NOBODY_PERMITS } from '../../surface-words.ts'
 import type { Permissions } from '../../../src/contracts/config.ts'
 

@@ -4,7 +4,7 @@
  * goes wrong in here, opencode goes on as if it were not there.
  */
 import { isMainThread } from 'node:worker_threads'
-import { z } from 'zod'
+import * as z from 'zod'
 import { drainGuard, type ComingCall } from './guard.ts'
 import { ownLog, ownServer, type PluginClient } from './client.ts'
 import { partIn } from './part.ts'

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'

@@ -12,7 +12,7 @@ import {
   type Node,
   type ParseError,
 } from 'jsonc-parser'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind, Identity } from '../../contracts/ids.ts'
 import { ensurePrivateDirectory, prepareHome, type Home } from '../../system/home.ts'

@@ -1,5 +1,5 @@
 /** Cuts into a text, kept so that the text can be made whole again byte for byte. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** `at` counts UTF-16 units in the text as it stood when this cut was made. */
 export const Splice = z.strictObject({

@@ -1,5 +1,5 @@
 /** What a client needs in one file, in the five forms that such files have, and how each form is written. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { Entry, holdsEntries, isHollowFile, putEntries, takeEntries } from './jsonc.ts'
 import { blockIn, HASH_MARKS, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
 import { isHollowScript, putScript } from './script.ts'

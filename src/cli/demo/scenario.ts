@@ -2,7 +2,7 @@
  * What happens in the demo, step by step. It goes on only when what it waits for has really happened,
  * and keeps a record of everything for `verdict.ts`.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Json, SignalId } from '../../contracts/ids.ts'
 import { type Receipt, SignalView } from '../../contracts/signal.ts'

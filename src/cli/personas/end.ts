@@ -3,7 +3,7 @@
  * Then its daemon, over the control socket and until it is gone. Then, for good, its settings.
  */
 import path from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Identity } from '../../contracts/ids.ts'
 import { Persona } from '../../contracts/registry.ts'

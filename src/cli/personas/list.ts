@@ -1,5 +1,5 @@
 /** Who exists, as the hub knows it, and what this machine's configuration adds to it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { PersonaOverview } from '../../contracts/registry.ts'
 import type { Invocation } from '../cli.ts'
 import { table } from '../render.ts'

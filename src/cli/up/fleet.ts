@@ -3,7 +3,7 @@
  * already is used and left running at the end; only what was started here is stopped here.
  */
 import fs from 'node:fs'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { PersonaSettings } from '../../contracts/config.ts'

@@ -1,6 +1,6 @@
 /** What a project wants of its memory, as its `config.yml` says. */
 import { parse } from 'yaml'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeParams } from '../../contracts/describe.ts'
 import { nearest } from '../../contracts/names.ts'
 import { PROJECT_CONFIG_DEFAULT, ProjectConfig } from '../../contracts/project-config.ts'

@@ -1,6 +1,6 @@
 /** What a record becomes by a change. Pure: the store, the clock and the caller are somebody else's. */
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeParams } from '../../contracts/describe.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Json } from '../../contracts/ids.ts'

@@ -12,7 +12,7 @@ import {
   type RecordPage,
   type RecordSort,
 } from '../../contracts/records.ts'
-import { z } from 'zod'
+import * as z from 'zod'
 import { invalid } from './change.ts'
 import type { KnownKind } from './kinds.ts'
 

@@ -1,5 +1,5 @@
 /** What a type of step is: a declaration, as an action is one. Plugins add theirs beside the built-in ones. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { KernelCalls } from './needs.ts'
 import type { Reach } from './reach.ts'
 import { TurnbellError, type Problem } from '../../contracts/errors.ts'

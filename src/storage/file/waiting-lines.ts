@@ -2,7 +2,7 @@
  * Lines of the spool that could not be taken in yet, in `waiting.jsonl`: what is known of each, by the place where it
  * was found first. The last word on a line counts.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { jsonIn } from '../../contracts/json.ts'
 import type { Disk } from './disk.ts'
 import { openSyncedLines } from './synced-lines.ts'

@@ -5,7 +5,7 @@
  * A confirmation waits for a hub that is away and is said before the next drain. One that is never said
  * costs a repetition, never a signal.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { AnswerLost, type Upstream } from './upstream.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'

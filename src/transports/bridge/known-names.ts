@@ -2,7 +2,7 @@
  * Bounds of the command line that leave nothing because a name in them is misspelt. Only the hub knows the facades of
  * its plugins, so this is found out once it answers, and is a warning: the plugin may still come.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { nearest } from '../../contracts/names.ts'
 
 export interface NamedBounds {

@@ -5,7 +5,7 @@
  * that finds it away waits for it, at most `bridge_wait_ms`. What may have reached a hub that then died
  * is only said again where saying it twice is harmless.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CallHere } from './calls-here.ts'
 import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'

@@ -1,5 +1,5 @@
 /** The routes that are no action of a facade. One table: what is served is what OpenAPI says. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { FixedRoute } from '../../kernel/project-http.ts'
 import {
   BatchAnswer,

@@ -1,6 +1,6 @@
 /** A refusal outside of a tool call, where MCP knows no `isError`: a JSON-RPC error with the problem as its data. */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError, type Problem } from '../../contracts/errors.ts'
 import { jsonAs } from '../../contracts/json.ts'
 

@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { DrainInput, DrainResult, SendInput } from '../../../src/contracts/signal.ts'
 import { eventually } from '../../support/eventually.ts'

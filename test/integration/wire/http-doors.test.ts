@@ -6,7 +6,7 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { tokenOf, redactUrl } from '../../../src/transports/http/guard.ts'
 import { refusedWith, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
-import { z } from 'zod'
+import * as z from 'zod'
 
 describe('a running hub', () => {
   let hub: SmallHub

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { createHubClient } from '../../../src/cli/hub-client.ts'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 

@@ -1,6 +1,6 @@
 /** What a caller is told of parameters that do not fit: the field, what stands there, and what may. */
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeParams } from '../../../src/contracts/describe.ts'
 
 const Form = z.strictObject({

@@ -1,7 +1,7 @@
 /** Every field of a plugin's manifest is looked at: what is wrong in one leaves the plugin out and is named. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { takeInPlugins } from '../../../src/hub/plugins.ts'
 import { builtInSteps } from '../../../src/modules/routines/steps/built-in.ts'

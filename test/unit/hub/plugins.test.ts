@@ -1,6 +1,6 @@
 /** Plugins: what they add, and that one which does not fit only leaves itself out. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { RecordKind } from '../../../src/contracts/records.ts'
 import { FACADES } from '../../../src/facades/all.ts'

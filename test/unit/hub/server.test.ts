@@ -1,6 +1,6 @@
 import net from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { CLOSE } from '../../../src/contracts/frames.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'

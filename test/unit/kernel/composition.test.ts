@@ -1,6 +1,6 @@
 /** Calls that are made by calls: judged like any other, bounded, and never a way around a hand-over. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { fromProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { defineAction, defineFacade, type CallContext, type KernelView } from '../../../src/kernel/define.ts'

@@ -1,6 +1,6 @@
 /** Finding, reading about and calling what is not listed. */
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { tool } from '../../../src/facades/tool.ts'
 import type { Json } from '../../../src/contracts/ids.ts'

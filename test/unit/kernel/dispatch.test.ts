@@ -1,6 +1,6 @@
 /** The one path of every call: in which order it is judged, and what is told of it. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   defineAction,
   defineFacade,

@@ -1,6 +1,6 @@
 /** Schemas as a reader sees them: every form that a declaration may take, in a few letters. */
 import { expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { boundsOf, fieldsOf } from '../../../src/kernel/fields.ts'
 import { jsonSchema } from '../../../src/kernel/schema.ts'
 import { Json } from '../../../src/contracts/ids.ts'

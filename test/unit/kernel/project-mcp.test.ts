@@ -1,7 +1,7 @@
 /** The list of tools: what it shows to whom, and what it costs. */
 import { encode } from 'gpt-tokenizer'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Facade } from '../../../src/kernel/define.ts'
 import type { Grants } from '../../../src/kernel/policy.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action } from '../../../src/kernel/define.ts'
 import { projectDocs } from '../../../src/kernel/project-docs.ts'

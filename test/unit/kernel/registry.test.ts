@@ -1,6 +1,6 @@
 /** Names: what resolves to what, and what is said of a name that resolves to nothing. */
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
 import { nearest, snake } from '../../../src/contracts/names.ts'

@@ -1,7 +1,7 @@
 import { encode } from 'gpt-tokenizer'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
 import { projectInstructions } from '../../../src/kernel/project-instructions.ts'

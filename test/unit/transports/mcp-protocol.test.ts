@@ -1,7 +1,7 @@
 /** MCP by hand: what official clients never send, and what they need when a hub has restarted. */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { Problem } from '../../../src/contracts/errors.ts'

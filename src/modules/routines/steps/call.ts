@@ -1,5 +1,5 @@
 /** Any action of any facade, judged as if its caller called it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
 import { GivenParams } from '../../../contracts/routine.ts'
 

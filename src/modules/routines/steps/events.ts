@@ -1,5 +1,5 @@
 /** The event stream, as far as the caller may hear it. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
 
 const LIMIT_MAX = 200

@@ -1,5 +1,5 @@
 /** A program in the project. No shell: every entry of `argv` arrives as it is. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { LIMITS } from '../../../contracts/limits.ts'

@@ -1,6 +1,6 @@
 /** What has to hold, or the step fails: how a routine comes to a judgement. */
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
+import * as z from 'zod'
 import { defineStep, type StepType } from '../step-type.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { Json } from '../../../contracts/ids.ts'

@@ -2,7 +2,7 @@
  * One HTTP request, to an address on the leash. Secrets come from the environment by name and go into headers;
  * wherever an answer repeats one, it is taken out again.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Reach } from '../reach.ts'
 import { defineStep } from '../step-type.ts'
 import { errorWithout, without, type Secrets } from './unsaid.ts'

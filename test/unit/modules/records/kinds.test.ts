@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { createKinds } from '../../../../src/modules/records/kinds.ts'
 import type { RecordKind } from '../../../../src/contracts/records.ts'
 import { KINDS } from '../../../support/record-world.ts'

@@ -1,6 +1,6 @@
 /** The order of steps, what becomes of those that build on others, and what a dry run leaves alone. */
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { Report, type RoutineStep } from '../../../../src/contracts/routine.ts'
 import { createStepTypes, defineStep } from '../../../../src/modules/routines/step-type.ts'

@@ -1,6 +1,6 @@
 /** Routines over the kernel: what is configured, what is given, and what is kept of it. */
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import type { Report, Routine, RoutineStep } from '../../../../src/contracts/routine.ts'

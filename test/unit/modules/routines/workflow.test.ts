@@ -1,6 +1,6 @@
 /** The composites: what they tell where everything is there, and where nothing is. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import type { Report, WorkflowCheck, WorkflowSettings } from '../../../../src/contracts/routine.ts'
 import type { RecordKind } from '../../../../src/contracts/records.ts'
