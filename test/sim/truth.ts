@@ -60,7 +60,7 @@ interface Sent {
 export class Truth {
   readonly signals = new Map<string, Known>()
   readonly wishes: Wish[] = []
-  /** By wish: the signal that its receipt named. */
+  /** By wish: the signal that its receipt named, and when it cannot have been there yet, or just was. */
   private readonly receipts = new Map<string, { signal_id: string; at: number }>()
   private readonly received = new Set<string>()
   private readonly world: TruthWorld
@@ -118,7 +118,9 @@ export class Truth {
     if (known !== undefined && known.seq !== null && known.seq !== seq)
       throw new Violation('a seq belongs to one signal', `${signal_id}: ${known.seq}, then ${seq}`)
     if (known === undefined || known.wish === null) this.know(signal_id, sent.to, seq).wish = wish
-    this.receipts.set(name, { signal_id, at: this.world.now() })
+    // A key stands from when its signal was made, which may be long before the receipt arrives.
+    const at = Math.min(wish.at, known?.told_at ?? Infinity)
+    this.receipts.set(name, before?.signal_id === signal_id ? before : { signal_id, at })
     this.last_seq = Math.max(this.last_seq, seq)
   }
 
