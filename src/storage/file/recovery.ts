@@ -4,7 +4,7 @@
  */
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { replaceFile, type Disk } from './disk.ts'
+import { replaceFile, writeFully, type Disk } from './disk.ts'
 import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalHead } from './entries.ts'
 import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
@@ -130,6 +130,8 @@ class Replay {
   /** Lines of an all-or-nothing group whose last line has not come yet. */
   private group: { head: SignalHead; at: Location }[] = []
   private segment = 0
+  /** Where the last commit that was read begins: what stands before it was synced. */
+  private proved = 0
 
   constructor(recovery: Recovery) {
     this.recovery = recovery
@@ -169,13 +171,11 @@ class Replay {
     } finally {
       disk.close(fd)
     }
-    if (torn === null) {
-      keep(disk, segment)
-      return { segment: segment.segment, bytes: segment.bytes }
-    }
-    cut(this.recovery, segment, torn.offset, torn.reason)
-    if (torn.offset > 0) return { segment: segment.segment, bytes: torn.offset }
-    return this.remove(segment)
+    if (torn !== null) cut(this.recovery, segment, torn.offset, torn.reason)
+    const bytes = torn?.offset ?? segment.bytes
+    if (bytes === 0) return this.remove(segment)
+    keep(disk, segment, this.proved, bytes)
+    return { segment: segment.segment, bytes }
   }
 
   /** Its writer died before the first line was whole. */
@@ -189,6 +189,7 @@ class Replay {
   private scan(fd: number, segment: SegmentFile, from: number, to: number): BadLine | null {
     this.segment = segment.segment
     this.group = []
+    this.proved = from
     return this.scanner.scan(fd, from, to, (buffer, start, end, offset) => {
       const length = end - start
       if (isSignalLine(buffer, start)) this.signal(this.readHeader(buffer, start, end), offset, length)
@@ -227,6 +228,7 @@ class Replay {
     switch (entry.kind) {
       case 'commit':
       case 'closed':
+        this.proved = offset
         return
       case 'segment': {
         const id = new Uint32Array(4)
@@ -241,11 +243,14 @@ class Replay {
 
 /**
  * A writer that was killed leaves what it had not synced in the system's cache. From here on it counts as kept, in
- * answers and in the first line of the next segment, so now it has to be.
+ * answers and in the first line of the next segment, so now it has to be. It is written once more: where the killed one
+ * had met with a sync that failed, the system may take these bytes for written, and a sync alone would find nothing to do.
  */
-function keep(disk: Disk, { file }: SegmentFile): void {
+function keep(disk: Disk, { file }: SegmentFile, from: number, to: number): void {
   const fd = disk.open(file, 'write')
   try {
+    const bytes = Buffer.allocUnsafe(to - from)
+    writeFully(disk, fd, bytes.subarray(0, disk.read(fd, bytes, from)), from)
     disk.syncNow(fd)
   } finally {
     disk.close(fd)

@@ -90,6 +90,26 @@ describe('what a killed hub had written and not synced', () => {
     expect(after.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(ids)
   })
 
+  test('is written again where its sync had failed, since the system may take it for written', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const first = make.signal()
+    await store.append(first)
+    disk.failed_sync_loses = true
+    // Killed before it could cut off what the disk did not take.
+    disk.fault = (operation) => (operation === 'sync' || operation === 'truncate' ? new Error('EIO') : null)
+    const signal = make.signal()
+    await expect(store.append(signal)).rejects.toMatchObject({ code: 'store_unavailable' })
+    const left = disk.afterKill()
+    const next = await open(left)
+    const third = make.signal()
+    await next.append(third)
+    const after = await open(left.afterPowerCut(() => 0))
+    expect(after.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(
+      [first, signal, third].map(({ signal_id }) => signal_id),
+    )
+  })
+
   test('is there as long as the segment that says so', async () => {
     const { disk, ids } = await killedBeforeTheSync()
     const store = await open(disk)
