@@ -2,9 +2,9 @@
 import os from 'node:os'
 import { parseArgs } from 'node:util'
 import { openPool, type Pool } from './pool.ts'
+import { REGRESSIONS } from './regressions.ts'
 import { shrink, spelled, stepsIn } from './shrink.ts'
-import type { SimulationResult } from './simulate.ts'
-import { simulate } from './simulate.ts'
+import { simulate, type SimulationOptions, type SimulationResult } from './simulate.ts'
 
 const HELP = `usage: npm run sim -- [options]
 
@@ -158,18 +158,22 @@ async function shorter(
   return `  shrunk to ${kept.length} steps: npm run sim -- --seed ${seed} --steps ${steps} --only ${spelled(kept)}\n`
 }
 
-/** The first of so many seeds that breaks a promise; null where all hold. */
+/** What breaks a promise first, of the runs that once did and of so many seeds; null where all hold. */
 export async function findBroken(
   worker_file: string,
   seeds: number,
   steps: number,
 ): Promise<SimulationResult | null> {
   const pool = openPool(worker_file, os.availableParallelism())
+  const runs: SimulationOptions[] = [
+    ...REGRESSIONS.map((run) => ({ ...run, only: new Set(stepsIn(run.only)) })),
+    ...Array.from({ length: seeds }, (_, before) => ({ seed: before + 1, steps })),
+  ]
   let found: SimulationResult | null = null
-  let next = 1
+  let next = 0
   const worker = async () => {
-    while (next <= seeds && found === null) {
-      const result = await pool.run({ seed: next++, steps })
+    for (let run = runs[next++]; run !== undefined && found === null; run = runs[next++]) {
+      const result = await pool.run(run)
       if (result.broken !== null) found ??= result
     }
   }

@@ -22,6 +22,12 @@ export const MUTANTS = [
     replace: '',
   },
   {
+    name: 'what a failed sync lost is only synced again',
+    file: 'src/storage/file/recovery.ts',
+    find: 'writeFully(disk, fd, bytes.subarray(0, disk.read(fd, bytes, from)), from)',
+    replace: '',
+  },
+  {
     name: 'torn end believed',
     file: 'src/storage/file/recovery.ts',
     find: 'if (torn === null) {',

@@ -10,7 +10,7 @@ import { MUTANTS } from './list.mjs'
 
 const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
 
-  --seeds N   how many are tried for each bug (200)
+  --seeds N   how many are tried for each bug, after the runs that once failed (200)
   --steps N   steps of each (500)
 
 Prints a line for each bug. Exit 1 when one went unnoticed.
