@@ -156,13 +156,32 @@ export function createLeases(needs: SignalNeeds): Leases {
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
-  /** What was heard until here may have been said before the agent had its answer; only what comes next confirms. */
+  /**
+   * What was heard until here may have been said before the agent had its answer: what comes next confirms, or
+   * `answer_way_ms` in which the session was not lost.
+   */
   const catchUp = async (lease: Lease) => {
     const all = (await needs.caughtUp?.(lease.identity)) ?? true
     lease.caught_up = true
     // Turns may have come and gone unheard: the next report is where counting begins.
     if (!all) lease.boundary_turn = null
+    if (hasEnded(lease))
+      clock.after(LIMITS.answer_way_ms, () => void confirmEnded(lease).catch(unsettled(lease)))
   }
+
+  const confirmEnded = async (lease: Lease) => {
+    if (stands(lease) && hasEnded(lease)) await confirmLease(lease.identity, lease.drain_id, lease)
+  }
+
+  const hasEnded = (lease: Lease): boolean => {
+    const at = knownSession(lease.identity, lease.session_id)?.turn ?? null
+    return at !== null && isPast(lease, at.turn, at.turn_seq)
+  }
+
+  const unsettled =
+    ({ drain_id }: Lease) =>
+    (err: unknown) =>
+      log.error({ err, drain_id }, 'a lease could not be settled; its time will run out')
 
   const stands = (lease: Lease) => owners.get(lease.drain_id)?.lease === lease
 
@@ -204,9 +223,7 @@ export function createLeases(needs: SignalNeeds): Leases {
             await catchUp(lease)
           } else if (stands(lease)) await releaseLease(lease, 'answer_broken')
         })
-        .catch((err: unknown) =>
-          log.error({ err, drain_id: lease.drain_id }, 'a lease could not be settled; its time will run out'),
-        )
+        .catch(unsettled(lease))
     },
 
     async confirm(identity, drain_id) {

@@ -26,6 +26,7 @@ async function drained(
   return { world, signal_id, drain_id: drain_id as string }
 }
 
+/** Or taken back; then it waits again. */
 const confirmed = (world: SignalWorld) => world.store.leases().length === 0
 const waits = (world: SignalWorld) => world.store.pendingCount('bob')
 
@@ -287,6 +288,27 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(false)
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     expect(confirmed(world)).toBe(true)
+  })
+
+  test.each([
+    { meanwhile: 'is there', lost: false },
+    { meanwhile: 'is lost', lost: true },
+  ])('by such an end once the answer must have come, where the session $meanwhile', async ({ lost }) => {
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    hear(true)
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    if (lost) await world.signals.sessionLost('bob', 'run-1')
+    world.clock.advance(LIMITS.answer_way_ms)
+    await atRest()
+    expect(confirmed(world)).toBe(true)
+    expect(waits(world)).toBe(lost ? 1 : 0)
   })
 
   test('by a confirm that names its drain', async () => {
