@@ -305,7 +305,7 @@ describe('a tentative ack becomes final', () => {
     await atRest()
     expect(confirmed(world)).toBe(false)
     if (lost) await world.signals.sessionLost('bob', 'run-1')
-    world.clock.advance(LIMITS.answer_way_ms)
+    await world.clock.advance(LIMITS.answer_way_ms)
     await atRest()
     expect(confirmed(world)).toBe(true)
     expect(waits(world)).toBe(lost ? 1 : 0)
