@@ -208,6 +208,8 @@ describe('turn reports', () => {
     await daemon.settled()
     await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
     expect(hub.stores.signals.leases()).toHaveLength(1)
+    // An end that overtakes the agent's answer would count a second later.
+    await daemon.settled()
     daemon.send({ type: 'heartbeat', seq: 2, surface: facts('run-1', 'idle', 1) })
     await eventually('it is final', () => hub.stores.signals.leases().length === 0)
     expect(hub.stores.events.read({ type: 'signal.confirmed', limit: 5 }).events).toHaveLength(1)
