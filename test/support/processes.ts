@@ -102,6 +102,8 @@ export async function turnbell(
   let stderr = ''
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  // A command that refuses its arguments ends without reading.
+  child.stdin.on('error', () => undefined)
   child.stdin.end(options.input ?? '')
   const code = await new Promise<number>((resolve) => child.once('close', (exit) => resolve(exit ?? -1)))
   return { code, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
