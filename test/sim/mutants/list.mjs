@@ -18,7 +18,7 @@ export const MUTANTS = [
   {
     name: 'recovered lines never synced',
     file: 'src/storage/file/recovery.ts',
-    find: '      keep(disk, segment)\n',
+    find: '    keep(disk, segment, this.proved, bytes)\n',
     replace: '',
   },
   {
@@ -30,8 +30,8 @@ export const MUTANTS = [
   {
     name: 'torn end believed',
     file: 'src/storage/file/recovery.ts',
-    find: 'if (torn === null) {',
-    replace: 'if (torn !== segment.file) {',
+    find: 'if (torn !== null) cut(this.recovery, segment, torn.offset, torn.reason)',
+    replace: 'torn = null',
   },
   {
     name: 'half a broadcast kept',
@@ -103,14 +103,8 @@ export const MUTANTS = [
   {
     name: 'broken answer taken for a written one',
     file: 'src/modules/signals/leases.ts',
-    find: "if (how === 'written') lease.written = true",
-    replace: 'if (how !== undefined) lease.written = true',
-  },
-  {
-    name: 'any report confirms',
-    file: 'src/modules/signals/leases.ts',
-    find: 'if (lease.boundary_turn === null || restarted || !lease.written) {',
-    replace: 'if (lease.boundary_turn === null || restarted) {',
+    find: "if (how === 'written') {",
+    replace: "if (how === 'written' || how === 'broken') {",
   },
   {
     name: 'drain confirmed by what was on its way before it',
