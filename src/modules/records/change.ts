@@ -91,7 +91,7 @@ export function changed(known: KnownKind, record: KeptRecord, wanted: Wanted, ma
   const names = Object.keys(known.own.shape)
   const all = Object.entries(record as Fields)
   const before = all.filter(([name]) => names.includes(name))
-  const given = Object.entries(wanted.fields)
+  const given = Object.entries(wanted.fields).filter(([, value]) => value !== undefined)
   const merged = Object.fromEntries([...before, ...given].filter(keeps(known, wanted.fields)))
   const fields = fitting(known, known.own, merged) as Fields
   const status = wanted.status ?? record.status
@@ -172,9 +172,11 @@ export function invalid(known: KnownKind, what: string, cause?: unknown): Turnbe
   })
 }
 
+/** What a record keeps is what its JSON says: what is read tomorrow from the disk is what is told today. */
 function bounded(known: KnownKind, record: Fields): KeptRecord {
-  const bytes = Buffer.byteLength(JSON.stringify(record))
-  if (bytes <= LIMITS.record_bytes_max) return record as KeptRecord
+  const text = JSON.stringify(record)
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= LIMITS.record_bytes_max) return JSON.parse(text) as KeptRecord
   throw new TurnbellError('record_too_large', {
     detail: `This ${known.kind.name} would have ${bytes} bytes; ${LIMITS.record_bytes_max} are allowed.`,
   })

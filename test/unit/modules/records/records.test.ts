@@ -40,6 +40,14 @@ describe('a new record', () => {
     expect(await put('note', { text: 'x' })).not.toHaveProperty('status')
   })
 
+  test('holds what its JSON says, and nothing of the object it was given as', async () => {
+    const given = { text: 'x', weight: undefined as never }
+    const record = await put('note', given)
+    expect(Object.keys(record)).not.toContain('weight')
+    given.text = 'y'
+    expect(await get('note', record.id)).toStrictEqual(record)
+  })
+
   test('begins at the beginning', async () => {
     expect(await put('chore', { title: 'x', status: 'open' })).toMatchObject({ status: 'open' })
     await expect(put('chore', { title: 'x', status: 'done' })).rejects.toMatchObject({
@@ -109,6 +117,11 @@ describe('putting a record that is there', () => {
     expect(await put('chore', { id: before.id, agent_id: 'cyd', scope: 'cellar' })).toMatchObject({
       ...{ agent_id: 'cyd', scope: 'cellar', title: 'sweep' },
     })
+  })
+
+  test('leaves what is given as undefined', async () => {
+    const note = await put('note', { text: 'x', weight: 3 })
+    expect(await put('note', { id: note.id, weight: undefined as never })).toMatchObject({ weight: 3 })
   })
 
   test('takes a field away with null, unless null is a value of it', async () => {
