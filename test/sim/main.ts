@@ -1,6 +1,7 @@
 /** The command: simulations by seed, by number, or for hours. */
 import os from 'node:os'
 import { parseArgs } from 'node:util'
+import { openKept, type Kept } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
 import { REGRESSIONS } from './regressions.ts'
 import { shrink, spelled, stepsIn } from './shrink.ts'
@@ -14,6 +15,7 @@ const HELP = `usage: npm run sim -- [options]
   --hours H     seeds until so long is over, instead of --seeds
   --only LIST   of these steps alone, such as 3,17-20
   --jobs N      threads (as many as there are cores)
+  --keep FILE   note each seed there; what was killed goes on where it was, unless the code is another
   --no-shrink   leave a failing run as long as it is
   --trace       print every step of a single run
 
@@ -32,6 +34,7 @@ const OPTIONS = {
   hours: { type: 'string' },
   only: { type: 'string' },
   jobs: { type: 'string' },
+  keep: { type: 'string' },
   'no-shrink': { type: 'boolean', default: false },
   trace: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -40,8 +43,10 @@ const OPTIONS = {
 /** Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. */
 export async function main(argv: string[], worker_file: string): Promise<number> {
   let wanted: Wanted
+  let kept: Kept
   try {
     wanted = wantedIn(argv)
+    kept = openKept(wanted.keep, worker_file, wanted)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
     return 2
@@ -53,7 +58,7 @@ export async function main(argv: string[], worker_file: string): Promise<number>
   if (wanted.trace) return trace(wanted)
   const pool = openPool(worker_file, wanted.jobs)
   try {
-    return await many(wanted, pool)
+    return await many(wanted, pool, kept)
   } finally {
     await pool.close()
   }
@@ -66,6 +71,7 @@ interface Wanted {
   until: number
   only: ReadonlySet<number> | undefined
   jobs: number
+  keep: string | undefined
   shrinks: boolean
   trace: boolean
   help: boolean
@@ -88,6 +94,7 @@ function wantedIn(argv: string[]): Wanted {
     until: for_ms === null ? Infinity : performance.now() + for_ms,
     only: values.only === undefined ? undefined : new Set(stepsIn(values.only)),
     jobs: values.jobs === undefined ? os.availableParallelism() : number('jobs', values.jobs),
+    keep: values.keep,
     shrinks: !values['no-shrink'],
     trace: values.trace,
     help: values.help,
@@ -104,7 +111,7 @@ async function trace({ seed, steps, only }: Wanted): Promise<number> {
   return result.broken === null ? 0 : 1
 }
 
-async function many(wanted: Wanted, pool: Pool): Promise<number> {
+async function many(wanted: Wanted, pool: Pool, kept: Kept): Promise<number> {
   const { seed: first, seeds, steps, only, jobs } = wanted
   const started = performance.now()
   const totals: Record<string, number> = {}
@@ -112,15 +119,19 @@ async function many(wanted: Wanted, pool: Pool): Promise<number> {
   let done = 0
   let failed = 0
   let said_at = started
+  if (kept.results.size > 0) process.stderr.write(`${kept.results.size} seeds are done already\n`)
   const worker = async () => {
     while (next < first + seeds && performance.now() < wanted.until) {
-      const result = await pool.run({ seed: next++, steps, only })
+      const seed = next++
+      const before = kept.results.get(seed)
+      const result = before ?? (await pool.run({ seed, steps, only }))
+      if (before === undefined) kept.add(result)
       done += 1
       for (const [name, count] of Object.entries(result.counts)) totals[name] = (totals[name] ?? 0) + count
       if (result.broken !== null) {
         failed += 1
         process.stdout.write(told(result))
-        if (wanted.shrinks) process.stdout.write(await shorter(result, only, pool))
+        if (wanted.shrinks && before === undefined) process.stdout.write(await shorter(result, only, pool))
       }
       if (performance.now() - said_at > PROGRESS_MS) {
         said_at = performance.now()
