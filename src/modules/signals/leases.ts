@@ -26,6 +26,8 @@ export interface Lease {
   written: boolean
   /** What is reported from now on was sent after the answer left; until then it may be the end of a turn before. */
   caught_up: boolean
+  /** Its turn's end was heard, and may have been said before the agent had the answer. */
+  ended_unsure: boolean
 }
 
 export interface Leases {
@@ -157,20 +159,21 @@ export function createLeases(needs: SignalNeeds): Leases {
   }
 
   /**
-   * What was heard until here may have been said before the agent had its answer: what comes next confirms, or
-   * `answer_way_ms` in which the session was not lost.
+   * What was heard until here may have been said before the agent had its answer: the end of the turn that comes next
+   * confirms, or `answer_way_ms` in which the session was not lost.
    */
   const catchUp = async (lease: Lease) => {
     const all = (await needs.caughtUp?.(lease.identity)) ?? true
     lease.caught_up = true
     // Turns may have come and gone unheard: the next report is where counting begins.
     if (!all) lease.boundary_turn = null
-    if (hasEnded(lease))
+    lease.ended_unsure = hasEnded(lease)
+    if (lease.ended_unsure)
       clock.after(LIMITS.answer_way_ms, () => void confirmEnded(lease).catch(unsettled(lease)))
   }
 
   const confirmEnded = async (lease: Lease) => {
-    if (stands(lease) && hasEnded(lease)) await confirmLease(lease.identity, lease.drain_id, lease)
+    if (stands(lease) && lease.ended_unsure) await confirmLease(lease.identity, lease.drain_id, lease)
   }
 
   const hasEnded = (lease: Lease): boolean => {
@@ -209,6 +212,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
         caught_up: false,
+        ended_unsure: false,
       }
       session.leases.add(lease)
       own(drain_id, identity, lease)
@@ -251,7 +255,13 @@ export function createLeases(needs: SignalNeeds): Leases {
         } else if (!lease.caught_up) {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.
           if (turn === 'busy') lease.boundary_turn = Math.max(lease.boundary_turn, turn_seq)
-        } else if (isPast(lease, turn, turn_seq)) {
+        } else if (lease.ended_unsure && turn === 'busy') {
+          lease.boundary_turn = turn_seq
+          lease.ended_unsure = false
+        } else if (
+          isPast(lease, turn, turn_seq) &&
+          !(lease.ended_unsure && turn_seq === lease.boundary_turn)
+        ) {
           finished.push(lease)
         }
       }

@@ -275,7 +275,29 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by an end that was said before the agent could have its answer, but by the next report', async () => {
+  test('not by an end that may have been said before the agent had its answer, but by that of the next turn', async () => {
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    const turn = (what: 'busy' | 'idle', turn_seq: number) =>
+      world.signals.turnReported('bob', 'run-1', what, turn_seq)
+    await turn('busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await turn('idle', 3)
+    hear(true)
+    await atRest()
+    // Said again with every heartbeat.
+    await turn('idle', 3)
+    await turn('busy', 4)
+    await world.clock.advance(LIMITS.answer_way_ms)
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    await turn('idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('by the end of a later turn of which no beginning was heard', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
     const world = await signalWorld({ caughtUp: () => heard })
@@ -285,8 +307,7 @@ describe('a tentative ack becomes final', () => {
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     hear(true)
     await atRest()
-    expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
     expect(confirmed(world)).toBe(true)
   })
 
