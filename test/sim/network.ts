@@ -331,6 +331,8 @@ export class SimSocket extends EventEmitter implements FrameSocket {
     if (this.readyState === SOCKET.closed) return
     this.readyState = SOCKET.closed
     this.gone()
-    this.emit('close', code, Buffer.from(reason))
+    // As with `ws`: what arrived before it has been handled by then, promises and all.
+    const told = Buffer.from(reason)
+    this.network.soon(() => this.host.act(() => this.emit('close', code, told)))
   }
 }
