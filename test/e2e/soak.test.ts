@@ -15,7 +15,8 @@ test('a team loses nothing in half a minute of kills and stops, and everything c
     onStarted: onTestFinished,
   })
   console.log(`seed ${seed}\n${report(result)}`)
-  expect(result.broken, `the home is kept: ${result.home}`).toEqual([])
+  const broken = result.broken.map(({ message }) => message)
+  expect(broken, `${broken.join(' | ')}; the home is kept: ${result.home}`).toEqual([])
   expect(result.fate?.lost).toBe(0)
   expect(result.fate?.delivered).toBeGreaterThan(0)
   expect(result.signals.duplicates).toBeLessThanOrEqual(result.signals.released)
