@@ -56,10 +56,11 @@ export function createStepTypes(builtin: readonly StepType[], more: readonly Ste
     if (types.has(type.name)) throw new Error(`two types of steps are called ${type.name}`)
     types.set(type.name, type)
   }
-  const lines = [...types.values()].map(lineOf)
+  let lines: StepTypeLine[] | null = null
   return {
     has: (name) => types.has(name),
-    lines: () => lines,
+    // Made when first asked for: a schema takes longer to describe than anything else here.
+    lines: () => (lines ??= [...types.values()].map(lineOf)),
     get(name) {
       const type = types.get(name)
       if (type !== undefined) return type
