@@ -39,8 +39,8 @@ export interface DaemonOptions {
   sockets: LocalSockets
   /** Starts the surface's shim; null where there is nothing to start. */
   startShim: StartShim | null
-  /** Replaces what `metrics.prom` says. */
-  writeMetrics: (text: string) => void
+  /** Replaces what `metrics.prom` says; null where nobody reads it. */
+  writeMetrics: ((text: string) => void) | null
   log: Log
   /** Somebody asked the daemon to end; the owner of the process then calls `stop`. */
   onStopAsked: (why: StopReason) => void
@@ -161,12 +161,15 @@ export function createDaemon(options: DaemonOptions): Daemon {
     }
   }
 
-  function publish(up: 0 | 1 = 1): Promise<void> {
-    // The file is a copy for people and scrapers: a full disk must not stop the daemon.
-    return metrics
-      .text(reading(), up)
-      .then(options.writeMetrics)
-      .catch((error: unknown) => log.warn({ detail: String(error) }, 'metrics.prom could not be written'))
+  async function publish(up: 0 | 1 = 1): Promise<void> {
+    const { writeMetrics } = options
+    if (writeMetrics === null) return
+    try {
+      writeMetrics(await metrics.text(reading(), up))
+    } catch (error) {
+      // The file is a copy for people and scrapers: a full disk must not stop the daemon.
+      log.warn({ detail: String(error) }, 'metrics.prom could not be written')
+    }
   }
 
   // --- the hub

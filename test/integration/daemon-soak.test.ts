@@ -35,7 +35,7 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
     link,
     sockets: local.sockets,
     startShim: null,
-    writeMetrics: () => {},
+    writeMetrics: null,
     log: silentLog,
     onStopAsked: () => {},
     onBug(error) {

@@ -101,7 +101,7 @@ export async function startDaemon(
           at.path === surfaceSocket(identity) ? watchedShim(++shims, peer, onPeer) : onPeer(peer),
         ),
     },
-    writeMetrics() {},
+    writeMetrics: null,
     onStopAsked: (why) => watch.onStopped(sim, why),
     onBug: (error) => watch.onBug(host, error),
   })
