@@ -2,6 +2,9 @@
 import { Worker } from 'node:worker_threads'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
+/** What a simulation throws away is mostly gone before the first look at it. */
+const YOUNG_MIB = 64
+
 export interface Pool {
   /** Waits for a free thread. Rejects when the thread breaks, which no simulation may cause. */
   run(options: SimulationOptions): Promise<SimulationResult>
@@ -9,7 +12,8 @@ export interface Pool {
 }
 
 export function openPool(worker_file: string, threads: number): Pool {
-  const all = Array.from({ length: threads }, () => new Worker(worker_file))
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MIB }
+  const all = Array.from({ length: threads }, () => new Worker(worker_file, { resourceLimits }))
   const free = [...all]
   const waiting: ((worker: Worker) => void)[] = []
   const take = () =>
