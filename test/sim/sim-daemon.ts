@@ -3,7 +3,7 @@ import { createHubLink } from '../../src/daemon/hub-link.ts'
 import { createTokenSource } from '../../src/daemon/hub-token.ts'
 import { createDaemon, type Daemon, type StopReason } from '../../src/daemon/runtime.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { HubFrame } from '../../src/contracts/frames.ts'
+import type { ClientFrame, HubFrame } from '../../src/contracts/frames.ts'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
 import type { PacerRules } from '../../src/daemon/history.ts'
 import type { HubLink } from '../../src/ports/hub-link.ts'
@@ -22,6 +22,8 @@ export interface DaemonWatch {
   /** The hub's frames as they reach it; `up` begins a new link. */
   onLink(daemon: SimDaemon, up: boolean): void
   onFrame(daemon: SimDaemon, frame: HubFrame): void
+  /** Its own frames as they leave. */
+  onSaid(daemon: SimDaemon, frame: ClientFrame): void
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void
   onShimGone(daemon: SimDaemon, shim: number): void
   /** A bell leaves. `shim` is whom it goes to; `taken` says that it is the answer to a report. */
@@ -111,6 +113,10 @@ export async function startDaemon(
   function watched(real: HubLink): HubLink {
     return {
       ...real,
+      send(frame) {
+        watch.onSaid(sim, frame)
+        return real.send(frame)
+      },
       connect: (events) =>
         real.connect({
           onUp(welcome) {

@@ -7,6 +7,7 @@ import { TokenRequest } from '../../src/contracts/token.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
+import { textOf, type FrameSocket } from '../../src/ports/frame-socket.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
@@ -39,6 +40,8 @@ export interface HubWorld extends DiskWorld {
   onLogged(host: Host, fields: object, message: string): void
   /** The hub says of its own what has happened. */
   onEvent(host: Host, event: HubEvent): void
+  /** A frame reaches it. */
+  onHeard(hub: SimHub, socket: FrameSocket, text: string): void
   /** Says what is wrong with an answer to this call, before it leaves. */
   onAnswer(hub: SimHub, asked: Asked, told: Told): void
 }
@@ -97,7 +100,10 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
   const sim: SimHub = {
     ...{ host, hub, store, events },
     fatal: null,
-    open: (socket, token) => hub.connections.open(socket, token),
+    open(socket, token) {
+      socket.on('message', (data) => world.onHeard(sim, socket, textOf(data)))
+      hub.connections.open(socket, token)
+    },
     async serve(asked, answered) {
       const told = await serve(hub, asked, answered)
       if (host.alive) world.onAnswer(sim, asked, told)

@@ -24,6 +24,8 @@ export interface SimulationResult {
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
 const TURNS_MS = 2 * 60_000
+/** As often as a person looks at a dashboard, and not so often that it takes long. */
+const SCRAPE_STEPS = 50
 /** A turn takes some of a long queue. */
 const QUIET_TURNS_MAX = 50
 
@@ -50,6 +52,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
       const action = act(world, plan)
       onStep?.(step, action, world.timeline.now)
       await world.pass(pauseAfter(world.dice))
+      if (step % SCRAPE_STEPS === 0) await world.scrape()
     }
     world.dice = new Dice(seed, steps + 1)
     const { lose, reorder } = plan.network
@@ -71,11 +74,11 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
   } finally {
     world.end()
   }
-  const { truth, bells, timeline, turns } = world
+  const { truth, bells, metrics, timeline, turns } = world
   return {
     seed,
     steps,
     broken,
-    counts: { ...truth.counts, ...bells.counts, turns, happened: timeline.happened },
+    counts: { ...truth.counts, ...bells.counts, ...metrics.counts, turns, happened: timeline.happened },
   }
 }

@@ -11,6 +11,7 @@ import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
+import { MetricsWatch } from './metrics-watch.ts'
 import { AnswerLost, CALM, Network } from './network.ts'
 import { Dice } from './dice.ts'
 import { Host, Killed } from './host.ts'
@@ -40,6 +41,7 @@ export class World implements HubWorld, SurfaceWorld {
   disk_fuse: number | null = null
   readonly truth: Truth
   readonly bells: BellWatch
+  readonly metrics = new MetricsWatch()
   readonly personas: readonly string[]
   hub: SimHub | null = null
   /** Hubs that stood still when another took their place. */
@@ -72,7 +74,7 @@ export class World implements HubWorld, SurfaceWorld {
     this.truth = new Truth({ now: () => this.timeline.now, platters: () => this.platters })
     this.bells = new BellWatch(this)
     this.senders = new Host('senders', this)
-    const { bells } = this
+    const { bells, metrics } = this
     const guarded =
       <A extends unknown[]>(check: (...args: A) => void) =>
       (...args: A) =>
@@ -80,6 +82,7 @@ export class World implements HubWorld, SurfaceWorld {
     this.watch = {
       onLink: guarded((daemon, up) => bells.onLink(daemon, up)),
       onFrame: guarded((daemon, frame) => bells.onFrame(daemon, frame)),
+      onSaid: guarded((daemon, frame) => metrics.onSaid(daemon, frame, daemon.status())),
       onReport: guarded((daemon, shim, report) => bells.onReport(daemon, shim, report)),
       onShimGone: guarded((daemon, shim) => bells.onShimGone(daemon, shim)),
       onBell: guarded((daemon, shim, bell, taken) => bells.onBell(daemon, shim, bell, taken)),
@@ -144,11 +147,13 @@ export class World implements HubWorld, SurfaceWorld {
     this.truth.onHubGone()
   }
 
+  /** It ended as a hub, or before it had become one. */
   private hubGone(host: Host): void {
-    if (this.hub?.host !== host) return
-    this.hub = null
-    this.truth.onHubGone()
-    this.restartLater(() => this.hub === null && this.startHub())
+    if (this.hub?.host === host) {
+      this.hub = null
+      this.truth.onHubGone()
+    }
+    if (this.hub === null) this.restartLater(() => this.hub === null && this.startHub())
   }
 
   async stopHub(): Promise<void> {
@@ -266,6 +271,9 @@ export class World implements HubWorld, SurfaceWorld {
     this.guard(() => this.truth.onEvent(event))
   }
 
+  onHeard: HubWorld['onHeard'] = (hub, socket, text) =>
+    this.guard(() => this.metrics.onHeard(hub, socket, text))
+
   onAnswer: HubWorld['onAnswer'] = (hub, asked, told) =>
     this.guard(() => this.truth.onAnswer(hub, asked, told))
 
@@ -317,6 +325,12 @@ export class World implements HubWorld, SurfaceWorld {
 
   private note(error: unknown): void {
     this.broken ??= asViolation(error)
+  }
+
+  /** Somebody scrapes the hub, where it can answer. */
+  async scrape(): Promise<void> {
+    const { hub } = this
+    if (hub?.host.awake === true && hub.fatal === null) await this.metrics.check(hub, this.personas)
   }
 
   private checkNow(): void {
@@ -385,6 +399,7 @@ export class World implements HubWorld, SurfaceWorld {
     const { hub } = this
     if (hub === null) throw new Violation('everything heals', 'there is no hub')
     await this.truth.checkDelivered(hub, which)
+    await this.scrape()
     const [left] = this.leftLeased()
     if (left !== undefined) throw new Violation('what a lost session held goes back', left)
     const stale = this.rivals.find(({ alive }) => alive)

@@ -1,0 +1,116 @@
+/**
+ * Metrics say what is so: a daemon's set is held against its own status as it leaves, and what the hub publishes
+ * against what reached it and what its store holds.
+ */
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import type { ClientFrame } from '../../src/contracts/frames.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { MetricsSet } from '../../src/contracts/metrics.ts'
+import { SOCKET, type FrameSocket } from '../../src/ports/frame-socket.ts'
+import type { SimDaemon } from './sim-daemon.ts'
+import type { SimHub } from './sim-hub.ts'
+import { Violation } from './violation.ts'
+
+/** What last reached a hub from a persona's daemon. */
+interface Heard {
+  hub: SimHub
+  socket: FrameSocket
+  /** The hub's monotonic milliseconds. */
+  at: number
+  /** Null until this link has brought one. */
+  set: MetricsSet | null
+}
+
+const PROMISE = 'metrics tell the truth'
+
+export class MetricsWatch {
+  private readonly heard = new Map<string, Heard>()
+  private readonly identities = new WeakMap<FrameSocket, string>()
+  private readonly errors = new WeakMap<SimDaemon, MetricsSet['errors_total']>()
+  readonly counts = { scrapes: 0 }
+
+  /** A daemon speaks. */
+  onSaid(daemon: SimDaemon, frame: ClientFrame, status: DaemonStatus): void {
+    if (frame.type !== 'heartbeat' || frame.metrics === undefined) return
+    const { signal_queue_depth, heartbeat_age_seconds, errors_total } = frame.metrics
+    const fail = (detail: string) => {
+      throw new Violation(PROMISE, `${daemon.host.name}: ${detail}`)
+    }
+    if (signal_queue_depth !== status.pending_count)
+      fail(`a depth of ${signal_queue_depth}, ${status.pending_count} pending`)
+    const { last_heartbeat_age_s: age_s, last_error_class } = status
+    if (age_s !== null && heartbeat_age_seconds !== age_s)
+      fail(`a heartbeat ${heartbeat_age_seconds} s ago, and ${age_s} s ago`)
+    if (
+      last_error_class !== null &&
+      !((errors_total[last_error_class as keyof typeof errors_total] ?? 0) > 0)
+    )
+      fail(`${last_error_class} was the last error, and none is counted`)
+    const before = this.errors.get(daemon) ?? {}
+    for (const [error_class, count] of Object.entries(before)) {
+      const now = errors_total[error_class as keyof typeof errors_total] ?? 0
+      if (now < count) fail(`${error_class} went from ${count} to ${now}`)
+    }
+    this.errors.set(daemon, errors_total)
+  }
+
+  /** Something reaches a hub. */
+  onHeard(hub: SimHub, socket: FrameSocket, text: string): void {
+    const identity = this.identities.get(socket)
+    if (identity === undefined) {
+      const hello = JSON.parse(text) as ClientFrame
+      if (hello.type !== 'hello' || hello.kind !== 'daemon') return
+      this.identities.set(socket, hello.identity)
+      this.heard.set(hello.identity, { hub, socket, at: hub.host.clock.monotonic(), set: null })
+      return
+    }
+    const known = this.heard.get(identity)
+    if (known?.socket !== socket || !text.startsWith('{"type":"heartbeat"')) return
+    const { metrics } = JSON.parse(text) as Extract<ClientFrame, { type: 'heartbeat' }>
+    known.at = hub.host.clock.monotonic()
+    known.set = metrics ?? known.set
+  }
+
+  /** Somebody scrapes the hub. */
+  async check(hub: SimHub, identities: readonly string[]): Promise<void> {
+    this.counts.scrapes += 1
+    const told = samplesIn(await hub.hub.doors.metricsText())
+    const same = (name: string, expected: number) => {
+      const said = told.get(name)
+      // A figure in seconds went through text and back.
+      if (said === undefined || Math.abs(said - expected) > 1e-6)
+        throw new Violation(PROMISE, `${hub.host.name}: ${name} is ${said ?? 'missing'}, and not ${expected}`)
+    }
+    same('turnbell_hub_signals_pending', hub.store.health().pending)
+    same('turnbell_hub_signals_stored', hub.store.health().signals)
+    same('turnbell_hub_leases', hub.store.leases().length)
+    for (const identity of identities) {
+      const own = (name: string) => `${name}{tenant_id="local",identity="${identity}"}`
+      const known = this.heard.get(identity)
+      const silent_ms = known?.hub === hub ? hub.host.clock.monotonic() - known.at : Infinity
+      if (silent_ms > LIMITS.registration_expire_ms) {
+        if (told.has(own('daemon_up'))) same(own('daemon_up'), 0)
+      } else if (known !== undefined && known.set !== null && known.socket.readyState === SOCKET.open) {
+        same(own('daemon_up'), 1)
+        same(own('daemon_heartbeat_age_seconds'), silent_ms / 1000)
+        same(own('daemon_signal_queue_depth'), known.set.signal_queue_depth)
+        for (const [error_class, count] of Object.entries(known.set.errors_total))
+          same(
+            `daemon_errors_total{tenant_id="local",identity="${identity}",error_class="${error_class}"}`,
+            count,
+          )
+      }
+    }
+  }
+}
+
+/** By what stands before the value: a name with its labels. */
+function samplesIn(text: string): Map<string, number> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(
+    lines.map((line) => [
+      line.slice(0, line.lastIndexOf(' ')),
+      Number(line.slice(line.lastIndexOf(' ') + 1)),
+    ]),
+  )
+}
