@@ -27,6 +27,9 @@ export class Timeline {
   /** Lets this much time pass. `between` is called after everything that happens on the way. */
   async pass(ms: number, between: () => void): Promise<void> {
     const until = this.now + ms
+    // A tick asked for outside of any promise would come before those that wait: a thread that is told of its
+    // simulation would then run another one than a command does.
+    await null
     await rest()
     between()
     for (let moment = this.heap[0]; moment !== undefined && moment.due <= until; moment = this.heap[0]) {
