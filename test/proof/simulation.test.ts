@@ -31,6 +31,9 @@ describe('the simulation', () => {
     const { code, text } = await said('test/sim/run.mjs', '--seed', '1', '--seeds', '200', '--steps', '2000')
     expect(text).toContain('seeds 200, steps 400000, failed 0,')
     expect(code).toBe(0)
+    // A world in which nothing happens breaks no promise either: most sends have to reach a hub that is there.
+    expect(Number(/receipts (\d+)/.exec(text)?.[1])).toBeGreaterThan(200_000)
+    expect(Number(/scrapes (\d+)/.exec(text)?.[1])).toBeGreaterThan(4_000)
   })
 
   test('notices each planted bug', { timeout: 40 * MINUTE_MS }, async () => {

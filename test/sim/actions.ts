@@ -1,6 +1,6 @@
 /** What can happen in a step of a simulation, and how likely each is in one run. */
 import { Dice } from './dice.ts'
-import { EVERYBODY } from './truth.ts'
+import { EVERYBODY, HERALD } from './truth.ts'
 import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'
 import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
@@ -61,15 +61,9 @@ const ACTIONS = {
     })
   },
   broadcast(world) {
-    const n = world.truth.wish({
-      from: 'operator',
-      to: EVERYBODY,
-      priority: 3,
-      key: null,
-      to_session: null,
-      ttl_s: LONG_TTL_S,
-    }).n
-    void world.asOperator('signals/broadcast', { intent: 'test', payload: { n }, ttl_s: LONG_TTL_S })
+    const common = { from: HERALD, ttl_s: LONG_TTL_S }
+    const { n } = world.truth.wish({ ...common, to: EVERYBODY, priority: 3, key: null, to_session: null })
+    void world.asOperator('signals/broadcast', { ...common, intent: 'test', payload: { n } })
   },
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()
@@ -202,7 +196,7 @@ const EXTRAS: Partial<Record<Action, number>> = {
   replay: 2,
 }
 const TROUBLE: Partial<Record<Action, number>> = {
-  ...{ killHub: 1, stopHub: 1, killHubAtDisk: 2, cutPower: 1, crashAmidst: 2, usurpHub: 1 },
+  ...{ killHub: 0.4, stopHub: 0.4, killHubAtDisk: 0.8, cutPower: 0.4, crashAmidst: 0.8, usurpHub: 0.4 },
   ...{ killDaemon: 1.5, stopDaemon: 1, rivalDaemon: 0.7, killSurface: 1.5, hangUpShim: 2 },
   ...{ standStill: 1.5, sleepAll: 0.3, setClock: 0.7 },
   ...{ cutLinks: 2, part: 1, roughNetwork: 2 },

@@ -13,7 +13,6 @@ import { Violation } from './violation.ts'
 
 /** What last reached a hub from a persona's daemon. */
 interface Heard {
-  hub: SimHub
   socket: FrameSocket
   /** The hub's monotonic milliseconds. */
   at: number
@@ -24,7 +23,8 @@ interface Heard {
 const PROMISE = 'metrics tell the truth'
 
 export class MetricsWatch {
-  private readonly heard = new Map<string, Heard>()
+  /** By persona; a hub that stands still has its own, and hears of the past when it goes on. */
+  private readonly heard = new WeakMap<SimHub, Map<string, Heard>>()
   private readonly identities = new WeakMap<FrameSocket, string>()
   private readonly errors = new WeakMap<SimDaemon, MetricsSet['errors_total']>()
   readonly counts = { scrapes: 0 }
@@ -41,30 +41,30 @@ export class MetricsWatch {
     const { last_heartbeat_age_s: age_s, last_error_class } = status
     if (age_s !== null && heartbeat_age_seconds !== age_s)
       fail(`a heartbeat ${heartbeat_age_seconds} s ago, and ${age_s} s ago`)
-    if (
-      last_error_class !== null &&
-      !((errors_total[last_error_class as keyof typeof errors_total] ?? 0) > 0)
-    )
+    const counted = Object.entries(errors_total)
+    if (last_error_class !== null && !counted.some(([name, count]) => name === last_error_class && count > 0))
       fail(`${last_error_class} was the last error, and none is counted`)
-    const before = this.errors.get(daemon) ?? {}
-    for (const [error_class, count] of Object.entries(before)) {
-      const now = errors_total[error_class as keyof typeof errors_total] ?? 0
-      if (now < count) fail(`${error_class} went from ${count} to ${now}`)
+    const before: Partial<Record<string, number>> = this.errors.get(daemon) ?? {}
+    for (const [error_class, count] of counted) {
+      const former = before[error_class] ?? 0
+      if (count < former) fail(`${error_class} went from ${former} to ${count}`)
     }
     this.errors.set(daemon, errors_total)
   }
 
   /** Something reaches a hub. */
   onHeard(hub: SimHub, socket: FrameSocket, text: string): void {
+    const heard = this.heard.get(hub) ?? new Map<string, Heard>()
+    this.heard.set(hub, heard)
     const identity = this.identities.get(socket)
     if (identity === undefined) {
       const hello = JSON.parse(text) as ClientFrame
       if (hello.type !== 'hello' || hello.kind !== 'daemon') return
       this.identities.set(socket, hello.identity)
-      this.heard.set(hello.identity, { hub, socket, at: hub.host.clock.monotonic(), set: null })
+      heard.set(hello.identity, { socket, at: hub.host.clock.monotonic(), set: null })
       return
     }
-    const known = this.heard.get(identity)
+    const known = heard.get(identity)
     if (known?.socket !== socket || !text.startsWith('{"type":"heartbeat"')) return
     const { metrics } = JSON.parse(text) as Extract<ClientFrame, { type: 'heartbeat' }>
     known.at = hub.host.clock.monotonic()
@@ -86,8 +86,8 @@ export class MetricsWatch {
     same('turnbell_hub_leases', hub.store.leases().length)
     for (const identity of identities) {
       const own = (name: string) => `${name}{tenant_id="local",identity="${identity}"}`
-      const known = this.heard.get(identity)
-      const silent_ms = known?.hub === hub ? hub.host.clock.monotonic() - known.at : Infinity
+      const known = this.heard.get(hub)?.get(identity)
+      const silent_ms = hub.host.clock.monotonic() - (known?.at ?? -Infinity)
       if (silent_ms > LIMITS.registration_expire_ms) {
         if (told.has(own('daemon_up'))) same(own('daemon_up'), 0)
       } else if (known !== undefined && known.set !== null && known.socket.readyState === SOCKET.open) {

@@ -29,7 +29,7 @@ export class Timeline {
     const until = this.now + ms
     // A tick asked for outside of any promise would come before those that wait: a thread that is told of its
     // simulation would then run another one than a command does.
-    await null
+    await Promise.resolve()
     await rest()
     between()
     for (let moment = this.heap[0]; moment !== undefined && moment.due <= until; moment = this.heap[0]) {

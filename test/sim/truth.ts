@@ -4,13 +4,15 @@
  */
 import type { DrainResult, Receipt, SignalView } from '../../src/contracts/signal.ts'
 import type { HubEvent } from '../../src/contracts/events.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
-/** Whom a broadcast is for. */
+/** Whom a broadcast is for, and whom it is from. */
 export const EVERYBODY = '*'
+export const HERALD = 'herald'
 
 /** One thing that somebody wanted to say, however often they tried. */
 export interface Wish {
@@ -23,6 +25,9 @@ export interface Wish {
   ttl_s: number
   at: number
 }
+
+/** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
+const LOOKS_AT_WHAT_IS_OVER = 5
 
 interface Known {
   signal_id: string
@@ -43,6 +48,8 @@ interface Known {
   given_back: number
   /** When nothing can come of it any more. */
   final_at: number | null
+  /** It was over, and a hub that came up said so too. */
+  found_over: boolean
 }
 
 export interface TruthWorld {
@@ -204,7 +211,7 @@ export class Truth {
     const known = this.signals.get(signal_id) ?? {
       ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.world.now() },
       ...{ state: 'pending' as const, unsure: false, drain_id: null },
-      ...{ received: 0, handed_out: 0, given_back: 0, final_at: null },
+      ...{ received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
     }
     known.seq ??= seq
     this.signals.set(signal_id, known)
@@ -217,6 +224,7 @@ export class Truth {
     known.state = state
     known.drain_id = drain_id
     known.unsure = false
+    known.found_over = false
     known.final_at = state === 'pending' || state === 'leased' ? null : this.world.now()
   }
 
@@ -329,20 +337,21 @@ export class Truth {
   /** A hub has come up: whatever was promised is there, and nothing came back that was over. */
   async checkKept({ store }: SimHub, personas: readonly string[]): Promise<void> {
     this.counts.restarts += 1
-    const views = await store.query({ limit: Number.MAX_SAFE_INTEGER })
-    this.checkBroadcasts(views, personas)
-    const stored = new Map(views.map((view) => [view.signal_id, view]))
+    await this.checkBroadcasts(store, personas)
     const health = store.health()
     if (health.last_seq < this.last_seq)
       throw new Violation(
         'what has a receipt is kept',
         `seq ${this.last_seq}; the store knows ${health.last_seq}`,
       )
+    let nth = this.counts.restarts
     for (const known of this.signals.values()) {
+      nth += 1
+      if (known.found_over && nth % LOOKS_AT_WHAT_IS_OVER !== 0) continue
       const forgettable =
         known.final_at !== null && this.world.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
-      const view = stored.get(known.signal_id)
-      if (view === undefined) {
+      const view = await store.read(known.signal_id)
+      if (view === null) {
         // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
         const old =
           this.world.now() - known.told_at >
@@ -371,6 +380,7 @@ export class Truth {
         throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
       if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
         throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
+      known.found_over = known.state === 'final' || known.state === 'expired'
     }
   }
 
@@ -389,17 +399,19 @@ export class Truth {
   }
 
   /** Of one broadcast everybody has a signal, or nobody. */
-  private checkBroadcasts(views: readonly SignalView[], personas: readonly string[]): void {
+  private async checkBroadcasts(store: SignalStore, personas: readonly string[]): Promise<void> {
+    const since = this.world.now() - SIM_RETENTION.idempotency_window_ms / 2
+    if (!this.wishes.some(({ at, to }) => to === EVERYBODY && at >= since)) return
     const reached = new Map<number, Set<string>>()
-    for (const { payload, to } of views) {
+    const all = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
+    for (const { payload, to } of all) {
       const n = (payload as { n?: number } | null)?.n
       if (n === undefined || this.wishes[n]?.to !== EVERYBODY) continue
       reached.set(n, (reached.get(n) ?? new Set()).add(to))
     }
     for (const [n, to] of reached) {
       // What was told long ago may be forgotten for one and not for another.
-      const wish = this.wishes[n]
-      if (wish === undefined || this.world.now() - wish.at > SIM_RETENTION.idempotency_window_ms / 2) continue
+      if ((this.wishes[n] as Wish).at < since) continue
       const left_out = personas.filter((identity) => !to.has(identity))
       if (left_out.length > 0)
         throw new Violation(

@@ -161,4 +161,16 @@ export const MUTANTS = [
     find: '  return { entries: index.entries, total, settled: false }',
     replace: '  return { entries: index.entries, total: index.total, settled: index.settled }',
   },
+  {
+    name: 'depth of a queue forgotten in the metrics',
+    file: 'src/daemon/metrics.ts',
+    find: 'signal_queue_depth: reading.pending_count',
+    replace: 'signal_queue_depth: 0',
+  },
+  {
+    name: 'silent daemon shown as up',
+    file: 'src/hub/daemon-reports.ts',
+    find: 'up: last.present && now - last.heard_at <= LIMITS.registration_expire_ms',
+    replace: 'up: true',
+  },
 ]
