@@ -2,9 +2,12 @@
 
 /** No name of ours is longer. A caller chooses what it asks for, so nothing beyond is looked at. */
 const NAME_LENGTH_MAX = 128
+const SNAKE = new RegExp(`^[a-z0-9_]{0,${NAME_LENGTH_MAX}}$`)
 
 /** `replayAll`, `ReplayAll` and `replay_all` are one name. */
 export function snake(name: string): string {
+  // Nearly every name that comes is spelled as ours are.
+  if (SNAKE.test(name)) return name
   return name
     .slice(0, NAME_LENGTH_MAX + 1)
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

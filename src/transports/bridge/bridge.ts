@@ -149,9 +149,9 @@ export function createBridge(options: BridgeOptions): Bridge {
   }
 
   const send = transport.send.bind(transport)
-  // What the SDK refuses by itself, as the hub tells it.
+  // What the SDK refuses by itself, as the hub tells it. Only what has an error is held against the form of one.
   transport.send = (message) =>
-    send(isJSONRPCErrorResponse(message) ? withProblem(message, options) : message)
+    send('error' in message && isJSONRPCErrorResponse(message) ? withProblem(message, options) : message)
   transport.onwritten = (request_id) => calls.written(request_id)
   transport.onplain = (call) => plain.take(call)
   transport.onreceived = (message) => {

@@ -37,27 +37,46 @@ export interface PlainLines {
   close(): void
 }
 
+/** A call under way. Its signal is made only for who asks: most calls are answered before anybody could give them up. */
+class Running implements ToolCall {
+  readonly name: string
+  readonly args: Record<string, unknown>
+  readonly meta: Record<string, unknown>
+  private given_up = false
+  private controller: AbortController | null = null
+
+  constructor({ name, args = {}, meta = {} }: PlainCall) {
+    this.name = name
+    this.args = args
+    this.meta = meta
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController()
+    if (this.given_up) this.controller.abort()
+    return this.controller.signal
+  }
+
+  abort(): void {
+    this.given_up = true
+    this.controller?.abort()
+  }
+}
+
 export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
   let modern = false
   let envelopes: Envelopes = createEnvelopes()
   let past = false
-  const running = new Map<RequestId, AbortController>()
+  const running = new Map<RequestId, Running>()
   const server_info = { [SERVER_INFO_META_KEY]: serverInfo(needs.version) }
 
   const isAgreed = (call: PlainCall) =>
     call.modern === modern && (modern ? envelopes.accepts(call.meta, () => false) : past)
 
-  function answer({ id, name, args = {}, meta = {}, modern }: PlainCall, abort: AbortController): void {
-    const call = {
-      ...{ name, args, meta },
-      // Made only for who asks: most calls are answered before anybody could give them up.
-      get signal() {
-        return abort.signal
-      },
-    }
+  function answer({ id, modern }: PlainCall, call: Running): void {
     const send = (message: () => JSONRPCMessage): Promise<void> | undefined => {
       // Given up: nobody reads it.
-      if (running.get(id) !== abort) return
+      if (running.get(id) !== call) return
       running.delete(id)
       return needs.send(message())
     }
@@ -92,9 +111,9 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
     },
     take(call) {
       if (!isAgreed(call) || running.has(call.id)) return false
-      const abort = new AbortController()
-      running.set(call.id, abort)
-      answer(call, abort)
+      const begun = new Running(call)
+      running.set(call.id, begun)
+      answer(call, begun)
       return true
     },
     cancelled(id) {
@@ -102,7 +121,7 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
       running.delete(id as RequestId)
     },
     close() {
-      for (const abort of running.values()) abort.abort()
+      for (const call of running.values()) call.abort()
       running.clear()
     },
   }
