@@ -115,11 +115,13 @@ const HANDLERS: Handlers = {
       })
     }
     link.calls_underway += 1
-    const answered = call(needs, link, frame).finally(() => {
+    const answered = call(needs, link, frame)
+    needs.underway.add(answered)
+    const ended = () => {
       link.calls_underway -= 1
       needs.underway.delete(answered)
-    })
-    needs.underway.add(answered)
+    }
+    answered.then(ended, ended)
     return answered
   },
 

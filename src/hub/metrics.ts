@@ -62,7 +62,7 @@ export interface MetricsSources {
   daemons(): DaemonReport[]
   /** What the process it runs in says of itself; nothing, where it is not said. */
   process?: (() => Promise<string>) | undefined
-  /** Declared actions; others are counted as `unknown`. */
+  /** Declared actions; others are counted as `unknown`. The answer for a name is always the same. */
   isAction(facade: string, action: string): boolean
 }
 
@@ -87,6 +87,7 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
     ]),
   ) as Counters
   const seconds = new Histogram({ ...DISPATCH_SECONDS, registers: [registry] })
+  const dispatches = dispatchCounters(counters.dispatches_total, sources)
   declareGauges(registry, sources)
   declareDaemons(registry, sources)
 
@@ -126,12 +127,7 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
     },
 
     dispatched({ facade, action, success, error, duration_ms }) {
-      const known = sources.isAction(facade, action)
-      counters.dispatches_total.inc({
-        facade: known ? facade : 'unknown',
-        action: known ? action : 'unknown',
-        outcome: success ? 'done' : 'refused',
-      })
+      dispatches(facade, action)[success ? 'done' : 'refused'].inc()
       if (error !== undefined) counters.refusals_total.inc({ code: error })
       seconds.observe(duration_ms / 1000)
     },
@@ -141,6 +137,31 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
       else if (what === 'frame_malformed') counters.frames_total.inc({ result: 'malformed' })
       else counters.links_total.inc({ result: what === 'link_accepted' ? 'accepted' : 'refused' })
     },
+  }
+}
+
+interface Outcomes {
+  done: Counter.Internal
+  refused: Counter.Internal
+}
+
+/** One action's two series, looked up once: finding them by their labels costs more than counting. */
+function dispatchCounters(counter: Counter, { isAction }: Pick<MetricsSources, 'isAction'>) {
+  const outcomes = (facade: string, action: string): Outcomes => ({
+    done: counter.labels({ facade, action, outcome: 'done' }),
+    refused: counter.labels({ facade, action, outcome: 'refused' }),
+  })
+  const unknown = outcomes('unknown', 'unknown')
+  const known = new Map<string, Outcomes>()
+  return (facade: string, action: string): Outcomes => {
+    const key = `${facade}.${action}`
+    const found = known.get(key)
+    if (found !== undefined) return found
+    // What nobody declared is any text: never kept.
+    if (!isAction(facade, action)) return unknown
+    const made = outcomes(facade, action)
+    known.set(key, made)
+    return made
   }
 }
 

@@ -74,11 +74,11 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
     call.modern === modern && (modern ? envelopes.accepts(call.meta, () => false) : past)
 
   function answer({ id, modern }: PlainCall, call: Running): void {
-    const send = (message: () => JSONRPCMessage): Promise<void> | undefined => {
+    const send = (message: () => JSONRPCMessage): void => {
       // Given up: nobody reads it.
       if (running.get(id) !== call) return
       running.delete(id)
-      return needs.send(message())
+      needs.send(message()).catch(needs.onFailed)
     }
     needs
       .call(id, call)
