@@ -70,13 +70,14 @@ export function createPush(needs: PushNeeds): Push {
   }
 
   const signals: SignalEvents = {
-    pushed({ to_session, pending_count: total, ...push }) {
-      const { daemons } = toPersona(push.to, (pending_count, session_id) => {
+    pushed({ signal_id, seq, to, from, intent, priority, to_session, pending_count: total }) {
+      const push = { signal_id, seq, to, from, intent, priority }
+      const { daemons } = toPersona(to, (pending_count, session_id) => {
         const for_another = to_session !== undefined && session_id != null && session_id !== to_session
         return for_another ? null : { type: 'signal.pushed', ...push, pending_count }
       })
-      if (daemons > 0) needs.store.mark([push.signal_id], 'pushed_at', timestamp(clock))
-      note('signal.pushed', push.to, { ...push, pending_count: total })
+      if (daemons > 0) needs.store.mark([signal_id], 'pushed_at', timestamp(clock))
+      note('signal.pushed', to, { ...push, pending_count: total })
     },
     repeated({ to, ...signal }) {
       note('signal.repeated', to, signal)
