@@ -7,18 +7,19 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SignalId } from '../../contracts/ids.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
+import type { SignalQuery } from '../../ports/signal-store.ts'
 
 export async function inbox(needs: SignalParts, caller: Caller, query: InboxQuery): Promise<SignalView[]> {
   requireReader(caller, 'read an inbox')
   const to = caller.kind === 'operator' ? query.to : ownQueue(caller, query.to)
-  const views = await needs.store.query({
-    limit: query.limit,
-    ...(to === undefined ? {} : { to }),
-    ...(query.status === undefined ? {} : { status: query.status }),
-    ...(query.from === undefined ? {} : { from: query.from }),
-    ...(query.leased_to === undefined ? {} : { leased_to: query.leased_to }),
-    ...(query.before_seq === undefined ? {} : { before_seq: query.before_seq }),
-  })
+  const { limit, status, from, leased_to, before_seq } = query
+  const asked: SignalQuery = { limit }
+  if (to !== undefined) asked.to = to
+  if (status !== undefined) asked.status = status
+  if (from !== undefined) asked.from = from
+  if (leased_to !== undefined) asked.leased_to = leased_to
+  if (before_seq !== undefined) asked.before_seq = before_seq
+  const views = await needs.store.query(asked)
   return views.map((view) => shown(caller, view))
 }
 
