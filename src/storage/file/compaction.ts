@@ -163,7 +163,7 @@ class Rewriting {
   }
 
   private pointIndexHere(): void {
-    const { rows, segments, ids } = this.needs.index
+    const { rows, segments } = this.needs.index
     for (const { segment } of this.run) segments.by_segment.delete(segment)
     for (const [place, row] of this.kept.entries()) {
       const page = rows.page(row)
@@ -180,10 +180,7 @@ class Rewriting {
       if (rows.get(row, 'result_segment') !== segment || rows.get(row, 'result_offset') !== offset) continue
       this.needs.index.setResult(row, { segment: this.target.segment, offset: to, length })
     }
-    for (const row of this.gone) {
-      ids.remove(row)
-      rows.drop(row)
-    }
+    for (const row of this.gone) this.needs.index.drop(row)
   }
 
   private head(): SegmentEntry {
@@ -209,7 +206,7 @@ class Rewriting {
 
   private signal(segment: number, buffer: Buffer, start: number, end: number, offset: number): void {
     const { index } = this.needs
-    const row = index.rowOf(this.readHeader(buffer, start, end).id)
+    const row = index.ids.find(this.readHeader(buffer, start, end).id)
     // Not in the index, or there by another line: a copy that nothing points at.
     if (row === -1) return
     const at = index.location(row)

@@ -55,9 +55,8 @@ export class RowTable {
     slots[hole] = EMPTY
   }
 
-  /** Makes room for so many at once, instead of growing to it step by step. */
-  expect(rows: number): void {
-    while (rows * 4 > this.slots.length * 3) this.grow()
+  get size(): number {
+    return this.count
   }
 
   /** For the snapshot. */
@@ -75,7 +74,6 @@ export class RowTable {
   private grow(): void {
     const rows = this.slots
     this.slots = new Int32Array(rows.length * 2).fill(EMPTY)
-    if (this.count === 0) return
     for (const row of rows) if (row !== EMPTY) this.place(row)
   }
 }

@@ -82,6 +82,8 @@ export class Page {
   seq_base: number
   /** Rows that are not gone. */
   used = 0
+  /** So many rows from the first on are in the order of their ids; see `IdBook`. */
+  in_order = 0
   /** No pending row of the page expires before; lets a sweep skip the page. */
   earliest_expiry = Infinity
   /** No finished row of the page finished before. */

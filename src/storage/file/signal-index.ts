@@ -8,6 +8,7 @@
  */
 import type { Identity, Seq, SignalId } from '../../contracts/ids.ts'
 import type { ChangeEntry, CompleteEntry, LeaseEntry, ReplayEntry, SignalHead } from './entries.ts'
+import { IdBook } from './id-book.ts'
 import { Leases } from './leases.ts'
 import { Names } from './names.ts'
 import { PendingOrder } from './pending-order.ts'
@@ -34,10 +35,8 @@ export class SignalIndex {
   readonly leases = new Leases()
   readonly pending = new PendingOrder()
   readonly segments = new SegmentUse()
-  /** The last word: it differs between ids of the same millisecond, random or counted up. */
-  readonly idHash = (row: Row): number => this.rows.page(row).ids[this.rows.slot(row) * 4 + 3] as number
   readonly keyHash = (row: Row): number => this.rows.get(row, 'key_hash')
-  ids = new RowTable(this.idHash)
+  ids = new IdBook(this.rows)
   keys = new RowTable(this.keyHash)
   /** Signals that are not forgotten. */
   count = 0
@@ -45,7 +44,6 @@ export class SignalIndex {
   readonly last_id: Words = new Uint32Array(4)
 
   private readonly probe: Words = new Uint32Array(4)
-  private readonly isProbe = (row: Row) => this.rows.hasId(row, this.probe)
 
   /** The row of a signal that is not forgotten, or -1. */
   find(signal_id: SignalId): Row {
@@ -55,18 +53,7 @@ export class SignalIndex {
 
   /** Forgotten ones included. */
   findAny(signal_id: SignalId): Row {
-    return wordsOf(signal_id, this.probe) ? this.probed() : -1
-  }
-
-  /** The same by the id's words. */
-  rowOf(id: Words): Row {
-    const { probe } = this
-    for (let at = 0; at < 4; at += 1) probe[at] = id[at] as number
-    return this.probed()
-  }
-
-  private probed(): Row {
-    return this.ids.find(this.probe[3] as number, this.isProbe)
+    return wordsOf(signal_id, this.probe) ? this.ids.find(this.probe) : -1
   }
 
   get last_signal_id(): SignalId | null {
@@ -87,7 +74,7 @@ export class SignalIndex {
 
   /** A new signal waits. One that is known already changes nothing; its row is answered. */
   addSignal(head: SignalHead, segment: number, offset: number, length: number): Row {
-    const known = this.rowOf(head.id)
+    const known = this.ids.find(head.id)
     if (known !== -1) return known
     const { rows } = this
     const row = rows.add(head.seq)
@@ -109,7 +96,7 @@ export class SignalIndex {
       rows.set(row, 'to_session', this.sessions.number(head.to_session) + 1)
     }
     if (head.in_reply_to !== undefined) rows.set(row, 'reply_hash', textHash(head.in_reply_to))
-    this.ids.add(row)
+    this.ids.add(row, head.id)
     this.segments.use(segment, length)
     this.count += 1
     this.noteLast(head.seq, head.id)
@@ -313,6 +300,13 @@ export class SignalIndex {
     const { segment, length } = this.location(row)
     this.segments.waste(segment, length)
     this.count -= 1
+  }
+
+  /** Its line is gone from the journal. */
+  drop(row: Row): void {
+    this.ids.remove(row)
+    this.rows.drop(row)
+    this.ids.dropped(row)
   }
 
   /** What could not be written never was: forgets every signal whose line stands at or after this place. */

@@ -33,8 +33,6 @@ export interface FileSignalStoreOptions {
 
 /** Before the first segment. */
 const NOWHERE: JournalEnd = { segment: 0, bytes: 0 }
-/** A guess at what a signal takes in the journal, all that happens to it included. */
-const LINE_BYTES = 600
 
 /**
  * Opens the journal, fencing off whoever had it before. The caller holds the directory's lock.
@@ -54,7 +52,6 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   const snapshot = loadSnapshot(disk, snapshot_directory, segments)
   if (snapshot?.unchecked) checkLines(disk, segments, snapshot.unchecked)
   const index = snapshot?.index ?? new SignalIndex()
-  index.ids.expect(index.count + bytesAfter(segments, snapshot?.end ?? NOWHERE) / LINE_BYTES)
   const keys = new KeyBook(index, (at) => lines.read(at))
   const start = snapshot?.end ?? NOWHERE
   const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)

@@ -12,6 +12,7 @@ import { crc32 } from 'node:zlib'
 import type { Clock } from '../../ports/clock.ts'
 import { writeFully, type Disk } from './disk.ts'
 import type { Epoch } from './epoch.ts'
+import { IdBook } from './id-book.ts'
 import type { JournalEnd } from './journal.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { Names } from './names.ts'
@@ -20,7 +21,7 @@ import { RowTable } from './row-table.ts'
 import type { SegmentFile } from './segments.ts'
 import { SignalIndex } from './signal-index.ts'
 
-const FORMAT = 1
+const FORMAT = 2
 const NAME = 'index.bin'
 const DRAFT = '.new'
 const END = '{"kind":"snapshot_end"'
@@ -52,6 +53,7 @@ interface Description {
     number: number
     seq_base: number
     used: number
+    in_order: number
     /** Null stands for infinity, which JSON does not have. */
     earliest_expiry: number | null
     earliest_finish: number | null
@@ -95,6 +97,7 @@ export function takeSnapshot(
       number,
       seq_base: page.seq_base,
       used: page.used,
+      in_order: page.in_order,
       earliest_expiry: finite(page.earliest_expiry),
       earliest_finish: finite(page.earliest_finish),
       columns: COLUMNS.filter((column) => page.columns[column] !== undefined),
@@ -260,12 +263,13 @@ function restore(description: Description, body: Buffer): SignalIndex | null {
     const page = new Page(known.seq_base, next(PAGE_BYTES))
     for (const column of known.columns) page.columns[column] = new Uint32Array(next(PAGE_ROWS * 4))
     page.used = known.used
+    page.in_order = known.in_order
     page.earliest_expiry = known.earliest_expiry ?? Infinity
     page.earliest_finish = known.earliest_finish ?? Infinity
     index.rows.pages[known.number] = page
   }
   const { id_slots, key_slots } = description
-  index.ids = new RowTable(index.idHash, new Int32Array(next(id_slots * 4)))
+  index.ids = new IdBook(index.rows, new Int32Array(next(id_slots * 4)))
   index.keys = new RowTable(index.keyHash, new Int32Array(next(key_slots * 4)))
   if (at !== body.length) return null
   for (const [key, ms] of description.times_apart) index.rows.apart.set(key, ms)

@@ -1,6 +1,7 @@
 /** The index's own structures, each against the plain one that it stands for. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { IdBook } from '../../../src/storage/file/id-book.ts'
 import { PendingOrder } from '../../../src/storage/file/pending-order.ts'
 import { PAGE_ROWS, Rows, STATUS } from '../../../src/storage/file/rows.ts'
 import { RowQueue } from '../../../src/storage/file/row-queue.ts'
@@ -33,6 +34,67 @@ describe('a table of rows', () => {
       ),
       { numRuns: 30 },
     )
+  })
+})
+
+describe('a book of ids', () => {
+  const id = (value: number) => Uint32Array.from([0, 0, Math.floor(value / 8), value % 8])
+
+  test('finds what a map finds, whatever the order of ids, with rows gone and after a snapshot', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            // Mostly upwards, with ids that come late and ids that run ahead.
+            step: fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, fc.integer({ min: -40, max: 40 })),
+            times: fc.integer({ min: 1, max: PAGE_ROWS }),
+            drop: fc.double({ min: 0, max: 1, noNaN: true }),
+          }),
+          { maxLength: 12 },
+        ),
+        (steps) => {
+          const rows = new Rows()
+          const book = new IdBook(rows)
+          const map = new Map<number, number>()
+          let value = 100
+          for (const { step, times, drop } of steps) {
+            for (let time = 0; time < times; time += 1) {
+              value = Math.max(1, value + (time === 0 ? step : 1))
+              if (map.has(value)) continue
+              const row = rows.add(rows.end + 1)
+              rows.page(row).status[rows.slot(row)] = STATUS.pending
+              rows.setId(row, id(value))
+              book.add(row, id(value))
+              map.set(value, row)
+            }
+            for (const [known, row] of [...map].slice(0, Math.floor(drop * map.size))) {
+              book.remove(row)
+              rows.drop(row)
+              book.dropped(row)
+              map.delete(known)
+            }
+          }
+          const again = new IdBook(rows, book.raw.slice())
+          const wrong = Array.from({ length: value + 100 }, (_, one) => one).filter((one) => {
+            const row = map.get(one) ?? -1
+            return book.find(id(one)) !== row || again.find(id(one)) !== row
+          })
+          expect(wrong).toEqual([])
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+
+  test('keeps nothing for ids that ascend', () => {
+    const rows = new Rows()
+    const book = new IdBook(rows)
+    for (let value = 1; value <= 2 * PAGE_ROWS; value += 1) {
+      const row = rows.add(value)
+      rows.setId(row, id(value))
+      book.add(row, id(value))
+    }
+    expect(new Set(book.raw)).toEqual(new Set([-1]))
   })
 })
 
