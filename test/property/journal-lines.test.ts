@@ -73,6 +73,28 @@ describe('a signal’s line', () => {
     )
   })
 
+  test('gives back names of any length, also ones that begin like the line before', () => {
+    const readHeader = createHeaderReader()
+    const name = fc.stringMatching(/^[a-c]{0,5}$/)
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ to: name, from: name, intent: name }), { minLength: 1 }),
+        fc.constantFrom<Signal['payload']>(null, 'x', {}),
+        (names, payload) => {
+          for (const { to, from, intent } of names) {
+            const of: Signal = {
+              ...{ signal_id: '01ARZ3NDEKTSV4RRFFQ69G5FAV', to, from, intent, payload, priority: 1 },
+              ...{ origin: 'agent', created_at: '2026-03-01T12:00:00.000Z' },
+              expires_at: '2026-03-02T12:00:00.000Z',
+            }
+            const line = sealed(signalText(of, 1, 0))
+            expect(readHeader(line, 0, line.length)).toMatchObject({ to, from, intent })
+          }
+        },
+      ),
+    )
+  })
+
   test('means the same with its members in another order', () => {
     const readHeader = createHeaderReader()
     fc.assert(

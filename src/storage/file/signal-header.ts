@@ -15,7 +15,7 @@ interface Literal {
 function literal(text: string): Literal {
   const bytes = Buffer.from(text)
   const words: number[] = []
-  for (let at = 0; at + 4 <= bytes.length; at += 4) words.push(bytes.readUInt32LE(at))
+  for (let at = 0; at + 4 < bytes.length; at += 4) words.push(bytes.readUInt32LE(at))
   words.push(bytes.readUInt32LE(bytes.length - 4))
   return { length: bytes.length, words: Uint32Array.from(words) }
 }
@@ -32,6 +32,8 @@ const INTENT = literal('","intent":"')
 const ORIGIN = literal('","origin":"')
 const END_OF_HEADER = literal(`"${PAYLOAD_MEMBER}`)
 const PAYLOAD = Buffer.from(PAYLOAD_MEMBER)
+/** A word is followed by it. */
+const NEXT_MEMBER = '","'
 const QUOTE = 34
 const BACKSLASH = 92
 const DIGIT_0 = 48
@@ -39,7 +41,7 @@ const DIGIT_9 = 57
 const ULID_BYTES = 26
 const TIME_BYTES = 24
 /** Direct-mapped: the same few names come again and again. */
-const WORDS_REMEMBERED = 1024
+const WORDS_REMEMBERED = 8192
 
 /** Whether the line that starts here is a signal's. */
 export function isSignalLine(buffer: Buffer, start: number): boolean {
@@ -56,7 +58,11 @@ export function isSignalLine(buffer: Buffer, start: number): boolean {
  */
 export function createHeaderReader(): (buffer: Buffer, start: number, end: number) => SignalHead {
   const head = emptyHead()
-  const words = new WordReader()
+  const words = new Words()
+  const tos = new WordReader(words)
+  const froms = new WordReader(words)
+  const intents = new WordReader(words)
+  const origins = new WordReader(words)
   const created = new TimeReader()
   const expires = new TimeReader()
   let viewed: Buffer | null = null
@@ -89,14 +95,14 @@ export function createHeaderReader(): (buffer: Buffer, start: number, end: numbe
     at += PRIORITY.length
     const priority = (buffer[at] as number) - DIGIT_0
     if (priority < 0 || priority > 9 || !stands(view, at + 1, TO)) return false
-    const to = words.read(buffer, at + 1 + TO.length)
-    if (words.end === -1 || !stands(view, words.end, FROM)) return false
-    const from = words.read(buffer, words.end + FROM.length)
-    if (words.end === -1 || !stands(view, words.end, INTENT)) return false
-    const intent = words.read(buffer, words.end + INTENT.length)
-    if (words.end === -1 || !stands(view, words.end, ORIGIN)) return false
-    words.read(buffer, words.end + ORIGIN.length)
-    if (words.end === -1 || !stands(view, words.end, END_OF_HEADER)) return false
+    const to = tos.read(buffer, view, at + 1 + TO.length)
+    if (tos.end === -1 || !stands(view, tos.end, FROM)) return false
+    const from = froms.read(buffer, view, tos.end + FROM.length)
+    if (froms.end === -1 || !stands(view, froms.end, INTENT)) return false
+    const intent = intents.read(buffer, view, froms.end + INTENT.length)
+    if (intents.end === -1 || !stands(view, intents.end, ORIGIN)) return false
+    origins.read(buffer, view, intents.end + ORIGIN.length)
+    if (origins.end === -1 || !stands(view, origins.end, END_OF_HEADER)) return false
     head.seq = seq
     head.created_ms = created_ms
     head.expires_ms = expires_ms
@@ -130,29 +136,58 @@ function stands(view: DataView, start: number, { length, words }: Literal): bool
   return view.getUint32(start + length - 4, true) === words[last]
 }
 
-/** Reads plain ASCII up to the next quote. */
-class WordReader {
-  /** Where the quote stood; -1 for what would have to be unescaped or decoded. */
-  end = -1
-  private readonly remembered = new Array<string | undefined>(WORDS_REMEMBERED)
+/** A name, with what ends it and begins the next member: so even the shortest has four bytes. */
+interface Word extends Literal {
+  text: string
+}
 
-  read(buffer: Buffer, start: number): string {
+/** Names that were read before, of all members. Those that share a place push each other out. */
+class Words {
+  private readonly words = new Array<Word | undefined>(WORDS_REMEMBERED)
+
+  /** Null for what would have to be unescaped or decoded, and for none. */
+  find(buffer: Buffer, view: DataView, start: number): Word | null {
     let hash = 0
     let at = start
     for (; ; at += 1) {
       const byte = buffer[at] as number
       if (byte === QUOTE) break
-      if (!(byte >= 32 && byte < 127) || byte === BACKSLASH) {
+      if (!(byte >= 32 && byte < 127) || byte === BACKSLASH) return null
+      hash = (Math.imul(hash, 31) + byte) | 0
+    }
+    if (at === start) return null
+    const length = at - start + NEXT_MEMBER.length
+    const place = hash & (WORDS_REMEMBERED - 1)
+    const known = this.words[place]
+    if (known !== undefined && known.length === length && stands(view, start, known)) return known
+    if (buffer.toString('latin1', at, start + length) !== NEXT_MEMBER) return null
+    const text = buffer.toString('latin1', start, at)
+    return (this.words[place] = { text, ...literal(text + NEXT_MEMBER) })
+  }
+}
+
+/** Reads the names of one member; mostly it says what it said in the line before. */
+class WordReader {
+  /** Where the quote behind it stood; -1 where there is no plain name. */
+  end = -1
+  private last: Word = { text: '', ...literal(NEXT_MEMBER + NEXT_MEMBER) }
+  private readonly words: Words
+
+  constructor(words: Words) {
+    this.words = words
+  }
+
+  read(buffer: Buffer, view: DataView, start: number): string {
+    if (!stands(view, start, this.last)) {
+      const word = this.words.find(buffer, view, start)
+      if (word === null) {
         this.end = -1
         return ''
       }
-      hash = (Math.imul(hash, 31) + byte) | 0
+      this.last = word
     }
-    this.end = at
-    const slot = hash & (WORDS_REMEMBERED - 1)
-    const known = this.remembered[slot]
-    if (known !== undefined && spells(buffer, start, at, known)) return known
-    return (this.remembered[slot] = buffer.toString('latin1', start, at))
+    this.end = start + this.last.length - NEXT_MEMBER.length
+    return this.last.text
   }
 }
 
@@ -192,14 +227,6 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
 /** As JSON has it, `1e999` is a number as well. */
 function isPosition(seq: unknown): boolean {
   return Number.isSafeInteger(seq) && (seq as number) > 0
-}
-
-function spells(buffer: Buffer, start: number, end: number, word: string): boolean {
-  if (word.length !== end - start) return false
-  for (let at = 0; at < word.length; at += 1) {
-    if (word.charCodeAt(at) !== buffer[start + at]) return false
-  }
-  return true
 }
 
 /** As far as the minute, `2026-01-31T23:59`; neighbouring lines are mostly of one minute. */

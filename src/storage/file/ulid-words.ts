@@ -24,30 +24,44 @@ export function wordsOf(text: string, words: Words): boolean {
 
 const characters = new Uint8Array(ULID_LENGTH)
 
-/** Reads a ULID from its 26 ASCII bytes at `start`. */
+/** Reads a ULID from its 26 ASCII bytes at `start`. Written out: every line of a journal has one. */
 export function wordsAt(bytes: Uint8Array, start: number, words: Words): boolean {
-  const first = VALUES[bytes[start] as number] as number
+  const v0 = VALUES[bytes[start] as number] as number
+  const v1 = VALUES[bytes[start + 1] as number] as number
+  const v2 = VALUES[bytes[start + 2] as number] as number
+  const v3 = VALUES[bytes[start + 3] as number] as number
+  const v4 = VALUES[bytes[start + 4] as number] as number
+  const v5 = VALUES[bytes[start + 5] as number] as number
+  const v6 = VALUES[bytes[start + 6] as number] as number
+  const v7 = VALUES[bytes[start + 7] as number] as number
+  const v8 = VALUES[bytes[start + 8] as number] as number
+  const v9 = VALUES[bytes[start + 9] as number] as number
+  const v10 = VALUES[bytes[start + 10] as number] as number
+  const v11 = VALUES[bytes[start + 11] as number] as number
+  const v12 = VALUES[bytes[start + 12] as number] as number
+  const v13 = VALUES[bytes[start + 13] as number] as number
+  const v14 = VALUES[bytes[start + 14] as number] as number
+  const v15 = VALUES[bytes[start + 15] as number] as number
+  const v16 = VALUES[bytes[start + 16] as number] as number
+  const v17 = VALUES[bytes[start + 17] as number] as number
+  const v18 = VALUES[bytes[start + 18] as number] as number
+  const v19 = VALUES[bytes[start + 19] as number] as number
+  const v20 = VALUES[bytes[start + 20] as number] as number
+  const v21 = VALUES[bytes[start + 21] as number] as number
+  const v22 = VALUES[bytes[start + 22] as number] as number
+  const v23 = VALUES[bytes[start + 23] as number] as number
+  const v24 = VALUES[bytes[start + 24] as number] as number
+  const v25 = VALUES[bytes[start + 25] as number] as number
+  const time = v0 | v1 | v2 | v3 | v4 | v5 | v6 | v7 | v8 | v9
+  const random = v10 | v11 | v12 | v13 | v14 | v15 | v16 | v17 | v18 | v19 | v20 | v21 | v22 | v23 | v24 | v25
   // 26 characters hold 130 bits; the first two are always zero.
-  if (first < 0 || first > 7) return false
-  let word = 0
-  let accumulated = first
-  let bits = 3
-  for (let at = start + 1; at < start + ULID_LENGTH; at += 1) {
-    const value = VALUES[bytes[at] as number] as number
-    if (value < 0) return false
-    const room = 32 - bits
-    if (room > 5) {
-      accumulated = (accumulated << 5) | value
-      bits += 5
-    } else {
-      const left = 5 - room
-      words[word] = (accumulated << room) | (value >>> left)
-      word += 1
-      accumulated = value & ((1 << left) - 1)
-      bits = left
-    }
-  }
-  return word === 4
+  if ((time | random) < 0 || v0 > 7) return false
+  words[0] = (v0 << 29) | (v1 << 24) | (v2 << 19) | (v3 << 14) | (v4 << 9) | (v5 << 4) | (v6 >>> 1)
+  words[1] =
+    (v6 << 31) | (v7 << 26) | (v8 << 21) | (v9 << 16) | (v10 << 11) | (v11 << 6) | (v12 << 1) | (v13 >>> 4)
+  words[2] = (v13 << 28) | (v14 << 23) | (v15 << 18) | (v16 << 13) | (v17 << 8) | (v18 << 3) | (v19 >>> 2)
+  words[3] = (v19 << 30) | (v20 << 25) | (v21 << 20) | (v22 << 15) | (v23 << 10) | (v24 << 5) | v25
+  return true
 }
 
 /** Writes the words as text. */
