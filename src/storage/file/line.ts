@@ -8,20 +8,25 @@ import { crc32 } from 'node:zlib'
 export const NEWLINE = 10
 const BEFORE = Buffer.from(',"crc":"')
 const AFTER = Buffer.from('"}')
-const HEX_DIGITS = 8
+export const HEX_DIGITS = 8
 const HEX = Buffer.from('0123456789abcdef')
 /** What is added to the open text: the crc member, the closing brace and, in the file, the newline. */
 export const TAIL_BYTES = BEFORE.length + HEX_DIGITS + AFTER.length
 export const SEAL_BYTES = TAIL_BYTES + 1
+/** How far before a line's end its checksum begins. */
+export const DIGITS_BEFORE_END = HEX_DIGITS + AFTER.length
 
 /** Closes the object whose text (without its `}`) stands in `start..end`. Answers where the line ends. */
 export function sealLine(buffer: Buffer, start: number, end: number): number {
-  let crc = crc32(buffer.subarray(start, end))
+  return writeSeal(buffer, end, crc32(buffer.subarray(start, end)))
+}
+
+/** What stands behind the open text whose checksum is `crc`. Answers where the line ends. */
+export function writeSeal(buffer: Buffer, end: number, crc: number): number {
   BEFORE.copy(buffer, end)
   const hex = end + BEFORE.length
-  for (let digit = HEX_DIGITS - 1; digit >= 0; digit -= 1) {
-    buffer[hex + digit] = HEX[crc & 15] as number
-    crc >>>= 4
+  for (let digit = 0; digit < HEX_DIGITS; digit += 1) {
+    buffer[hex + digit] = HEX[(crc >>> (4 * (HEX_DIGITS - 1 - digit))) & 15] as number
   }
   AFTER.copy(buffer, hex + HEX_DIGITS)
   buffer[end + TAIL_BYTES] = NEWLINE
@@ -45,7 +50,8 @@ export function lineHolds(buffer: Buffer, start: number, end: number): boolean {
   return said >>> 0 === crc32(buffer.subarray(start, body))
 }
 
-function digitOf(byte: number): number {
+/** -1 for what `sealLine` does not write. */
+export function digitOf(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48
   if (byte >= 97 && byte <= 102) return byte - 87
   return -1
