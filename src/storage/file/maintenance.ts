@@ -42,7 +42,10 @@ export class Maintenance {
       this.tail_bytes >= this.needs.segment_bytes_max && this.tail_bytes >= TAIL_SHARE * this.total_bytes
     if (!due || this.snapshot_due) return
     this.snapshot_due = true
-    void this.alone(() => this.snapshot()).catch(() => {})
+    const { clock } = this.needs
+    // Not at once: whoever opens the store need not wait until the index is copied.
+    const later = () => new Promise<void>((resolve) => clock.soon(resolve))
+    void this.alone(() => later().then(() => this.snapshot())).catch(() => {})
   }
 
   /** Rewrites what is worth it. What fails changes nothing: signals are taken and given out as before. */

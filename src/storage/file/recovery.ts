@@ -199,7 +199,7 @@ class Replay {
 
   private signal(head: SignalHead, offset: number, length: number): void {
     if (head.left === 0 && this.group.length === 0) {
-      this.store(head, { segment: this.segment, offset, length })
+      this.store(head, this.segment, offset, length)
       return
     }
     this.group.push({
@@ -210,11 +210,12 @@ class Replay {
   }
 
   private storeGroup(): void {
-    for (const { head, at } of this.group) this.store(head, at)
+    if (this.group.length === 0) return
+    for (const { head, at } of this.group) this.store(head, at.segment, at.offset, at.length)
     this.group = []
   }
 
-  private store(head: SignalHead, { segment, offset, length }: Location): void {
+  private store(head: SignalHead, segment: number, offset: number, length: number): void {
     const { index, keys } = this.recovery
     const row = index.addSignal(head, segment, offset, length)
     const { from, idempotency_key: key } = head

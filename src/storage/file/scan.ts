@@ -61,7 +61,8 @@ export class LineScanner {
   }
 }
 
-/** Made when it is first needed, and then kept: its tables take a few milliseconds. */
+/** Its tables take some milliseconds to make, in which many lines are checked. */
+const SUMMED_BYTES_MIN = 256 * 1024
 let sums: LineSums | null = null
 
 export function visitLines(
@@ -70,10 +71,10 @@ export function visitLines(
   offset: number,
   visit: LineVisitor,
 ): BadLine | null {
-  const lines = (sums ??= new LineSums()).hold(buffer, filled)
+  const lines = filled < SUMMED_BYTES_MIN ? -1 : (sums ??= new LineSums()).hold(buffer, filled)
   let start = 0
   for (let line = 0; start < filled; line += 1) {
-    const end = lines === -1 ? buffer.indexOf(NEWLINE, start) : (sums.ends[line] as number)
+    const end = lines === -1 ? buffer.indexOf(NEWLINE, start) : (sums?.ends[line] as number)
     if (lines === -1 && !lineHolds(buffer, start, end)) {
       return { offset: offset + start, reason: 'the line does not match its checksum' }
     }
