@@ -73,6 +73,17 @@ describe('a signal’s line', () => {
     )
   })
 
+  test('has each name exactly as JSON has it, plain or not', () => {
+    fc.assert(
+      fc.property(signal, (signal) => {
+        for (const name of ['to', 'from', 'intent', 'topic', 'to_session'] as const) {
+          if (signal[name] === undefined) continue
+          expect(signalText(signal, 1, 0)).toContain(`,"${name}":${JSON.stringify(signal[name])}`)
+        }
+      }),
+    )
+  })
+
   test('gives back names of any length, also ones that begin like the line before', () => {
     const readHeader = createHeaderReader()
     const name = fc.stringMatching(/^[a-c]{0,5}$/)

@@ -166,14 +166,33 @@ export function signalText(signal: Signal, seq: Seq, left: number): string {
   return text + PAYLOAD_MEMBER + JSON.stringify(signal.payload ?? null)
 }
 
-const quoted = (text: string): string => JSON.stringify(text)
+/** Printable ASCII but the quote and the backslash: JSON has it as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+
+/** What is sent within one millisecond says the same times. */
+class LastTime {
+  private text = ''
+  private ms = Number.NaN
+
+  parse(text: string): number {
+    if (text !== this.text) {
+      this.text = text
+      this.ms = Date.parse(text)
+    }
+    return this.ms
+  }
+}
+const created = new LastTime()
+const expires = new LastTime()
 
 /** Fills `head` from a signal that is about to be written. */
 export function fillHead(head: SignalHead, signal: Signal, seq: Seq): void {
   if (!wordsOf(signal.signal_id, head.id)) throw new Error(`signal_id ${signal.signal_id} is no ULID`)
   head.seq = seq
-  head.created_ms = Date.parse(signal.created_at)
-  head.expires_ms = Date.parse(signal.expires_at)
+  head.created_ms = created.parse(signal.created_at)
+  head.expires_ms = expires.parse(signal.expires_at)
   head.priority = signal.priority
   head.to = signal.to
   head.from = signal.from
