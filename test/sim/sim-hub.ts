@@ -30,7 +30,7 @@ export const SIM_RETENTION: Retention = {
   idempotency_window_ms: 20 * 60_000,
   finished_retention_ms: 40 * 60_000,
 }
-const SEGMENT_BYTES_MAX = 6 * 1024
+const SEGMENT_BYTES_MAX = 12 * 1024
 
 export interface HubWorld extends DiskWorld {
   platters: MemoryDisk

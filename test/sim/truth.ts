@@ -27,7 +27,7 @@ export interface Wish {
 }
 
 /** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
-const LOOKS_AT_WHAT_IS_OVER = 5
+const LOOKS_AT_WHAT_IS_OVER = 10
 
 interface Known {
   signal_id: string

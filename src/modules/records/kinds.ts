@@ -89,11 +89,19 @@ function derived(kind: RecordKind): KnownKind {
     refuse(`nothing leads to ${status.closing.to}, which should close it`)
   }
 
+  // Made when somebody first needs one: for all kinds together they take longer than the rest of a hub's start.
+  let [input, own, stored]: [z.ZodObject?, z.ZodObject?, z.ZodObject?] = []
   return {
     ...{ kind, statuses },
-    input: recordInput(kind),
-    own: ownFields(kind),
-    stored: storedRecord(kind),
+    get input() {
+      return (input ??= recordInput(kind))
+    },
+    get own() {
+      return (own ??= ownFields(kind))
+    },
+    get stored() {
+      return (stored ??= storedRecord(kind))
+    },
   }
 }
 
