@@ -24,7 +24,8 @@ import { SignalIndex } from './signal-index.ts'
 const FORMAT = 2
 const NAME = 'index.bin'
 const DRAFT = '.new'
-const END = '{"kind":"snapshot_end"'
+/** The first line is mostly shorter. */
+const FIRST_LOOK_BYTES = 64 * 1024
 /** A piece is at most one page's columns, a quarter of a megabyte. */
 const PIECES_AT_ONCE = 8
 
@@ -188,32 +189,78 @@ export function loadSnapshot(
   for (const name of disk.list(directory)) {
     if (name.endsWith(DRAFT)) disk.remove(path.join(directory, name))
   }
-  const bytes = disk.readFile(snapshotFile(directory))
-  if (bytes === null) return null
+  if (!disk.list(directory).includes(NAME)) return null
+  const fd = disk.open(snapshotFile(directory), 'read')
   try {
-    const body_end = checkedBody(bytes)
-    const head_end = bytes.indexOf(NEWLINE)
-    if (body_end === null || !lineHolds(bytes, 0, head_end)) return null
-    const description = JSON.parse(bytes.toString('utf8', 0, head_end)) as Description
-    if (!fits(description, segments)) return null
-    const index = restore(description, bytes.subarray(head_end + 1, body_end))
-    if (index === null) return null
-    const last = description.segments.at(-1)
-    const found = segments.find(({ segment }) => segment === last?.segment)
-    const grown = last?.changed_at !== found?.changed_at || last?.bytes !== found?.bytes
-    return { index, end: description.end, unchecked: grown ? description.end : null }
+    return restored(new Pieces(disk, fd), segments)
   } catch {
     // Made by something else; the journal knows everything.
     return null
+  } finally {
+    disk.close(fd)
   }
 }
 
-/** Where the body ends, if its checksum says that it is whole. */
-function checkedBody(bytes: Buffer): number | null {
-  const end_at = bytes.lastIndexOf(END)
-  if (end_at === -1 || !lineHolds(bytes, end_at, bytes.length - 1)) return null
-  const { body_crc } = JSON.parse(bytes.toString('latin1', end_at)) as { body_crc?: unknown }
-  return crc32(bytes.subarray(0, end_at)) === body_crc ? end_at : null
+function restored(pieces: Pieces, segments: readonly SegmentFile[]): LoadedSnapshot | null {
+  const head = pieces.line()
+  if (!lineHolds(head, 0, head.length - 1)) return null
+  const description = JSON.parse(head.toString('utf8')) as Description
+  if (!fits(description, segments)) return null
+  const index = restore(description, pieces)
+  if (!pieces.endAsTheySay()) return null
+  restorePending(index)
+  const last = description.segments.at(-1)
+  const found = segments.find(({ segment }) => segment === last?.segment)
+  const grown = last?.changed_at !== found?.changed_at || last?.bytes !== found?.bytes
+  return { index, end: description.end, unchecked: grown ? description.end : null }
+}
+
+/** Reads a snapshot from its beginning, each column to where it stays, and sums what it has read. */
+class Pieces {
+  private readonly disk: Disk
+  private readonly fd: number
+  private readonly size: number
+  private at = 0
+  private crc = 0
+
+  constructor(disk: Disk, fd: number) {
+    this.disk = disk
+    this.fd = fd
+    this.size = disk.size(fd)
+  }
+
+  /** The next line, its newline included. */
+  line(): Buffer {
+    for (let bytes = FIRST_LOOK_BYTES; ; bytes *= 2) {
+      const buffer = Buffer.alloc(Math.min(bytes, this.size - this.at))
+      this.disk.read(this.fd, buffer, this.at)
+      const end = buffer.indexOf(NEWLINE) + 1
+      if (end > 0) return this.taken(buffer.subarray(0, end))
+      if (buffer.length < bytes) throw new Error('the snapshot ends in a line')
+    }
+  }
+
+  next(bytes: number): ArrayBuffer {
+    if (bytes > this.size - this.at) throw new Error('the snapshot ends too early')
+    const piece = new Uint8Array(bytes)
+    if (this.disk.read(this.fd, piece, this.at) < bytes) throw new Error('the snapshot was cut')
+    return this.taken(piece).buffer
+  }
+
+  /** What is left is one line, and has the checksum of all before it. */
+  endAsTheySay(): boolean {
+    const { crc } = this
+    const line = this.line()
+    if (this.at !== this.size || !lineHolds(line, 0, line.length - 1)) return false
+    const end = JSON.parse(line.toString('latin1')) as { kind?: unknown; body_crc?: unknown }
+    return end.kind === 'snapshot_end' && end.body_crc === crc
+  }
+
+  private taken<B extends Uint8Array>(bytes: B): B {
+    this.crc = crc32(bytes, this.crc)
+    this.at += bytes.length
+    return bytes
+  }
 }
 
 function fits(description: Description, segments: readonly SegmentFile[]): boolean {
@@ -247,17 +294,9 @@ function covered(segments: readonly SegmentFile[], end: JournalEnd): CoveredSegm
     }))
 }
 
-function restore(description: Description, body: Buffer): SignalIndex | null {
+function restore(description: Description, pieces: Pieces): SignalIndex {
   const index = new SignalIndex()
-  let at = 0
-  const file = body.buffer as ArrayBuffer
-  /** A copy, as a column has to begin at a multiple of its size; cut out, so that nothing is filled with zeros first. */
-  const next = (bytes: number): ArrayBuffer => {
-    const begin = body.byteOffset + at
-    at += bytes
-    if (at > body.length) throw new Error('the snapshot ends too early')
-    return file.slice(begin, begin + bytes)
-  }
+  const next = (bytes: number) => pieces.next(bytes)
   index.rows.end = description.rows_end
   for (const known of description.pages) {
     const page = new Page(known.seq_base, next(PAGE_BYTES))
@@ -271,7 +310,6 @@ function restore(description: Description, body: Buffer): SignalIndex | null {
   const { id_slots, key_slots } = description
   index.ids = new IdBook(index.rows, new Int32Array(next(id_slots * 4)))
   index.keys = new RowTable(index.keyHash, new Int32Array(next(key_slots * 4)))
-  if (at !== body.length) return null
   for (const [key, ms] of description.times_apart) index.rows.apart.set(key, ms)
   index.identities = new Names(index.identities.names_max, description.identities)
   index.sessions = new Names(index.sessions.names_max, description.sessions)
@@ -283,7 +321,6 @@ function restore(description: Description, body: Buffer): SignalIndex | null {
   index.count = description.count
   index.last_seq = description.last_seq
   index.last_id.set(description.last_id)
-  restorePending(index)
   return index
 }
 
