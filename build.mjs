@@ -30,6 +30,14 @@ const ownMetrics = {
   },
 }
 
+/** Node's own modules only say what they have. Some take milliseconds to load: what of them nothing uses is left out. */
+const usedOnly = {
+  name: 'used-only',
+  setup({ onResolve }) {
+    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, external: true, sideEffects: false }))
+  },
+}
+
 const shared = {
   bundle: true,
   platform: 'node',
@@ -39,7 +47,7 @@ const shared = {
   // Names stay: stack traces in a user's log must be readable.
   minifyWhitespace: true,
   minifySyntax: true,
-  plugins: [englishOnly, ownMetrics],
+  plugins: [englishOnly, ownMetrics, usedOnly],
   legalComments: 'none',
   logLevel: 'warning',
   define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },
@@ -51,7 +59,6 @@ const shared = {
 
 const programs = {
   cli: 'src/cli/main.ts',
-  hook: 'src/cli/hooks/main.ts',
   daemon: 'src/daemon/main.ts',
   bridge: 'src/transports/bridge/main.ts',
 }
@@ -70,8 +77,9 @@ await Promise.all([
     ...shared,
     entryPoints: { turnbell: 'src/bin.ts' },
     outdir: aside,
+    outExtension: { '.js': '.cjs' },
+    format: 'cjs',
     banner: {},
-    external: ['./*.js'],
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
@@ -96,7 +104,9 @@ await Promise.all([
   ),
 ])
 
-fs.chmodSync(`${aside}/turnbell.js`, 0o755)
+fs.chmodSync(`${aside}/turnbell.cjs`, 0o755)
+// The name that it had: clients that were connected to that start it by its path.
+fs.writeFileSync(`${aside}/turnbell.js`, "import './turnbell.cjs'\n")
 // Node starts it as a thread of the hub's, so it stands by itself, as it is.
 fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })

@@ -18,7 +18,7 @@ const ROUNDS = 5
 const RUN_MS = 1_200
 const WARM_UP_MS = 2_000
 const ECHO = path.join(import.meta.dirname, 'echo.js')
-const TURNBELL = path.resolve('dist/turnbell.js')
+const TURNBELL = path.resolve('dist/turnbell.cjs')
 
 const PARAMS = {
   name: 'signals',

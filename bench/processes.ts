@@ -11,7 +11,7 @@ import { personaPaths, resolveHome } from '../src/system/home.ts'
 export { pause }
 
 const HERE = import.meta.dirname
-export const TURNBELL = path.resolve('dist/turnbell.js')
+export const TURNBELL = path.resolve('dist/turnbell.cjs')
 const STOP_GRACE_MS = 10_000
 const START_MAX_MS = 30_000
 /** Of a journal segment, to see how long its lines are. */

@@ -23,7 +23,7 @@ const PROGRAMS = [
   'bare-ws',
 ]
 const root = path.resolve(import.meta.dirname, '..')
-const product = path.join(root, 'dist/turnbell.js')
+const product = path.join(root, 'dist/turnbell.cjs')
 process.chdir(root)
 
 if (!fs.existsSync(product) || newest('src') > fs.statSync(product).mtimeMs) {

@@ -44,7 +44,7 @@ function begin(place: ShimPlace): ShimParts {
     onWanted: () => keeper?.hurry(),
   })
   const session_file = path.join(paths.run_dir, 'acp-session.json')
-  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   keeper = keepAgent({
     surface,
     cwd,

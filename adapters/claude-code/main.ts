@@ -219,7 +219,7 @@ function stayQuiet(error: unknown): void {
 }
 
 function startHub(home: Home): void {
-  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   startInBackground(bin, ['hub', '--home', home.root], home.hub_log, env)
 }
 

@@ -143,7 +143,7 @@ function ownProcess(here: ShimPlace): LastingProcess {
     identity,
     home: home.root,
     node: process.execPath,
-    bin: path.join(import.meta.dirname, '..', '..', 'turnbell.js'),
+    bin: path.join(import.meta.dirname, '..', '..', 'turnbell.cjs'),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
   }
   return lastingProcess({

@@ -130,7 +130,7 @@ const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'o
 function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess {
   const { home, config, identity, paths } = here
   const env = withoutOuterSession(process.env)
-  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.js')
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
   bridge.push('--home', home.root)
   const guard: PluginEntry = [

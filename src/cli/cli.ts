@@ -30,7 +30,7 @@ export interface Cli {
   random: Random
   ids: Ids
   fetch: typeof fetch
-  /** How turnbell itself is started: this node and dist/turnbell.js, both absolute. */
+  /** How turnbell itself is started: this node and dist/turnbell.cjs, both absolute. */
   node: string
   program: string
   /** Where the unit and task templates lie. */

@@ -33,7 +33,7 @@ export async function main(argv: string[]): Promise<void> {
     ids,
     fetch,
     node: process.execPath,
-    program: path.join(here, 'turnbell.js'),
+    program: path.join(here, 'turnbell.cjs'),
     templates: path.join(here, '..', 'service-templates'),
     runProgram,
     output: (json) => createOutput({ stdout, stderr, colors, ids }, json),

@@ -1,5 +1,5 @@
 /** The command line over real hubs and daemons, as a person would use it in two terminals. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
@@ -331,6 +331,31 @@ describe('a token made at the command line', () => {
       })
     expect((await call('signals.inbox', {})).status).toBe(200)
     expect((await call('personas.remove', { identity: 'ada' })).status).toBe(403)
+  })
+})
+
+describe('the command', () => {
+  const run = (bin: string, ...args: string[]) =>
+    spawnSync(process.execPath, [bin, ...args], { env: cleanEnvironment(), encoding: 'utf8' })
+
+  test.each([
+    ['another command', ['--version']],
+    ['a daemon', ['daemon', '--help']],
+    ['a daemon without a persona', ['daemon']],
+  ])('says the same of %s under the name that it had', (_, args) => {
+    const { status, stdout, stderr } = run(BIN, ...args)
+    expect(stdout + stderr).not.toBe('')
+    const former = path.join(path.dirname(BIN), 'turnbell.js')
+    expect(run(former, ...args)).toMatchObject({ status, stdout, stderr })
+  })
+
+  test.each(['status', 'hub', 'daemon'])('ends with 1 and says why where %s cannot be loaded', (command) => {
+    // Alone, without the bundles that lie beside it.
+    const alone = path.join(home(), 'turnbell.cjs')
+    fs.copyFileSync(BIN, alone)
+    const { status, stdout, stderr } = run(alone, command)
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toContain('Cannot find module')
   })
 })
 

@@ -1,13 +1,15 @@
 /** `turnbell run` with a client that only writes down how it was started, and `turnbell hook`. */
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import { resolveHome } from '../../src/system/home.ts'
 import { runningHub } from '../../src/system/hub-address.ts'
 import { processAlive, readPidFile } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
-import { BIN, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+import { BIN, cleanEnvironment, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -222,6 +224,52 @@ describe('turnbell hook', () => {
     expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
     fs.writeFileSync(path.join(home, 'config.yaml'), 'nonsense: [')
     expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
+  })
+
+  /** As a shell starts it, which gives it whatever streams one likes. */
+  const hookIn = (home: string, redirection: string, env: Record<string, string> = {}) =>
+    spawnSync('/bin/sh', ['-c', `"$NODE" "$BIN" hook Stop --home "$HERE" ${redirection}`], {
+      env: cleanEnvironment({ TURNBELL_PERSONA: 'ada', NODE: process.execPath, BIN, HERE: home, ...env }),
+      encoding: 'utf8',
+    })
+
+  test.each([
+    ['is closed', '<&-'],
+    ['is nothing', '</dev/null'],
+    ['is a file', '<"$PAYLOAD"'],
+    ['is a named pipe that stays open', '<>"$FIFO"'],
+  ])('ends with 0 where stdin %s', (_, redirection) => {
+    const home = temporaryHome()
+    const files = { PAYLOAD: path.join(home, 'payload.json'), FIFO: path.join(home, 'fifo') }
+    fs.writeFileSync(files.PAYLOAD, '{"session_id":"s"}')
+    expect(spawnSync('mkfifo', [files.FIFO]).status).toBe(0)
+    expect(hookIn(home, redirection, files)).toMatchObject({ status: 0, stdout: '{}\n', stderr: '' })
+  })
+
+  test.each([
+    ['is closed', '>&-'],
+    ['has nobody who reads', '| true'],
+    ['is full', '>/dev/full'],
+  ])('ends with 0 where stdout %s, and has told', (_, redirection) => {
+    const home = temporaryHome()
+    expect(hookIn(home, `</dev/null ${redirection}`)).toMatchObject({ status: 0, stdout: '', stderr: '' })
+    expect(fs.existsSync(spool(home))).toBe(true)
+  })
+
+  test('leaves what is too long to be told, and ends with 0', async () => {
+    const home = temporaryHome()
+    const input = JSON.stringify({ text: 'x'.repeat(LIMITS.body_bytes_max) })
+    expect(await hook(home, input)).toMatchObject({ code: 0, stdout: '{}\n' })
+    expect(fs.existsSync(spool(home))).toBe(false)
+    const shorter = JSON.stringify({ text: 'x'.repeat(LIMITS.body_bytes_max / 2) })
+    expect(await hook(home, shorter)).toMatchObject({ code: 0, stdout: '{}\n' })
+    expect(fs.statSync(spool(home)).size).toBeGreaterThan(shorter.length)
+  })
+
+  test('is found under the name that the command had, too', () => {
+    const home = temporaryHome()
+    const bin = path.join(path.dirname(BIN), 'turnbell.js')
+    expect(hookIn(home, '</dev/null', { BIN: bin })).toMatchObject({ status: 0, stdout: '{}\n' })
   })
 
   test('ends with 0 although its stdin never does', async () => {

@@ -172,7 +172,7 @@ describe('a commit', () => {
     repository.commit('two')
     expect(fs.readdirSync(path.join(all.home, 'spool'), { recursive: true })).toEqual([])
     const hook = path.join(root, '.git', 'hooks', 'post-commit')
-    fs.writeFileSync(hook, fs.readFileSync(hook, 'utf8').replaceAll('turnbell.js', 'gone.js'))
+    fs.writeFileSync(hook, fs.readFileSync(hook, 'utf8').replaceAll('turnbell.cjs', 'gone.js'))
     expect(repository.git('commit', '--allow-empty', '--quiet', '--message', 'three')).toBe('')
   })
 })

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const root = path.resolve(import.meta.dirname, '../..')
-const product = path.join(root, 'dist/turnbell.js')
+const product = path.join(root, 'dist/turnbell.cjs')
 
 if (!fs.existsSync(product)) {
   process.stderr.write('building dist/ first: it is missing\n')

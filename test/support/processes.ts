@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 
 /** dist/, unless a build in another place is to be tried. */
 export const BIN =
-  process.env['TURNBELL_TEST_BIN'] ?? path.resolve(import.meta.dirname, '../../dist/turnbell.js')
+  process.env['TURNBELL_TEST_BIN'] ?? path.resolve(import.meta.dirname, '../../dist/turnbell.cjs')
 
 /** A home in a short temporary path, so that socket paths fit. */
 export function temporaryHome(): string {

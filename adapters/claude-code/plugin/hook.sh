@@ -2,7 +2,7 @@
 # Calls `turnbell hook EVENT` with what the client says on stdin, for what the session's worker need not hear of.
 #
 # It stands beside the shim, as turnbell itself does two folders above. Where it does not, there is nobody to tell.
-program=$(dirname "$0")/../../turnbell.js
+program=$(dirname "$0")/../../turnbell.cjs
 [ -f "$program" ] || exit 0
 # Who started the session for a persona wins over whom the project is connected to, and so with the home.
 persona=${TURNBELL_PERSONA:-$TURNBELL_CONNECTED_PERSONA}

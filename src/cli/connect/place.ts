@@ -7,7 +7,7 @@ export interface Place {
   /** Absolute, without links. */
   project: string
   home: string
-  /** This node and dist/turnbell.js; absolute, because a client's PATH is its own. */
+  /** This node and dist/turnbell.cjs; absolute, because a client's PATH is its own. */
   node: string
   program: string
   /** The folder of the client's adapter beside it. */

@@ -7,7 +7,6 @@
 import { LIMITS } from '../../contracts/limits.ts'
 import { systemClock } from '../../system/clock.ts'
 import { resolveHome } from '../../system/home.ts'
-import { createIds, systemRandom } from '../../system/random.ts'
 import { readAll } from '../read-all.ts'
 import { hookPayload, HOOK_PATIENCE_MS } from './hook-call.ts'
 import { hasUsualHub, quickHook, tellHub, type QuickHook } from './quick-hook.ts'
@@ -36,6 +35,8 @@ async function tell(hook: QuickHook, home: ReturnType<typeof resolveHome>) {
   try {
     return await tellHub(hook, home, payload)
   } catch {
+    // Loaded only where a line is left: node:crypto takes a twentieth of node's own start.
+    const { createIds, systemRandom } = await import('../../system/random.ts')
     const cli = { ids: createIds(systemClock, systemRandom), clock: systemClock }
     leave({ cli, home }, { type: 'hook', client, identity, body: { ...payload, hook_event_name: event } })
     return null

@@ -60,8 +60,8 @@ export async function tellHub(
   body: object,
 ): Promise<Json> {
   const { hostname, port, host } = new URL(hubUrl(home))
-  // Loaded only where somebody is to be called.
-  const { connect } = await import('node:net')
+  // Loaded only where somebody is to be called, and not by an import, which would have node start its loader of modules.
+  const { connect } = process.getBuiltinModule('node:net')
   const socket = connect({
     port: Number(port || 80),
     host: hostname.replace(/^\[|\]$/g, ''),

@@ -153,7 +153,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
 
 function startHub(home: Home): void {
   prepareHome(home)
-  const bin = path.join(import.meta.dirname, 'turnbell.js')
+  const bin = path.join(import.meta.dirname, 'turnbell.cjs')
   startInBackground(bin, ['hub', '--home', home.root], home.hub_log, process.env)
 }
 

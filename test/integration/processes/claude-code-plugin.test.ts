@@ -201,7 +201,7 @@ describe('a hook that calls turnbell', () => {
     fs.mkdirSync(folder, { recursive: true })
     fs.copyFileSync(path.join(PLUGIN, 'hook.sh'), path.join(folder, 'hook.sh'))
     const text = `process.stdout.write(JSON.stringify([process.argv.slice(2), require('node:fs').readFileSync(0, 'utf8')])); process.exitCode = ${code}`
-    if (code >= 0) fs.writeFileSync(path.join(dist, 'turnbell.js'), text)
+    if (code >= 0) fs.writeFileSync(path.join(dist, 'turnbell.cjs'), text)
     return spawnSync('/bin/sh', [path.join(folder, 'hook.sh'), 'SubagentStop'], {
       ...{ input: '{"a":1}', encoding: 'utf8' },
       env: { PATH: process.env['PATH'], TURNBELL_NODE: process.execPath, ...env },
