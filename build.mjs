@@ -38,6 +38,20 @@ const usedOnly = {
   },
 }
 
+/**
+ * What a daemon loads only when its sockets are there, or only where there is something to read. Each is a file of its
+ * own, so that node does not even look through it before.
+ */
+const LATE = ['prom-client', 'ws', 'yaml']
+const lateParts = {
+  name: 'late-parts',
+  setup({ onResolve }) {
+    onResolve({ filter: new RegExp(`^(${LATE.join('|')})$`) }, ({ path, kind }) =>
+      kind === 'entry-point' ? null : { path: `./daemon-${path}.cjs`, external: true, sideEffects: false },
+    )
+  },
+}
+
 const shared = {
   bundle: true,
   platform: 'node',
@@ -59,9 +73,9 @@ const shared = {
 
 const programs = {
   cli: 'src/cli/main.ts',
-  daemon: 'src/daemon/main.ts',
   bridge: 'src/transports/bridge/main.ts',
 }
+const older = { format: 'cjs', outExtension: { '.js': '.cjs' }, banner: {} }
 const shims = {
   command: 'adapters/command/main.ts',
   'claude-code': 'adapters/claude-code/main.ts',
@@ -77,9 +91,22 @@ await Promise.all([
     ...shared,
     entryPoints: { turnbell: 'src/bin.ts' },
     outdir: aside,
-    outExtension: { '.js': '.cjs' },
-    format: 'cjs',
-    banner: {},
+    ...older,
+  }),
+  build({
+    ...shared,
+    ...older,
+    entryPoints: {
+      daemon: 'src/daemon/main.ts',
+      ...Object.fromEntries(LATE.map((name) => [`daemon-${name}`, name])),
+    },
+    outdir: aside,
+    plugins: [...shared.plugins, lateParts],
+    // It asks again where too many files are open, and takes as long to load as all the rest of the lock.
+    alias: { 'graceful-fs': 'node:fs' },
+    define: { ...shared.define, 'import.meta.dirname': '__dirname' },
+    // The older form's own way to load a file.
+    supported: { 'dynamic-import': false },
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),

@@ -46,7 +46,8 @@ export async function main(argv: string[]): Promise<void> {
       }
     },
     async startBundle(name, args) {
-      const bundle = (await import(new URL(`./${name}.js`, import.meta.url).href)) as Bundle
+      const file = name === 'daemon' ? './daemon.cjs' : `./${name}.js`
+      const bundle = (await import(new URL(file, import.meta.url).href)) as Bundle
       await bundle.main(args)
     },
   }

@@ -2,7 +2,6 @@
  * One authenticated WebSocket to the hub, an attempt at a time. When to try again is the machine's
  * decision; this only knows how, and notices when the other end has fallen silent.
  */
-import WebSocket from 'ws'
 import { describeIssues, toProblem, TurnbellError } from '../contracts/errors.ts'
 import { CLOSE, HubFrame, PROTOCOL_VERSION, type ClientFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
@@ -74,8 +73,10 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
   async function open(): Promise<void> {
     const token = await tokens.current()
     if (over) return
+    const dial = options.dial ?? (await webSocketDial())
+    if (over) return
     const address = `${options.url().replace(/^http/, 'ws')}/ws`
-    socket = (options.dial ?? dialWebSocket)(address, token)
+    socket = dial(address, token)
     listen(socket)
   }
 
@@ -182,13 +183,16 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
   }
 }
 
-function dialWebSocket(address: string, token: string): FrameSocket {
-  return new WebSocket(address, {
-    perMessageDeflate: false,
-    maxPayload: LIMITS.frame_bytes_max,
-    handshakeTimeout: LIMITS.hello_timeout_ms,
-    headers: { authorization: `Bearer ${token}` },
-  })
+/** Loaded with the first attempt, when the daemon already answers its own socket. */
+async function webSocketDial(): Promise<(address: string, token: string) => FrameSocket> {
+  const { WebSocket } = await import('ws')
+  return (address, token) =>
+    new WebSocket(address, {
+      perMessageDeflate: false,
+      maxPayload: LIMITS.frame_bytes_max,
+      handshakeTimeout: LIMITS.hello_timeout_ms,
+      headers: { authorization: `Bearer ${token}` },
+    })
 }
 
 /** Pushes name their persona; everything else on this link is ours by its token. */

@@ -2,8 +2,6 @@
  * The daemon's token for its hub. With the operator's token at hand a new one is had for the asking;
  * without it the one we were given is renewed while it still holds.
  */
-import http from 'node:http'
-import https from 'node:https'
 import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { TokenAnswer, TokenPayload } from '../contracts/token.ts'
@@ -114,8 +112,9 @@ async function requestToken(options: TokenSourceOptions, bearer: string): Promis
 }
 
 // `fetch` would do, but loading it costs an idle daemon several megabytes for one request an hour.
-function post(url: string, bearer: string, body: object): Promise<{ status: number; text: string }> {
-  const { request } = url.startsWith('https:') ? https : http
+async function post(url: string, bearer: string, body: object): Promise<{ status: number; text: string }> {
+  // Loaded with the first attempt, and only the one that is needed.
+  const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
   return new Promise((resolve, reject) => {
     const failed = (cause: Error) =>
       reject(new TurnbellError('hub_unreachable', { detail: `${url}: ${cause.message}`, cause }))

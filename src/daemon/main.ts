@@ -1,4 +1,6 @@
 /** `turnbell daemon`: one persona's daemon in the foreground. The composition root. */
+// First: it says how all schemas are made.
+import './schemas.ts'
 import fs from 'node:fs'
 import path from 'node:path'
 import v8 from 'node:v8'
@@ -8,7 +10,7 @@ import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
 import type { Config } from '../contracts/config.ts'
 import { startChild } from '../system/child-process.ts'
 import { systemClock } from '../system/clock.ts'
-import { loadConfig } from '../system/config.ts'
+import { configText, layered, treeOf } from '../system/config-layers.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import {
   ensurePrivateDirectory,
@@ -64,7 +66,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   // 16 MB and never give it back: 107 MB resident instead of 75 after five hundred turns.
   v8.setFlagsFromString('--semi-space-growth-factor=1')
   const home = resolveHome(process.env, flags.home)
-  const config = loadConfig(home.config, process.env)
+  const config = await configOf(home)
   if (flags.hub !== undefined) requireHubUrl(flags.hub)
   const settings = settingsFrom(flags, config)
   const { identity } = settings
@@ -98,6 +100,13 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
     await lock.release()
     throw error
   }
+}
+
+/** What reads YAML is only loaded where there is some. */
+async function configOf({ config: file }: Home): Promise<Config> {
+  const text = configText(file)
+  const tree = text === null ? {} : treeOf(text, file, (await import('yaml')).parseDocument)
+  return layered(tree, file, process.env)
 }
 
 function compose(

@@ -3,7 +3,7 @@
  * transitions. Names, labels and classes are closed (`contracts/metrics.ts`), so fifty personas give at
  * most 1,200 series.
  */
-import { Counter, Gauge, Registry } from 'prom-client'
+import type * as prom from 'prom-client'
 import { DAEMON_METRICS, DaemonErrorClass, type MetricsSet } from '../contracts/metrics.ts'
 import type { Clock } from '../ports/clock.ts'
 
@@ -30,35 +30,17 @@ export interface MetricsOptions {
 }
 
 export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): DaemonMetrics {
-  const registry = new Registry()
   const own = { tenant_id, identity }
   const started_at = clock.monotonic()
-  const up = gauge('daemon_up')
-  const heartbeatAge = gauge('daemon_heartbeat_age_seconds')
-  const drainAge = gauge('daemon_drain_age_seconds')
-  const depth = gauge('daemon_signal_queue_depth')
-  const lastError = gauge('daemon_last_error_timestamp_seconds')
-  const errors = new Counter({
-    name: 'daemon_errors_total',
-    help: DAEMON_METRICS.daemon_errors_total.help,
-    labelNames: DAEMON_METRICS.daemon_errors_total.labels,
-    registers: [registry],
-  })
   const counts = new Map<DaemonErrorClass, number>()
   const times = new Map<DaemonErrorClass, number>()
   let last: DaemonErrorClass | null = null
+  let page: Page | null = null
   // Every class exists from the start: a counter that appears with its first error hides that error from
   // `increase()`. Its time is 0 until there is one.
   for (const error_class of DaemonErrorClass.options) {
     counts.set(error_class, 0)
     times.set(error_class, 0)
-    errors.inc({ ...own, error_class }, 0)
-    lastError.set({ ...own, error_class }, 0)
-  }
-
-  function gauge(name: Exclude<keyof typeof DAEMON_METRICS, 'daemon_errors_total'>) {
-    const { help, labels } = DAEMON_METRICS[name]
-    return new Gauge({ name, help, labelNames: labels, registers: [registry] })
   }
 
   /** Before the first one it is the age of the daemon: it has been that long at least, and alerts can tell. */
@@ -70,12 +52,9 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
     countError(name) {
       const parsed = DaemonErrorClass.safeParse(name)
       const error_class = parsed.success ? parsed.data : 'unclassified'
-      const at_s = clock.now() / 1000
       last = error_class
       counts.set(error_class, (counts.get(error_class) ?? 0) + 1)
-      times.set(error_class, at_s)
-      errors.inc({ ...own, error_class })
-      lastError.set({ ...own, error_class }, at_s)
+      times.set(error_class, clock.now() / 1000)
     },
     lastErrorClass: () => last,
     set: (reading) => ({
@@ -86,12 +65,43 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
       errors_total: Object.fromEntries(counts),
       last_error_timestamp_seconds: Object.fromEntries(times),
     }),
-    text(reading, is_up = 1) {
+    async text(reading, is_up = 1) {
+      page ??= pageOf(await import('prom-client'))
+      const { registry, up, heartbeatAge, drainAge, depth, errors, lastError } = page
       up.set(own, is_up)
       heartbeatAge.set(own, age(reading.last_heartbeat_at))
       drainAge.set(own, age(reading.last_drain_at))
       depth.set(own, reading.pending_count)
+      // A counter can only be raised.
+      errors.reset()
+      for (const [error_class, count] of counts) errors.inc({ ...own, error_class }, count)
+      for (const [error_class, at_s] of times) lastError.set({ ...own, error_class }, at_s)
       return registry.metrics()
     },
+  }
+}
+
+type Page = ReturnType<typeof pageOf>
+
+/** The package is loaded when the first text is asked for: a daemon binds its sockets without. */
+function pageOf({ Counter, Gauge, Registry }: typeof prom) {
+  const registry = new Registry()
+  const gauge = (name: Exclude<keyof typeof DAEMON_METRICS, 'daemon_errors_total'>) => {
+    const { help, labels } = DAEMON_METRICS[name]
+    return new Gauge({ name, help, labelNames: labels, registers: [registry] })
+  }
+  return {
+    registry,
+    up: gauge('daemon_up'),
+    heartbeatAge: gauge('daemon_heartbeat_age_seconds'),
+    drainAge: gauge('daemon_drain_age_seconds'),
+    depth: gauge('daemon_signal_queue_depth'),
+    lastError: gauge('daemon_last_error_timestamp_seconds'),
+    errors: new Counter({
+      name: 'daemon_errors_total',
+      help: DAEMON_METRICS.daemon_errors_total.help,
+      labelNames: DAEMON_METRICS.daemon_errors_total.labels,
+      registers: [registry],
+    }),
   }
 }
