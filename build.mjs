@@ -132,8 +132,11 @@ await Promise.all([
 ])
 
 fs.chmodSync(`${aside}/turnbell.cjs`, 0o755)
-// The name that it had: clients that were connected to that start it by its path.
-fs.writeFileSync(`${aside}/turnbell.js`, "import './turnbell.cjs'\n")
+// The name that it had: clients that were connected to that start it by its path. An import would have node look through
+// all of it for what it exports, half as long again as a hook takes.
+const former =
+  "import { createRequire } from 'node:module'\ncreateRequire(import.meta.url)('./turnbell.cjs')\n"
+fs.writeFileSync(`${aside}/turnbell.js`, former)
 // Node starts it as a thread of the hub's, so it stands by itself, as it is.
 fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
