@@ -38,20 +38,6 @@ const usedOnly = {
   },
 }
 
-/**
- * What a daemon loads only when its sockets are there, or only where there is something to read. Each is a file of its
- * own, so that node does not even look through it before.
- */
-const LATE = ['prom-client', 'ws', 'yaml']
-const lateParts = {
-  name: 'late-parts',
-  setup({ onResolve }) {
-    onResolve({ filter: new RegExp(`^(${LATE.join('|')})$`) }, ({ path, kind }) =>
-      kind === 'entry-point' ? null : { path: `./daemon-${path}.cjs`, external: true, sideEffects: false },
-    )
-  },
-}
-
 const shared = {
   bundle: true,
   platform: 'node',
@@ -75,7 +61,6 @@ const programs = {
   cli: 'src/cli/main.ts',
   bridge: 'src/transports/bridge/main.ts',
 }
-const older = { format: 'cjs', outExtension: { '.js': '.cjs' }, banner: {} }
 const shims = {
   command: 'adapters/command/main.ts',
   'claude-code': 'adapters/claude-code/main.ts',
@@ -91,22 +76,17 @@ await Promise.all([
     ...shared,
     entryPoints: { turnbell: 'src/bin.ts' },
     outdir: aside,
-    ...older,
+    ...{ format: 'cjs', outExtension: { '.js': '.cjs' }, banner: {} },
   }),
   build({
     ...shared,
-    ...older,
-    entryPoints: {
-      daemon: 'src/daemon/main.ts',
-      ...Object.fromEntries(LATE.map((name) => [`daemon-${name}`, name])),
-    },
+    entryPoints: { daemon: 'src/daemon/main.ts' },
     outdir: aside,
-    plugins: [...shared.plugins, lateParts],
+    // What it imports late, as what only a link takes, is a file of its own, so that node does not even look through it before.
+    splitting: true,
+    chunkNames: 'daemon-[name]-[hash]',
     // It asks again where too many files are open, and takes as long to load as all the rest of the lock.
     alias: { 'graceful-fs': 'node:fs' },
-    define: { ...shared.define, 'import.meta.dirname': '__dirname' },
-    // The older form's own way to load a file.
-    supported: { 'dynamic-import': false },
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),

@@ -2,25 +2,21 @@
 /**
  * The one command. Hub, daemon and bridge are bundles of their own, so that each loads only what it
  * needs: a daemon runs all day for every persona, and starts must be quick. A client waits for its hooks at every
- * tool it uses: what tells of one is part of this file. It and the daemon are built in the older form of modules. Node
- * begins with that at once, while the newer form has a loader to be started first.
+ * tool it uses: what tells of one is part of this file, which is built in the older form of modules. Node begins with
+ * that at once, while the newer form has a loader to be started first.
  */
-
 interface Program {
   main(argv: string[]): Promise<void>
 }
-
-// The older form has it.
-declare const require: (file: string) => Program
 
 const [command, ...rest] = process.argv.slice(2)
 
 // Each bundle lies beside this file; the names are made so that the bundler leaves the imports alone.
 const BUNDLES: Record<string, string> = {
   hub: './hub.js',
+  daemon: './daemon.js',
   mcp: './bridge.js',
 }
-const DAEMON = './daemon.cjs'
 const wantsHelp = rest.includes('--help') || rest.includes('-h')
 
 // A service manager that starts again after every failure (launchd) cannot be told which failures are
@@ -36,7 +32,6 @@ void start()
 async function start(): Promise<void> {
   const bundle = command === undefined || wantsHelp ? undefined : BUNDLES[command]
   if (command === 'hook' && !wantsHelp) return (await import('./cli/hooks/main.ts')).main(rest)
-  if (command === 'daemon' && !wantsHelp) return require(DAEMON).main(rest)
   const program = (await import(bundle ?? './cli.js')) as Program
   await program.main(bundle === undefined ? process.argv.slice(2) : rest)
 }

@@ -46,8 +46,7 @@ export async function main(argv: string[]): Promise<void> {
       }
     },
     async startBundle(name, args) {
-      const file = name === 'daemon' ? './daemon.cjs' : `./${name}.js`
-      const bundle = (await import(new URL(file, import.meta.url).href)) as Bundle
+      const bundle = (await import(new URL(`./${name}.js`, import.meta.url).href)) as Bundle
       await bundle.main(args)
     },
   }

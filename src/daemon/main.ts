@@ -105,7 +105,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
 /** What reads YAML is only loaded where there is some. */
 async function configOf({ config: file }: Home): Promise<Config> {
   const text = configText(file)
-  const tree = text === null ? {} : treeOf(text, file, (await import('yaml')).parseDocument)
+  const tree = text === null ? {} : treeOf(text, file, (await import('yaml')).default.parseDocument)
   return layered(tree, file, process.env)
 }
 

@@ -66,7 +66,7 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
       last_error_timestamp_seconds: Object.fromEntries(times),
     }),
     async text(reading, is_up = 1) {
-      page ??= pageOf(await import('prom-client'))
+      page ??= pageOf((await import('prom-client')).default)
       const { registry, up, heartbeatAge, drainAge, depth, errors, lastError } = page
       up.set(own, is_up)
       heartbeatAge.set(own, age(reading.last_heartbeat_at))
@@ -84,7 +84,7 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
 type Page = ReturnType<typeof pageOf>
 
 /** The package is loaded when the first text is asked for: a daemon binds its sockets without. */
-function pageOf({ Counter, Gauge, Registry }: typeof prom) {
+function pageOf({ Counter, Gauge, Registry }: Pick<typeof prom, 'Counter' | 'Gauge' | 'Registry'>) {
   const registry = new Registry()
   const gauge = (name: Exclude<keyof typeof DAEMON_METRICS, 'daemon_errors_total'>) => {
     const { help, labels } = DAEMON_METRICS[name]
