@@ -184,14 +184,16 @@ export function isOwnDrain({ surface }: History, session_id: string): boolean {
 
 /**
  * A drain by another session than the surface's. The agent still has its bell, so none may follow in the
- * same turn; only with nothing left to ring for is that bell done with as well.
+ * same turn, even where nothing was left to ring for and something new comes.
  *
  * The re-rings begin anew all the same: an agent may drain under a name its surface does not know, and one
  * that takes some in every turn ignores nothing.
  */
 export function drainedElsewhere(history: History, signal_ids: readonly string[], total: number): History {
-  if (total <= 0) return drained(history, signal_ids, total)
-  return { ...history, ...NO_RECORD, pending: withDrained(history.pending, signal_ids, total) }
+  const after = { ...history, ...NO_RECORD, pending: withDrained(history.pending, signal_ids, total) }
+  return total > 0
+    ? after
+    : { ...after, fresh: false, named: [], manual: false, after_hold: false, hold: null }
 }
 
 /** Left the queue without a drain: there is less to ring for, and no bell is answered. */

@@ -220,6 +220,18 @@ describe('a drain', () => {
     expect(world.context.history.bell).toBeNull()
   })
 
+  test('of everything by another session leaves the agent its bell: what comes then is no second one in its turn', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.drains(Infinity, 'cli:by-hand')
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins(true)
+    expect(world.bells).toHaveLength(1)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+
   test('of everything clears the bell: the next push rings at once', () => {
     const world = readyWorld()
     world.pushes()
