@@ -68,6 +68,9 @@ const ACTIONS = {
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()
   },
+  visit(world) {
+    world.visit(world.dice.pick(world.personas))
+  },
   completeByOperator(world) {
     const known = [...world.truth.signals.keys()]
     if (known.length > 0) void world.asOperator('signals/ack', { signal_ids: [world.dice.pick(known)] })
@@ -192,6 +195,7 @@ const WORK: Partial<Record<Action, number>> = { send: 30, burst: 4, prompt: 12 }
 const EXTRAS: Partial<Record<Action, number>> = {
   sendToSession: 3,
   broadcast: 3,
+  visit: 2,
   completeByOperator: 2,
   replay: 2,
 }

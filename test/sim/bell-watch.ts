@@ -24,6 +24,15 @@ interface Heard {
   total: number
   /** What had happened in the world when the last list came. */
   listed_at: number
+  /** The priority of what comes first in the last list. */
+  first_priority: number
+  /** Since the link is up there was a reason to ring: a push, something given back, or the agent did something. */
+  news: boolean
+  /** Since when the link is up, and since when the surface has been idle. */
+  up_at: number
+  idle_since: number
+  /** Turns in a row that began with a bell and ended without a drain. */
+  unread_turns: number
   /** In the order in which they attached. */
   shims: Map<number, SurfaceReport>
   pulled: SurfaceReport | null
@@ -46,7 +55,8 @@ export class BellWatch {
   }
 
   onLink(daemon: SimDaemon, up: boolean): void {
-    Object.assign(this.of(daemon), { up, listed: false, total: 0, listed_at: -1 })
+    const up_at = this.world.timeline.now
+    Object.assign(this.of(daemon), { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
   }
 
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
@@ -56,14 +66,25 @@ export class BellWatch {
       const whole = frame.total === frame.signals.length
       const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
       if (!heard.listed && heard.last !== null && whole && !waits) heard.last.drained_since = true
-      Object.assign(heard, { listed: true, listed_at: this.world.timeline.happened, total: frame.total })
+      const listed_at = this.world.timeline.happened
+      const first_priority = frame.signals[0]?.priority ?? 0
+      if (!heard.listed) heard.unread_turns = 0
+      Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority })
+    } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
+      Object.assign(heard, { news: true, unread_turns: 0 })
     } else if (frame.type === 'signal.drained') {
+      heard.unread_turns = 0
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
     }
   }
 
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void {
     const heard = this.of(daemon)
+    const before = heard.shims.get(shim) ?? heard.pulled
+    if (before === null || isOther(before, report) || report.take === true) {
+      heard.news = true
+      heard.idle_since = this.world.timeline.now
+    }
     if (report.delivery === 'pull') heard.pulled = report
     else heard.shims.set(shim, report)
   }
@@ -84,6 +105,13 @@ export class BellWatch {
     if (!heard.up || !heard.listed) fail('no bell without the hub’s own list', 'none came over this link')
     if (heard.listed_at !== happened) fail('what waits is looked at right before a bell', 'it was not')
     if (heard.total === 0) fail('no bell with nothing pending', bell.text)
+    if (bell.pending_count !== heard.total)
+      fail('a bell says how many wait', `${bell.pending_count} of ${heard.total}`)
+    if (bell.reason !== 'manual' && heard.first_priority === 0)
+      fail('what is quiet rings for nobody', bell.text)
+    const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
+    if (!heard.news && waited_ms < LIMITS.reconnect_patience_ms)
+      fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
     const report = heard.shims.get(shim) ?? heard.pulled
     if (report === null) return fail('no bell without a surface', bell.text)
     if (!taken && report.turn !== 'idle')
@@ -91,6 +119,10 @@ export class BellWatch {
     if (taken && report.take !== true) fail('no bell in the middle of a turn', 'nobody asked for it')
     const { last } = heard
     const { session_id, turn_seq } = report
+    if (last === null || last.session_id !== session_id) heard.unread_turns = 0
+    else if (last.accepted === true && turn_seq > last.turn_seq) heard.unread_turns += 1
+    if (heard.unread_turns > LIMITS.redoorbell_max + 1)
+      fail('only so many turns in a row are rung again', String(heard.unread_turns))
     if (last !== null && last.session_id === session_id && last.accepted !== false) {
       const progress = turn_seq !== last.turn_seq || last.drained_since
       if (!progress && now - last.at < LIMITS.bell_receipt_ms)
@@ -119,16 +151,23 @@ export class BellWatch {
       fail(`${status.doorbells_rung} bells, ${heard.accepted} were seen`)
     if (status.connected && !(heard.up && heard.listed)) fail('connected, without a link that brought a list')
     if (status.connected !== (status.state === 'CONNECTED' || status.state === 'EMITTING')) fail(status.state)
+    if (!status.surface.attached && status.delivery === 'ok') fail('all is well, without a surface')
     if (status.surface.attached && heard.shims.size === 0 && heard.pulled === null)
       fail('a surface that is not there')
   }
 
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
-      ...{ up: false, listed: false, total: 0, listed_at: -1 },
+      ...{ up: false, up_at: -1, listed: false, total: 0, listed_at: -1 },
+      ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
     }
     this.daemons.set(daemon, heard)
     return heard
   }
+}
+
+/** The agent did something between the two. */
+function isOther(one: SurfaceReport, other: SurfaceReport): boolean {
+  return one.session_id !== other.session_id || one.turn !== other.turn || one.turn_seq !== other.turn_seq
 }

@@ -41,6 +41,9 @@ export class MetricsWatch {
     const { last_heartbeat_age_s: age_s, last_error_class } = status
     if (age_s !== null && heartbeat_age_seconds !== age_s)
       fail(`a heartbeat ${heartbeat_age_seconds} s ago, and ${age_s} s ago`)
+    const { last_drain_age_s } = status
+    if (last_drain_age_s !== null && frame.metrics.drain_age_seconds !== last_drain_age_s)
+      fail(`a drain ${frame.metrics.drain_age_seconds} s ago, and ${last_drain_age_s} s ago`)
     const counted = Object.entries(errors_total)
     if (last_error_class !== null && !counted.some(([name, count]) => name === last_error_class && count > 0))
       fail(`${last_error_class} was the last error, and none is counted`)

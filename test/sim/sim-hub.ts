@@ -43,7 +43,7 @@ export interface HubWorld extends DiskWorld {
   /** A frame reaches it. */
   onHeard(hub: SimHub, socket: FrameSocket, text: string): void
   /** Says what is wrong with an answer to this call, before it leaves. */
-  onAnswer(hub: SimHub, asked: Asked, told: Told): void
+  onAnswer(hub: SimHub, asked: Asked, told: Told, began: number): void
 }
 
 export interface SimHub extends Service {
@@ -105,8 +105,9 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
       hub.connections.open(socket, token)
     },
     async serve(asked, answered) {
+      const began = world.timeline.now
       const told = await serve(hub, asked, answered)
-      if (host.alive) world.onAnswer(sim, asked, told)
+      if (host.alive) world.onAnswer(sim, asked, told, began)
       return told
     },
     stop: () => (stopped ??= stop()),

@@ -68,6 +68,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
       await world.pass(TURNS_MS)
     }
     await world.checkAtRest('all')
+    await world.checkLast()
   } catch (error) {
     const { promise, message } = asViolation(error)
     broken = { promise, detail: message, step }

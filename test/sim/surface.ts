@@ -41,7 +41,8 @@ export interface Manners {
 
 export const GOOD: Manners = {
   bells: { turn: 1 },
-  habits: { 'drain and confirm': 1 },
+  // The end of a turn confirms as well as a word of one's own.
+  habits: { 'drain and confirm': 1, 'drain all': 1 },
   takes: 0,
   looks: 1,
   delivery: 'push',

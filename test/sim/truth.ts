@@ -4,6 +4,8 @@
  */
 import type { DrainResult, Receipt, SignalView } from '../../src/contracts/signal.ts'
 import type { HubEvent } from '../../src/contracts/events.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import type { Asked, Told } from './network.ts'
@@ -24,6 +26,8 @@ export interface Wish {
   to_session: string | null
   ttl_s: number
   at: number
+  /** The hub has said no, and never yes: nothing may come of it. */
+  refused: boolean
 }
 
 /** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
@@ -42,8 +46,12 @@ interface Known {
   state: 'pending' | 'leased' | 'given back' | 'final' | 'expired' | 'dead'
   unsure: boolean
   drain_id: string | null
+  /** Since when it is in this state, for all that was told. */
+  since: number
   /** Handed to an agent that has it. */
   received: number
+  /** How many deliveries each agent was told of that has it. */
+  deliveries: Set<number>
   handed_out: number
   given_back: number
   /** When nothing can come of it any more. */
@@ -57,6 +65,16 @@ export interface TruthWorld {
   /** The disk that is in the machine now. */
   platters(): MemoryDisk
 }
+
+interface DrainAsked {
+  limit?: number
+}
+
+/** After these nobody knows whether it was kept. */
+const UNSURE_CODES = ['store_unavailable', 'store_fenced', 'hub_stopping']
+/** A hub's clock may have been set, and set again. */
+const CLOCK_SLACK_MS = 30 * 60_000
+const JUST_JOINED_MS = 5 * 60_000
 
 interface Sent {
   payload: { n: number }
@@ -79,8 +97,8 @@ export class Truth {
     this.world = world
   }
 
-  wish(wish: Omit<Wish, 'n' | 'at'>): Wish {
-    const made = { n: this.wishes.length, at: this.world.now(), ...wish }
+  wish(wish: Omit<Wish, 'n' | 'at' | 'refused'>): Wish {
+    const made = { n: this.wishes.length, at: this.world.now(), refused: false, ...wish }
     this.wishes.push(made)
     return made
   }
@@ -88,15 +106,21 @@ export class Truth {
   /** Somebody wants it sent anew; whether that has happened is known when the hub says so. */
   onReplayAsked(signal_id: string): void {
     const known = this.signals.get(signal_id)
-    if (known !== undefined) known.replay_asked = true
+    if (known === undefined) return
+    known.replay_asked = true
+    known.deliveries.clear()
   }
 
   // --- what leaves the hub
 
-  onAnswer(hub: SimHub, asked: Asked, told: Told): void {
+  /** `began` is when the hub heard of it. */
+  onAnswer(hub: SimHub, asked: Asked, told: Told, began: number): void {
     if (told.status !== 200) {
-      if ((told.body as { code?: string }).code === 'internal')
+      const { code = '' } = told.body as { code?: string }
+      if (code === 'internal')
         throw new Violation('the hub never breaks', `${asked.path}: ${JSON.stringify(told.body)}`)
+      if (asked.path === '/api/signals/send' && !UNSURE_CODES.includes(code))
+        (this.wishes[(asked.body as Sent).payload.n] as Wish).refused = true
       return
     }
     if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
@@ -104,7 +128,8 @@ export class Truth {
       const { receipts } = told.body as { receipts: (Receipt & { to?: string })[] }
       for (const receipt of receipts) this.durable(receipt.signal_id)
     }
-    if (asked.path === '/api/signals/pending') this.handsOut(hub, told.body as DrainResult)
+    if (asked.path === '/api/signals/pending')
+      this.handsOut(hub, asked.body as DrainAsked, told.body as DrainResult, began)
     if (asked.path === '/api/signals/ack') {
       for (const signal_id of (told.body as { completed: string[] }).completed) this.durableChange(signal_id)
     }
@@ -115,6 +140,7 @@ export class Truth {
     this.durable(signal_id)
     this.counts.receipts += 1
     const wish = this.wishes[sent.payload.n] as Wish
+    wish.refused = false
     const name = wish.key ?? `wish ${wish.n}`
     const before = this.receipts.get(name)
     const remembered =
@@ -142,8 +168,11 @@ export class Truth {
       throw new Violation('an answer leaves after the sync', signal_id)
   }
 
-  private handsOut(hub: SimHub, drain: DrainResult): void {
+  private handsOut(hub: SimHub, { limit }: DrainAsked, drain: DrainResult, began: number): void {
     const { signals } = drain
+    if (limit !== undefined && signals.length > limit)
+      throw new Violation('a drain gives no more than was asked for', `${signals.length} of ${limit}`)
+    if (drain.drain_id !== null) this.leavesNothingBehind(signals, began)
     let last: { priority: number; seq: number | null } = { priority: Infinity, seq: null }
     for (const { signal_id, priority } of signals) {
       const seq = this.signals.get(signal_id)?.seq ?? null
@@ -168,9 +197,39 @@ export class Truth {
         )
     }
     if (lease === undefined) return
+    this.isForThisSession(hub, signals, lease.session_id)
     const to = signals[0]?.to
     if (lease.identity !== to)
       throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
+  }
+
+  /** What waited before it was asked for, and comes before the last that was given, was given too. */
+  private leavesNothingBehind(signals: DrainResult['signals'], began: number): void {
+    const last = signals.at(-1)
+    const last_seq = this.signals.get(last?.signal_id ?? '')?.seq ?? null
+    if (last === undefined || last_seq === null) return
+    const given = new Set(signals.map(({ signal_id }) => signal_id))
+    for (const known of this.signals.values()) {
+      const { signal_id, to, seq, wish, state, unsure, since, replay_asked } = known
+      if (to !== last.to || given.has(signal_id) || state !== 'pending' || unsure || replay_asked) continue
+      if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
+      if (this.world.now() - wish.at > wish.ttl_s * 1000 - CLOCK_SLACK_MS) continue
+      const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)
+      if (before) throw new Violation('the oldest is not left behind', `${signal_id} for ${last.signal_id}`)
+    }
+  }
+
+  /** What is for one session goes to no other while that one is there. */
+  private isForThisSession(hub: SimHub, signals: DrainResult['signals'], session_id: string): void {
+    for (const { signal_id, to } of signals) {
+      const wanted = this.signals.get(signal_id)?.wish?.to_session ?? session_id
+      if (wanted === session_id) continue
+      const rows = hub.hub.personas.list().find(({ identity }) => identity === to)?.registrations ?? []
+      const row = rows.find((one) => one.kind === 'agent' && one.connected && one.session_id === wanted)
+      // One that has joined while this was drained came too late for it.
+      if (row !== undefined && hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
+        throw new Violation('what is for a session is kept for it', `${signal_id}: ${wanted}, ${session_id}`)
+    }
   }
 
   // --- what the hub says of its signals
@@ -190,13 +249,20 @@ export class Truth {
       case 'signal.confirmed':
         return this.confirmed(ids, data['drain_id'] as string)
       case 'signal.released':
-        return ids.forEach((id) => this.released(id))
+        return ids.forEach((id) => {
+          // It may have been killed before it told of the signal at all.
+          this.know(id, agent_id as string, null)
+          this.released(id, data['cause'] as ReleaseCause)
+        })
       case 'signal.completed':
         return ids.forEach((id) => this.change(id, { state: 'final', drain_id: null }))
       case 'signal.expired':
         return ids.forEach((id) => this.expired(id))
       case 'signal.dead':
-        return ids.forEach((id) => this.died(id))
+        return ids.forEach((id) => {
+          this.know(id, agent_id as string, null)
+          this.died(id)
+        })
       case 'signal.replayed':
         return ids.forEach((id) => {
           const known = this.signals.get(id)
@@ -210,7 +276,8 @@ export class Truth {
   private know(signal_id: string, to: string, seq: number | null): Known {
     const known = this.signals.get(signal_id) ?? {
       ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.world.now() },
-      ...{ state: 'pending' as const, unsure: false, drain_id: null },
+      ...{ state: 'pending' as const, unsure: false, drain_id: null, since: this.world.now() },
+      deliveries: new Set<number>(),
       ...{ received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
     }
     known.seq ??= seq
@@ -222,6 +289,7 @@ export class Truth {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
     known.state = state
+    known.since = this.world.now()
     known.drain_id = drain_id
     known.unsure = false
     known.found_over = false
@@ -242,6 +310,11 @@ export class Truth {
     if (known.state === 'final' && known.final_at === this.world.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
     if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
+    if (known.state === 'dead' && !known.unsure)
+      throw new Violation('what is dead is not handed out', signal_id)
+    const { wish } = known
+    if (wish !== null && known.given_back === 0 && this.world.now() > endOf(wish) + CLOCK_SLACK_MS)
+      throw new Violation('what is over is not handed out', signal_id)
     // It had gone back when the hub was killed, before anybody could be told.
     if (known.state === 'leased') known.given_back += 1
     known.handed_out += 1
@@ -260,14 +333,17 @@ export class Truth {
     }
   }
 
-  private released(signal_id: string): void {
+  private released(signal_id: string, cause: ReleaseCause): void {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
+    const leased_ms = this.world.now() - known.since
+    if (cause === 'lease_timed_out' && known.state === 'leased' && leased_ms < LIMITS.lease_ms)
+      throw new Violation('a lease lives as long as it may', `${signal_id}: ${leased_ms} ms`)
     // Both in one commit, the release first.
     if (known.state === 'final' && known.final_at === this.world.now()) return
     if (known.state === 'final' && !known.unsure)
       throw new Violation('what is final does not come back', signal_id)
-    // It had been handed out when the hub was killed, before anybody could be told.
+    // It had been handed out when the hub was killed or the session lost, before anybody could be told.
     if (known.state === 'pending') known.handed_out += 1
     known.given_back += 1
     this.counts.released += 1
@@ -276,6 +352,8 @@ export class Truth {
 
   private expired(signal_id: string): void {
     const known = this.signals.get(signal_id)
+    if (known?.wish && !known.replay_asked && this.world.now() < endOf(known.wish) - CLOCK_SLACK_MS)
+      throw new Violation('nothing is over before its time', signal_id)
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)
     if (known?.state === 'final' && !known.unsure)
@@ -285,6 +363,8 @@ export class Truth {
 
   private died(signal_id: string): void {
     const known = this.signals.get(signal_id)
+    // It was lost with its session while it was drained, before anybody could be told of the drain.
+    if (known?.state === 'pending') known.handed_out += 1
     if (known !== undefined && !known.unsure && known.handed_out <= SIM_RETENTION.deliveries_max)
       throw new Violation(
         'only what came back too often is dead',
@@ -297,7 +377,9 @@ export class Truth {
   // --- what agents have
 
   onReceived(drain: DrainResult): void {
-    for (const { signal_id, deliveries } of drain.signals) {
+    for (const signal of drain.signals) {
+      this.isAsSent(signal)
+      const { signal_id, deliveries } = signal
       if (drain.drain_id === null) continue
       this.received.add(`${drain.drain_id} ${signal_id}`)
       this.counts.received += 1
@@ -310,8 +392,18 @@ export class Truth {
           'nothing is said twice',
           `${signal_id}: received ${known.received} times, given back ${known.given_back}`,
         )
-      if (deliveries < 1) throw new Violation('deliveries are counted', signal_id)
+      if (deliveries < 1 || (known.deliveries.has(deliveries) && !known.replay_asked))
+        throw new Violation('deliveries are counted', `${signal_id}: ${deliveries}`)
+      known.deliveries.add(deliveries)
     }
+  }
+
+  private isAsSent({ signal_id, to, payload, priority }: DrainResult['signals'][number]): void {
+    const wish = this.wishes[(payload as { n: number }).n]
+    const known = this.signals.get(signal_id)?.wish ?? wish
+    const same = wish === known && (wish?.to === to || wish?.to === EVERYBODY) && wish.priority === priority
+    if (!same) throw new Violation('an agent has what was sent', `${signal_id}: ${JSON.stringify(payload)}`)
+    if (wish.refused) throw new Violation('what was refused is not kept', signal_id)
   }
 
   // --- over time
@@ -335,7 +427,11 @@ export class Truth {
   }
 
   /** A hub has come up: whatever was promised is there, and nothing came back that was over. */
-  async checkKept({ store }: SimHub, personas: readonly string[]): Promise<void> {
+  async checkKept(
+    { store }: SimHub,
+    personas: readonly string[],
+    { of_what_is_over }: { of_what_is_over: 'some' | 'all' },
+  ): Promise<void> {
     this.counts.restarts += 1
     await this.checkBroadcasts(store, personas)
     const health = store.health()
@@ -347,7 +443,8 @@ export class Truth {
     let nth = this.counts.restarts
     for (const known of this.signals.values()) {
       nth += 1
-      if (known.found_over && nth % LOOKS_AT_WHAT_IS_OVER !== 0) continue
+      const looks = of_what_is_over === 'all' || nth % LOOKS_AT_WHAT_IS_OVER === 0
+      if (known.found_over && !looks) continue
       const forgettable =
         known.final_at !== null && this.world.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
       const view = await store.read(known.signal_id)
@@ -435,4 +532,8 @@ export class Truth {
         throw new Violation('nothing is marked read before the agent has it', known.signal_id)
     }
   }
+}
+
+function endOf({ at, ttl_s }: Wish): number {
+  return at + ttl_s * 1000
 }

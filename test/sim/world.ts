@@ -11,6 +11,7 @@ import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
+import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
 import { AnswerLost, CALM, Network } from './network.ts'
 import { Dice } from './dice.ts'
@@ -29,6 +30,7 @@ import { asViolation, Violation } from './violation.ts'
 const DISK_ERRORS = ['ENOSPC', 'EIO']
 const RESTART_MS_MAX = 3_000
 const SENDER_TRIES = 6
+const VISITOR_TAKES = 20
 
 export class World implements HubWorld, SurfaceWorld {
   readonly timeline = new Timeline()
@@ -125,9 +127,11 @@ export class World implements HubWorld, SurfaceWorld {
           this.hub = hub
           this.starting = null
           this.network.listen(hub)
-          await this.truth.checkKept(hub, this.personas).catch((error: unknown) => {
-            if (host.alive) throw error
-          })
+          await this.truth
+            .checkKept(hub, this.personas, { of_what_is_over: 'some' })
+            .catch((error: unknown) => {
+              if (host.alive) throw error
+            })
         },
         (error: unknown) => {
           if (!host.alive) return
@@ -203,6 +207,17 @@ export class World implements HubWorld, SurfaceWorld {
     host.act(() => this.agents.push(new LinkAgent(host, identity, this)))
   }
 
+  /** Another session of a persona looks in, without a surface, and takes what it finds. */
+  visit(identity: string): void {
+    const host = new Host(`visitor of ${identity}`, this)
+    const session = `visitor-${this.timeline.happened}`
+    const caller = new Caller(host, identity, session, this.network, this.callers)
+    void caller.drain(VISITOR_TAKES).then(async (drain) => {
+      if (drain?.drain_id != null) await caller.confirm(drain.drain_id)
+      host.kill()
+    })
+  }
+
   private restartLater(start: () => unknown): void {
     this.timeline.at(this.dice.between(10, RESTART_MS_MAX), () => {
       if (this.supervised) start()
@@ -274,8 +289,8 @@ export class World implements HubWorld, SurfaceWorld {
   onHeard: HubWorld['onHeard'] = (hub, socket, text) =>
     this.guard(() => this.metrics.onHeard(hub, socket, text))
 
-  onAnswer: HubWorld['onAnswer'] = (hub, asked, told) =>
-    this.guard(() => this.truth.onAnswer(hub, asked, told))
+  onAnswer: HubWorld['onAnswer'] = (hub, asked, told, began) =>
+    this.guard(() => this.truth.onAnswer(hub, asked, told, began))
 
   onTurn(): void {
     this.turns += 1
@@ -400,7 +415,9 @@ export class World implements HubWorld, SurfaceWorld {
     if (hub === null) throw new Violation('everything heals', 'there is no hub')
     await this.truth.checkDelivered(hub, which)
     await this.scrape()
-    const [left] = this.leftLeased()
+    if (which === 'all' && this.waiting() > 0)
+      throw new Violation('everything arrives', `${this.waiting()} wait still, says the store`)
+    const [left] = which === 'all' ? hub.store.leases().map(({ drain_id }) => drain_id) : this.leftLeased()
     if (left !== undefined) throw new Violation('what a lost session held goes back', left)
     const stale = this.rivals.find(({ alive }) => alive)
     if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)
@@ -421,6 +438,14 @@ export class World implements HubWorld, SurfaceWorld {
           `${identity}: ${pending_count} pending, ${waiting} wait`,
         )
     }
+  }
+
+  /** Once everything has come to rest the power is cut, and all of it is still there. */
+  async checkLast(): Promise<void> {
+    this.cutPower()
+    await this.pass(2 * RESTART_MS_MAX)
+    if (this.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
+    await this.truth.checkKept(this.hub, this.personas, { of_what_is_over: 'all' })
   }
 
   /** Everybody ends, without a word. */

@@ -173,4 +173,134 @@ export const MUTANTS = [
     find: 'up: last.present && now - last.heard_at <= LIMITS.registration_expire_ms',
     replace: 'up: true',
   },
+  {
+    name: 'a day that is a minute',
+    file: 'src/modules/signals/send.ts',
+    find: 'now + draft.ttl_s * 1000',
+    replace: 'now + Math.min(draft.ttl_s, 60) * 1000',
+  },
+  {
+    name: 'deliveries not counted',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)',
+    replace: 'page.deliveries[slot] = 1',
+  },
+  {
+    name: 'rung again without end',
+    file: 'src/daemon/pacer.ts',
+    find: 'const spent = repeats(history, bell) && rerings >= rules.redoorbell_max',
+    replace: 'const spent = false',
+  },
+  {
+    name: 'what is quiet rings',
+    file: 'src/daemon/pending-index.ts',
+    find: 'return entry.priority > 0',
+    replace: 'return entry.priority >= 0',
+  },
+  {
+    name: 'backlog rung at once',
+    file: 'src/daemon/history.ts',
+    find: `const held = waits && rules.reconnect_ring === 'boundary' && !active`,
+    replace: 'const held = false',
+  },
+  {
+    name: 'oldest left behind',
+    file: 'src/storage/file/pending-order.ts',
+    find: 'for (let index = 0; index < queue.size; index += 1)',
+    replace: 'for (let index = queue.size > 2 ? 1 : 0; index < queue.size; index += 1)',
+  },
+  {
+    name: 'leases of live sessions taken back',
+    file: 'src/modules/signals/leases.ts',
+    find: 'const silent = session.seen_at <= silent_since',
+    replace: 'const silent = session.leases.size > 0 || session.seen_at <= silent_since',
+  },
+  {
+    name: 'end of a turn confirms nothing',
+    file: 'src/modules/signals/leases.ts',
+    find: 'finished.push(lease)',
+    replace: 'void lease',
+  },
+  {
+    name: 'total of what waits counted wrong',
+    file: 'src/storage/file/pending-order.ts',
+    find: 'this.total -= 1',
+    replace: 'if (!addressed) this.total -= 1',
+  },
+  {
+    name: 'refused and kept',
+    file: 'src/modules/signals/send.ts',
+    find: `    const route = first === null ? check(input.to, input) : routes.resolve(input.to)
+    const signal = compose(input.to, input, sender)
+    const { seq, signal_id, repeated } = await store.append(signal)
+`,
+    replace: `    const signal = compose(input.to, input, sender)
+    const { seq, signal_id, repeated } = await store.append(signal)
+    const route = first === null ? check(input.to, input) : routes.resolve(input.to)
+`,
+  },
+  {
+    name: 'all said to be well',
+    file: 'src/daemon/history.ts',
+    find: `return !attached || unheard || unread ? 'degraded' : 'ok'`,
+    replace: `return 'ok'`,
+  },
+  {
+    name: 'drain forgotten in the metrics',
+    file: 'src/daemon/metrics.ts',
+    find: 'drain_age_seconds: age(reading.last_drain_at),',
+    replace: 'drain_age_seconds: age(null),',
+  },
+  {
+    name: 'what is dead waits again',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'this.release(row, STATUS.dead, entry.for_good)',
+    replace: 'this.release(row, STATUS.pending, entry.for_good)',
+  },
+  {
+    name: 'one priority for all',
+    file: 'src/modules/signals/send.ts',
+    find: 'const { intent, payload, priority } = draft',
+    replace: `const { intent, payload } = draft
+    const priority = 3`,
+  },
+  {
+    name: 'what is for one session given to another',
+    file: 'src/modules/signals/drain.ts',
+    find: 'except_sessions: except,',
+    replace: 'except_sessions: [],',
+  },
+  {
+    name: 'over an hour late',
+    file: 'src/modules/signals/sweep.ts',
+    find: 'const expired = await store.expire(timestamp(clock))',
+    replace: 'const expired = await store.expire(timestamp({ now: () => clock.now() - 3_600_000 }))',
+  },
+  {
+    name: 'more than was asked for',
+    file: 'src/modules/signals/drain.ts',
+    find: `      limit,
+`,
+    replace: `      limit: limit + 7,
+`,
+  },
+  {
+    name: 'what another signal says',
+    file: 'src/modules/signals/drain.ts',
+    find: 'return { signals: drained.map(present), remaining, drain_id }',
+    replace:
+      'return { signals: drained.map(present).map((one, at, all) => ({ ...one, payload: (all[0] as typeof one).payload })), remaining, drain_id }',
+  },
+  {
+    name: 'a bell that counts wrong',
+    file: 'src/daemon/steps.ts',
+    find: 'pending_count: pending.total,',
+    replace: 'pending_count: 99,',
+  },
+  {
+    name: 'lease without an end',
+    file: 'src/modules/signals/leases.ts',
+    find: 'if (silent) overdue.push(lease)',
+    replace: 'if (silent) void lease',
+  },
 ]
