@@ -23,6 +23,7 @@ import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
 import { resultOf, SECRETS, startHub, type HubWorld, type SimHub } from './sim-hub.ts'
 import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
+import { checkDelivered, checkLeases } from './store-rules.ts'
 import { Truth } from './truth.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { asViolation, Violation } from './violation.ts'
@@ -351,7 +352,7 @@ export class World implements HubWorld, SurfaceWorld {
   private checkNow(): void {
     const { hub } = this
     if (hub !== null && hub.host.alive) {
-      this.guard(() => this.truth.checkLeases(hub))
+      this.guard(() => checkLeases(hub))
       // As the hub's own process does.
       if (hub.fatal !== null && hub.host.awake) hub.host.kill()
     }
@@ -413,7 +414,7 @@ export class World implements HubWorld, SurfaceWorld {
   async checkAtRest(which: 'loud' | 'all'): Promise<void> {
     const { hub } = this
     if (hub === null) throw new Violation('everything heals', 'there is no hub')
-    await this.truth.checkDelivered(hub, which)
+    await checkDelivered(this.truth, hub, which)
     await this.scrape()
     if (which === 'all' && this.waiting() > 0)
       throw new Violation('everything arrives', `${this.waiting()} wait still, says the store`)

@@ -1,0 +1,88 @@
+/** What one drain may hand out: in order, nothing left behind, to whom it is for. */
+import type { DrainResult } from '../../src/contracts/signal.ts'
+import { CLOCK_SLACK_MS, endOf, type Ledger } from './ledger.ts'
+import type { SimHub } from './sim-hub.ts'
+import { Violation } from './violation.ts'
+
+type Signals = DrainResult['signals']
+
+export interface DrainAsked {
+  limit?: number
+}
+
+const JUST_JOINED_MS = 5 * 60_000
+
+/** `began` is when the hub heard of it. */
+export function checkDrain(
+  ledger: Ledger,
+  hub: SimHub,
+  { limit }: DrainAsked,
+  drain: DrainResult,
+  began: number,
+): void {
+  const { signals } = drain
+  if (limit !== undefined && signals.length > limit)
+    throw new Violation('a drain gives no more than was asked for', `${signals.length} of ${limit}`)
+  isInOrder(ledger, signals)
+  if (drain.drain_id === null) return
+  leavesNothingBehind(ledger, signals, began)
+  const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
+  for (const { signal_id } of signals) {
+    const known = ledger.signals.get(signal_id)
+    if (known?.drain_id !== drain.drain_id && known?.state === 'leased')
+      throw new Violation(
+        'what is handed out is leased',
+        `${signal_id} is under ${known.drain_id ?? 'nothing'}`,
+      )
+  }
+  if (lease === undefined) return
+  isForThisSession(ledger, hub, signals, lease.session_id)
+  const to = signals[0]?.to
+  if (lease.identity !== to)
+    throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
+}
+
+function isInOrder(ledger: Ledger, signals: Signals): void {
+  let last: { priority: number; seq: number | null } = { priority: Infinity, seq: null }
+  for (const { signal_id, priority } of signals) {
+    const seq = ledger.signals.get(signal_id)?.seq ?? null
+    const older = seq !== null && last.seq !== null && seq < last.seq
+    if (priority > last.priority || (priority === last.priority && older))
+      throw new Violation(
+        'highest priority first, then oldest',
+        JSON.stringify(
+          signals.map((one) => [one.signal_id, one.priority, ledger.signals.get(one.signal_id)?.seq ?? null]),
+        ),
+      )
+    last = { priority, seq }
+  }
+}
+
+/** What waited before it was asked for, and comes before the last that was given, was given too. */
+function leavesNothingBehind(ledger: Ledger, signals: Signals, began: number): void {
+  const last = signals.at(-1)
+  const last_seq = ledger.signals.get(last?.signal_id ?? '')?.seq ?? null
+  if (last === undefined || last_seq === null) return
+  const given = new Set(signals.map(({ signal_id }) => signal_id))
+  for (const known of ledger.signals.values()) {
+    const { signal_id, to, seq, wish, state, unsure, since, replay_asked } = known
+    if (to !== last.to || given.has(signal_id) || state !== 'pending' || unsure || replay_asked) continue
+    if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
+    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS) continue
+    const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)
+    if (before) throw new Violation('the oldest is not left behind', `${signal_id} for ${last.signal_id}`)
+  }
+}
+
+/** What is for one session goes to no other while that one is there. */
+function isForThisSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id: string): void {
+  for (const { signal_id, to } of signals) {
+    const wanted = ledger.signals.get(signal_id)?.wish?.to_session ?? session_id
+    if (wanted === session_id) continue
+    const rows = hub.hub.personas.list().find(({ identity }) => identity === to)?.registrations ?? []
+    const row = rows.find((one) => one.kind === 'agent' && one.connected && one.session_id === wanted)
+    // One that has joined while this was drained came too late for it.
+    if (row !== undefined && hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
+      throw new Violation('what is for a session is kept for it', `${signal_id}: ${wanted}, ${session_id}`)
+  }
+}

@@ -1,0 +1,91 @@
+/** What is known of what somebody wanted to say, and of the signals that came of it. */
+/** Whom a broadcast is for, and whom it is from. */
+export const EVERYBODY = '*'
+export const HERALD = 'herald'
+
+/** One thing that somebody wanted to say, however often they tried. */
+export interface Wish {
+  n: number
+  from: string
+  to: string
+  priority: number
+  key: string | null
+  to_session: string | null
+  ttl_s: number
+  at: number
+  /** The hub has said no, and never yes: nothing may come of it. */
+  refused: boolean
+}
+
+export interface Known {
+  signal_id: string
+  to: string
+  /** Null until somebody was told. */
+  seq: number | null
+  wish: Wish | null
+  /** An operator asked for it to be sent anew, and nobody knows whether it was. */
+  replay_asked: boolean
+  told_at: number
+  /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
+  state: 'pending' | 'leased' | 'given back' | 'final' | 'expired' | 'dead'
+  unsure: boolean
+  drain_id: string | null
+  /** Since when it is in this state, for all that was told. */
+  since: number
+  /** Handed to an agent that has it. */
+  received: number
+  /** How many deliveries each agent was told of that has it. */
+  deliveries: Set<number>
+  handed_out: number
+  given_back: number
+  /** When nothing can come of it any more. */
+  final_at: number | null
+  /** It was over, and a hub that came up said so too. */
+  found_over: boolean
+}
+
+/** A hub's clock may have been set, and set again. */
+export const CLOCK_SLACK_MS = 30 * 60_000
+
+export class Ledger {
+  readonly signals = new Map<string, Known>()
+  readonly wishes: Wish[] = []
+  readonly now: () => number
+
+  constructor(now: () => number) {
+    this.now = now
+  }
+
+  wish(wish: Omit<Wish, 'n' | 'at' | 'refused'>): Wish {
+    const made = { n: this.wishes.length, at: this.now(), refused: false, ...wish }
+    this.wishes.push(made)
+    return made
+  }
+
+  know(signal_id: string, to: string, seq: number | null): Known {
+    const known = this.signals.get(signal_id) ?? {
+      ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
+      ...{ state: 'pending' as const, unsure: false, drain_id: null, since: this.now() },
+      deliveries: new Set<number>(),
+      ...{ received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
+    }
+    known.seq ??= seq
+    this.signals.set(signal_id, known)
+    return known
+  }
+
+  change(signal_id: string, { state, drain_id }: Pick<Known, 'state' | 'drain_id'>): void {
+    const known = this.signals.get(signal_id)
+    if (known === undefined) return
+    known.state = state
+    known.since = this.now()
+    known.drain_id = drain_id
+    known.unsure = false
+    known.found_over = false
+    known.final_at = state === 'pending' || state === 'leased' ? null : this.now()
+  }
+}
+
+export function endOf({ at, ttl_s }: Wish): number {
+  return at + ttl_s * 1000
+}

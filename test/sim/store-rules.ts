@@ -1,0 +1,143 @@
+/** What the store of a hub must hold: once it has come up, and once everything has come to rest. */
+import type { SignalView } from '../../src/contracts/signal.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
+import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
+import { Violation } from './violation.ts'
+
+/** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
+const LOOKS_AT_WHAT_IS_OVER = 10
+
+export interface KeptOptions {
+  /** The highest position that a receipt named. */
+  last_seq: number
+  of_what_is_over: 'some' | 'all'
+  /** Which start this is; each looks at another part of what is over. */
+  start: number
+}
+
+/** No two leases share a signal. */
+export function checkLeases({ store }: SimHub): void {
+  const seen = new Map<string, string>()
+  for (const { drain_id, signal_ids } of store.leases()) {
+    for (const signal_id of signal_ids) {
+      const other = seen.get(signal_id)
+      if (other !== undefined)
+        throw new Violation('a signal is in one live lease', `${signal_id}: ${other} and ${drain_id}`)
+      seen.set(signal_id, drain_id)
+    }
+  }
+}
+
+/** A hub has come up: whatever was promised is there, and nothing came back that was over. */
+export async function checkKept(
+  ledger: Ledger,
+  { store }: SimHub,
+  personas: readonly string[],
+  { last_seq, of_what_is_over, start }: KeptOptions,
+): Promise<void> {
+  await checkBroadcasts(ledger, store, personas)
+  const health = store.health()
+  if (health.last_seq < last_seq)
+    throw new Violation('what has a receipt is kept', `seq ${last_seq}; the store knows ${health.last_seq}`)
+  let nth = start
+  for (const known of ledger.signals.values()) {
+    nth += 1
+    const looks = of_what_is_over === 'all' || nth % LOOKS_AT_WHAT_IS_OVER === 0
+    if (known.found_over && !looks) continue
+    const forgettable =
+      known.final_at !== null && ledger.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
+    const view = await store.read(known.signal_id)
+    if (view === null) {
+      // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
+      const old =
+        ledger.now() - known.told_at >
+        (known.wish?.ttl_s ?? 0) * 1000 + SIM_RETENTION.finished_retention_ms / 2
+      if (!forgettable && !(known.unsure && old))
+        throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${ledger.now()}`)
+      continue
+    }
+    if ((known.seq !== null && view.seq !== known.seq) || view.to !== known.to)
+      throw new Violation(
+        'a signal stays what it was',
+        `${known.signal_id}: seq ${known.seq ?? 0}, now ${view.seq}`,
+      )
+    const n = (view.payload as { n?: number } | null)?.n
+    if (known.wish !== null && n !== known.wish.n)
+      throw new Violation(
+        'a signal stays what it was',
+        `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
+      )
+    if (known.replay_asked) continue
+    if (known.unsure && known.final_at === null) learn(ledger, known, view)
+    if (
+      known.state === 'final' &&
+      (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
+    )
+      throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
+    if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
+      throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
+    known.found_over = known.state === 'final' || known.state === 'expired'
+  }
+}
+
+/** The former hub did more than it came to say. */
+function learn(
+  ledger: Ledger,
+  { signal_id, drain_id, received }: Known,
+  { status, stages }: SignalView,
+): void {
+  if (status === 'expired' || status === 'dead') ledger.change(signal_id, { state: status, drain_id: null })
+  if (status === 'completed') ledger.change(signal_id, { state: 'final', drain_id: null })
+  if (status === 'acked' && stages.confirmed_at !== null) {
+    if (received === 0)
+      throw new Violation('nothing is marked read before the agent has it', `${signal_id} under ${drain_id}`)
+    ledger.change(signal_id, { state: 'final', drain_id: null })
+  }
+}
+
+/** Of one broadcast everybody has a signal, or nobody. */
+async function checkBroadcasts(
+  ledger: Ledger,
+  store: SignalStore,
+  personas: readonly string[],
+): Promise<void> {
+  const since = ledger.now() - SIM_RETENTION.idempotency_window_ms / 2
+  if (!ledger.wishes.some(({ at, to }) => to === EVERYBODY && at >= since)) return
+  const reached = new Map<number, Set<string>>()
+  const all = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
+  for (const { payload, to } of all) {
+    const n = (payload as { n?: number } | null)?.n
+    if (n === undefined || ledger.wishes[n]?.to !== EVERYBODY) continue
+    reached.set(n, (reached.get(n) ?? new Set()).add(to))
+  }
+  for (const [n, to] of reached) {
+    // What was told long ago may be forgotten for one and not for another.
+    if ((ledger.wishes[n] as Wish).at < since) continue
+    const left_out = personas.filter((identity) => !to.has(identity))
+    if (left_out.length > 0)
+      throw new Violation(
+        'all of a broadcast or nothing',
+        `${n} is at ${[...to].join(', ')} and not at ${left_out.join(', ')}`,
+      )
+  }
+}
+
+/** Everything has healed and come to rest: nothing waits that an agent should have. */
+export async function checkDelivered(
+  ledger: Ledger,
+  { store }: SimHub,
+  which: 'loud' | 'all',
+): Promise<void> {
+  for (const known of ledger.signals.values()) {
+    const view = await store.read(known.signal_id)
+    if (view === null) continue
+    if (view.status === 'pending' && (which === 'all' || view.priority > 0))
+      throw new Violation(
+        'everything arrives',
+        `${JSON.stringify(known)} waits still, ${JSON.stringify(view)}`,
+      )
+    if (view.status === 'acked' && known.received === 0)
+      throw new Violation('nothing is marked read before the agent has it', known.signal_id)
+  }
+}
