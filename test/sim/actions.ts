@@ -100,7 +100,8 @@ const ACTIONS = {
     const { dice, timeline } = world
     ACTIONS.burst(world)
     if (dice.chance(0.5)) ACTIONS.broadcast(world)
-    const power = dice.chance(0.7)
+    if (dice.chance(0.3)) ACTIONS.failSync(world)
+    const power = dice.chance(0.5)
     const longest_ms = 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)
     timeline.at(dice.between(0, longest_ms), () => (power ? ACTIONS.cutPower(world) : ACTIONS.killHub(world)))
   },

@@ -61,10 +61,9 @@ export function processDisk(host: Host, platters: MemoryDisk, world: DiskWorld):
         const fails = world.dice.chance(sync_fails)
         platters.later = (finish) =>
           void timeline.at(world.dice.between(0, sync_ms_max), () => {
-            // A failure that nobody was told of is told to the next who syncs.
+            // The disk goes on with what it was told, and may fail at it, also where nobody is left to hear of it.
             platters.fault = (operation) =>
-              fails && host.alive && operation === 'sync' ? systemError('EIO', 'fdatasync') : null
-            // The disk goes on with what it was told; only nobody hears of it.
+              fails && operation === 'sync' ? systemError('EIO', 'fdatasync') : null
             finish()
             platters.fault = () => null
           })
