@@ -105,16 +105,27 @@ const ACTIONS = {
     const longest_ms = 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)
     timeline.at(dice.between(0, longest_ms), () => (power ? ACTIONS.cutPower(world) : ACTIONS.killHub(world)))
   },
-  usurpHub(world) {
+  usurpHub(world, plan) {
     // It stands still, its lock goes stale, another takes over; later it goes on.
     if (world.hub === null) return
-    const { host } = world.hub
-    host.stop()
-    world.startHub()
-    world.timeline.at(world.dice.between(0, 20_000), () => {
-      host.resume()
-      // Should it write nothing, it notices when it looks at its lock.
-      world.timeline.at(world.dice.between(0, LOCK_LOOK_MS), () => host.kill())
+    const { dice, hub, timeline } = world
+    const { host } = hub
+    let soon_ms = 0
+    if (dice.chance(0.3)) {
+      // In the middle of a sync that fails.
+      ACTIONS.failSync(world)
+      ACTIONS.burst(world)
+      soon_ms = dice.between(0, plan.sync_ms_max + world.network.faults.latency_ms_max)
+    }
+    timeline.at(soon_ms, () => {
+      if (!host.alive) return
+      host.stop()
+      world.startHub()
+      timeline.at(world.dice.between(0, 20_000), () => {
+        host.resume()
+        // Should it write nothing, it notices when it looks at its lock.
+        timeline.at(world.dice.between(0, LOCK_LOOK_MS), () => host.kill())
+      })
     })
   },
   killDaemon(world) {
