@@ -49,8 +49,8 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
   const dice = new Dice(random)
   const world = new World(target, settings, random)
   await world.open()
-  const { seeds } = world.opened
-  const corpus: Buffer[] = seeds.map((seed) => Buffer.from(seed))
+  const { seeds, broken_seeds = [] } = world.opened
+  const corpus: Buffer[] = [...seeds, ...broken_seeds].map((seed) => Buffer.from(seed))
   const material: Material = {
     dice,
     another: () => dice.pick(corpus),

@@ -25,6 +25,7 @@ export async function hubWorld(): Promise<HubWorld> {
   const server = await serverOf(hub)
   const values: Record<string, string> = {
     '@ada@': hub.token('ada'),
+    '@session@': hub.token('ada', 'agent', 'a-session-of-ada'),
     '@daemon@': hub.token('ada', 'daemon'),
     '@observer@': hub.token('ada', 'observer'),
     '@operator@': OPERATOR_TOKEN,

@@ -9,9 +9,12 @@ const rpc = (method: string, params: object | undefined, id?: string | number) =
   JSON.stringify({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), method, ...(params && { params }) })
 
 const CALLS = [
-  { name: 'signals', arguments: { action: 'send', params: { to: 'bob', payload: { text: 'x' } } } },
+  {
+    name: 'signals',
+    arguments: { action: 'send', params: { to: 'bob', intent: 'x', payload: { text: 'x' } } },
+  },
   { name: 'signals', arguments: { action: 'pending', params: {} } },
-  { name: 'tool_invoke', arguments: { tool: 'blackboard', action: 'query', params: { limit: 1 } } },
+  { name: 'tool_invoke', arguments: { name: 'blackboard_recent', args: { n: 1 } } },
   { name: 'tool_search', arguments: { query: 'lock a file' } },
 ]
 
@@ -29,7 +32,7 @@ export const LEGACY: readonly string[] = [
   ...CALLS.map((call, at) => rpc('tools/call', { ...call, _meta: { progressToken: at } }, `call-${at}`)),
   rpc('resources/list', {}, 4),
   rpc('resources/templates/list', {}, 5),
-  rpc('resources/read', { uri: 'turnbell://signals/pending' }, 6),
+  rpc('resources/read', { uri: 'turnbell://signals/ada/pending' }, 6),
   rpc('resources/subscribe', { uri: 'turnbell://signals/ada/pending' }, 7),
   rpc('resources/unsubscribe', { uri: 'turnbell://signals/ada/pending' }, 8),
   rpc('prompts/list', {}, 9),
@@ -60,7 +63,7 @@ export const MODERN: readonly { method: string; name?: string; text: string }[] 
     ),
   },
   {
-    ...{ method: 'resources/read', name: 'turnbell://signals/pending' },
-    text: rpc('resources/read', { uri: 'turnbell://signals/pending', _meta: ENVELOPE }, 4),
+    ...{ method: 'resources/read', name: 'turnbell://signals/ada/pending' },
+    text: rpc('resources/read', { uri: 'turnbell://signals/ada/pending', _meta: ENVELOPE }, 4),
   },
 ]

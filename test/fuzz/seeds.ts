@@ -6,9 +6,29 @@ import type { z } from 'zod'
 import { jsonSchema } from '../../src/kernel/schema.ts'
 import { arbitraryOf } from '../support/arbitrary-of-schema.ts'
 
-/** The same ones at every run. */
-export function samplesOf(schema: z.ZodType, count: number): unknown[] {
-  return fc.sample(arbitraryOf(jsonSchema(schema, 'input')), { numRuns: count, seed: 1 })
+/** JSON Schema says less than a schema knows: of so many made by it for each that is wanted, some will do. */
+const MADE_FOR_EACH = 10
+
+/** Worlds are opened anew by the hundred, and making samples takes longer than that. */
+const known = new WeakMap<z.ZodType, Map<number, readonly unknown[]>>()
+
+/**
+ * The same ones at every run. What the schema itself would refuse is left out: it would stop at the door, and show the
+ * fuzzer nothing of what is behind. Fewer where too little of what is made will do.
+ */
+export function samplesOf(schema: z.ZodType, count: number): readonly unknown[] {
+  const by_count = known.get(schema) ?? new Map<number, readonly unknown[]>()
+  known.set(schema, by_count)
+  const samples = by_count.get(count) ?? taken(schema, count)
+  by_count.set(count, samples)
+  return samples
+}
+
+function taken(schema: z.ZodType, count: number): readonly unknown[] {
+  return fc
+    .sample(arbitraryOf(jsonSchema(schema, 'input')), { numRuns: count * MADE_FOR_EACH, seed: 1 })
+    .filter((value) => schema.safeParse(value).success)
+    .slice(0, count)
 }
 
 export function linesOf(schema: z.ZodType, count: number): string[] {

@@ -24,6 +24,8 @@ export interface Start {
 export interface Opened {
   /** Inputs to begin with: what the outside really says, and what a schema would take. */
   seeds: readonly (string | Uint8Array)[]
+  /** As the seeds, but broken already: nobody takes them. */
+  broken_seeds?: readonly (string | Uint8Array)[]
   /**
    * Throws, or rejects, where the promise is broken. What it answers names the kind of outcome: an input with one that
    * was not seen before is kept as one with new coverage is, so it must have few values.

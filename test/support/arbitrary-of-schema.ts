@@ -47,12 +47,24 @@ function objectOf(schema: Schema, of: (inner: unknown) => fc.Arbitrary<unknown>)
   const more = schema['additionalProperties']
   if (typeof more !== 'object' || more === null) return own
   return fc
-    .tuple(own, fc.dictionary(fc.string({ maxLength: 8 }), of(more), { maxKeys: 3 }))
+    .tuple(own, fc.dictionary(keysOf(schema, of), of(more), { maxKeys: 3 }))
     .map(([a, b]) => ({ ...b, ...a }))
 }
 
+function keysOf(
+  { propertyNames }: Schema,
+  of: (inner: unknown) => fc.Arbitrary<unknown>,
+): fc.Arbitrary<string> {
+  return propertyNames === undefined ? fc.string({ maxLength: 8 }) : of(propertyNames).map(String)
+}
+
+/** Years of four digits, as ISO has them. */
+const TIMES = [new Date('2000-01-01'), new Date('2100-01-01')] as const
+
 function stringOf(schema: Schema): fc.Arbitrary<string> {
-  const { pattern } = schema
+  const { pattern, format } = schema
+  if (format === 'date-time') return fc.date({ min: TIMES[0], max: TIMES[1] }).map((at) => at.toISOString())
+  if (format === 'uri') return fc.webUrl()
   if (typeof pattern === 'string') {
     try {
       return fc.stringMatching(new RegExp(pattern), { size: 'small' })

@@ -29,7 +29,7 @@ export const clientFrames: Target = {
     '@operator@',
     'signals',
     'send',
-    'drain',
+    'pending',
     'ack',
     'to',
     'payload',
@@ -47,15 +47,19 @@ export const clientFrames: Target = {
     const frames = linesOf(ClientFrame, 60)
     return {
       seeds: [
-        ...frames.map((frame) => `@operator@\n${hello}\n${frame}`),
+        ...frames.map((frame) =>
+          frame.startsWith('{"type":"hello"') ? `@operator@\n${frame}` : `@operator@\n${hello}\n${frame}`,
+        ),
         ...['@ada@', '@daemon@', '@observer@'].map(
           (token) =>
             `${token}\n${hello.replace('agent', token === '@ada@' ? 'agent' : token.slice(1, -1))}\n{"type":"ping"}`,
         ),
         `@ada@\n${hello}\n{"type":"call","id":1,"facade":"signals","action":"send","params":{"to":"bob","payload":1,"intent":"X"}}`,
-        `@ada@\n${hello}\n{"type":"call","id":2,"facade":"signals","action":"drain","params":{"limit":1}}`,
+        `@ada@\n${hello}\n{"type":"call","id":2,"facade":"signals","action":"pending","params":{"limit":1}}`,
         `@ada@\n${hello}\n{"type":"publish","id":3,"channel":"topics/x","event":"task.done","data":{}}\n{"type":"ack","message_id":"x"}`,
         `@daemon@\n${hello.replace('agent', 'daemon')}\n{"type":"heartbeat","seq":1}\n{"type":"pending.peek","id":"a","limit":5}`,
+      ],
+      broken_seeds: [
         `@ada@\n${hello}\n\u0002abc`,
         `@ada@\n${hello}\n\u0001\u0081\u0085\u0000\u0000\u0000\u0000hello`,
         '@ada@\n{"type":"ping"}',

@@ -1,9 +1,12 @@
 /** Requests to the hub's port: methods, paths, queries, headers and bodies. */
 import { FACADES } from '../../../src/facades/all.ts'
+import { parse } from 'node:querystring'
+import type { Action, Found } from '../../../src/kernel/define.ts'
+import { queryReader } from '../../../src/kernel/query-reader.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
 import { exchange, judgeProblem } from '../http-exchange.ts'
 import { hubWorld } from '../hub-world.ts'
-import { linesOf, samplesOf } from '../seeds.ts'
+import { samplesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
 const HEAD = 'host: @host@\nauthorization: Bearer @ada@'
@@ -16,6 +19,7 @@ export const http: Target = {
   words: [
     ...[
       '@ada@',
+      '@session@',
       '@operator@',
       '@host@',
       'GET',
@@ -34,23 +38,30 @@ export const http: Target = {
       'content-length: 5',
       'origin: http://x',
     ],
-    ...['expect: 100-continue', 'last-event-id: 5', 'x-turnbell-agent: bob', 'content-encoding: gzip'],
+    ...['expect: 100-continue', 'last-event-id: 5', 'x-agent-id: bob', 'content-encoding: gzip'],
   ],
 
   async open() {
     const world = await hubWorld()
     const actions = createRegistry(FACADES).actions
-    const posts = actions.flatMap(({ facade, name, action }) =>
-      linesOf(action.input, 1).map(
-        (body) => `POST /api/${facade.name}/${name}\n${HEAD}\n${JSON_TYPE}\n\n${body}`,
+    // What an example says is hard to meet by chance: an absolute path, a time, one field of two.
+    const said = ({ action }: Found) => [
+      ...samplesOf(action.input, 1),
+      ...(action.examples ?? []).slice(0, 1),
+    ]
+    const posts = actions.flatMap((found) =>
+      said(found).map(
+        (params) =>
+          `POST /api/${found.facade.name}/${found.name}\n${HEAD}\n${JSON_TYPE}\n\n${JSON.stringify(params)}`,
       ),
     )
     const gets = actions
       .filter(({ action }) => !action.mutates)
-      .flatMap(({ facade, name, action }) =>
-        samplesOf(action.input, 1).map(
-          (params) => `GET /api/${facade.name}/${name}?${queryOf(params)}\n${HEAD}`,
-        ),
+      .flatMap((found) =>
+        said(found)
+          .map(queryOf)
+          .filter((query) => isTaken(found.action, query))
+          .map((query) => `GET /api/${found.facade.name}/${found.name}?${query}\n${HEAD}`),
       )
     return {
       seeds: [
@@ -63,19 +74,20 @@ export const http: Target = {
           '/metrics',
           '/facades',
           '/tools?full=true',
-          '/events?limit=5&after=1',
+          '/events?limit=5&since=1',
         ].map((at) => `GET ${at}\n${HEAD}`),
-        `POST /call\n${HEAD}\n${JSON_TYPE}\n\n{"tool":"signals","action":"pending","params":{},"context":{"agent_id":"ada"}}`,
-        `POST /batch\n${HEAD}\n${JSON_TYPE}\n\n{"calls":[{"tool":"signals","action":"pending","params":{}},{"tool":"x","action":"y"}]}`,
+        `POST /call\n${HEAD}\n${JSON_TYPE}\n\n{"tool":"signals","action":"pending","params":{}}`,
+        `POST /batch\n${HEAD}\n${JSON_TYPE}\n\n{"calls":[{"facade":"signals","action":"pending","params":{}},{"facade":"x","action":"y"}]}`,
         `POST /auth/token\n${HEAD.replace('@ada@', '@operator@')}\n${JSON_TYPE}\n\n{"identity":"ada","kind":"agent"}`,
-        `POST /session/end\n${HEAD}\n${JSON_TYPE}\n\n{}`,
+        `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\n\n{}`,
         `POST /hook/claude-code\n${HEAD}\n${JSON_TYPE}\n\n{"hook_event_name":"Stop","session_id":"s","stop_hook_active":false}`,
         `GET /events\n${HEAD}\naccept: text/event-stream\nlast-event-id: 1`,
-        `POST /call\n${HEAD}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`,
+        `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`,
         `GET /ws\n${HEAD}\nupgrade: websocket`,
         `OPTIONS *\n${HEAD}`,
         `PUT /api/signals/send\n${HEAD}\norigin: http://evil.example`,
       ],
+      broken_seeds: [`POST /call\n${HEAD}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`],
       lasts: 2_000,
       async attempt(input) {
         const answered = await exchange(world, input)
@@ -91,11 +103,19 @@ export const http: Target = {
   },
 }
 
+/** Objects cannot be told in a query. */
+function isTaken(action: Action, query: string): boolean {
+  return action.input.safeParse(queryReader(action)(parse(query))).success
+}
+
+/** A list is told one by one. */
 function queryOf(params: unknown): string {
-  const told = Object.entries(params as object).map(([name, value]): [string, string] => [
-    name,
-    typeof value === 'string' ? value : JSON.stringify(value),
-  ])
+  const told = Object.entries(params as object).flatMap(([name, value]: [string, unknown]) =>
+    (Array.isArray(value) ? value : [value]).map((one): [string, string] => [
+      name,
+      typeof one === 'string' ? one : JSON.stringify(one),
+    ]),
+  )
   return new URLSearchParams(told).toString()
 }
 

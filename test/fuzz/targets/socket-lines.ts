@@ -74,8 +74,8 @@ export const socketLines: Target = {
         ...linesOf(RpcResponse, 10).map(
           (line) => `surface\n${rpc('status', samplesOf(SurfaceReport, 1)[0])}\n${line}`,
         ),
-        `${CONTROL}\n[]\nnull\n"x"\n{"jsonrpc":"1.0","id":1,"method":"status"}`,
       ],
+      broken_seeds: [`${CONTROL}\n[]\nnull\n"x"\n{"jsonrpc":"1.0","id":1,"method":"status"}`],
       async attempt(input) {
         const first = input.indexOf('\n')
         const isControl = input.subarray(0, Math.max(0, first)).toString() === CONTROL
