@@ -1,0 +1,47 @@
+/** How a command for developers ends: nothing that it made stays behind, not after Ctrl-C either. */
+import fs from 'node:fs'
+
+/** What a shell says of who was ended so. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 }
+
+/** What is ending as well may still put a file there. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }
+
+/**
+ * `removes` answers the path that it is given, and removes what is there when the process ends; `keeps` takes that
+ * back. What `onInterrupt` is given is called after SIGINT or SIGTERM, and waited for, before anything is removed. The
+ * process then ends with 130 or 143; a second signal waits for nothing.
+ */
+export function createEnding() {
+  const paths = new Set()
+  const acts = []
+  let interrupted = false
+
+  async function interrupt(os_signal) {
+    const code = EXIT_CODES[os_signal]
+    if (interrupted) process.exit(code)
+    interrupted = true
+    try {
+      for (const act of acts) await act()
+    } finally {
+      process.exit(code)
+    }
+  }
+
+  for (const os_signal of Object.keys(EXIT_CODES)) process.on(os_signal, interrupt)
+  process.on('exit', () => {
+    for (const path of paths) fs.rmSync(path, REMOVAL)
+  })
+  return {
+    removes(path) {
+      paths.add(path)
+      return path
+    },
+    keeps(path) {
+      paths.delete(path)
+    },
+    onInterrupt(act) {
+      acts.push(act)
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const ENDING = path.resolve('test/support/ending.mjs')
+
+/** A command that makes `made` and `kept`, and then does what is said. */
+async function command(does: string) {
+  const place = temporaryDirectory()
+  const script = `
+    import fs from 'node:fs'
+    import { createEnding } from ${JSON.stringify(ENDING)}
+    const ending = createEnding()
+    for (const name of ['made', 'kept']) {
+      fs.mkdirSync(ending.removes(${JSON.stringify(place)} + '/' + name))
+      fs.writeFileSync(${JSON.stringify(place)} + '/' + name + '/file', '')
+    }
+    ending.keeps(${JSON.stringify(path.join(place, 'kept'))})
+    ${does}`
+  return await new Promise<{ code: unknown; said: string; left: string[] }>((resolve) => {
+    const args = ['--input-type=module', '--eval', script]
+    execFile(process.execPath, args, (error, said) =>
+      resolve({ code: error?.code ?? 0, said, left: fs.readdirSync(place) }),
+    )
+  })
+}
+
+test('what a command made is gone when it ends by itself', async () => {
+  expect(await command('process.exitCode = 1')).toEqual({ code: 1, said: '', left: ['kept'] })
+})
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+])('%s ends it with %i, after the last words', async (os_signal, code) => {
+  const waits = 'setInterval(() => {}, 60_000)'
+  const says = "ending.onInterrupt(async () => { await null; process.stdout.write('so far') })"
+  expect(await command(`${waits}; ${says}; process.kill(process.pid, '${os_signal}')`)).toEqual({
+    ...{ code, said: 'so far', left: ['kept'] },
+  })
+})
+
+test('a second Ctrl-C waits for no last words', async () => {
+  const never =
+    "ending.onInterrupt(() => { process.kill(process.pid, 'SIGINT'); return new Promise(() => {}) })"
+  const waits = 'setInterval(() => {}, 60_000)'
+  expect(await command(`${waits}; ${never}; process.kill(process.pid, 'SIGINT')`)).toEqual({
+    ...{ code: 130, said: '', left: ['kept'] },
+  })
+})
