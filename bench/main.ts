@@ -1,7 +1,7 @@
 /** `npm run bench [-- NAME…]`: one JSON object a line on stdout, everything else on stderr. */
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
+import { commandOptions } from '../test/support/command-options.mjs'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
 import { met, type Figure } from './figures.ts'
@@ -38,20 +38,24 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   memory,
   search,
 }
+const HELP = `usage: npm run bench -- [NAME…] [options]
+
+  --dir DIR      where the homes of hubs are made (the temporary directory, unless that is memory)
+  --profile DIR  keep there what Node's profilers say of each process
+
+All of them, where none is named: ${Object.keys(BENCHES).join(' ')}.
+One JSON object a line on stdout, everything else on stderr. Exit 1 when one of them could not be done.
+`
 /** Everything together. What is not done by then is broken, and says so. */
 const RUN_MAX_MS = 590_000
 
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
-export async function main(argv: string[]): Promise<void> {
+/** `prepare` sees to what is measured, once it is known that something will be. */
+export async function main(argv: string[], prepare: () => void): Promise<void> {
   const names = configure(argv)
-  if (names === null) {
-    say(`usage: npm run bench -- [${Object.keys(BENCHES).join('|')} …] [--dir DIR] [--profile DIR]`)
-    process.exitCode = 64
-    return
-  }
+  prepare()
   process.on('exit', removeEverything)
-  for (const os_signal of ['SIGINT', 'SIGTERM'] as const) process.on(os_signal, () => process.exit(1))
   setTimeout(() => {
     say(`not done after ${RUN_MAX_MS / 1000} s`)
     process.exit(1)
@@ -84,25 +88,15 @@ function verdict(figure: Figure): string {
   return `${word} ${name}: ratio ${ratio}, goal ${goal ?? '-'}`
 }
 
-/** The benches to run; null when the arguments make no sense. */
-function configure(argv: string[]): string[] | null {
-  try {
-    const { values, positionals } = parseArgs({
-      args: argv,
-      allowPositionals: true,
-      options: { dir: { type: 'string' }, profile: { type: 'string' } },
-    })
-    settings.profile = values.profile === undefined ? null : path.resolve(values.profile)
-    settings.directory = values.dir ?? diskDirectory()
-    return positionals.every((name) => name in BENCHES)
-      ? positionals.length > 0
-        ? positionals
-        : Object.keys(BENCHES)
-      : null
-  } catch (error) {
-    say(error instanceof Error ? error.message : String(error))
-    return null
-  }
+/** The benches to run. Ends the process after `--help`, and where the arguments make no sense. */
+function configure(argv: string[]): string[] {
+  const { values, positionals } = commandOptions(HELP, {
+    ...{ argv, names: Object.keys(BENCHES), directories: ['dir'] },
+    options: { dir: { type: 'string' }, profile: { type: 'string' } },
+  })
+  settings.profile = values['profile'] === undefined ? null : path.resolve(values['profile'])
+  settings.directory = values['dir'] ?? diskDirectory()
+  return positionals.length > 0 ? positionals : Object.keys(BENCHES)
 }
 
 /** The temporary directory, unless it is memory: a sync there would cost nothing. */

@@ -4,12 +4,15 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { commandOptions } from '../test/support/command-options.mjs'
 import { barChart, dotChart } from './svg.mjs'
 
-const [source, directory = 'docs/performance'] = process.argv.slice(2)
-if (source === undefined) {
-  process.stderr.write('usage: node bench/plot.mjs OUT.jsonl [DIR]\n')
-  process.exit(64)
+const HELP = 'usage: node bench/plot.mjs OUT.jsonl [DIR]\n'
+
+const [source, directory = 'docs/performance'] = commandOptions(HELP, { names: true }).positionals
+if (source === undefined || !fs.statSync(source, { throwIfNoEntry: false })?.isFile()) {
+  process.stderr.write(source === undefined ? HELP : `there is no file ${source}\n`)
+  process.exit(2)
 }
 
 const figures = new Map()

@@ -141,7 +141,8 @@ async function stop(child: ChildProcess, gone: Promise<void>): Promise<void> {
 /** What must not outlive the bench, however it ends. Synchronous, for an exit handler. */
 export function removeEverything(): void {
   for (const child of children) child.kill('SIGKILL')
-  for (const directory of directories) fs.rmSync(directory, { recursive: true, force: true })
+  // Who was just killed may still have put a file there.
+  for (const directory of directories) fs.rmSync(directory, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /** Asks again until the answer is neither false nor an error; fails with what was awaited. */

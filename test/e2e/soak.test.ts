@@ -12,7 +12,7 @@ test('a team loses nothing in half a minute of kills and stops, and everything c
   const result = await soak({
     ...{ minutes: 0.5, personas: 6, seed, kills_per_minute: 40 },
     say: () => {},
-    onStarted: onTestFinished,
+    onStarted: ({ killNow }) => onTestFinished(killNow),
   })
   console.log(`seed ${seed}\n${report(result)}`)
   const broken = result.broken.map(({ message }) => message)

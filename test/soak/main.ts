@@ -1,6 +1,7 @@
 /** The command: a day of a team of real processes, and its figures. */
-import fs from 'node:fs'
 import { parseArgs } from 'node:util'
+import { needDirectory } from '../support/command-options.mjs'
+import type { Ending } from '../support/ending.mjs'
 import { report } from './report.ts'
 import { soak, type SoakOptions } from './soak.ts'
 
@@ -13,7 +14,7 @@ const HELP = `usage: node test/soak/run.mjs [options]
   --dir DIR             where the temporary home is made
 
 Says every 30 s on stderr how it goes, and prints the figures at the end.
-Exit 1 when a promise was broken; the home is kept then.
+Exit 1 when a promise was broken; the home is kept then, and it is said where.
 `
 
 const OPTIONS = {
@@ -25,8 +26,11 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const
 
-/** Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. */
-export async function main(argv: string[]): Promise<number> {
+/**
+ * Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. `prepare` sees to what is
+ * started, once it is known that something will be.
+ */
+export async function main(argv: string[], ending: Ending, prepare: () => void): Promise<number> {
   let wanted: Pick<SoakOptions, 'minutes' | 'personas' | 'seed' | 'kills_per_minute' | 'directory'> | null
   try {
     wanted = wantedIn(argv)
@@ -38,21 +42,29 @@ export async function main(argv: string[]): Promise<number> {
     process.stdout.write(HELP)
     return 0
   }
+  prepare()
   process.stderr.write(`seed ${wanted.seed}\n`)
+  let home = ''
+  const keepHome = () => {
+    ending.keeps(home)
+    process.stderr.write(`the home is kept: ${home}\n`)
+  }
   const result = await soak({
     ...wanted,
     say: (line) => process.stderr.write(`${line}\n`),
-    onStarted(killNow) {
-      process.once('exit', killNow)
-      for (const os_signal of ['SIGINT', 'SIGTERM'] as const) process.once(os_signal, () => process.exit(130))
+    onStarted(started) {
+      home = ending.removes(started.home)
+      // What still writes there is gone before it is removed.
+      process.prependOnceListener('exit', started.killNow)
     },
+    onBroken: keepHome,
+  }).catch((error: unknown) => {
+    keepHome()
+    throw error
   })
   process.stdout.write(`seed ${wanted.seed}, ${wanted.personas} personas, ${wanted.minutes} minutes\n`)
   process.stdout.write(report(result))
-  if (result.broken.length === 0) {
-    fs.rmSync(result.home, { recursive: true, force: true })
-    return 0
-  }
+  if (result.broken.length === 0) return 0
   process.stdout.write(`the home is kept: ${result.home}\n`)
   return 1
 }
@@ -60,6 +72,7 @@ export async function main(argv: string[]): Promise<number> {
 function wantedIn(argv: string[]) {
   const { values } = parseArgs({ args: argv, options: OPTIONS, strict: true })
   if (values.help) return null
+  if (values.dir !== undefined) needDirectory('dir', values.dir)
   const number = (name: string, text: string, fits: (value: number) => boolean): number => {
     const value = Number(text)
     if (text.trim() === '' || !fits(value))

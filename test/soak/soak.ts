@@ -35,8 +35,10 @@ export interface SoakOptions {
   directory?: string
   /** A line for whoever watches. */
   say(line: string): void
-  /** Hands over what ends every process at once, for an exit handler. */
-  onStarted?(killNow: () => void): void
+  /** `killNow` ends every process at once, for an exit handler. */
+  onStarted?(started: { killNow: () => void; home: string }): void
+  /** The first time. */
+  onBroken?(): void
 }
 
 export interface SoakResult {
@@ -79,7 +81,7 @@ const CONFIG = { daemon: { reconnect_patience_ms: 15_000 } }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const world = new Soak(options)
-  options.onStarted?.(() => world.killNow())
+  options.onStarted?.({ killNow: () => world.killNow(), home: world.directory })
   try {
     return await world.run()
   } finally {
@@ -89,7 +91,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
 
 class Soak {
   private readonly options: SoakOptions
-  private readonly directory: string
+  readonly directory: string
   private readonly home: Home
   private readonly names: string[]
   private readonly witnesses: Set<string>
@@ -440,7 +442,10 @@ class Soak {
   }
 
   private onBroken(violation: Violation): void {
-    if (this.broken.length === 0) this.say(`BROKEN  ${violation.message}`)
+    if (this.broken.length === 0) {
+      this.say(`BROKEN  ${violation.message}`)
+      this.options.onBroken?.()
+    }
     if (this.broken.length < 20) this.broken.push(violation)
   }
 
