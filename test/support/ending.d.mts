@@ -1,4 +1,5 @@
 export interface Ending {
+  readonly interrupted: boolean
   removes(path: string): string
   keeps(path: string): void
   onInterrupt(act: () => void | Promise<unknown>): void

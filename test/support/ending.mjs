@@ -1,4 +1,5 @@
 /** How a command for developers ends: nothing that it made stays behind, not after Ctrl-C either. */
+import { stop } from 'esbuild'
 import fs from 'node:fs'
 
 /** What a shell says of who was ended so. */
@@ -22,6 +23,8 @@ export function createEnding() {
     if (interrupted) process.exit(code)
     interrupted = true
     try {
+      // A bundler that loses its parent says so at length, and may write what is removed here.
+      await stop()
       for (const act of acts) await act()
     } finally {
       process.exit(code)
@@ -33,6 +36,9 @@ export function createEnding() {
     for (const path of paths) fs.rmSync(path, REMOVAL)
   })
   return {
+    get interrupted() {
+      return interrupted
+    },
     removes(path) {
       paths.add(path)
       return path
