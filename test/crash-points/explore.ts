@@ -196,7 +196,7 @@ function firstHalf(base64: string): string {
 }
 
 /** What kind of call a crash may come after; null for those that change nothing. */
-function pointOf(call: FileCall): string | null {
+export function pointOf(call: FileCall): string | null {
   if (call.do !== 'open') return KINDS[call.do]
   return call.made ? 'creations' : call.emptied ? 'truncates' : null
 }

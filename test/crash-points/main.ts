@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { Failure, Tried } from './explore.ts'
+import type { Ending } from '../support/ending.mjs'
+import { pointOf, type Failure, type Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
 import type { Outcome, Plan } from './slice.ts'
-import { readStory } from './story.ts'
+import { isStory, readStory } from './story.ts'
 
 export interface Wanted {
   seed: number
@@ -31,41 +32,73 @@ const POINTS_A_SLICE = 60
 const SHOWN_FAILURES = 20
 const SHOWN_CHARS = 400
 
-export async function main(values: Wanted, programs: Programs): Promise<void> {
-  const { seed } = values
-  const directory = values.from ?? fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-'))
-  const root = values.from === undefined ? placeForFiles() : readStory(values.from).root
-  try {
-    if (values.from === undefined) await recordStory(programs.recorded, directory, root)
-    fs.mkdirSync(root, { recursive: true, mode: 0o700 })
-    const calls = readStory(directory).trace.calls.length
-    const [points, starts] =
-      values.at === undefined
-        ? [spread(calls, values.points, seed), spread(calls, values.starts, seed)]
-        : [[values.at], [values.at]]
-    const { variant: only } = values
-    const common = {
-      ...{ program: programs.recorded, seed, torn: values.torn },
-      ...(only === undefined ? {} : { only }),
-    }
-    const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
-    for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
-    const tried: Tried[] = []
-    // One after the other: all of them build their files in the place in which they were recorded.
-    for (const plan of plans) tried.push(await explored(programs.slice, directory, plan))
-    const failures = tried.flatMap((one) => one.failures)
-    console.log(summary(tried))
-    for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, directory, seed))
-    if (failures.length > 0) process.exitCode = 1
-    else if (values.from === undefined) fs.rmSync(directory, { recursive: true })
-  } finally {
-    fs.rmSync(root, { recursive: true, force: true })
+/** Answers the exit code: 0, or 1 where a state was wrong; 2 where there was nothing to try. */
+export async function main(values: Wanted, programs: Programs, ending: Ending): Promise<number> {
+  const { seed, from, variant } = values
+  if (from !== undefined && !isStory(from)) return nothing(`--from: no story is recorded in ${from}`)
+  const directory = from ?? ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-')))
+  const root = ending.removes(from === undefined ? placeForFiles() : readStory(from).root)
+  if (from === undefined) await recordStory(programs.recorded, directory, root)
+  fs.mkdirSync(root, { recursive: true, mode: 0o700 })
+  const all = readStory(directory).trace.calls.flatMap((call, index) =>
+    pointOf(call) === null ? [] : [index + 1],
+  )
+  if (values.at !== undefined && !all.includes(values.at)) return nothing(noPoint(values.at, all))
+  const [points, starts] =
+    values.at === undefined
+      ? [spread(all, values.points, seed), spread(all, values.starts, seed)]
+      : [[values.at], [values.at]]
+  const common = {
+    ...{ program: programs.recorded, seed, torn: values.torn },
+    ...(variant === undefined ? {} : { only: variant }),
   }
+  const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
+  for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
+  const tried: Tried[] = []
+  ending.onInterrupt(() => {
+    if (tried.length > 0) tell(tried, directory, seed, ending)
+  })
+  // One after the other: all of them build their files in the place in which they were recorded.
+  for (const plan of plans) tried.push(await explored(programs.slice, directory, plan, ending))
+  if (tried.every(({ states }) => states === 0)) return nothing(noState(values))
+  return tell(tried, directory, seed, ending) === 0 ? 0 : 1
 }
 
-async function explored(program: string, directory: string, plan: Plan): Promise<Tried> {
+function nothing(why: string): number {
+  process.stderr.write(`${why}\n`)
+  return 2
+}
+
+function noPoint(at: number, all: readonly number[]): string {
+  const next = all.find((one) => one > at) ?? all.at(-1)
+  return `--at: nothing can be lost at call ${at}, of points from ${all[0]} to ${all.at(-1)}; one beside it is ${next}`
+}
+
+function noState({ at, variant }: Wanted): string {
+  if (variant === undefined) return 'nothing to try: both --points and --starts are 0'
+  const where = at === undefined ? 'of these points' : `of point ${at}`
+  return `--variant: no crash ${where} leaves ${JSON.stringify(variant)}; they leave killed, power, torn-1 to torn-N, halfway where something is written, and one of them behind another as in killed+12/power`
+}
+
+/** What was found. Keeps the story for a failure to be tried again, and answers how many there are. */
+function tell(tried: readonly Tried[], directory: string, seed: number, ending: Ending): number {
+  const failures = tried.flatMap((one) => one.failures)
+  console.log(summary(tried))
+  for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, directory, seed))
+  if (failures.length > 0) ending.keeps(directory)
+  return failures.length
+}
+
+async function explored(program: string, directory: string, plan: Plan, ending: Ending): Promise<Tried> {
   const child = fork(program, [directory, JSON.stringify(plan)])
-  const exited = once(child, 'exit').then(([code, os_signal]) => {
+  const gone = once(child, 'exit')
+  ending.onInterrupt(() => {
+    child.kill('SIGKILL')
+    return gone
+  })
+  const exited = gone.then(([code, os_signal]) => {
+    // Nothing comes of it any more.
+    if (ending.interrupted) return new Promise<never>(() => undefined)
     throw new Error(`a part of the run ended (${String(code ?? os_signal)})`)
   })
   const [outcome] = (await Promise.race([once(child, 'message'), exited])) as [Outcome]
@@ -74,12 +107,11 @@ async function explored(program: string, directory: string, plan: Plan): Promise
 }
 
 /** Evenly, beginning at a place of the seed's. */
-function spread(calls: number, wanted: number | undefined, seed: number): number[] {
-  const all = Array.from({ length: calls }, (_, index) => index + 1)
+function spread(all: readonly number[], wanted: number | undefined, seed: number): readonly number[] {
   if (wanted === undefined) return all
   if (wanted === 0) return []
-  const every = Math.max(1, Math.floor(calls / wanted))
-  return all.filter((at) => at % every === seed % every)
+  const every = Math.max(1, Math.floor(all.length / wanted))
+  return all.filter((_, index) => index % every === seed % every)
 }
 
 function slices(points: readonly number[]): number[][] {

@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { commandOptions } from '../support/command-options.mjs'
+import { createEnding } from '../support/ending.mjs'
 
 const HELP = `usage: node test/crash-points/run.mjs [options]
 
@@ -19,7 +20,7 @@ What a failure prints, to try it again:
   --variant NAME  the one state that a crash there leaves
 
 Records a hub at work, ends it at each of its file calls, and holds what the next start finds against what was true.
-Prints the points and states tried. Exit 1 when one was wrong.
+Prints the points and states tried. Exit 1 when one was wrong, 2 when there was nothing to try.
 `
 
 const { values } = commandOptions(HELP, {
@@ -32,14 +33,15 @@ const { values } = commandOptions(HELP, {
     variant: { type: 'string' },
     from: { type: 'string' },
   },
-  numbers: { seed: 0, points: 0, torn: 0, starts: 0, at: 0 },
+  numbers: { seed: 0, points: 0, torn: 0, starts: 0, at: 1 },
+  directories: ['from'],
 })
 
 const root = path.resolve(import.meta.dirname, '../..')
 process.chdir(root)
 
-const out = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-points-'))
-process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
+const ending = createEnding()
+const out = ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-points-')))
 
 await build({
   entryPoints: ['main', 'slice', 'recorded-process'].map((name) => `test/crash-points/${name}.ts`),
@@ -57,7 +59,5 @@ await build({
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.mjs')).href)
-await main(values, {
-  recorded: path.join(out, 'recorded-process.mjs'),
-  slice: path.join(out, 'slice.mjs'),
-})
+const programs = { recorded: path.join(out, 'recorded-process.mjs'), slice: path.join(out, 'slice.mjs') }
+process.exitCode = await main(values, programs, ending)

@@ -20,6 +20,10 @@ export interface Plan {
 /** Sent once, at the end. */
 export type Outcome = Tried
 
+// Who started it says what was found so far, and ends it.
+process.on('SIGINT', () => undefined)
+process.on('disconnect', () => process.exit())
+
 const [directory = '', text = '{}'] = process.argv.slice(2)
 const { program, seed, torn, points, starts, only } = JSON.parse(text) as Plan
 const [chosen, started] = [new Set(points), new Set(starts)]

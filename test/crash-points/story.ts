@@ -47,6 +47,8 @@ export function keepTold(directory: string, told: Told): void {
   fs.writeFileSync(path.join(directory, TOLD), JSON.stringify(told))
 }
 
+export const isStory = (directory: string): boolean => fs.existsSync(path.join(directory, TOLD))
+
 export function readStory(directory: string): Story {
   const told = JSON.parse(fs.readFileSync(path.join(directory, TOLD), 'utf8')) as Told
   return { ...told, trace: readTrace(traceIn(directory)) }
