@@ -3,7 +3,6 @@
  * crash.
  */
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { Coverage } from './coverage.ts'
@@ -21,6 +20,8 @@ interface Order {
   minutes: number
   /** Only these bytes, tried once. */
   only: Uint8Array | null
+  /** An empty directory for all that worlds leave. */
+  home: string
   /** Where inputs are that once made a target break: a folder for each target. */
   corpus: string
   /** [how many inputs were begun, how long the one is that is tried now] */
@@ -72,7 +73,6 @@ process.exit()
 async function run(target: Target, share: number): Promise<void> {
   const { name, promise } = target
   tell({ about: 'begin', name })
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-'))
   const began = performance.now()
   const until = began + order.minutes * 60_000 * share
   let worlds = 0
@@ -82,9 +82,9 @@ async function run(target: Target, share: number): Promise<void> {
     goOn: () => performance.now() < until,
     regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],
     directory() {
-      fs.rmSync(path.join(home, String(worlds)), { recursive: true, force: true })
+      fs.rmSync(path.join(order.home, `${name}-${worlds}`), { recursive: true, force: true })
       worlds += 1
-      const directory = path.join(home, String(worlds))
+      const directory = path.join(order.home, `${name}-${worlds}`)
       fs.mkdirSync(directory, { mode: 0o700 })
       return directory
     },
@@ -95,7 +95,7 @@ async function run(target: Target, share: number): Promise<void> {
       Atomics.add(order.beats, 0, 1)
     },
   })
-  fs.rmSync(home, { recursive: true, force: true })
+  fs.rmSync(path.join(order.home, `${name}-${worlds}`), { recursive: true, force: true })
   for (const { input, error, alone } of outcome.crashes) {
     tell({
       about: 'crash',

@@ -13,6 +13,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { build } from 'esbuild'
 import { commandOptions } from '../support/command-options.mjs'
+import { createEnding } from '../support/ending.mjs'
 import { instrument } from './instrument.mjs'
 
 /** One input may take so long on a machine that does other things, too. */
@@ -39,14 +40,16 @@ const { values, positionals } = commandOptions(HELP, {
     input: { type: 'string' },
   },
   numbers: { inputs: 1, seed: 0, minutes: 1 },
+  files: ['input'],
 })
 
 const root = path.resolve(import.meta.dirname, '../..')
 // Inside node_modules, so that packages left out of the bundle are found from there.
 const cache = path.join(root, 'node_modules/.cache')
 fs.mkdirSync(cache, { recursive: true })
-const out = fs.mkdtempSync(path.join(cache, 'turnbell-fuzz-'))
-process.on('exit', () => fs.rmSync(out, { recursive: true, force: true }))
+const ending = createEnding()
+const out = ending.removes(fs.mkdtempSync(path.join(cache, 'turnbell-fuzz-')))
+const home = ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-')))
 
 const ways = instrument(root, 'turnbellWays')
 await build({
@@ -71,7 +74,8 @@ const beats = new Int32Array(new SharedArrayBuffer(8))
 const now = new Uint8Array(new SharedArrayBuffer(1 << 20))
 const began = performance.now()
 const total = { inputs: 0, crashes: 0 }
-let current = 'nothing'
+let current = null
+let current_from = 0
 
 const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
   // Places in the sources cost time at each error; a crash that is looked at has them.
@@ -86,6 +90,7 @@ const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
     minutes: values.minutes ?? Infinity,
     only: values.input === undefined ? null : fs.readFileSync(values.input),
     corpus: path.join(import.meta.dirname, 'corpus'),
+    home,
     beats,
     now,
   },
@@ -99,21 +104,25 @@ const watch = setInterval(() => {
     beat = latest
     beat_at = performance.now()
   } else if (latest > 0 && performance.now() - beat_at > HANG_MS) {
-    crash(current, tried(), `nothing came of it in ${HANG_MS} ms`, true)
+    crash(current ?? 'nothing', tried(), `nothing came of it in ${HANG_MS} ms`, true)
     void worker.terminate()
   }
 }, 1_000)
 
 worker.on('message', (told) => {
-  if (told.about === 'begin') current = told.name
-  else if (told.about === 'crash') crash(told.name, told.input, told.error, told.alone)
+  if (told.about === 'begin') {
+    current = told.name
+    current_from = Atomics.load(beats, 0)
+  }
+  if (told.about === 'crash') crash(told.name, told.input, told.error, told.alone)
   else if (told.about === 'unknown') {
     process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
     process.exitCode = 2
   } else if (told.about === 'failed') {
     process.stderr.write(`${told.error}\n`)
     process.exitCode = 2
-  } else {
+  } else if (told.about === 'target') {
+    current = null
     total.inputs += told.inputs
     const rate = Math.round(told.inputs / (told.took_ms / 1000))
     line(
@@ -128,7 +137,15 @@ worker.on('message', (told) => {
 })
 worker.on('error', (error) => {
   // The heap that a target may fill is bounded; so a parser that does not bound what it keeps ends here.
-  crash(current, tried(), String(error?.stack ?? error), false)
+  crash(current ?? 'nothing', tried(), String(error?.stack ?? error), false)
+})
+ending.onInterrupt(() => {
+  if (current !== null) {
+    const inputs = Atomics.load(beats, 0) - current_from
+    total.inputs += inputs
+    line(current, inputs, 'not done')
+  }
+  return worker.terminate()
 })
 worker.on('exit', () => {
   clearInterval(watch)
