@@ -7,12 +7,12 @@ const root = path.resolve(import.meta.dirname, '../..')
 
 /**
  * Answers the folder that holds `main.js` and `worker.js`, inside node_modules so that packages are found from there.
- * Who asked removes it. A mutant that no longer fits its file is an error: it would test nothing.
+ * It goes with `ending`. A mutant that no longer fits its file is an error: it would test nothing.
  */
-export async function bundleSimulation(mutant) {
+export async function bundleSimulation(ending, mutant) {
   const cache = path.join(root, 'node_modules/.cache')
   fs.mkdirSync(cache, { recursive: true })
-  const out = fs.mkdtempSync(path.join(cache, 'turnbell-sim-'))
+  const out = ending.removes(fs.mkdtempSync(path.join(cache, 'turnbell-sim-')))
   await build({
     entryPoints: ['main', 'worker'].map((name) => path.join(root, `test/sim/${name}.ts`)),
     outdir: out,

@@ -1,6 +1,7 @@
 /** The command: simulations by seed, by number, or for hours. */
 import os from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Ending } from '../support/ending.mjs'
 import { openKept, type Kept } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
 import { REGRESSIONS } from './regressions.ts'
@@ -10,16 +11,16 @@ import { simulate, type SimulationOptions, type SimulationResult } from './simul
 const HELP = `usage: npm run sim -- [options]
 
   --seed N      the first seed (1)
-  --seeds N     how many, one after the other (1)
+  --seeds N     how many, each the next number (1)
   --steps N     steps of each (2000)
   --hours H     seeds until so long is over, instead of --seeds
   --only LIST   of these steps alone, such as 3,17-20
   --jobs N      threads (as many as there are cores)
-  --keep FILE   note each seed there; what was killed goes on where it was, unless the code is another
+  --keep FILE   note each seed there; what was killed goes on where it was, or begins anew if the code is another
   --no-shrink   leave a failing run as long as it is
   --trace       print every step of a single run
 
-Prints a line for each seed that breaks a promise, and what was done altogether.
+Prints a line for each seed that breaks a promise, and what was done altogether, after Ctrl-C as well.
 Exit 1 when one did.
 `
 
@@ -29,7 +30,7 @@ const PROGRESS_MS = 30_000
 
 const OPTIONS = {
   seed: { type: 'string', default: '1' },
-  seeds: { type: 'string', default: '1' },
+  seeds: { type: 'string' },
   steps: { type: 'string', default: '2000' },
   hours: { type: 'string' },
   only: { type: 'string' },
@@ -41,7 +42,7 @@ const OPTIONS = {
 } as const
 
 /** Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. */
-export async function main(argv: string[], worker_file: string): Promise<number> {
+export async function main(argv: string[], worker_file: string, ending: Ending): Promise<number> {
   let wanted: Wanted
   let kept: Kept
   try {
@@ -56,9 +57,11 @@ export async function main(argv: string[], worker_file: string): Promise<number>
     return 0
   }
   if (wanted.trace) return trace(wanted)
+  if (kept.forgotten > 0)
+    process.stderr.write(`--keep: ${kept.forgotten} seeds were run with other code, and are run anew\n`)
   const pool = openPool(worker_file, wanted.jobs)
   try {
-    return await many(wanted, pool, kept)
+    return await many(wanted, pool, kept, ending)
   } finally {
     await pool.close()
   }
@@ -83,16 +86,22 @@ function wantedIn(argv: string[]): Wanted {
     const value = Number(text)
     const fits =
       name === 'hours' ? value > 0 : Number.isSafeInteger(value) && value >= (name === 'seed' ? 0 : 1)
-    if (!fits) throw new Error(`--${name}: ${JSON.stringify(text)} is no such number`)
+    if (!fits || text.trim() === '') throw new Error(`--${name}: ${JSON.stringify(text)} is no such number`)
     return value
   }
   const for_ms = values.hours === undefined ? null : number('hours', values.hours) * 3_600_000
+  if (for_ms !== null && values.seeds !== undefined)
+    throw new Error('--hours takes seeds until so long is over: --seeds says something else')
+  const seeds = number('seeds', values.seeds ?? '1')
+  if (values.trace && (for_ms !== null || seeds > 1 || values.keep !== undefined))
+    throw new Error('--trace prints a single run: it goes with no --seeds, --hours or --keep')
+  const steps = number('steps', values.steps)
   return {
     seed: number('seed', values.seed),
-    seeds: for_ms === null ? number('seeds', values.seeds) : Infinity,
-    steps: number('steps', values.steps),
+    seeds: for_ms === null ? seeds : Infinity,
+    steps,
     until: for_ms === null ? Infinity : performance.now() + for_ms,
-    only: values.only === undefined ? undefined : new Set(stepsIn(values.only)),
+    only: values.only === undefined ? undefined : onlyIn(values.only, steps),
     jobs: values.jobs === undefined ? os.availableParallelism() : number('jobs', values.jobs),
     keep: values.keep,
     shrinks: !values['no-shrink'],
@@ -101,17 +110,24 @@ function wantedIn(argv: string[]): Wanted {
   }
 }
 
+function onlyIn(text: string, steps: number): ReadonlySet<number> {
+  const only = stepsIn(text)
+  if (!only.some((step) => step >= 1 && step <= steps))
+    throw new Error(`--only: ${JSON.stringify(text)} is none of the steps 1-${steps}`)
+  return new Set(only)
+}
+
 async function trace({ seed, steps, only }: Wanted): Promise<number> {
   const onStep = (step: number, action: string, now: number) =>
     process.stdout.write(
       `${String(step).padStart(5)}  ${(now / 1000).toFixed(3).padStart(10)} s  ${action}\n`,
     )
   const result = await simulate({ seed, steps, only, onStep })
-  process.stdout.write(result.broken === null ? `${JSON.stringify(result.counts)}\n` : told(result))
+  process.stdout.write(result.broken === null ? `${JSON.stringify(result.counts)}\n` : told(result, only))
   return result.broken === null ? 0 : 1
 }
 
-async function many(wanted: Wanted, pool: Pool, kept: Kept): Promise<number> {
+async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Promise<number> {
   const { seed: first, seeds, steps, only, jobs } = wanted
   const started = performance.now()
   const totals: Record<string, number> = {}
@@ -130,7 +146,7 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept): Promise<number> {
       for (const [name, count] of Object.entries(result.counts)) totals[name] = (totals[name] ?? 0) + count
       if (result.broken !== null) {
         failed += 1
-        process.stdout.write(told(result))
+        process.stdout.write(told(result, only))
         if (wanted.shrinks && before === undefined) process.stdout.write(await shorter(result, only, pool))
       }
       if (performance.now() - said_at > PROGRESS_MS) {
@@ -139,18 +155,31 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept): Promise<number> {
       }
     }
   }
+  const sayTotals = () => {
+    const seconds = ((performance.now() - started) / 1000).toFixed(0)
+    const counted = Object.entries(totals).map(([name, count]) => `${name.replaceAll('_', ' ')} ${count}`)
+    if (counted.length > 0) process.stdout.write(`${counted.join(', ')}\n`)
+    process.stdout.write(`seeds ${done}, steps ${done * steps}, failed ${failed}, ${seconds} s\n`)
+  }
+  ending.onInterrupt(sayTotals)
   await Promise.all(Array.from({ length: jobs }, worker))
-  const seconds = ((performance.now() - started) / 1000).toFixed(0)
-  const counted = Object.entries(totals).map(([name, count]) => `${name.replaceAll('_', ' ')} ${count}`)
-  process.stdout.write(`${counted.join(', ')}\n`)
-  process.stdout.write(`seeds ${done}, steps ${done * steps}, failed ${failed}, ${seconds} s\n`)
+  sayTotals()
   return failed === 0 ? 0 : 1
 }
 
-function told({ seed, steps, broken }: SimulationResult): string {
+/** What was broken, and the run in which it was, as a command. */
+export function told(
+  { seed, steps, broken }: SimulationResult,
+  only: ReadonlySet<number> | undefined,
+): string {
   if (broken === null) return ''
   const at = broken.step > steps ? 'after everything had healed' : `at step ${broken.step}`
-  return `seed ${seed} broke a promise ${at}\n  ${broken.detail}\n  npm run sim -- --seed ${seed} --steps ${steps}\n`
+  return `seed ${seed} broke a promise ${at}\n  ${broken.detail}\n  ${commandOf(seed, steps, only)}\n`
+}
+
+function commandOf(seed: number, steps: number, only: Iterable<number> | undefined): string {
+  const some = only === undefined ? '' : ` --only ${spelled([...only])}`
+  return `npm run sim -- --seed ${seed} --steps ${steps}${some}`
 }
 
 /** The same failure with fewer steps, as a command. */
@@ -166,7 +195,7 @@ async function shorter(
     return again.broken?.promise === broken?.promise
   }
   const kept = await shrink(needed, fails, SHRINK_TRIES)
-  return `  shrunk to ${kept.length} steps: npm run sim -- --seed ${seed} --steps ${steps} --only ${spelled(kept)}\n`
+  return `  shrunk to ${kept.length} steps: ${commandOf(seed, steps, kept)}\n`
 }
 
 /** What breaks a promise first, of the runs that once did and of so many seeds; null where all hold. */

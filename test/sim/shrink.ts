@@ -46,6 +46,7 @@ export function stepsIn(text: string): number[] {
     const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []
     if (from === undefined) throw new Error(`${JSON.stringify(range)} is no range of steps`)
     const last = Number(to ?? from)
+    if (last < Number(from)) throw new Error(`${JSON.stringify(range)} ends before it begins`)
     return Array.from({ length: last - Number(from) + 1 }, (_, more) => Number(from) + more)
   })
 }

@@ -44,16 +44,25 @@ describe('a run that is noted', () => {
     expect(seeds()).toEqual([3, 4])
   })
 
-  test('begins anew with other code, other steps, or some of them alone', () => {
+  test('begins anew with other code, and knows of how many', () => {
     openKept(file, bundle, RUN).add(result(3))
     fs.writeFileSync(bundle, 'simulate()\n//# sourceMappingURL=two')
     expect(seeds()).toEqual([3])
     fs.writeFileSync(bundle, 'simulate(1)\n')
-    expect(seeds()).toEqual([])
-    for (const run of [{ steps: 41 }, { steps: 40, only: new Set([1]) }]) {
-      openKept(file, bundle, RUN).add(result(3))
-      expect(seeds(run)).toEqual([])
-    }
+    const kept = openKept(file, bundle, RUN)
+    expect([kept.results.size, kept.forgotten]).toEqual([0, 1])
+    expect(openKept(file, bundle, RUN).forgotten).toBe(0)
+  })
+
+  test.each([
+    [{ steps: 41 }, '1 seeds of --steps 40, not of --steps 41'],
+    [{ steps: 40, only: new Set([1, 2, 5]) }, '1 seeds of --steps 40, not of --steps 40 --only 1-2,5'],
+  ])('is left alone by a run of other steps: %j', (run, why) => {
+    openKept(file, bundle, RUN).add(result(3))
+    fs.appendFileSync(bundle, 'changed')
+    expect(() => openKept(file, bundle, run)).toThrow(why)
+    fs.writeFileSync(bundle, 'simulate()\n')
+    expect(seeds()).toEqual([3])
   })
 
   test('leaves a file alone that holds something else', () => {
