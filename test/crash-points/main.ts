@@ -35,6 +35,8 @@ const SHOWN_CHARS = 400
 /** Answers the exit code: 0, or 1 where a state was wrong; 2 where there was nothing to try. */
 export async function main(values: Wanted, programs: Programs, ending: Ending): Promise<number> {
   const { seed, from, variant } = values
+  if (values.at === undefined && values.points === 0 && values.starts === 0)
+    return nothing('nothing to try: --points and --starts are both 0')
   if (from !== undefined && !isStory(from)) return nothing(`--from: no story is recorded in ${from}`)
   const directory = from ?? ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-')))
   const root = ending.removes(from === undefined ? placeForFiles() : readStory(from).root)
@@ -60,7 +62,7 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
   })
   // One after the other: all of them build their files in the place in which they were recorded.
   for (const plan of plans) tried.push(await explored(programs.slice, directory, plan, ending))
-  if (tried.every(({ states }) => states === 0)) return nothing(noState(values))
+  if (tried.every(({ states }) => states === 0)) return nothing(noState(values.at, variant))
   return tell(tried, directory, seed, ending) === 0 ? 0 : 1
 }
 
@@ -74,10 +76,9 @@ function noPoint(at: number, all: readonly number[]): string {
   return `--at: nothing can be lost at call ${at}, of points from ${all[0]} to ${all.at(-1)}; one beside it is ${next}`
 }
 
-function noState({ at, variant }: Wanted): string {
-  if (variant === undefined) return 'nothing to try: both --points and --starts are 0'
+function noState(at: number | undefined, variant: string | undefined): string {
   const where = at === undefined ? 'of these points' : `of point ${at}`
-  return `--variant: no crash ${where} leaves ${JSON.stringify(variant)}; they leave killed, power, torn-1 to torn-N, halfway where something is written, and one of them behind another as in killed+12/power`
+  return `--variant: no crash ${where} leaves ${variant}; they leave killed, power, torn-1 to torn-N, halfway where something is written, and one of them behind another as in killed+12/power`
 }
 
 /** What was found. Keeps the story for a failure to be tried again, and answers how many there are. */

@@ -117,7 +117,7 @@ worker.on('message', (told) => {
   if (told.about === 'crash') crash(told.name, told.input, told.error, told.alone)
   else if (told.about === 'unknown') {
     process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
-    process.exitCode = 2
+    process.exit(2)
   } else if (told.about === 'failed') {
     process.stderr.write(`${told.error}\n`)
     process.exitCode = 2
