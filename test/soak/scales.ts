@@ -15,6 +15,13 @@ export interface Scale {
   /** Within the last quarter. */
   rss_mib_per_minute: number
   fds_per_minute: number
+  steady: Growth | null
+}
+
+/** From one third of the last quarter to the next: the smaller one of both. */
+export interface Growth {
+  mib: number
+  minutes: number
 }
 
 /**
@@ -25,6 +32,14 @@ const RSS_SPARE_MIB = { hub: 64, daemon: 32 }
 const KEPT_BYTES_PER_SIGNAL = 4_096
 const SOCKETS_SPARE = 2
 const FILES_SPARE = { hub: 20, daemon: 2 }
+/**
+ * From third to third of the last quarter. In half an hour a third is two minutes: a hub that leaks 10 MiB a minute, or
+ * a daemon that leaks 3, is found. One that is well was seen to grow by 1.3 and 0.25 MiB a minute.
+ */
+const STEADY_SPARE_MIB = { hub: 8, daemon: 3 }
+const STEADY_MIB_PER_MINUTE = { hub: 1, daemon: 0.5 }
+/** In less time the heap of a process that has just started fills, too. */
+const STEADY_MINUTES_MIN = 0.5
 
 export class Scales {
   private readonly processes: readonly Supervised[]
@@ -60,6 +75,7 @@ export class Scales {
           ...{ name, marks: { idle: marks.idle ?? start, start, middle, quarter, end } },
           rss_mib_per_minute: slope(weights, ({ rss_mib }) => rss_mib),
           fds_per_minute: slope(weights, ({ fds }) => fds),
+          steady: steadyGrowth(weights),
         },
       ]
     })
@@ -67,15 +83,51 @@ export class Scales {
 }
 
 /**
- * Memory and descriptors are flat: a witness's since it was warm, a hub's since its last quarter began. `signals`: how
- * many the hub had to keep since then.
+ * What fills up after a start does so less and less, and what breathes falls again; a leak goes on. So the growth that
+ * counts is that which is there both from the first third to the second and from that to the last, in medians.
  */
-export function notFlat({ name, marks }: Scale, signals: number): Violation | null {
+export function steadyGrowth(weights: readonly Weight[]): Growth | null {
+  const size = Math.floor(weights.length / 3)
+  if (size === 0) return null
+  const [first, second, last] = [0, 1, 2].map((third) => {
+    const some = weights.slice(third * size, third === 2 ? undefined : (third + 1) * size)
+    return { mib: median(some.map(({ rss_mib }) => rss_mib)), at: median(some.map(({ at }) => at)) }
+  }) as [Middle, Middle, Middle]
+  const growths = [since(first, second), since(second, last)]
+  return growths.reduce((smaller, one) => (one.mib < smaller.mib ? one : smaller))
+}
+
+interface Middle {
+  mib: number
+  at: number
+}
+
+function since(before: Middle, after: Middle): Growth {
+  return { mib: after.mib - before.mib, minutes: (after.at - before.at) / 60_000 }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] as number
+}
+
+/**
+ * Memory and descriptors are flat: a witness's since it was warm, a hub's since its last quarter began, and neither
+ * grows steadily in that. `signals`: how many the hub had to keep since then.
+ */
+export function notFlat({ name, marks, steady }: Scale, signals: number): Violation | null {
   const kind = name === 'hub' ? 'hub' : 'daemon'
   const kept_mib = kind === 'hub' ? (signals * KEPT_BYTES_PER_SIGNAL) / 2 ** 20 : 0
   const grown = marks.end.rss_mib - (kind === 'hub' ? marks.quarter : marks.start).rss_mib
   if (grown > RSS_SPARE_MIB[kind] + kept_mib)
     return new Violation('memory is flat', `${name} grew by ${grown.toFixed(1)} MiB, ${signals} signals`)
+  if (steady !== null && steady.minutes >= STEADY_MINUTES_MIN) {
+    const spare = STEADY_SPARE_MIB[kind] + STEADY_MIB_PER_MINUTE[kind] * steady.minutes + kept_mib / 3
+    if (steady.mib > spare)
+      return new Violation(
+        'memory is flat',
+        `${name} grew by ${steady.mib.toFixed(1)} MiB in ${steady.minutes.toFixed(1)} minutes, and no less in the same time before or after it`,
+      )
+  }
   const { idle, end } = marks
   if (end.sockets - idle.sockets > SOCKETS_SPARE)
     return new Violation(

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import type { Weight } from '../../soak/gauges.ts'
+import { notFlat, steadyGrowth, type Scale } from '../../soak/scales.ts'
+
+const MINUTES = 6
+const SIGNALS = 4_500
+
+/** Weighed every two seconds; garbage comes and goes by so much. */
+function weighed(rssAt: (minute: number) => number, garbage_mib: number): Weight[] {
+  return Array.from({ length: MINUTES * 30 }, (_, index) => ({
+    at: index * 2_000,
+    rss_mib: rssAt(index / 30) + ((index % 7) / 7) * garbage_mib,
+    ...{ fds: 24, sockets: 6 },
+  }))
+}
+
+function scale(name: string, weights: readonly Weight[]): Scale {
+  const [quarter, end] = [weights[0] as Weight, weights.at(-1) as Weight]
+  const marks = { idle: quarter, start: quarter, middle: quarter, quarter, end }
+  return { name, marks, rss_mib_per_minute: 0, fds_per_minute: 0, steady: steadyGrowth(weights) }
+}
+
+const judged = (name: string, rssAt: (minute: number) => number) =>
+  notFlat(scale(name, weighed(rssAt, name === 'hub' ? 12 : 3)), SIGNALS)?.message ?? null
+
+describe('in the last quarter of half an hour', () => {
+  test('a hub may fill what it has started anew with', () => {
+    expect(judged('hub', (minute) => 123 + 54 * (1 - Math.exp(-minute / 2)))).toBeNull()
+  })
+
+  test('a hub may keep a little of each signal', () => {
+    expect(judged('hub', (minute) => 130 + 3 * minute)).toBeNull()
+  })
+
+  test('a hub may grow once, at any time', () => {
+    for (const at of [1, 2, 3, 4, 5]) expect(judged('hub', (minute) => (minute < at ? 120 : 160))).toBeNull()
+  })
+
+  test('a hub that leaks 10 MiB a minute is found, and told with what it grew by', () => {
+    expect(judged('hub', (minute) => 125 + 10 * minute)).toMatch(
+      /hub grew by (19|20)\.\d MiB in 2\.0 minutes/,
+    )
+  })
+
+  test('a daemon is flat', () => {
+    expect(judged('p01', (minute) => 68 + 0.25 * minute)).toBeNull()
+    expect(judged('p01', (minute) => (minute < 3 ? 60 : 70))).toBeNull()
+    expect(judged('p01', (minute) => 60 + 3 * minute)).toMatch(/p01 grew by [56]\.\d MiB/)
+  })
+
+  test('nothing is said of some seconds', () => {
+    const weights = weighed((minute) => 100 + 400 * minute, 0).slice(0, 3)
+    expect(notFlat(scale('hub', weights), 0)).toBeNull()
+    expect(steadyGrowth(weights.slice(0, 2))).toBeNull()
+  })
+})
