@@ -60,8 +60,14 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
   ending.onInterrupt(() => {
     if (tried.length > 0) tell(tried, directory, seed, ending)
   })
-  // One after the other: all of them build their files in the place in which they were recorded.
-  for (const plan of plans) tried.push(await explored(programs.slice, directory, plan, ending))
+  try {
+    // One after the other: all of them build their files in the place in which they were recorded.
+    for (const plan of plans) tried.push(await explored(programs.slice, directory, plan, ending))
+  } catch (error) {
+    ending.keeps(directory)
+    process.stderr.write(`the story is kept: ${directory}\n`)
+    throw error
+  }
   if (tried.every(({ states }) => states === 0)) return nothing(noState(values.at, variant))
   return tell(tried, directory, seed, ending) === 0 ? 0 : 1
 }
