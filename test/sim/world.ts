@@ -63,6 +63,7 @@ export class World implements HubWorld, SurfaceWorld {
   private readonly senders: Host
   private broken: Violation | null = null
   private hubs = 0
+  private visitors = 0
   private last_event_seq = 0
   readonly watch: DaemonWatch
   /** Hub hosts whose start is under way. */
@@ -211,7 +212,7 @@ export class World implements HubWorld, SurfaceWorld {
   /** Another session of a persona looks in, without a surface, and takes what it finds. */
   visit(identity: string): void {
     const host = new Host(`visitor of ${identity}`, this)
-    const session = `visitor-${this.timeline.happened}`
+    const session = `visitor-${++this.visitors}`
     const caller = new Caller(host, identity, session, this.network, this.callers)
     void caller.drain(VISITOR_TAKES).then(async (drain) => {
       if (drain?.drain_id != null) await caller.confirm(drain.drain_id)
