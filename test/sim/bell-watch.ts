@@ -73,7 +73,7 @@ export class BellWatch {
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
     } else if (frame.type === 'signal.drained') {
-      heard.unread_turns = 0
+      Object.assign(heard, { news: true, unread_turns: 0 })
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
     }
   }

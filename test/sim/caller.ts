@@ -8,10 +8,12 @@ import { TurnbellError } from '../../src/contracts/errors.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { signToken } from '../../src/kernel/sign-token.ts'
 import type { Host } from './host.ts'
-import { AnswerLost, type Network } from './network.ts'
+import { AnswerLost, type Asked, type Network } from './network.ts'
 import { resultOf, SECRETS } from './sim-hub.ts'
 
 export interface CallerWatch {
+  /** The agent's system has these; the agent may stand still. */
+  onArrived(drain: DrainResult): void
   /** The agent has these now. */
   onReceived(session_id: string, drain: DrainResult): void
   /** The agent was told that this happened. */
@@ -49,12 +51,9 @@ export class Caller {
   }
 
   /** One try. Rejects with AnswerLost, `hub_unreachable`, or what the hub refuses. */
-  async call<T>(path: string, body: object, written?: () => void): Promise<T> {
-    const told = await this.network.ask(
-      this.host,
-      { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain, written },
-      LIMITS.hub_answer_ms,
-    )
+  async call<T>(path: string, body: object, way: Pick<Asked, 'written' | 'arrived'> = {}): Promise<T> {
+    const asked = { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain, ...way }
+    const told = await this.network.ask(this.host, asked, LIMITS.hub_answer_ms)
     const result = resultOf<T>(told)
     this.watch.onTold(path, body, result)
     return result
@@ -75,7 +74,14 @@ export class Caller {
   private async drainNow(limit: number): Promise<DrainResult | null> {
     await this.settled()
     try {
-      const drain = await this.call<DrainResult>('signals/pending', { limit }, () => (this.arriving = true))
+      const drain = await this.call<DrainResult>(
+        'signals/pending',
+        { limit },
+        {
+          written: () => void (this.arriving = true),
+          arrived: ({ status, body }) => status === 200 && this.watch.onArrived(body as DrainResult),
+        },
+      )
       if (drain.drain_id !== null) {
         this.open.set(
           drain.drain_id,

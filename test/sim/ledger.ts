@@ -32,6 +32,10 @@ export interface Known {
   drain_id: string | null
   /** Since when it is in this state, for all that was told. */
   since: number
+  /** When a drain left it behind that gave what comes later. */
+  passed_over_at: number | null
+  /** It is at an agent's system: whether that reads it is beyond any server. */
+  arrived: boolean
   /** Handed to an agent that has it. */
   received: number
   /** How many deliveries each agent was told of that has it. */
@@ -67,7 +71,8 @@ export class Ledger {
       ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
       ...{ state: 'pending' as const, unsure: false, drain_id: null, since: this.now() },
       deliveries: new Set<number>(),
-      ...{ received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
+      ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
+      passed_over_at: null,
     }
     known.seq ??= seq
     this.signals.set(signal_id, known)
@@ -82,6 +87,7 @@ export class Ledger {
     known.drain_id = drain_id
     known.unsure = false
     known.found_over = false
+    known.passed_over_at = null
     known.final_at = state === 'pending' || state === 'leased' ? null : this.now()
   }
 }

@@ -98,6 +98,7 @@ export class LinkAgent {
     if (frame.id !== this.draining) return
     this.draining = null
     const drain = frame.result as DrainResult
+    this.world.callers.onArrived(drain)
     this.world.callers.onReceived(this.session, drain)
     // The next one makes this one final.
     if (drain.signals.length > 0 || this.again) this.drainSoon()

@@ -27,6 +27,8 @@ export interface Asked {
   to_the_end?: boolean
   /** The answer is on its way. */
   written?: (() => void) | undefined
+  /** The system of who asked has it, whatever that process does just now. */
+  arrived?: ((told: Told) => void) | undefined
 }
 
 export interface Told {
@@ -147,8 +149,10 @@ export class Network {
             asked.written?.()
             if (asked.to_the_end === true) patience.cancel()
             // What was handed to the other side's system arrives, even if the hub is gone by then.
-            const arrive = () =>
+            const arrive = () => {
+              if (open && from.alive && cut !== 'after') asked.arrived?.(told)
               end(() => (cut === 'after' ? reject(new AnswerLost('cut on its way')) : resolve(told)))
+            }
             this.later(arrive, from)
           }
           void service.serve(asked, answered).then((told) => {

@@ -62,10 +62,10 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     const forgotten = plan.weights.sendToSession !== undefined || world.leftLeased().length > 0
     if (forgotten) await world.pass(LIMITS.lease_ms)
     await world.checkAtRest('loud')
-    // What is quiet waits for turns that come anyway.
-    for (let turn = 0; turn < QUIET_TURNS_MAX && world.waiting() > 0; turn++) {
-      for (const surface of world.surfaces.values()) surface.prompt()
-      await world.pass(TURNS_MS)
+    await takeWhatIsQuiet(world)
+    if (world.leased() > 0) {
+      await world.pass(LIMITS.lease_ms)
+      await takeWhatIsQuiet(world)
     }
     await world.checkAtRest('all')
     await world.checkLast()
@@ -81,5 +81,13 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     steps,
     broken,
     counts: { ...truth.counts, ...bells.counts, ...metrics.counts, turns, happened: timeline.happened },
+  }
+}
+
+/** What is quiet waits for turns that come anyway. */
+async function takeWhatIsQuiet(world: World): Promise<void> {
+  for (let turn = 0; turn < QUIET_TURNS_MAX && world.waiting() > 0; turn++) {
+    for (const surface of world.surfaces.values()) surface.prompt()
+    await world.pass(TURNS_MS)
   }
 }

@@ -84,13 +84,13 @@ export async function checkKept(
 /** The former hub did more than it came to say. */
 function learn(
   ledger: Ledger,
-  { signal_id, drain_id, received }: Known,
+  { signal_id, drain_id, arrived }: Known,
   { status, stages }: SignalView,
 ): void {
   if (status === 'expired' || status === 'dead') ledger.change(signal_id, { state: status, drain_id: null })
   if (status === 'completed') ledger.change(signal_id, { state: 'final', drain_id: null })
   if (status === 'acked' && stages.confirmed_at !== null) {
-    if (received === 0)
+    if (!arrived)
       throw new Violation('nothing is marked read before the agent has it', `${signal_id} under ${drain_id}`)
     ledger.change(signal_id, { state: 'final', drain_id: null })
   }
@@ -137,7 +137,7 @@ export async function checkDelivered(
         'everything arrives',
         `${JSON.stringify(known)} waits still, ${JSON.stringify(view)}`,
       )
-    if (view.status === 'acked' && known.received === 0)
+    if (view.status === 'acked' && !known.arrived)
       throw new Violation('nothing is marked read before the agent has it', known.signal_id)
   }
 }

@@ -32,7 +32,8 @@ interface Sent {
 export class Truth extends Ledger {
   /** By wish: the signal that its receipt named, and when it cannot have been there yet, or just was. */
   private readonly receipts = new Map<string, { signal_id: string; at: number }>()
-  private readonly received = new Set<string>()
+  /** By drain and signal. */
+  private readonly arrived = new Set<string>()
   private readonly world: TruthWorld
   /** The highest position that a receipt named. */
   private last_seq = 0
@@ -178,7 +179,7 @@ export class Truth extends Ledger {
 
   private confirmed(signal_ids: string[], drain_id: string): void {
     for (const signal_id of signal_ids) {
-      if (!this.received.has(`${drain_id} ${signal_id}`))
+      if (!this.arrived.has(`${drain_id} ${signal_id}`))
         throw new Violation(
           'nothing is marked read before the agent has it',
           `${signal_id} under ${drain_id}`,
@@ -230,12 +231,19 @@ export class Truth extends Ledger {
 
   // --- what agents have
 
+  onArrived({ drain_id, signals }: DrainResult): void {
+    for (const { signal_id } of signals) {
+      this.arrived.add(`${drain_id} ${signal_id}`)
+      const known = this.signals.get(signal_id)
+      if (known !== undefined) known.arrived = true
+    }
+  }
+
   onReceived(drain: DrainResult): void {
     for (const signal of drain.signals) {
       this.isAsSent(signal)
       const { signal_id, deliveries } = signal
       if (drain.drain_id === null) continue
-      this.received.add(`${drain.drain_id} ${signal_id}`)
       this.counts.received += 1
       const known = this.signals.get(signal_id)
       if (known === undefined) continue

@@ -279,6 +279,7 @@ export class World implements HubWorld, SurfaceWorld {
   // --- what is watched
 
   readonly callers = {
+    onArrived: (drain: DrainResult) => this.guard(() => this.truth.onArrived(drain)),
     onReceived: (_session: string, drain: DrainResult) => this.guard(() => this.truth.onReceived(drain)),
     onTold: () => {},
   }
@@ -411,6 +412,11 @@ export class World implements HubWorld, SurfaceWorld {
     return this.hub?.store.health().pending ?? 0
   }
 
+  /** How many drains nobody has confirmed yet. */
+  leased(): number {
+    return this.hub?.store.leases().length ?? 0
+  }
+
   /** Nothing is left to do. */
   async checkAtRest(which: 'loud' | 'all'): Promise<void> {
     const { hub } = this
@@ -419,7 +425,7 @@ export class World implements HubWorld, SurfaceWorld {
     await this.scrape()
     if (which === 'all' && this.waiting() > 0)
       throw new Violation('everything arrives', `${this.waiting()} wait still, says the store`)
-    const [left] = which === 'all' ? hub.store.leases().map(({ drain_id }) => drain_id) : this.leftLeased()
+    const [left] = this.leftLeased()
     if (left !== undefined) throw new Violation('what a lost session held goes back', left)
     const stale = this.rivals.find(({ alive }) => alive)
     if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)

@@ -216,12 +216,6 @@ export const MUTANTS = [
     replace: 'const silent = session.leases.size > 0 || session.seen_at <= silent_since',
   },
   {
-    name: 'end of a turn confirms nothing',
-    file: 'src/modules/signals/leases.ts',
-    find: 'finished.push(lease)',
-    replace: 'void lease',
-  },
-  {
     name: 'total of what waits counted wrong',
     file: 'src/storage/file/pending-order.ts',
     find: 'this.total -= 1',
