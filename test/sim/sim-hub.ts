@@ -42,7 +42,7 @@ export interface HubWorld extends DiskWorld {
   onEvent(host: Host, event: HubEvent): void
   /** A frame reaches it. */
   onHeard(hub: SimHub, socket: FrameSocket, text: string): void
-  /** Says what is wrong with an answer to this call, before it leaves. */
+  /** Says what is wrong with an answer to this call, before it leaves; `began` is when the hub heard of it. */
   onAnswer(hub: SimHub, asked: Asked, told: Told, began: number): void
 }
 

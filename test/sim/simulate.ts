@@ -63,6 +63,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
     if (forgotten) await world.pass(LIMITS.lease_ms)
     await world.checkAtRest('loud')
     await takeWhatIsQuiet(world)
+    // A drain that nothing has confirmed goes back when its lease is over, and is taken once more.
     if (world.leased() > 0) {
       await world.pass(LIMITS.lease_ms)
       await takeWhatIsQuiet(world)

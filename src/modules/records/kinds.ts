@@ -90,7 +90,9 @@ function derived(kind: RecordKind): KnownKind {
   }
 
   // Made when somebody first needs one: for all kinds together they take longer than the rest of a hub's start.
-  let [input, own, stored]: [z.ZodObject?, z.ZodObject?, z.ZodObject?] = []
+  let input: z.ZodObject | undefined
+  let own: z.ZodObject | undefined
+  let stored: z.ZodObject | undefined
   return {
     ...{ kind, statuses },
     get input() {
