@@ -149,7 +149,7 @@ export function hurriedClock(times: number): Clock {
 }
 
 /** Real time until it is hurried: a hub that is there is given all the time it needs, one that is away is given up. */
-export function patientClock(): Clock & { hurry(times: number): void } {
+export function patientClock(): Clock & { hurry(times: number): void; skip(ms: number): void } {
   let [now, since, pace] = [systemClock.monotonic(), systemClock.monotonic(), 1]
   const monotonic = () => now + (systemClock.monotonic() - since) * pace
   return {
@@ -157,6 +157,7 @@ export function patientClock(): Clock & { hurry(times: number): void } {
     monotonic,
     after: (delay_ms, call) => systemClock.after(delay_ms / pace, call),
     hurry: (times) => ([now, since, pace] = [monotonic(), systemClock.monotonic(), times]),
+    skip: (ms) => void (now += ms),
   }
 }
 
