@@ -22,10 +22,13 @@ export interface Lease {
   session_id: SessionId
   /** A turn after this one, or this one once it is idle, confirms. Null until a turn is known. */
   boundary_turn: number | null
-  /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
+  /** The answer left the hub completely. Before that no next drain confirms. */
   written: boolean
-  /** What is reported from now on was sent after the answer left; until then it may be the end of a turn before. */
-  caught_up: boolean
+  /**
+   * `yes`: what is reported from now on was sent after the answer left; until then it may be the end of a turn before.
+   * `no_link`: there was none to ask, and the next report shows that there is one again.
+   */
+  caught_up: 'not_yet' | 'no_link' | 'yes'
   /** Its turn's end was heard, and may have been said before the agent had the answer. */
   ended_unsure: boolean
 }
@@ -164,9 +167,8 @@ export function createLeases(needs: SignalNeeds): Leases {
    */
   const catchUp = async (lease: Lease) => {
     const all = (await needs.caughtUp?.(lease.identity)) ?? true
-    lease.caught_up = true
-    // Turns may have come and gone unheard: the next report is where counting begins.
-    if (!all) lease.boundary_turn = null
+    lease.caught_up = all ? 'yes' : 'no_link'
+    if (!all) return
     lease.ended_unsure = hasEnded(lease)
     if (lease.ended_unsure)
       clock.after(LIMITS.answer_way_ms, () => void confirmEnded(lease).catch(unsettled(lease)))
@@ -211,7 +213,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
-        caught_up: false,
+        caught_up: 'not_yet',
         ended_unsure: false,
       }
       session.leases.add(lease)
@@ -250,9 +252,9 @@ export function createLeases(needs: SignalNeeds): Leases {
       session.turn = { turn, turn_seq }
       const finished: Lease[] = []
       for (const lease of session.leases) {
-        if (lease.boundary_turn === null || restarted || !lease.written) {
+        if (lease.boundary_turn === null || restarted) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
-        } else if (!lease.caught_up) {
+        } else if (lease.caught_up !== 'yes') {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.
           if (turn === 'busy') lease.boundary_turn = Math.max(lease.boundary_turn, turn_seq)
         } else if (lease.ended_unsure && turn === 'busy') {
@@ -263,6 +265,10 @@ export function createLeases(needs: SignalNeeds): Leases {
           !(lease.ended_unsure && turn_seq === lease.boundary_turn)
         ) {
           finished.push(lease)
+        }
+        if (lease.caught_up === 'no_link') {
+          lease.caught_up = 'not_yet'
+          catchUp(lease).catch(unsettled(lease))
         }
       }
       await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))

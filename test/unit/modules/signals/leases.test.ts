@@ -242,6 +242,21 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(1)
   })
 
+  test('by a turn that ended before the answer had left, once that must have come', async () => {
+    const world = await signalWorld()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    let settle: (how: 'written' | 'broken') => void = () => undefined
+    await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    settle('written')
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    await world.clock.advance(LIMITS.answer_way_ms)
+    await atRest()
+    expect(confirmed(world)).toBe(true)
+  })
+
   test('not by the end of the turn before, which was reported late', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
@@ -263,16 +278,52 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
-    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
-    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
-    await world.send({ to: 'bob' })
-    await world.drain(BOB)
-    await atRest()
-    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
-    expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
-    expect(confirmed(world)).toBe(true)
+  describe('where no link could report', () => {
+    const away = async () => {
+      let linked = false
+      const world = await signalWorld({ caughtUp: () => Promise.resolve(linked) })
+      const turn = (what: 'busy' | 'idle', turn_seq: number) =>
+        world.signals.turnReported('bob', 'run-1', what, turn_seq)
+      await turn('busy', 3)
+      await world.send({ to: 'bob' })
+      await world.drain(BOB)
+      await atRest()
+      linked = true
+      return { world, turn }
+    }
+
+    test('not by the beginning of the turn it was drained in', async () => {
+      const { world, turn } = await away()
+      await turn('busy', 4)
+      await atRest()
+      expect(confirmed(world)).toBe(false)
+      await turn('idle', 4)
+      expect(confirmed(world)).toBe(true)
+    })
+
+    test('not by the first end that is heard again, but once the answer must have come', async () => {
+      const { world, turn } = await away()
+      await turn('idle', 3)
+      await atRest()
+      await turn('idle', 3)
+      expect(confirmed(world)).toBe(false)
+      await world.clock.advance(LIMITS.answer_way_ms)
+      await atRest()
+      expect(confirmed(world)).toBe(true)
+    })
+
+    test('not by the end of one that came and went unheard', async () => {
+      const { world, turn } = await away()
+      await turn('idle', 4)
+      expect(confirmed(world)).toBe(false)
+      await atRest()
+      await turn('busy', 5)
+      await world.clock.advance(LIMITS.answer_way_ms)
+      await atRest()
+      expect(confirmed(world), 'it may have been drained in the fifth').toBe(false)
+      await turn('idle', 5)
+      expect(confirmed(world)).toBe(true)
+    })
   })
 
   test('not by an end that may have been said before the agent had its answer, but by that of the next turn', async () => {
