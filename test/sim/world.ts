@@ -13,7 +13,7 @@ import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
 import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
-import { AnswerLost, CALM, Network } from './network.ts'
+import { AnswerLost, Network } from './network.ts'
 import { Dice } from './dice.ts'
 import { Host, Killed } from './host.ts'
 import { LinkAgent } from './link-agent.ts'
@@ -23,13 +23,14 @@ import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
 import { resultOf, SECRETS, startHub, type HubWorld, type SimHub } from './sim-hub.ts'
 import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
-import { checkDelivered, checkLeases } from './store-rules.ts'
+import { checkLeases } from './store-rules.ts'
 import { Truth } from './truth.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { asViolation, Violation } from './violation.ts'
 
 const DISK_ERRORS = ['ENOSPC', 'EIO']
-const RESTART_MS_MAX = 3_000
+/** Within so long whatever ended is there again. */
+export const RESTART_MS_MAX = 3_000
 const SENDER_TRIES = 6
 const VISITOR_TAKES = 20
 
@@ -364,97 +365,6 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   // --- the end
-
-  /** Everything is mended, and everybody behaves: from here on all that waits must arrive. */
-  async heal({ lossy, fresh_sessions }: { lossy: boolean; fresh_sessions: boolean }): Promise<void> {
-    this.disk_faults = CALM_DISK
-    this.disk_fuse = null
-    this.network.faults = CALM
-    this.network.heal()
-    this.manners = GOOD
-    this.supervised = true
-    for (const host of [...this.stale_hubs, ...this.rivals]) {
-      host.wake()
-      host.resume()
-    }
-    for (const host of this.hosts()) {
-      host.wake()
-      host.resume()
-    }
-    if (this.hub === null) this.startHub()
-    await this.pass(60_000)
-    // What a middlebox lost is found with the next list.
-    if (lossy) this.network.cutAll()
-    for (const identity of this.personas) {
-      this.startDaemon(identity)
-      const surface = this.surfaces.get(identity)
-      if (fresh_sessions || surface?.host.alive !== true || surface.manners.delivery === 'pull') {
-        this.startSurface(identity)
-      } else surface.manners = GOOD
-      // Whoever has ignored its bells is rung again once there is something new.
-      const key = `last for ${identity}`
-      this.send({ from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
-    }
-  }
-
-  /** Leases of sessions that are over. */
-  leftLeased(): string[] {
-    const sessions = new Set([...this.surfaces.values()].map(({ caller }) => caller.session_id))
-    for (const agent of this.agents) sessions.add(agent.session)
-    const leases = this.hub?.store.leases() ?? []
-    return leases
-      .filter(({ session_id }) => !sessions.has(session_id))
-      .map(({ session_id, drain_id }) => `${drain_id} of ${session_id}`)
-  }
-
-  /** How many signals nobody has drained yet. */
-  waiting(): number {
-    return this.hub?.store.health().pending ?? 0
-  }
-
-  /** How many drains nobody has confirmed yet. */
-  leased(): number {
-    return this.hub?.store.leases().length ?? 0
-  }
-
-  /** Nothing is left to do. */
-  async checkAtRest(which: 'loud' | 'all'): Promise<void> {
-    const { hub } = this
-    if (hub === null) throw new Violation('everything heals', 'there is no hub')
-    await checkDelivered(this.truth, hub, which)
-    await this.scrape()
-    if (which === 'all' && this.waiting() > 0)
-      throw new Violation('everything arrives', `${this.waiting()} wait still, says the store`)
-    const [left] = this.leftLeased()
-    if (left !== undefined) throw new Violation('what a lost session held goes back', left)
-    const stale = this.rivals.find(({ alive }) => alive)
-    if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)
-    const rows = hub.hub.personas.list()
-    for (const [identity, daemon] of this.daemons) {
-      const { state, pending_count } = daemon.status()
-      const waiting = hub.store.pendingCount(identity)
-      const daemon_there = rows
-        .find((one) => one.identity === identity)
-        ?.registrations.some(({ kind, connected }) => kind === 'daemon' && connected)
-      if (daemon_there !== true)
-        throw new Violation('the registry tells the truth', `it knows no daemon of ${identity}`)
-      if (state !== 'CONNECTED')
-        throw new Violation('everything heals', `the daemon of ${identity} is ${state}`)
-      if (pending_count !== waiting)
-        throw new Violation(
-          'status tells the truth',
-          `${identity}: ${pending_count} pending, ${waiting} wait`,
-        )
-    }
-  }
-
-  /** Once everything has come to rest the power is cut, and all of it is still there. */
-  async checkLast(): Promise<void> {
-    this.cutPower()
-    await this.pass(2 * RESTART_MS_MAX)
-    if (this.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
-    await this.truth.checkKept(this.hub, this.personas, { of_what_is_over: 'all' })
-  }
 
   /** Everybody ends, without a word. */
   end(): void {

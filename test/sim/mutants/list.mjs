@@ -109,8 +109,14 @@ export const MUTANTS = [
   {
     name: 'drain confirmed by what was on its way before it',
     file: 'src/modules/signals/leases.ts',
-    find: 'caught_up: false,',
-    replace: 'caught_up: true,',
+    find: "caught_up: 'not_yet',",
+    replace: "caught_up: 'yes',",
+  },
+  {
+    name: 'end of a turn confirms nothing',
+    file: 'src/modules/signals/leases.ts',
+    find: 'finished.push(lease)',
+    replace: 'void lease',
   },
   {
     name: 'release nobody is told of',

@@ -1,0 +1,138 @@
+/**
+ * The calm after the storm: everything is mended, everybody behaves, and from here on all that waits must arrive.
+ * Then everything is at rest, and at last the power is cut once more.
+ */
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Host } from './host.ts'
+import { CALM, type NetworkFaults } from './network.ts'
+import { CALM_DISK } from './process-disk.ts'
+import { checkDelivered } from './store-rules.ts'
+import { GOOD } from './surface.ts'
+import { Violation } from './violation.ts'
+import { RESTART_MS_MAX, type World } from './world.ts'
+
+/** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
+const HEALING_MS = 15 * 60_000
+const TURNS_MS = 2 * 60_000
+/** A turn takes some of a long queue. */
+const QUIET_TURNS_MAX = 50
+
+export interface Storm {
+  network: Pick<NetworkFaults, 'lose' | 'reorder'>
+  /** Some signals were for one session alone. */
+  for_sessions: boolean
+}
+
+/** Rejects with the Violation of what does not arrive, or is not true of a world at rest. */
+export async function calm(world: World, storm: Storm): Promise<void> {
+  const { lose, reorder } = storm.network
+  await heal(world, { lossy: lose + reorder > 0, fresh_sessions: world.dice.chance(0.5) })
+  await world.pass(HEALING_MS)
+  // Nobody may have told the hub that a session is over; it then takes as long as a lease lives.
+  if (storm.for_sessions || leftLeased(world).length > 0) await world.pass(LIMITS.lease_ms)
+  await checkAtRest(world, 'loud')
+  await takeWhatIsQuiet(world)
+  // A drain that nothing has confirmed goes back when its lease is over, and is taken once more.
+  if (leased(world).length > 0) {
+    await world.pass(LIMITS.lease_ms)
+    await takeWhatIsQuiet(world)
+  }
+  await checkAtRest(world, 'all')
+  await checkLast(world)
+}
+
+async function heal(
+  world: World,
+  { lossy, fresh_sessions }: { lossy: boolean; fresh_sessions: boolean },
+): Promise<void> {
+  world.disk_faults = CALM_DISK
+  world.disk_fuse = null
+  world.network.faults = CALM
+  world.network.heal()
+  world.manners = GOOD
+  world.supervised = true
+  goOn([...world.stale_hubs, ...world.rivals])
+  goOn(world.hosts())
+  if (world.hub === null) world.startHub()
+  await world.pass(60_000)
+  // What a middlebox lost is found with the next list.
+  if (lossy) world.network.cutAll()
+  for (const identity of world.personas) {
+    world.startDaemon(identity)
+    const surface = world.surfaces.get(identity)
+    if (fresh_sessions || surface?.host.alive !== true || surface.manners.delivery === 'pull') {
+      world.startSurface(identity)
+    } else surface.manners = GOOD
+    // Whoever has ignored its bells is rung again once there is something new.
+    const key = `last for ${identity}`
+    world.send({ from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
+  }
+}
+
+function goOn(hosts: readonly Host[]): void {
+  for (const host of hosts) {
+    host.wake()
+    host.resume()
+  }
+}
+
+/** What is quiet waits for turns that come anyway. */
+async function takeWhatIsQuiet(world: World): Promise<void> {
+  for (let turn = 0; turn < QUIET_TURNS_MAX && waiting(world) > 0; turn++) {
+    for (const surface of world.surfaces.values()) surface.prompt()
+    await world.pass(TURNS_MS)
+  }
+}
+
+/** How many signals nobody has drained yet. */
+const waiting = (world: World) => world.hub?.store.health().pending ?? 0
+
+/** The drains that nothing has confirmed yet. */
+const leased = (world: World) => world.hub?.store.leases() ?? []
+
+/** Those of sessions that are over. */
+function leftLeased(world: World) {
+  const sessions = new Set([...world.surfaces.values()].map(({ caller }) => caller.session_id))
+  for (const agent of world.agents) sessions.add(agent.session)
+  return leased(world).filter(({ session_id }) => !sessions.has(session_id))
+}
+
+/** Nothing is left to do. */
+async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
+  const { hub } = world
+  if (hub === null) throw new Violation('everything heals', 'there is no hub')
+  await checkDelivered(world.truth, hub, which)
+  await world.scrape()
+  if (which === 'all' && waiting(world) > 0)
+    throw new Violation('everything arrives', `${waiting(world)} wait still, says the store`)
+  const [left] = leftLeased(world)
+  if (left !== undefined)
+    throw new Violation('what a lost session held goes back', `${left.drain_id} of ${left.session_id}`)
+  const [open] = leased(world)
+  if (which === 'all' && open !== undefined)
+    throw new Violation('the end of a turn confirms its drain', `${open.drain_id} of ${open.session_id}`)
+  const stale = world.rivals.find(({ alive }) => alive)
+  if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)
+  const rows = hub.hub.personas.list()
+  for (const [identity, daemon] of world.daemons) {
+    const { state, pending_count } = daemon.status()
+    const pending = hub.store.pendingCount(identity)
+    const daemon_there = rows
+      .find((one) => one.identity === identity)
+      ?.registrations.some(({ kind, connected }) => kind === 'daemon' && connected)
+    if (daemon_there !== true)
+      throw new Violation('the registry tells the truth', `it knows no daemon of ${identity}`)
+    if (state !== 'CONNECTED')
+      throw new Violation('everything heals', `the daemon of ${identity} is ${state}`)
+    if (pending_count !== pending)
+      throw new Violation('status tells the truth', `${identity}: ${pending_count} pending, ${pending} wait`)
+  }
+}
+
+/** Once everything has come to rest the power is cut, and all of it is still there. */
+async function checkLast(world: World): Promise<void> {
+  world.cutPower()
+  await world.pass(2 * RESTART_MS_MAX)
+  if (world.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
+  await world.truth.checkKept(world.hub, world.personas, { of_what_is_over: 'all' })
+}
