@@ -67,9 +67,9 @@ function leavesNothingBehind(ledger: Ledger, hub: SimHub, signals: Signals, bega
   if (last === undefined || last_seq === null) return
   // What another session has just taken may not have been told yet.
   const taken = new Set(hub.store.leases().flatMap(({ signal_ids }) => signal_ids))
-  for (const known of ledger.signals.values()) {
-    const { signal_id, to, seq, wish, state, unsure, since, replay_asked } = known
-    if (to !== last.to || taken.has(signal_id) || state !== 'pending' || unsure || replay_asked) continue
+  for (const known of ledger.queue(last.to)) {
+    const { signal_id, seq, wish, unsure, since, replay_asked } = known
+    if (taken.has(signal_id) || unsure || replay_asked) continue
     if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
     if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS) continue
     const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)

@@ -27,7 +27,7 @@ export interface Known {
   replay_asked: boolean
   told_at: number
   /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
-  state: 'pending' | 'leased' | 'given back' | 'final' | 'expired' | 'dead'
+  state: 'pending' | 'leased' | 'final' | 'expired' | 'dead'
   unsure: boolean
   drain_id: string | null
   /** Since when it is in this state, for all that was told. */
@@ -54,6 +54,8 @@ export const CLOCK_SLACK_MS = 30 * 60_000
 export class Ledger {
   readonly signals = new Map<string, Known>()
   readonly wishes: Wish[] = []
+  /** What waits, by whom it is for. */
+  private readonly queues = new Map<string, Set<Known>>()
   readonly now: () => number
 
   constructor(now: () => number) {
@@ -67,22 +69,35 @@ export class Ledger {
   }
 
   know(signal_id: string, to: string, seq: number | null): Known {
-    const known = this.signals.get(signal_id) ?? {
-      ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
-      ...{ state: 'pending' as const, unsure: false, drain_id: null, since: this.now() },
-      deliveries: new Set<number>(),
-      ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
-      passed_over_at: null,
+    let known = this.signals.get(signal_id)
+    if (known === undefined) {
+      known = {
+        ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
+        ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
+        deliveries: new Set(),
+        ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
+        passed_over_at: null,
+      }
+      this.signals.set(signal_id, known)
+      this.queue(to).add(known)
     }
     known.seq ??= seq
-    this.signals.set(signal_id, known)
     return known
+  }
+
+  /** What waits for it, as far as anybody was told. */
+  queue(to: string): Set<Known> {
+    const queue = this.queues.get(to) ?? new Set()
+    this.queues.set(to, queue)
+    return queue
   }
 
   change(signal_id: string, { state, drain_id }: Pick<Known, 'state' | 'drain_id'>): void {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
     known.state = state
+    if (state === 'pending') this.queue(known.to).add(known)
+    else this.queue(known.to).delete(known)
     known.since = this.now()
     known.drain_id = drain_id
     known.unsure = false

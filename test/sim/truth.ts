@@ -158,8 +158,10 @@ export class Truth extends Ledger {
         'a signal is in one live lease',
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
-    if (known.replay_asked)
-      Object.assign(known, { state: 'pending', replay_asked: false, given_back: known.given_back + 1 })
+    if (known.replay_asked) {
+      this.change(signal_id, { state: 'pending', drain_id: null })
+      Object.assign(known, { replay_asked: false, given_back: known.given_back + 1 })
+    }
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
