@@ -4,23 +4,11 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { commandOptions } from '../test/support/command-options.mjs'
+import { boundOf, figuresFile, readFigures } from './figures-file.mjs'
 import { barChart, dotChart } from './svg.mjs'
 
-const HELP = 'usage: node bench/plot.mjs OUT.jsonl [DIR]\n'
-
-const [source, directory = 'docs/performance'] = commandOptions(HELP, { names: true }).positionals
-if (source === undefined || !fs.statSync(source, { throwIfNoEntry: false })?.isFile()) {
-  process.stderr.write(source === undefined ? HELP : `there is no file ${source}\n`)
-  process.exit(2)
-}
-
-const figures = new Map()
-for (const line of fs.readFileSync(source, 'utf8').split('\n')) {
-  if (!line.startsWith('{')) continue
-  const figure = JSON.parse(line)
-  if (figure.ratio !== null) figures.set(figure.name, figure)
-}
+const [source, directory = 'docs/performance'] = figuresFile('usage: node bench/plot.mjs OUT.jsonl [DIR]\n')
+const figures = readFigures(source)
 
 fs.mkdirSync(directory, { recursive: true })
 draw('goals', goals())
@@ -41,9 +29,10 @@ function draw(name, svg) {
 function goals() {
   const rows = [...figures.values()]
     .filter(({ goal }) => goal !== null)
-    .map(({ name, ratio, goal }) => {
-      const [, comparison, bound] = goal.split(' ')
-      const share = comparison === '<=' ? ratio / Number(bound) : Number(bound) / ratio
+    .map((figure) => {
+      const { name, ratio } = figure
+      const { comparison, bound } = boundOf(figure)
+      const share = comparison === '<=' ? ratio / bound : bound / ratio
       return { label: name, value: share, text: `${ratio} (goal ${comparison} ${bound})`, bad: share > 1 }
     })
   if (rows.length === 0) return null
