@@ -63,6 +63,8 @@ export interface CompositionNeeds {
   stands_in?: boolean
   /** It has lost its home, or was asked to make room: stop it. */
   onEnd: (why: 'lost' | 'yielded') => void
+  /** A write or sync had failed, and the hub refuses every change; put together anew, it would take them. */
+  onWritable: () => void
   /** Another than the product's only in the benchmark that measures what the syncs cost. */
   open?: typeof openStores
 }
@@ -110,7 +112,7 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
 }
 
 async function compose(needs: CompositionNeeds, opened: Opened): Promise<ComposedHub> {
-  const { home, config, logs, clock, onEnd, open = openStores } = needs
+  const { home, config, logs, clock, onEnd, onWritable, open = openStores } = needs
   const { log } = logs
   opened.lock = await lockHome(needs, (err) => {
     log.error({ err }, 'the lock of this home was taken away; the hub stops')
@@ -124,6 +126,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     onFatal(error) {
       if (error.code === 'store_fenced') onEnd('lost')
     },
+    onWritable,
   })
   const { facades, kinds, steps, reports } = await takeInPlugins({
     ...{ plugins: config.plugins, facades: needs.facades, clock, log },

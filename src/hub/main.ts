@@ -13,8 +13,8 @@ import { prepareHome, resolveHome } from '../system/home.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
-import { composeHub, type ComposedHub } from './composition.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
+import { startRenewed, type RenewedHub } from './renewal.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
 
 export { standIn } from './stand-in.ts'
@@ -84,14 +84,14 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(os_signal, () => leaving.leave(EXIT.done))
   try {
-    const composed = await composeHub({
+    const hub = await startRenewed({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },
       ...{ env: process.env, repair: flags.repair === true },
       extend: await conformanceFixtures(logs),
       onEnd: () => leaving.leave(EXIT.failed),
     })
-    announce(composed, persona, logs, leaving)
-    leaving.started(composed)
+    announce(hub, persona, logs, leaving)
+    leaving.started(hub)
   } catch (error) {
     // Not louder: the hub shows warnings on stderr, where the problem itself will stand.
     logs.log.info({ err: error, instance }, 'the hub does not start')
@@ -101,7 +101,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
 }
 
 function announce(
-  { url, ids, operator_token, call }: ComposedHub,
+  { url, ids, operator_token, current }: RenewedHub,
   persona: Identity | null,
   { log }: HubLogs,
   { leave }: Leaver,
@@ -114,7 +114,7 @@ function announce(
   process.stderr.write(ready)
   const streams = { input: process.stdin, output: process.stdout }
   serveOverStdio({
-    ...{ url, persona, operator_token, call, version: VERSION, ids, clock, log, streams },
+    ...{ hub: current, persona, operator_token, version: VERSION, ids, clock, log, streams },
     onClose: () => leave(EXIT.done),
   })
 }
@@ -142,16 +142,16 @@ function whenThingsBreak(logs: HubLogs, plugins: readonly string[]): void {
 
 interface Leaver {
   leave: (code: number) => void
-  started: (composed: ComposedHub) => void
+  started: (hub: RenewedHub) => void
 }
 
 /** Stops everything and ends the process, once. Asked while the hub still starts, it waits for that. */
 function leaver(logs: HubLogs): Leaver {
   let asked: number | null = null
-  let running: ComposedHub | null = null
-  const go = (code: number, composed: ComposedHub) => {
+  let running: RenewedHub | null = null
+  const go = (code: number, hub: RenewedHub) => {
     logs.log.info({}, 'stopping')
-    composed.stop().then(
+    hub.stop().then(
       () => {
         logs.close()
         process.exit(code)
@@ -169,9 +169,9 @@ function leaver(logs: HubLogs): Leaver {
       asked = code
       if (running !== null) go(code, running)
     },
-    started(composed) {
-      running = composed
-      if (asked !== null) go(asked, composed)
+    started(hub) {
+      running = hub
+      if (asked !== null) go(asked, hub)
     },
   }
 }

@@ -40,6 +40,8 @@ export async function standIn(options: StandInOptions): Promise<Embedded> {
         ...{ home, config: possible, readConfig, logs, clock, env, facades: FACADES },
         stands_in: true,
         onEnd: end,
+        // The bridge becomes one anew with the next call that finds none.
+        onWritable: end,
       }),
     )
   } catch (error) {

@@ -14,10 +14,10 @@ import { createUpstream } from '../transports/bridge/upstream.ts'
 import { INSTRUCTIONS } from '../transports/mcp/instructions.ts'
 
 export interface StdioOptions {
-  url: string
+  /** As it is now; null while it is put together anew. */
+  hub: () => { url: string; call: CallHere | null } | null
   persona: Identity
   operator_token: string
-  call: CallHere | null
   version: string
   streams: { input: Readable; output: Writable }
   clock: Clock
@@ -40,14 +40,18 @@ export function stdioPersona(name: string | undefined): Identity {
 }
 
 export function serveOverStdio(options: StdioOptions): void {
-  const { url, persona, operator_token, call, version, streams, clock, ids, log } = options
+  const { hub, persona, operator_token, version, streams, clock, ids, log } = options
   const run = `mcp-${ids.next()}`
   const session_id = () => run
   const upstream = createUpstream({
     ...{ identity: persona, session_id, version, clock, log, query: '' },
-    locate: () => url,
+    locate() {
+      const { url } = hub() ?? {}
+      if (url === undefined) throw new TurnbellError('hub_unreachable', { detail: 'The hub begins anew.' })
+      return url
+    },
     operatorToken: () => operator_token,
-    here: () => call,
+    here: () => hub()?.call ?? null,
   })
   const bridge = createBridge({
     ...{ upstream, session_id, instructions: INSTRUCTIONS, version, clock, ids, log },

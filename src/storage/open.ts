@@ -41,9 +41,12 @@ export interface StoreOptions {
   sizes?: { segment_bytes_max?: number; events_max?: number }
   /**
    * Called once when the store can promise nothing any more: a write or sync failed, another hub took the
-   * directory. Every later change is refused; the hub should say so and stop.
+   * directory. Every later change is refused. Taken by another (`store_fenced`), the hub should stop; else it says so
+   * until it is told `onWritable`.
    */
   onFatal?: (error: TurnbellError) => void
+  /** Called once, after a write or sync had failed: whoever closes these stores and opens them again can write. */
+  onWritable?: () => void
 }
 
 /**
@@ -112,6 +115,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       onCut: (notice) =>
         log.warn(notice, 'the journal ended in a torn write, which was cut off and kept aside'),
       onFatal: fatal,
+      ...(options.onWritable === undefined ? {} : { onWritable: options.onWritable }),
     })
     events = openFileEventLog({
       directory: path.join(directory, 'events'),

@@ -54,6 +54,7 @@ async function hub({ home }: Places, { mark, quiet }: Recorder, hubClock: FakeCl
     onEnd: (why) => {
       throw new Error(`the hub ended by itself: ${why}`)
     },
+    onWritable: () => undefined,
   })
   const say = (word: Word) => process.send?.(word)
   process.on('message', (order: Order) => {

@@ -22,7 +22,7 @@ export interface Lease {
   session_id: SessionId
   /** A turn after this one, or this one once it is idle, confirms. Null until a turn is known. */
   boundary_turn: number | null
-  /** The answer left the hub completely. Before that no next drain confirms. */
+  /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
   written: boolean
   /**
    * `yes`: what is reported from now on was sent after the answer left; until then it may be the end of a turn before.
@@ -252,7 +252,7 @@ export function createLeases(needs: SignalNeeds): Leases {
       session.turn = { turn, turn_seq }
       const finished: Lease[] = []
       for (const lease of session.leases) {
-        if (lease.boundary_turn === null || restarted) {
+        if (lease.boundary_turn === null || restarted || !lease.written) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
         } else if (lease.caught_up !== 'yes') {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.

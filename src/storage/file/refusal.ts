@@ -11,8 +11,8 @@ export function refusalOf(cause: unknown, detail: string): TurnbellError {
   return new TurnbellError('store_unavailable', {
     detail: `${detail}: ${String(cause)}`,
     hint: full
-      ? 'Make room on the disk, then start the hub again; what was accepted is safe.'
-      : 'Look at the disk, then start the hub again; what was accepted is safe.',
+      ? 'Make room on the disk; a hub that runs goes on by itself then. What was accepted is safe.'
+      : 'Look at the disk; a hub that runs goes on by itself once it can write. What was accepted is safe.',
     cause,
   })
 }

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import type { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { Clock, Timer } from '../../ports/clock.ts'
 import { RETENTION, type Retention } from '../retention.ts'
 import { systemDisk, type Disk } from './disk.ts'
 import { raiseEpoch } from './epoch.ts'
@@ -16,11 +16,12 @@ import type { SegmentFile } from './segments.ts'
 import { createSignalCalls, type FileSignalStore } from './signal-calls.ts'
 import { SignalIndex } from './signal-index.ts'
 import { loadSnapshot } from './snapshot.ts'
+import { whenWritable } from './when-writable.ts'
 
 export interface FileSignalStoreOptions {
   /** Holds `journal/` and `snapshot/`. */
   directory: string
-  clock: Pick<Clock, 'now' | 'soon'>
+  clock: Pick<Clock, 'now' | 'soon' | 'after'>
   disk?: Disk
   retention?: Retention
   segment_bytes_max?: number
@@ -29,6 +30,8 @@ export interface FileSignalStoreOptions {
   onCut?: (notice: CutNotice) => void
   /** Writing has ended for good. */
   onFatal?: (error: TurnbellError) => void
+  /** After that, unless another hub was the reason: a store that is opened now could write again. */
+  onWritable?: () => void
 }
 
 /** Before the first segment. */
@@ -57,6 +60,7 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)
 
   const marks = new MarkBook(index)
+  let waiting: Timer | null = null
   const journal: Journal = new Journal(
     {
       disk,
@@ -74,6 +78,9 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
         const { segment, bytes } = journal.durableEnd
         index.undoFrom(segment, bytes)
         options.onFatal?.(error)
+        const { onWritable } = options
+        if (error.code === 'store_fenced' || onWritable === undefined) return
+        waiting = whenWritable({ disk, directory: options.directory, clock }, onWritable)
       },
     },
     end,
@@ -84,6 +91,7 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   )
   maintenance.snapshotIfDue()
   const close = async () => {
+    waiting?.cancel()
     maintenance.stop()
     const clean = await journal.close()
     await maintenance.close(clean)

@@ -242,21 +242,6 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(1)
   })
 
-  test('by a turn that ended before the answer had left, once that must have come', async () => {
-    const world = await signalWorld()
-    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
-    await world.send({ to: 'bob' })
-    let settle: (how: 'written' | 'broken') => void = () => undefined
-    await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
-    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
-    settle('written')
-    await atRest()
-    expect(confirmed(world)).toBe(false)
-    await world.clock.advance(LIMITS.answer_way_ms)
-    await atRest()
-    expect(confirmed(world)).toBe(true)
-  })
-
   test('not by the end of the turn before, which was reported late', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
