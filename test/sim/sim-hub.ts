@@ -38,6 +38,8 @@ export interface HubWorld extends DiskWorld {
   records: RecordStore
   /** An error was logged that no fault explains. */
   onLogged(host: Host, fields: object, message: string): void
+  /** Its store takes no more changes. */
+  onFatal(host: Host, error: TurnbellError): void
   /** The hub says of its own what has happened. */
   onEvent(host: Host, event: HubEvent): void
   /** A frame reaches it. */
@@ -72,7 +74,12 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     disk: processDisk(host, world.platters, world),
     retention: SIM_RETENTION,
     segment_bytes_max: SEGMENT_BYTES_MAX,
-    onFatal: (error) => (sim.fatal = error),
+    onFatal(error) {
+      sim.fatal = error
+      world.onFatal(host, error)
+    },
+    // The hub's own process begins anew in its place; here that is another one.
+    onWritable: () => void end(),
   })
   const events = createMemoryEventLog(host.clock, { last_seq: last_event_seq, events_max: 1_000 })
   events.watch((event) => {
@@ -97,6 +104,11 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     await events.close()
     await store.close()
   }
+  const end = () =>
+    sim
+      .stop()
+      .catch(() => undefined)
+      .then(() => host.kill())
   const sim: SimHub = {
     ...{ host, hub, store, events },
     fatal: null,

@@ -324,14 +324,19 @@ export class World implements HubWorld, SurfaceWorld {
     )
   }
 
-  /** A store that can keep nothing says so; the hub then ends, and is started again. */
+  /** What comes of a disk that fails, of a kill and of another hub may be said, and end something. */
   private excused(error: unknown): boolean {
     if (error instanceof Killed || DISK_ERRORS.includes((error as { code?: string } | null)?.code ?? ''))
       return true
-    return (
-      error instanceof TurnbellError &&
-      ['store_unavailable', 'store_fenced', 'hub_stopping'].includes(error.code)
-    )
+    if (!(error instanceof TurnbellError)) return false
+    if (error.code === 'store_unavailable') return this.excused(error.cause)
+    return error.code === 'store_fenced' || error.code === 'hub_stopping'
+  }
+
+  onFatal(host: Host, error: TurnbellError): void {
+    const last = host.name === `hub-${this.hubs}`
+    if (error.code === 'store_fenced' ? !last : this.excused(error)) return
+    this.note(new Violation('nothing breaks', `${host.name}: ${String(error.stack)}: ${String(error.cause)}`))
   }
 
   private guard(check: () => void): void {
@@ -356,8 +361,8 @@ export class World implements HubWorld, SurfaceWorld {
     const { hub } = this
     if (hub !== null && hub.host.alive) {
       this.guard(() => checkLeases(hub))
-      // As the hub's own process does.
-      if (hub.fatal !== null && hub.host.awake) hub.host.kill()
+      // As the hub's own process does: one that was only refused by its disk stays up to say so.
+      if (hub.fatal?.code === 'store_fenced' && hub.host.awake) hub.host.kill()
     }
     for (const daemon of this.daemons.values()) {
       if (daemon.host.awake) this.guard(() => this.bells.checkStatus(daemon, daemon.status()))

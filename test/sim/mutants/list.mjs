@@ -113,6 +113,12 @@ export const MUTANTS = [
     replace: "caught_up: 'yes',",
   },
   {
+    name: 'drain confirmed by a turn that ended before its answer left',
+    file: 'src/modules/signals/leases.ts',
+    find: 'restarted || !lease.written',
+    replace: 'restarted',
+  },
+  {
     name: 'end of a turn confirms nothing',
     file: 'src/modules/signals/leases.ts',
     find: 'finished.push(lease)',
