@@ -39,8 +39,6 @@ export const LIMITS = {
   lease_ms: 30 * 60_000,
   idempotency_window_ms: 24 * 3_600_000,
   finished_retention_ms: 7 * 86_400_000,
-  /** An answer that has left is with the agent by then, or the agent is gone: they share a machine. */
-  answer_way_ms: 5_000,
   /** How often the hub looks for expired signals, lost leases and silent sessions. */
   sweep_interval_ms: 5_000,
   /** How often long finished signals are forgotten. */

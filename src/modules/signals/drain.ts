@@ -51,8 +51,7 @@ export async function drain(
   let drained: Drained[]
   try {
     const limit = await affordable(needs, identity, input, except)
-    // The store keeps the order of calls and commits both together.
-    const confirmed = leases.confirmWritten(identity, session_id)
+    leases.followed(identity, session_id, answered)
     const taken = store.drain(identity, {
       drain_id,
       session_id,
@@ -61,7 +60,8 @@ export async function drain(
       bytes_max: LIMITS.drain_bytes_max,
       except_sessions: except,
     })
-    ;[drained] = await Promise.all([taken, confirmed, expired])
+    // The store keeps the order of calls and commits both together.
+    ;[drained] = await Promise.all([taken, expired])
   } catch (error) {
     // Nothing was handed out. Where the store cannot even take it back, its next opening does.
     await leases.takeBack(lease).catch(() => undefined)

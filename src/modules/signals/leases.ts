@@ -22,15 +22,10 @@ export interface Lease {
   session_id: SessionId
   /** A turn after this one, or this one once it is idle, confirms. Null until a turn is known. */
   boundary_turn: number | null
-  /** The answer left the hub completely. Before that no boundary and no next drain confirms. */
+  /** The answer left the hub completely. Before that no next drain confirms. */
   written: boolean
-  /**
-   * `yes`: what is reported from now on was sent after the answer left; until then it may be the end of a turn before.
-   * `no_link`: there was none to ask, and the next report shows that there is one again.
-   */
-  caught_up: 'not_yet' | 'no_link' | 'yes'
-  /** Its turn's end was heard, and may have been said before the agent had the answer. */
-  ended_unsure: boolean
+  /** What is reported from now on was sent after the answer left. Before that no end of a turn confirms. */
+  caught_up: boolean
 }
 
 export interface Leases {
@@ -47,8 +42,11 @@ export interface Leases {
   settle(lease: Lease, answered: Promise<'written' | 'broken'>): void
   /** Only the persona's own; confirming twice, or what is unknown, changes nothing. */
   confirm(identity: Identity, drain_id: DrainId): Promise<void>
-  /** The session drains again: what it was completely given before, it has. */
-  confirmWritten(identity: Identity, session_id: SessionId): Promise<void>
+  /**
+   * The session drains again: what it was completely given before, it has. Only once it was given this answer as well:
+   * a request that its sender has given up may arrive late, and says nothing.
+   */
+  followed(identity: Identity, session_id: SessionId, answered: Promise<'written' | 'broken'>): void
   turnReported(identity: Identity, session_id: SessionId, turn: Turn, turn_seq: number): Promise<void>
   seen(identity: Identity, session_id: SessionId): void
   lost(identity: Identity, session_id: SessionId): Promise<void>
@@ -162,25 +160,16 @@ export function createLeases(needs: SignalNeeds): Leases {
   }
 
   /**
-   * What was heard until here may have been said before the agent had its answer: the end of the turn that comes next
-   * confirms, or `answer_way_ms` in which the session was not lost.
+   * What was heard until here may have been said before the agent had its answer, and turns may have come and gone
+   * unheard where no link was there to tell. So only a turn that ends from now on confirms.
    */
   const catchUp = async (lease: Lease) => {
     const all = (await needs.caughtUp?.(lease.identity)) ?? true
-    lease.caught_up = all ? 'yes' : 'no_link'
-    if (!all) return
-    lease.ended_unsure = hasEnded(lease)
-    if (lease.ended_unsure)
-      clock.after(LIMITS.answer_way_ms, () => void confirmEnded(lease).catch(unsettled(lease)))
-  }
-
-  const confirmEnded = async (lease: Lease) => {
-    if (stands(lease) && lease.ended_unsure) await confirmLease(lease.identity, lease.drain_id, lease)
-  }
-
-  const hasEnded = (lease: Lease): boolean => {
-    const at = knownSession(lease.identity, lease.session_id)?.turn ?? null
-    return at !== null && isPast(lease, at.turn, at.turn_seq)
+    lease.caught_up = true
+    if (!all) lease.boundary_turn = null
+    const heard = knownSession(lease.identity, lease.session_id)?.turn ?? null
+    if (heard !== null && isPast(lease, heard.turn, heard.turn_seq))
+      lease.boundary_turn = boundaryAfter(heard.turn, heard.turn_seq)
   }
 
   const unsettled =
@@ -213,8 +202,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         session_id,
         boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
         written: false,
-        caught_up: 'not_yet',
-        ended_unsure: false,
+        caught_up: false,
       }
       session.leases.add(lease)
       own(drain_id, identity, lease)
@@ -238,10 +226,15 @@ export function createLeases(needs: SignalNeeds): Leases {
       await confirmLease(identity, drain_id, owner.lease)
     },
 
-    async confirmWritten(identity, session_id) {
-      const session = knownSession(identity, session_id)
-      const written = [...(session?.leases ?? [])].filter((lease) => lease.written)
-      await Promise.all(written.map((lease) => confirmLease(identity, lease.drain_id, lease)))
+    followed(identity, session_id, answered) {
+      for (const lease of knownSession(identity, session_id)?.leases ?? []) {
+        if (!lease.written) continue
+        answered
+          .then(async (how) => {
+            if (how === 'written' && stands(lease)) await confirmLease(identity, lease.drain_id, lease)
+          })
+          .catch(unsettled(lease))
+      }
     },
 
     async turnReported(identity, session_id, turn, turn_seq) {
@@ -252,23 +245,13 @@ export function createLeases(needs: SignalNeeds): Leases {
       session.turn = { turn, turn_seq }
       const finished: Lease[] = []
       for (const lease of session.leases) {
-        if (lease.boundary_turn === null || restarted || !lease.written) {
+        if (lease.boundary_turn === null || restarted) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
-        } else if (lease.caught_up !== 'yes') {
+        } else if (!lease.caught_up) {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.
           if (turn === 'busy') lease.boundary_turn = Math.max(lease.boundary_turn, turn_seq)
-        } else if (lease.ended_unsure && turn === 'busy') {
-          lease.boundary_turn = turn_seq
-          lease.ended_unsure = false
-        } else if (
-          isPast(lease, turn, turn_seq) &&
-          !(lease.ended_unsure && turn_seq === lease.boundary_turn)
-        ) {
+        } else if (isPast(lease, turn, turn_seq)) {
           finished.push(lease)
-        }
-        if (lease.caught_up === 'no_link') {
-          lease.caught_up = 'not_yet'
-          catchUp(lease).catch(unsettled(lease))
         }
       }
       await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))

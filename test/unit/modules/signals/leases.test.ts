@@ -263,52 +263,29 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  describe('where no link could report', () => {
-    const away = async () => {
-      let linked = false
-      const world = await signalWorld({ caughtUp: () => Promise.resolve(linked) })
-      const turn = (what: 'busy' | 'idle', turn_seq: number) =>
-        world.signals.turnReported('bob', 'run-1', what, turn_seq)
-      await turn('busy', 3)
-      await world.send({ to: 'bob' })
-      await world.drain(BOB)
-      await atRest()
-      linked = true
-      return { world, turn }
-    }
+  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
+    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await atRest()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
 
-    test('not by the beginning of the turn it was drained in', async () => {
-      const { world, turn } = await away()
-      await turn('busy', 4)
-      await atRest()
-      expect(confirmed(world)).toBe(false)
-      await turn('idle', 4)
-      expect(confirmed(world)).toBe(true)
-    })
-
-    test('not by the first end that is heard again, but once the answer must have come', async () => {
-      const { world, turn } = await away()
-      await turn('idle', 3)
-      await atRest()
-      await turn('idle', 3)
-      expect(confirmed(world)).toBe(false)
-      await world.clock.advance(LIMITS.answer_way_ms)
-      await atRest()
-      expect(confirmed(world)).toBe(true)
-    })
-
-    test('not by the end of one that came and went unheard', async () => {
-      const { world, turn } = await away()
-      await turn('idle', 4)
-      expect(confirmed(world)).toBe(false)
-      await atRest()
-      await turn('busy', 5)
-      await world.clock.advance(LIMITS.answer_way_ms)
-      await atRest()
-      expect(confirmed(world), 'it may have been drained in the fifth').toBe(false)
-      await turn('idle', 5)
-      expect(confirmed(world)).toBe(true)
-    })
+  test('not by an end that came and went while no link could report it, but by that of the next turn', async () => {
+    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await atRest()
+    for (const turn of ['idle', 'idle', 'busy'] as const)
+      await world.signals.turnReported('bob', 'run-1', turn, turn === 'busy' ? 4 : 3)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    expect(confirmed(world)).toBe(true)
   })
 
   test('not by an end that may have been said before the agent had its answer, but by that of the next turn', async () => {
@@ -325,9 +302,8 @@ describe('a tentative ack becomes final', () => {
     await atRest()
     // Said again with every heartbeat.
     await turn('idle', 3)
+    await world.clock.advance(LIMITS.lease_ms - 1)
     await turn('busy', 4)
-    await world.clock.advance(LIMITS.answer_way_ms)
-    await atRest()
     expect(confirmed(world)).toBe(false)
     await turn('idle', 4)
     expect(confirmed(world)).toBe(true)
@@ -347,10 +323,7 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test.each([
-    { meanwhile: 'is there', lost: false },
-    { meanwhile: 'is lost', lost: true },
-  ])('by such an end once the answer must have come, where the session $meanwhile', async ({ lost }) => {
+  test('not by such an end where the session is lost before another: it goes back', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
     const world = await signalWorld({ caughtUp: () => heard })
@@ -360,12 +333,8 @@ describe('a tentative ack becomes final', () => {
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     hear(true)
     await atRest()
-    expect(confirmed(world)).toBe(false)
-    if (lost) await world.signals.sessionLost('bob', 'run-1')
-    await world.clock.advance(LIMITS.answer_way_ms)
-    await atRest()
-    expect(confirmed(world)).toBe(true)
-    expect(waits(world)).toBe(lost ? 1 : 0)
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(waits(world)).toBe(1)
   })
 
   test('by a confirm that names its drain', async () => {
@@ -399,6 +368,13 @@ describe('a tentative ack becomes final', () => {
     await world.send({ to: 'bob' })
     await world.drain(BOB, {}, new Promise(() => undefined))
     await world.drain(BOB)
+    expect(confirmed(world)).toBe(false)
+  })
+
+  test('not by a drain that its sender had given up, which arrived late', async () => {
+    const { world } = await drained()
+    await world.drain(BOB, {}, BROKEN)
+    await atRest()
     expect(confirmed(world)).toBe(false)
   })
 
