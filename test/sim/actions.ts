@@ -79,7 +79,6 @@ const ACTIONS = {
     const known = [...world.truth.signals.keys()]
     if (known.length === 0) return
     const signal_id = world.dice.pick(known)
-    world.truth.onReplayAsked(signal_id)
     void world.asOperator('signals/replay', { signal_ids: [signal_id] })
   },
 
@@ -164,10 +163,12 @@ const ACTIONS = {
     if (host !== null) world.network.cut(host)
   },
   part(world) {
-    const daemon = world.daemons.get(world.dice.pick(world.personas))
-    if (daemon === undefined) return
-    world.network.part(daemon.host)
-    world.timeline.at(world.dice.between(100, 120_000), () => world.network.heal())
+    const host = anyHost(world)
+    // A plain client confirms with whatever it asks next; it is on the hub's own machine.
+    const plain = [...world.surfaces.values()].some((one) => one.host === host && one.manners.plain)
+    if (host === null || plain) return
+    world.network.part(host)
+    world.timeline.at(world.dice.between(100, 120_000), () => world.network.heal(host))
   },
   roughNetwork(world, plan) {
     world.network.faults = world.dice.chance(0.5) ? plan.network : CALM

@@ -152,8 +152,11 @@ export class BellWatch {
     if (status.connected && !(heard.up && heard.listed)) fail('connected, without a link that brought a list')
     if (status.connected !== (status.state === 'CONNECTED' || status.state === 'EMITTING')) fail(status.state)
     if (!status.surface.attached && status.delivery === 'ok') fail('all is well, without a surface')
-    if (status.surface.attached && heard.shims.size === 0 && heard.pulled === null)
-      fail('a surface that is not there')
+    const reports = [...heard.shims.values(), ...(heard.pulled === null ? [] : [heard.pulled])]
+    const { attached, turn, session_id } = status.surface
+    if (attached && reports.length === 0) fail('a surface that is not there')
+    if (attached && !reports.some((one) => one.turn === turn && one.session_id === session_id))
+      fail(`a surface that is ${turn}, in ${session_id}`)
   }
 
   private of(daemon: SimDaemon): Heard {

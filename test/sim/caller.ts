@@ -16,8 +16,8 @@ export interface CallerWatch {
   onArrived(drain: DrainResult): void
   /** The agent has these now. */
   onReceived(session_id: string, drain: DrainResult): void
-  /** The agent was told that this happened. */
-  onTold(path: string, body: unknown, result: unknown): void
+  /** An agent, or an operator, is about to ask for this. */
+  onAsking(path: string, body: object): void
 }
 
 interface Held {
@@ -53,10 +53,8 @@ export class Caller {
   /** One try. Rejects with AnswerLost, `hub_unreachable`, or what the hub refuses. */
   async call<T>(path: string, body: object, way: Pick<Asked, 'written' | 'arrived'> = {}): Promise<T> {
     const asked = { path: `/api/${path}`, token: this.token(), body, to_the_end: this.plain, ...way }
-    const told = await this.network.ask(this.host, asked, LIMITS.hub_answer_ms)
-    const result = resultOf<T>(told)
-    this.watch.onTold(path, body, result)
-    return result
+    this.watch.onAsking(path, body)
+    return resultOf<T>(await this.network.ask(this.host, asked, LIMITS.hub_answer_ms))
   }
 
   /** Null where it could not be had; nothing is lost by that. One after the other, as on one connection. */

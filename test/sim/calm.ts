@@ -32,6 +32,7 @@ export async function calm(world: World, storm: Storm): Promise<void> {
   if (storm.for_sessions || leftLeased(world).length > 0) await world.pass(LIMITS.lease_ms)
   await checkAtRest(world, 'loud')
   await takeWhatIsQuiet(world)
+  await makeFinal(world)
   // A drain that nothing has confirmed goes back when its lease is over, and is taken once more.
   if (leased(world).length > 0) {
     await world.pass(LIMITS.lease_ms)
@@ -82,6 +83,18 @@ async function takeWhatIsQuiet(world: World): Promise<void> {
     for (const surface of world.surfaces.values()) surface.prompt()
     await world.pass(TURNS_MS)
   }
+}
+
+/**
+ * The end of a turn may have been heard too early to confirm what was drained in it; that of the next one does, without
+ * another drain.
+ */
+async function makeFinal(world: World): Promise<void> {
+  for (const surface of world.surfaces.values()) {
+    surface.manners = { ...GOOD, looks: 0 }
+    surface.prompt()
+  }
+  await world.pass(TURNS_MS)
 }
 
 /** How many signals nobody has drained yet. */

@@ -10,6 +10,24 @@ export interface DrainAsked {
   limit?: number
 }
 
+/**
+ * The hub says in the order of commits what it has handed out. What waited meanwhile and comes first was overtaken, unless
+ * it is told now that it had gone to a session that was lost.
+ */
+export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): void {
+  const handed = signal_ids.map((id) => ledger.signals.get(id)).filter((one) => one !== undefined)
+  const last = handed.at(-1)
+  if (last === undefined || last.seq === null || last.wish === null) return
+  for (const known of ledger.queue(last.to)) {
+    const { signal_id, seq, wish, unsure, replay_asked } = known
+    if (unsure || replay_asked || seq === null || wish === null) continue
+    if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)
+      continue
+    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS || signal_ids.includes(signal_id)) continue
+    if (seq < last.seq) known.overtaken_by ??= last.signal_id
+  }
+}
+
 const JUST_JOINED_MS = 5 * 60_000
 /** Longer than the slowest disk takes for two syncs. */
 const ON_ITS_WAY_MS = 40_000
@@ -25,9 +43,9 @@ export function checkDrain(
   const { signals } = drain
   if (limit !== undefined && signals.length > limit)
     throw new Violation('a drain gives no more than was asked for', `${signals.length} of ${limit}`)
-  isInOrder(ledger, signals)
+  checkOrder(ledger, signals)
   if (drain.drain_id === null) return
-  leavesNothingBehind(ledger, hub, signals, began)
+  checkLeftBehind(ledger, hub, signals, began)
   const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
   for (const { signal_id } of signals) {
     const known = ledger.signals.get(signal_id)
@@ -38,13 +56,13 @@ export function checkDrain(
       )
   }
   if (lease === undefined) return
-  isForThisSession(ledger, hub, signals, lease.session_id)
+  checkSession(ledger, hub, signals, lease.session_id)
   const to = signals[0]?.to
   if (lease.identity !== to)
     throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
 }
 
-function isInOrder(ledger: Ledger, signals: Signals): void {
+function checkOrder(ledger: Ledger, signals: Signals): void {
   let last: { priority: number; seq: number | null } = { priority: Infinity, seq: null }
   for (const { signal_id, priority } of signals) {
     const seq = ledger.signals.get(signal_id)?.seq ?? null
@@ -61,7 +79,7 @@ function isInOrder(ledger: Ledger, signals: Signals): void {
 }
 
 /** What waited before it was asked for, and comes before the last that was given, was given too. */
-function leavesNothingBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: number): void {
+function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: number): void {
   const last = signals.at(-1)
   const last_seq = ledger.signals.get(last?.signal_id ?? '')?.seq ?? null
   if (last === undefined || last_seq === null) return
@@ -82,7 +100,7 @@ function leavesNothingBehind(ledger: Ledger, hub: SimHub, signals: Signals, bega
 }
 
 /** What is for one session goes to no other while that one is there. */
-function isForThisSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id: string): void {
+function checkSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id: string): void {
   for (const { signal_id, to } of signals) {
     const wanted = ledger.signals.get(signal_id)?.wish?.to_session ?? session_id
     if (wanted === session_id) continue

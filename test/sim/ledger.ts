@@ -1,4 +1,5 @@
 /** What is known of what somebody wanted to say, and of the signals that came of it. */
+
 /** Whom a broadcast is for, and whom it is from. */
 export const EVERYBODY = '*'
 export const HERALD = 'herald'
@@ -34,6 +35,8 @@ export interface Known {
   since: number
   /** When a drain left it behind that gave what comes later. */
   passed_over_at: number | null
+  /** What its sender had sent later, and was handed out while this one waited. */
+  overtaken_by: string | null
   /** It is at an agent's system: whether that reads it is beyond any server. */
   arrived: boolean
   /** Handed to an agent that has it. */
@@ -42,6 +45,8 @@ export interface Known {
   deliveries: Set<number>
   handed_out: number
   given_back: number
+  /** Hubs that were gone without a word since it was told of. */
+  kills: number
   /** When nothing can come of it any more. */
   final_at: number | null
   /** It was over, and a hub that came up said so too. */
@@ -75,8 +80,16 @@ export class Ledger {
         ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
         ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
         deliveries: new Set(),
-        ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, final_at: null, found_over: false },
-        passed_over_at: null,
+        ...{
+          arrived: false,
+          received: 0,
+          handed_out: 0,
+          given_back: 0,
+          kills: 0,
+          final_at: null,
+          found_over: false,
+        },
+        ...{ passed_over_at: null, overtaken_by: null },
       }
       this.signals.set(signal_id, known)
       this.queue(to).add(known)
@@ -103,6 +116,7 @@ export class Ledger {
     known.unsure = false
     known.found_over = false
     known.passed_over_at = null
+    known.overtaken_by = null
     known.final_at = state === 'pending' || state === 'leased' ? null : this.now()
   }
 }

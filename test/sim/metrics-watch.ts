@@ -84,7 +84,14 @@ export class MetricsWatch {
       if (said === undefined || Math.abs(said - expected) > 1e-6)
         throw new Violation(PROMISE, `${hub.host.name}: ${name} is ${said ?? 'missing'}, and not ${expected}`)
     }
-    same('turnbell_hub_signals_pending', hub.store.health().pending)
+    // Counted one by one: the store's own count is what it is about.
+    const waiting = [...hub.store.depths().keys()].map(
+      (identity) => hub.store.peek(identity, Infinity).length,
+    )
+    same(
+      'turnbell_hub_signals_pending',
+      waiting.reduce((sum, one) => sum + one, 0),
+    )
     same('turnbell_hub_signals_stored', hub.store.health().signals)
     same('turnbell_hub_leases', hub.store.leases().length)
     for (const identity of identities) {

@@ -77,7 +77,7 @@ export class Network {
   private service: Service | null = null
   /** Hosts that the hub cannot hear, and that cannot hear it. */
   private readonly parted = new Set<Host>()
-  private readonly held: (() => void)[] = []
+  private readonly held: { call: () => void; host: Host }[] = []
   private readonly sockets = new Set<SimSocket>()
   private readonly world: NetworkWorld
 
@@ -170,9 +170,15 @@ export class Network {
     this.parted.add(host)
   }
 
-  heal(): void {
-    this.parted.clear()
-    for (const call of this.held.splice(0)) this.world.timeline.at(this.latency(), call)
+  /** What was held up arrives now. */
+  heal(host?: Host): void {
+    if (host === undefined) this.parted.clear()
+    else this.parted.delete(host)
+    const held = this.held.splice(0)
+    for (const one of held) {
+      if (this.parted.has(one.host)) this.held.push(one)
+      else this.world.timeline.at(this.latency(), one.call)
+    }
   }
 
   isParted(host: Host): boolean {
@@ -198,15 +204,18 @@ export class Network {
 
   /** Something that crosses the network between the hub and this host. */
   later(call: () => void, host: Host): void {
-    this.world.timeline.at(this.latency(), () => (this.parted.has(host) ? void this.held.push(call) : call()))
+    this.world.timeline.at(this.latency(), () => {
+      if (this.parted.has(host)) this.held.push({ call, host })
+      else call()
+    })
   }
 
   /** One message on a connection, behind those before it. */
   carry(from: SimSocket, to: SimSocket, call: () => void): void {
     from.last_arrival = Math.max(from.last_arrival, this.world.timeline.now + this.latency())
     this.world.timeline.at(from.last_arrival - this.world.timeline.now, () => {
-      const parted = this.parted.has(from.host) || this.parted.has(to.host)
-      if (parted) this.held.push(() => to.host.act(call))
+      const host = [from.host, to.host].find((one) => this.parted.has(one))
+      if (host !== undefined) this.held.push({ call: () => to.host.act(call), host })
       else to.host.act(call)
     })
   }

@@ -45,16 +45,9 @@ export async function checkKept(
     nth += 1
     const looks = of_what_is_over === 'all' || nth % LOOKS_AT_WHAT_IS_OVER === 0
     if (known.found_over && !looks) continue
-    const forgettable =
-      known.final_at !== null && ledger.now() - known.final_at > SIM_RETENTION.idempotency_window_ms / 2
     const view = await store.read(known.signal_id)
     if (view === null) {
-      // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
-      const old =
-        ledger.now() - known.told_at >
-        (known.wish?.ttl_s ?? 0) * 1000 + SIM_RETENTION.finished_retention_ms / 2
-      if (!forgettable && !(known.unsure && old))
-        throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${ledger.now()}`)
+      checkForgotten(ledger, known)
       continue
     }
     if ((known.seq !== null && view.seq !== known.seq) || view.to !== known.to)
@@ -79,6 +72,18 @@ export async function checkKept(
       throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
     known.found_over = known.state === 'final' || known.state === 'expired'
   }
+}
+
+/** The store does not know it any more. */
+function checkForgotten(ledger: Ledger, known: Known): void {
+  const { final_at, told_at, wish, unsure } = known
+  // A hub's clock may have been set.
+  const after_ms = SIM_RETENTION.finished_retention_ms / 2
+  const now = ledger.now()
+  if (final_at !== null && now - final_at > after_ms) return
+  // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
+  if (unsure && now - told_at > (wish?.ttl_s ?? 0) * 1000 + after_ms) return
+  throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${now}`)
 }
 
 /** The former hub did more than it came to say. */
@@ -131,7 +136,10 @@ export async function checkDelivered(
 ): Promise<void> {
   for (const known of ledger.signals.values()) {
     const view = await store.read(known.signal_id)
-    if (view === null) continue
+    if (view === null) {
+      checkForgotten(ledger, known)
+      continue
+    }
     if (view.status === 'pending' && (which === 'all' || view.priority > 0))
       throw new Violation(
         'everything arrives',

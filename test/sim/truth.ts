@@ -7,8 +7,8 @@ import type { HubEvent } from '../../src/contracts/events.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
-import { checkDrain, type DrainAsked } from './drain-rules.ts'
-import { CLOCK_SLACK_MS, endOf, EVERYBODY, Ledger, type Wish } from './ledger.ts'
+import { checkDrain, noteOvertaken, type DrainAsked } from './drain-rules.ts'
+import { CLOCK_SLACK_MS, endOf, EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions } from './store-rules.ts'
@@ -19,6 +19,9 @@ export interface TruthWorld {
   /** The disk that is in the machine now. */
   platters(): MemoryDisk
 }
+
+/** A drain's lease counts from when it was asked for; syncs and a hub that stands still may take so long. */
+const SLOW_DRAIN_MS = 3 * 60_000
 
 /** After these nobody knows whether it was kept. */
 const UNSURE_CODES = ['store_unavailable', 'store_fenced', 'hub_stopping']
@@ -34,6 +37,10 @@ export class Truth extends Ledger {
   private readonly receipts = new Map<string, { signal_id: string; at: number }>()
   /** By drain and signal. */
   private readonly arrived = new Set<string>()
+  /** Drains and signals that went back because their answer had broken off. */
+  private readonly broken_off = new Set<string>()
+  /** By path and signal. */
+  private readonly asked = new Set<string>()
   private readonly world: TruthWorld
   /** The highest position that a receipt named. */
   private last_seq = 0
@@ -44,12 +51,18 @@ export class Truth extends Ledger {
     this.world = world
   }
 
-  /** Somebody wants it sent anew; whether that has happened is known when the hub says so. */
-  onReplayAsked(signal_id: string): void {
-    const known = this.signals.get(signal_id)
-    if (known === undefined) return
-    known.replay_asked = true
-    known.deliveries.clear()
+  /** Somebody wants something of these; whether it has happened is known when the hub says so. */
+  onAsking(path: string, { signal_ids = [] }: { signal_ids?: string[] }): void {
+    for (const signal_id of signal_ids) {
+      this.asked.add(`${path} ${signal_id}`)
+      const known = this.signals.get(signal_id)
+      if (path === 'signals/replay' && known !== undefined) known.replay_asked = true
+    }
+  }
+
+  private wasAsked(path: string, signal_id: string): void {
+    if (!this.asked.has(`${path} ${signal_id}`))
+      throw new Violation('a hub does nothing of its own accord', `${path} of ${signal_id}`)
   }
 
   // --- what leaves the hub
@@ -67,18 +80,15 @@ export class Truth extends Ledger {
     if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
     if (asked.path === '/api/signals/broadcast') {
       const { receipts } = told.body as { receipts: (Receipt & { to?: string })[] }
-      for (const receipt of receipts) this.durable(receipt.signal_id)
+      for (const receipt of receipts) this.durable('signal', receipt.signal_id)
     }
     if (asked.path === '/api/signals/pending')
       checkDrain(this, hub, asked.body as DrainAsked, told.body as DrainResult, began)
-    if (asked.path === '/api/signals/ack') {
-      for (const signal_id of (told.body as { completed: string[] }).completed) this.durableChange(signal_id)
-    }
   }
 
   private receipt(sent: Sent, { signal_id, seq, durable }: Receipt): void {
     if (!durable) throw new Violation('a receipt is durable', signal_id)
-    this.durable(signal_id)
+    this.durable('signal', signal_id)
     this.counts.receipts += 1
     const wish = this.wishes[sent.payload.n] as Wish
     wish.refused = false
@@ -98,15 +108,10 @@ export class Truth extends Ledger {
     this.last_seq = Math.max(this.last_seq, seq)
   }
 
-  /** Cut the power now, and it is still there. */
-  private durable(signal_id: string): void {
-    if (!this.world.platters().keeps(`${HUB_DIRECTORY}/journal`, signal_id))
-      throw new Violation('a receipt leaves after the sync', signal_id)
-  }
-
-  private durableChange(signal_id: string): void {
-    if (!this.world.platters().keeps(`${HUB_DIRECTORY}/journal`, signal_id))
-      throw new Violation('an answer leaves after the sync', signal_id)
+  /** Cut the power now, and the line of the journal is still there that says so. */
+  private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete', id: string): void {
+    if (!this.world.platters().keepsLine(`${HUB_DIRECTORY}/journal`, `{"kind":"${kind}"`, id))
+      throw new Violation('what is told is on disk', `${kind} of ${id}`)
   }
 
   // --- what the hub says of its signals
@@ -119,6 +124,8 @@ export class Truth extends Ledger {
         this.know(ids[0] as string, agent_id as string, data['seq'] as number)
         return
       case 'signal.drained':
+        this.durable('lease', data['drain_id'] as string)
+        noteOvertaken(this, ids)
         return ids.forEach((id) => {
           this.know(id, agent_id as string, null)
           this.drained(id, data['drain_id'] as string)
@@ -132,7 +139,11 @@ export class Truth extends Ledger {
           this.released(id, data['cause'] as ReleaseCause)
         })
       case 'signal.completed':
-        return ids.forEach((id) => this.change(id, { state: 'final', drain_id: null }))
+        return ids.forEach((id) => {
+          this.wasAsked('signals/ack', id)
+          this.durable('complete', id)
+          this.change(id, { state: 'final', drain_id: null })
+        })
       case 'signal.expired':
         return ids.forEach((id) => this.expired(id))
       case 'signal.dead':
@@ -142,12 +153,18 @@ export class Truth extends Ledger {
         })
       case 'signal.replayed':
         return ids.forEach((id) => {
+          this.wasAsked('signals/replay', id)
           const known = this.signals.get(id)
-          if (known !== undefined)
-            Object.assign(known, { given_back: known.given_back + 1, replay_asked: false })
-          this.change(id, { state: 'pending', drain_id: null })
+          if (known !== undefined) this.sentAnew(known)
         })
     }
+  }
+
+  private sentAnew(known: Known): void {
+    known.replay_asked = false
+    known.given_back += 1
+    known.deliveries.clear()
+    this.change(known.signal_id, { state: 'pending', drain_id: null })
   }
 
   private drained(signal_id: string, drain_id: string): void {
@@ -158,10 +175,9 @@ export class Truth extends Ledger {
         'a signal is in one live lease',
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
-    if (known.replay_asked) {
-      this.change(signal_id, { state: 'pending', drain_id: null })
-      Object.assign(known, { replay_asked: false, given_back: known.given_back + 1 })
-    }
+    if (known.replay_asked) this.sentAnew(known)
+    if (known.overtaken_by !== null)
+      throw new Violation('one sender’s signals stay in order', `${known.overtaken_by} before ${signal_id}`)
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
@@ -180,6 +196,7 @@ export class Truth extends Ledger {
   }
 
   private confirmed(signal_ids: string[], drain_id: string): void {
+    this.durable('confirm', drain_id)
     for (const signal_id of signal_ids) {
       if (!this.arrived.has(`${drain_id} ${signal_id}`))
         throw new Violation(
@@ -194,11 +211,21 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
     const leased_ms = this.now() - known.since
-    if (cause === 'lease_timed_out' && known.state === 'leased' && leased_ms < LIMITS.lease_ms)
+    if (
+      cause === 'lease_timed_out' &&
+      known.state === 'leased' &&
+      leased_ms < LIMITS.lease_ms - SLOW_DRAIN_MS
+    )
       throw new Violation('a lease lives as long as it may', `${signal_id}: ${leased_ms} ms`)
+    if (cause === 'asked') this.wasAsked('signals/release', signal_id)
+    if (cause === 'answer_broken' && known.state === 'leased') {
+      const name = `${known.drain_id} ${signal_id}`
+      this.broken_off.add(name)
+      if (this.arrived.has(name)) throw new Violation('what has arrived does not go back', name)
+    }
     // Both in one commit, the release first.
     if (known.state === 'final' && known.final_at === this.now()) return
-    if (known.state === 'final' && !known.unsure)
+    if (known.state === 'final' && !known.replay_asked)
       throw new Violation('what is final does not come back', signal_id)
     // It had been handed out when the hub was killed or the session lost, before anybody could be told.
     if (known.state === 'pending') known.handed_out += 1
@@ -213,7 +240,7 @@ export class Truth extends Ledger {
       throw new Violation('nothing is over before its time', signal_id)
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)
-    if (known?.state === 'final' && !known.unsure)
+    if (known?.state === 'final' && !known.replay_asked)
       throw new Violation('what is final does not expire', signal_id)
     this.change(signal_id, { state: 'expired', drain_id: null })
   }
@@ -222,7 +249,9 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)
     // It was lost with its session while it was drained, before anybody could be told of the drain.
     if (known?.state === 'pending') known.handed_out += 1
-    if (known !== undefined && !known.unsure && known.handed_out <= SIM_RETENTION.deliveries_max)
+    // Each hub that was killed may have handed it out once more without saying so.
+    const handed_out = (known?.handed_out ?? Infinity) + (known?.kills ?? 0)
+    if (known !== undefined && !known.unsure && handed_out <= SIM_RETENTION.deliveries_max)
       throw new Violation(
         'only what came back too often is dead',
         `${signal_id}: ${known.handed_out} deliveries`,
@@ -235,7 +264,9 @@ export class Truth extends Ledger {
 
   onArrived({ drain_id, signals }: DrainResult): void {
     for (const { signal_id } of signals) {
-      this.arrived.add(`${drain_id} ${signal_id}`)
+      const name = `${drain_id} ${signal_id}`
+      this.arrived.add(name)
+      if (this.broken_off.has(name)) throw new Violation('what has arrived does not go back', name)
       const known = this.signals.get(signal_id)
       if (known !== undefined) known.arrived = true
     }
@@ -243,7 +274,7 @@ export class Truth extends Ledger {
 
   onReceived(drain: DrainResult): void {
     for (const signal of drain.signals) {
-      this.isAsSent(signal)
+      this.checkAsSent(signal)
       const { signal_id, deliveries } = signal
       if (drain.drain_id === null) continue
       this.counts.received += 1
@@ -256,13 +287,15 @@ export class Truth extends Ledger {
           'nothing is said twice',
           `${signal_id}: received ${known.received} times, given back ${known.given_back}`,
         )
-      if (deliveries < 1 || (known.deliveries.has(deliveries) && !known.replay_asked))
+      // What was drained before it was sent anew was counted apart.
+      if (known.drain_id !== drain.drain_id) continue
+      if (deliveries < 1 || known.deliveries.has(deliveries))
         throw new Violation('deliveries are counted', `${signal_id}: ${deliveries}`)
       known.deliveries.add(deliveries)
     }
   }
 
-  private isAsSent({ signal_id, to, payload, priority }: DrainResult['signals'][number]): void {
+  private checkAsSent({ signal_id, to, payload, priority }: DrainResult['signals'][number]): void {
     const wish = this.wishes[(payload as { n: number }).n]
     const known = this.signals.get(signal_id)?.wish ?? wish
     const same = wish === known && (wish?.to === to || wish?.to === EVERYBODY) && wish.priority === priority
@@ -274,7 +307,10 @@ export class Truth extends Ledger {
 
   /** The hub is gone without a word. */
   onHubGone(): void {
-    for (const known of this.signals.values()) known.unsure = true
+    for (const known of this.signals.values()) {
+      Object.assign(known, { unsure: true, overtaken_by: null })
+      known.kills += 1
+    }
   }
 
   /** A hub has come up. */

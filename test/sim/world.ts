@@ -67,7 +67,7 @@ export class World implements HubWorld, SurfaceWorld {
   private visitors = 0
   private last_event_seq = 0
   readonly watch: DaemonWatch
-  /** Hub hosts whose start is under way. */
+  /** The hub whose start is under way. */
   private starting: Host | null = null
 
   constructor(seed: number, personas: readonly string[]) {
@@ -230,7 +230,7 @@ export class World implements HubWorld, SurfaceWorld {
   // --- senders
 
   /** Somebody wants to tell something, and tries again while nobody knows whether it was heard. */
-  send(wish: Parameters<Truth['wish']>[0], extra: object = {}): void {
+  send(wish: Parameters<Truth['wish']>[0]): void {
     const { n } = this.truth.wish(wish)
     const body = {
       ...{
@@ -243,7 +243,6 @@ export class World implements HubWorld, SurfaceWorld {
       },
       ...(wish.key === null ? {} : { idempotency_key: wish.key }),
       ...(wish.to_session === null ? {} : { to_session: wish.to_session }),
-      ...extra,
     }
     void this.asOperator('signals/send', body, wish.key === null ? 1 : SENDER_TRIES)
   }
@@ -251,6 +250,7 @@ export class World implements HubWorld, SurfaceWorld {
   /** Null where the hub refused, or could not be reached so often. */
   async asOperator<T>(path: string, body: object, tries = 1): Promise<T | null> {
     const asked = { path: `/api/${path}`, token: SECRETS.operator_token, body }
+    this.callers.onAsking(path, body)
     for (let left = tries; left > 0; left--) {
       try {
         return resultOf<T>(await this.network.ask(this.senders, asked, LIMITS.hub_answer_ms))
@@ -270,11 +270,10 @@ export class World implements HubWorld, SurfaceWorld {
   /** The power is cut: everything on it ends at once, and of what was not synced only a part is left. */
   cutPower(): void {
     const { dice } = this
-    const hosts = [this.hub?.host, this.starting, ...this.stale_hubs.splice(0)]
-    for (const daemon of this.daemons.values()) hosts.push(daemon.host)
+    const hosts = [...this.hosts(), ...this.stale_hubs.splice(0), ...this.rivals]
     this.platters = this.platters.afterPowerCut((max) => dice.between(0, max))
     this.platters.failed_sync_loses = true
-    for (const host of hosts) host?.kill()
+    for (const host of hosts) host.kill()
   }
 
   // --- what is watched
@@ -282,7 +281,7 @@ export class World implements HubWorld, SurfaceWorld {
   readonly callers = {
     onArrived: (drain: DrainResult) => this.guard(() => this.truth.onArrived(drain)),
     onReceived: (_session: string, drain: DrainResult) => this.guard(() => this.truth.onReceived(drain)),
-    onTold: () => {},
+    onAsking: (path: string, body: object) => this.truth.onAsking(path, body),
   }
 
   onEvent: HubWorld['onEvent'] = (_host, event) => {

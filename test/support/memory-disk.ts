@@ -39,6 +39,17 @@ export type Operation =
 /** Chooses a number from 0 to `max`, both included. */
 export type Choose = (max: number) => number
 
+function hasLine(bytes: Buffer, begin: string, word: string): boolean {
+  for (let at = bytes.length; at > 0;) {
+    at = bytes.lastIndexOf(word, at - 1)
+    if (at < 0) return false
+    const start = bytes.lastIndexOf('\n', at) + 1
+    if (bytes.subarray(start, at).includes(begin)) return true
+    at = start
+  }
+  return false
+}
+
 export class MemoryDisk implements Disk {
   files: Map<string, File>
   /** Names as a power cut would leave them, and what was done to them since. */
@@ -112,12 +123,12 @@ export class MemoryDisk implements Disk {
     for (const finish of held) finish()
   }
 
-  /** Whether a power cut would leave these bytes somewhere below this directory. */
-  keeps(directory: string, bytes: string): boolean {
-    // Who asks has mostly just written them.
+  /** Whether a power cut would leave a line somewhere below this directory that has both in it. */
+  keepsLine(directory: string, begin: string, word: string): boolean {
+    // Who asks has mostly just written it.
     return [...this.durableNames]
       .reverse()
-      .some(([name, file]) => name.startsWith(directory) && file.synced.lastIndexOf(bytes) >= 0)
+      .some(([name, file]) => name.startsWith(directory) && hasLine(file.synced, begin, word))
   }
 
   names(): string[] {

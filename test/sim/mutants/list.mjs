@@ -109,14 +109,8 @@ export const MUTANTS = [
   {
     name: 'drain confirmed by what was on its way before it',
     file: 'src/modules/signals/leases.ts',
-    find: "caught_up: 'not_yet',",
-    replace: "caught_up: 'yes',",
-  },
-  {
-    name: 'drain confirmed by a turn that ended before its answer left',
-    file: 'src/modules/signals/leases.ts',
-    find: 'restarted || !lease.written',
-    replace: 'restarted',
+    find: 'caught_up: false,',
+    replace: 'caught_up: true,',
   },
   {
     name: 'end of a turn confirms nothing',
@@ -308,5 +302,56 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: 'if (silent) overdue.push(lease)',
     replace: 'if (silent) void lease',
+  },
+  {
+    name: 'ack answered before its sync',
+    file: 'src/storage/file/signal-calls.ts',
+    find: "        await change({\n          kind: 'complete',",
+    replace: "        void change({\n          kind: 'complete',",
+  },
+  {
+    name: 'confirmation told before its sync',
+    file: 'src/storage/file/signal-calls.ts',
+    find: "await change({ kind: 'confirm'",
+    replace: "void change({ kind: 'confirm'",
+  },
+  {
+    name: 'ack of one that finishes the next as well',
+    file: 'src/storage/file/signal-calls.ts',
+    find: 'if (completed.size === 0) await journal.committed()',
+    replace:
+      'for (const row of choose(identity, 1)) completed.add(rows.idText(row))\n      if (completed.size === 0) await journal.committed()',
+  },
+  {
+    name: 'confirmations forgotten by a restart',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'return this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
+    replace:
+      'return at.offset % 2 === 0 ? undefined : this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
+  },
+  {
+    name: 'a journal that breaks by itself',
+    file: 'src/storage/file/journal.ts',
+    find: '      epoch.check()\n      const fd',
+    replace:
+      "      epoch.check()\n      if (batch.start > 9_000) throw new TypeError('a bug')\n      const fd",
+  },
+  {
+    name: 'written answers taken for broken ones',
+    file: 'src/modules/signals/leases.ts',
+    find: "if (how === 'written') {",
+    replace: "if (how === 'written' && lease.drain_id.charCodeAt(25) % 2 === 0) {",
+  },
+  {
+    name: 'drain confirmed by a request that was given up',
+    file: 'src/modules/signals/leases.ts',
+    find: "if (how === 'written' && stands(lease)) await",
+    replace: 'if (stands(lease)) await',
+  },
+  {
+    name: 'finished signals forgotten too soon',
+    file: 'src/storage/file/signal-calls.ts',
+    find: 'const finished_before = Date.parse(now) - retention.finished_retention_ms',
+    replace: 'const finished_before = Date.parse(now) - 0.3 * retention.finished_retention_ms',
   },
 ]
