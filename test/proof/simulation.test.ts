@@ -39,7 +39,7 @@ describe('the simulation', () => {
 
   test('notices each planted bug', { timeout: 40 * MINUTE_MS }, async () => {
     const { code, text } = await said('test/sim/mutants/run.mjs')
-    expect(text).toContain(`mutants ${MUTANTS.length}, caught ${MUTANTS.length}, unnoticed 0`)
+    expect(text).toContain(`mutants ${MUTANTS.length}, caught ${MUTANTS.length}, unnoticed 0, stale runs 0`)
     expect(code).toBe(0)
   })
 

@@ -14,6 +14,8 @@ import { RESTART_MS_MAX, type World } from './world.ts'
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
 const TURNS_MS = 2 * 60_000
+/** Longer than any pause between two tries to reach the hub. */
+const RECONNECTED_MS = 2 * 60_000
 /** A turn takes some of a long queue. */
 const QUIET_TURNS_MAX = 50
 
@@ -142,10 +144,12 @@ async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
   }
 }
 
-/** Once everything has come to rest the power is cut, and all of it is still there. */
+/** Once everything has come to rest the power is cut, and all of it is still there, and at rest. */
 async function checkLast(world: World): Promise<void> {
   world.cutPower()
   await world.pass(2 * RESTART_MS_MAX)
   if (world.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
   await world.truth.checkKept(world.hub, world.personas, { of_what_is_over: 'all' })
+  await world.pass(RECONNECTED_MS)
+  await checkAtRest(world, 'all')
 }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import type { Ending } from '../support/ending.mjs'
 import { openKept, type Kept } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
-import { REGRESSIONS } from './regressions.ts'
+import { REGRESSIONS, type Regression } from './regressions.ts'
 import { shrink, spelled, stepsIn } from './shrink.ts'
 import { simulate, type SimulationOptions, type SimulationResult } from './simulate.ts'
 
@@ -198,6 +198,22 @@ async function shorter(
   return `  shrunk to ${kept.length} steps: ${commandOf(seed, steps, kept)}\n`
 }
 
+/** Those of the runs that once broke by this bug, and do so no more. */
+export async function staleRegressions(worker_file: string, bug: string): Promise<Regression[]> {
+  const pool = openPool(worker_file, os.availableParallelism())
+  const runs = REGRESSIONS.filter((one) => one.bug === bug)
+  try {
+    const results = await Promise.all(runs.map((run) => pool.run(optionsOf(run))))
+    return runs.filter((_, at) => results[at]?.broken === null)
+  } finally {
+    await pool.close()
+  }
+}
+
+function optionsOf({ seed, steps, only }: Regression): SimulationOptions {
+  return { seed, steps, only: new Set(stepsIn(only)) }
+}
+
 /** What breaks a promise first, of the runs that once did and of so many seeds; null where all hold. */
 export async function findBroken(
   worker_file: string,
@@ -206,7 +222,7 @@ export async function findBroken(
 ): Promise<SimulationResult | null> {
   const pool = openPool(worker_file, os.availableParallelism())
   const runs: SimulationOptions[] = [
-    ...REGRESSIONS.map((run) => ({ ...run, only: new Set(stepsIn(run.only)) })),
+    ...REGRESSIONS.map(optionsOf),
     ...Array.from({ length: seeds }, (_, before) => ({ seed: before + 1, steps })),
   ]
   let found: SimulationResult | null = null

@@ -4,16 +4,18 @@ import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
 /** What a simulation throws away is mostly gone before the first look at it. */
 const YOUNG_MIB = 64
+/** Of real time; the longest takes a few seconds. */
+const STANDS_STILL_MS = 10 * 60_000
 
 export interface Pool {
-  /** Waits for a free thread. Rejects when the thread breaks, which no simulation may cause. */
+  /** Waits for a free thread. One that breaks, or comes to no end, breaks the promise of that very run. */
   run(options: SimulationOptions): Promise<SimulationResult>
   close(): Promise<void>
 }
 
 export function openPool(worker_file: string, threads: number): Pool {
-  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MIB }
-  const all = Array.from({ length: threads }, () => new Worker(worker_file, { resourceLimits }))
+  const begin = () => new Worker(worker_file, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB } })
+  const all = new Set(Array.from({ length: threads }, begin))
   const free = [...all]
   const waiting: ((worker: Worker) => void)[] = []
   const take = () =>
@@ -27,22 +29,33 @@ export function openPool(worker_file: string, threads: number): Pool {
     if (next === undefined) free.push(worker)
     else next(worker)
   }
+  const another = (former: Worker): Worker => {
+    all.delete(former)
+    void former.terminate()
+    const worker = begin()
+    all.add(worker)
+    return worker
+  }
   return {
     async run(options) {
       const worker = await take()
-      try {
-        return await new Promise<SimulationResult>((resolve, reject) => {
-          worker.removeAllListeners()
-          worker.once('error', reject)
-          worker.once('message', resolve)
-          worker.postMessage(options)
-        })
-      } finally {
-        giveBack(worker)
-      }
+      let patience: NodeJS.Timeout | undefined
+      const broke = await new Promise<SimulationResult | string>((resolve) => {
+        patience = setTimeout(() => resolve('it comes to no end'), STANDS_STILL_MS)
+        worker.removeAllListeners()
+        worker.once('error', (error) => resolve(`its thread ended by ${String(error)}`))
+        worker.once('message', resolve)
+        worker.postMessage(options)
+      })
+      clearTimeout(patience)
+      giveBack(typeof broke === 'string' ? another(worker) : worker)
+      if (typeof broke !== 'string') return broke
+      const { seed, steps } = options
+      const promise = 'nothing breaks'
+      return { seed, steps, broken: { promise, detail: `${promise}: ${broke}`, step: steps }, counts: {} }
     },
     async close() {
-      await Promise.all(all.map((worker) => worker.terminate()))
+      await Promise.all([...all].map((worker) => worker.terminate()))
     },
   }
 }

@@ -343,12 +343,6 @@ export const MUTANTS = [
     replace: "if (how === 'written' && lease.drain_id.charCodeAt(25) % 2 === 0) {",
   },
   {
-    name: 'drain confirmed by a request that was given up',
-    file: 'src/modules/signals/leases.ts',
-    find: "if (how === 'written' && stands(lease)) await",
-    replace: 'if (stands(lease)) await',
-  },
-  {
     name: 'finished signals forgotten too soon',
     file: 'src/storage/file/signal-calls.ts',
     find: 'const finished_before = Date.parse(now) - retention.finished_retention_ms',

@@ -15,7 +15,7 @@ const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
   --steps N   steps of each (500)
 
 The same seeds are tried without any of them first: they have to keep every promise.
-Prints a line for each bug. Exit 1 when one went unnoticed.
+Prints a line for each bug. Exit 1 when one went unnoticed, or a run that once found it (regressions.ts) does so no more.
 `
 
 const { values, positionals } = commandOptions(HELP, {
@@ -25,7 +25,7 @@ const { values, positionals } = commandOptions(HELP, {
 })
 const chosen = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 const ending = createEnding()
-const counts = { tried: 0, unnoticed: 0 }
+const counts = { tried: 0, unnoticed: 0, stale: 0 }
 ending.onInterrupt(sayCounts)
 
 // Seeds that break a promise anyway would catch whatever is planted.
@@ -41,13 +41,20 @@ for (const mutant of chosen) {
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
 sayCounts()
-process.exitCode = counts.unnoticed === 0 ? 0 : 1
+process.exitCode = counts.unnoticed + counts.stale === 0 ? 0 : 1
 
 /** What breaks a promise with that bug in it, null for nothing. */
 async function foundWith(mutant) {
   const out = await bundleSimulation(ending, mutant)
-  const { findBroken } = await import(pathToFileURL(path.join(out, 'main.js')).href)
-  const found = await findBroken(path.join(out, 'worker.js'), values.seeds, values.steps)
+  const { findBroken, staleRegressions } = await import(pathToFileURL(path.join(out, 'main.js')).href)
+  const worker = path.join(out, 'worker.js')
+  if (mutant !== undefined) {
+    for (const { seed, only } of await staleRegressions(worker, mutant.name)) {
+      counts.stale += 1
+      console.log(`STALE      ${mutant.name}: seed ${seed} with ${only} finds it no more`)
+    }
+  }
+  const found = await findBroken(worker, values.seeds, values.steps)
   fs.rmSync(out, { recursive: true, force: true })
   return found
 }
@@ -57,6 +64,6 @@ function told({ seed, broken }) {
 }
 
 function sayCounts() {
-  const { tried, unnoticed } = counts
-  console.log(`mutants ${tried}, caught ${tried - unnoticed}, unnoticed ${unnoticed}`)
+  const { tried, unnoticed, stale } = counts
+  console.log(`mutants ${tried}, caught ${tried - unnoticed}, unnoticed ${unnoticed}, stale runs ${stale}`)
 }
