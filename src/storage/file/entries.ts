@@ -7,6 +7,8 @@
  * that recovery reads the short part and leaves bodies on disk.
  */
 import type { DrainId, Identity, Json, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
+import { isDeeper } from '../../contracts/json.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Signal } from '../../contracts/signal.ts'
 import type { Stage } from '../../ports/signal-store.ts'
 import { openText } from './line.ts'
@@ -206,17 +208,16 @@ export function fillHead(head: SignalHead, signal: Signal, seq: Seq): void {
   }
 }
 
+/** Throws what is no JSON, and what is nested deeper than any wire lets in: it could be read, and not be told to anybody. */
+export function wholeLine<T>(line: string): T & { [name: string]: unknown } {
+  const whole: unknown = JSON.parse(line)
+  if (isDeeper(whole, LIMITS.wire_depth_max + 1)) throw new RangeError('it is nested deeper than any signal')
+  return whole as T & { [name: string]: unknown }
+}
+
 /** The signal that a line holds, as it was accepted. */
 export function signalOf(line: string): Signal {
-  const {
-    kind: _,
-    seq: __,
-    left: ___,
-    crc: ____,
-    ...signal
-  } = JSON.parse(line) as Signal & {
-    [name: string]: unknown
-  }
+  const { kind: _, seq: __, left: ___, crc: ____, ...signal } = wholeLine<Signal>(line)
   return signal
 }
 

@@ -6,7 +6,7 @@ import type { Json } from '../../contracts/ids.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Drained, SignalQuery } from '../../ports/signal-store.ts'
 import { viewOf } from '../signal-view.ts'
-import { PAYLOAD_MEMBER, signalOf } from './entries.ts'
+import { PAYLOAD_MEMBER, signalOf, wholeLine } from './entries.ts'
 import type { LeaseRecord } from './leases.ts'
 import { TAIL_BYTES } from './line.ts'
 import { FLAG, PAGE_ROWS, STATUS, type Page, type Row } from './rows.ts'
@@ -161,7 +161,7 @@ export class SignalReader {
       offset: rows.get(row, 'result_offset'),
       length,
     })
-    return (JSON.parse(line.toString()) as { result: Json }).result
+    return wholeLine<{ result: Json }>(line.toString()).result
   }
 }
 

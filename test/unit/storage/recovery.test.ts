@@ -399,9 +399,13 @@ describe('whole lines that say what no hub has written', () => {
     await expect(open(disk)).resolves.toBeDefined()
   })
 
-  test('a payload that is no JSON is told with its place when it is read', async () => {
+  test.each([
+    ['no JSON', '6]'],
+    ['nested as deep as no hub took it in', `${'['.repeat(8_000)}${']'.repeat(8_000)}`],
+    ['followed by such a one', `6,"from":${'['.repeat(8_000)}${']'.repeat(8_000)}`],
+  ])('a payload that is %s is told with its place when it is read', async (_, payload) => {
     const store = await open(
-      journal(HEAD, sealed(`${SIGNAL}${TIMES},"intent":"x","priority":1,"payload":6]`)),
+      journal(HEAD, sealed(`${SIGNAL}${TIMES},"intent":"x","priority":1,"payload":${payload}`)),
     )
     await expect(store.query({ limit: 9 })).rejects.toMatchObject({
       code: 'store_damaged',
