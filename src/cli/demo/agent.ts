@@ -113,8 +113,10 @@ export async function startAgent(needs: AgentNeeds): Promise<Agent> {
       await report()
     },
     async drain() {
-      const { signals } = await call('pending', { limit: LIMITS.drain_limit_max }, DrainResult)
+      const { signals, drain_id } = await call('pending', { limit: LIMITS.drain_limit_max }, DrainResult)
       turn?.drained.push(...signals)
+      // It has them, as `turnbell mcp` says for its agent: the end of so short a turn may be heard before that is sure.
+      if (drain_id !== null) await call('pending', { peek: true, limit: 1, confirm: drain_id }, DrainResult)
       return signals
     },
     send: (input) => call('send', input, Receipt),

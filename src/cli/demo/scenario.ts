@@ -115,7 +115,7 @@ export async function play(world: World): Promise<Run> {
   await drain(ada)
   await Promise.all([ada.endTurn(), bob.endTurn()])
   await untilFinal(world)
-  story.tell('both turns are over: the hub knows that their drains arrived, and makes them final')
+  story.tell('both turns are over: what each has drained it has confirmed as well, and that is final')
 
   // --- 4
   story.chapter('The hub is killed')
