@@ -216,7 +216,7 @@ export const ERRORS = {
   // What we stand on
   store_unavailable: { status: 503, error_class: 'dependency', retry: 'after_delay',
     title: 'The store takes no writes',
-    hint: 'Look at the hub log: the disk is full, read-only or failing. The hub must be restarted once it is mended.' },
+    hint: 'Look at the hub log: the disk is full, read-only or failing. A hub that runs goes on by itself once it is mended.' },
   store_damaged: { status: 500, error_class: 'dependency', retry: 'never',
     title: 'The journal is damaged',
     hint: 'Keep a copy, then `turnbell hub --repair` sets the damaged line aside.' },

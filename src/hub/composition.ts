@@ -27,6 +27,7 @@ import { systemPlaces } from '../system/places.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
+import { isSystemError } from '../system/system-error.ts'
 import { VERSION } from '../system/version.ts'
 import { watchText } from '../system/watch-text.ts'
 import { watchProcess } from '../system/process-metrics.ts'
@@ -107,7 +108,11 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
     return await compose(needs, opened)
   } catch (error) {
     await closeAll(needs, opened)
-    throw error
+    if (!isSystemError(error)) throw error
+    throw new TurnbellError('store_unavailable', {
+      detail: `${needs.home.root} cannot be used: ${error.message}`,
+      cause: error,
+    })
   }
 }
 

@@ -193,7 +193,9 @@ export function createConnections(needs: ConnectionNeeds): Connections {
     tick() {
       const now = clock.monotonic()
       for (const link of links.all()) {
-        if (now - link.heard_at > LIMITS.ws_silence_max_ms) {
+        // Who speaks and answers no ping would hold up whatever waits for one.
+        const silent_since = Math.min(link.heard_at, link.waited_since ?? now)
+        if (now - silent_since > LIMITS.ws_silence_max_ms) {
           // Nobody there to answer a close.
           link.socket.terminate()
         } else if (now - link.pinged_at >= LIMITS.ws_ping_interval_ms) {

@@ -118,7 +118,11 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const underway = new Set<Promise<unknown>>()
   let state: 'starting' | 'ready' | 'stopping' = 'starting'
   const started_at = clock.monotonic()
-  const failed = (what: string, about: object) => (err: unknown) => log.error({ err, ...about }, what)
+  const failed = (what: string, about: object) => (err: unknown) => {
+    // The next hub does what a stop has cut off.
+    if (state === 'stopping') log.info({ err, ...about }, what)
+    else log.error({ err, ...about }, what)
+  }
   let last_event_seq = 0
 
   const registrations = createRegistrations({
@@ -162,7 +166,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     subscribers: (topic) => coordinator.subscribers(topic),
     async caughtUp(identity) {
       const open = [...links.of(identity)].filter((link) => link.open)
-      const heard = await Promise.all(open.map((link) => link.caughtUp()))
+      const heard = await Promise.all(open.map((link) => link.caughtUp(clock.monotonic())))
       return open.length > 0 && heard.every(Boolean)
     },
     events: push.signals,

@@ -39,7 +39,7 @@ export class Link {
   member: Member | null = null
   channels: Set<string> | null = null
   /** Who waits for what the peer has sent by now; null as long as nobody ever did. */
-  behind: Map<number, (all: boolean) => void> | null = null
+  behind: Map<number, { at: number; resolve: (all: boolean) => void }> | null = null
   private marks = 0
   malformed_in_a_row = 0
   calls_underway = 0
@@ -76,18 +76,24 @@ export class Link {
   }
 
   /** Resolves once everything is here that the peer had sent before it could hear of this; with false if the link ends. */
-  caughtUp(): Promise<boolean> {
+  caughtUp(at: number): Promise<boolean> {
     const mark = ++this.marks
     return new Promise((resolve) => {
       this.behind ??= new Map()
-      this.behind.set(mark, resolve)
+      this.behind.set(mark, { at, resolve })
       this.socket.ping(String(mark))
     })
   }
 
+  /** Since when somebody waits for a pong; null where nobody does. */
+  get waited_since(): number | null {
+    for (const { at } of this.behind?.values() ?? []) return at
+    return null
+  }
+
   /** Its pong came: whoever waited for this mark, or an older one, need not any more. */
   reached(mark: number): void {
-    for (const [older, resolve] of this.behind ?? []) {
+    for (const [older, { resolve }] of this.behind ?? []) {
       if (older > mark) break
       this.behind?.delete(older)
       resolve(true)
@@ -96,7 +102,7 @@ export class Link {
 
   /** Nothing comes over it any more. */
   over(): void {
-    for (const resolve of this.behind?.values() ?? []) resolve(false)
+    for (const { resolve } of this.behind?.values() ?? []) resolve(false)
     this.behind = null
   }
 

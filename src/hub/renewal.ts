@@ -5,9 +5,10 @@
  */
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
+import type { Log } from '../ports/log.ts'
 import { composeHub, type ComposedHub, type CompositionNeeds } from './composition.ts'
 
-/** The disk is full again before the hub is there: so long until the next try. */
+/** The disk is full again, or somebody else has the port: so long until the next try. */
 const NEXT_TRY_MS = 10_000
 
 /** Its address and token stay what they are. */
@@ -16,6 +17,11 @@ export interface RenewedHub extends Pick<ComposedHub, 'url' | 'ids' | 'operator_
   current: () => ComposedHub | null
   /** Lets what runs come to its end, and closes everything. Asked while it is put together, it waits for that. */
   stop(): Promise<void>
+}
+
+export interface RenewalNeeds extends Omit<CompositionNeeds, 'onWritable' | 'onEnd'> {
+  /** It has lost its home, was asked to make room, or cannot be put together anew: stop it. */
+  onEnd: (why: 'lost' | 'yielded' | 'failed') => void
 }
 
 /** @throws TurnbellError what `composeHub` refuses. Where that happens later, `onEnd` is told `failed`. */
@@ -31,10 +37,10 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
   let stopping: Promise<void> | null = null
   let endWait = () => {}
 
-  const compose = (config: Config) =>
+  const compose = (more: Pick<CompositionNeeds, 'config' | 'repair'>) =>
     composeHub({
       ...needs,
-      config,
+      ...more,
       onWritable() {
         writable = true
         renewIfDue()
@@ -57,27 +63,25 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
     await former.stop()
     while (stopping === null && current === null) {
       try {
-        current = await compose(atPortOf(former, configNow()))
+        // What is damaged by now was damaged by this disk: whoever asked to repair has not seen it.
+        current = await compose({ config: configAnew(needs, former, log), repair: false })
       } catch (err) {
-        if (!(err instanceof TurnbellError) || err.code !== 'store_unavailable') throw err
+        if (!passes(err) || stopping !== null) throw err
         log.error({ err }, 'the hub cannot begin anew yet')
-        await new Promise<void>((resolve) => {
-          endWait = resolve
-          clock.after(NEXT_TRY_MS, resolve)
-        })
+        await wait(NEXT_TRY_MS)
       }
     }
   }
-  const configNow = () => {
-    try {
-      return needs.readConfig()
-    } catch (err) {
-      log.warn({ err }, 'the configuration cannot be read; what it said before stays')
-      return needs.config
-    }
-  }
+  const wait = (delay_ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = clock.after(delay_ms, resolve)
+      endWait = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
 
-  const { url, ids, operator_token } = (current = await compose(needs.config))
+  const { url, ids, operator_token } = (current = await compose(needs))
   renewIfDue()
   return {
     ...{ url, ids, operator_token },
@@ -91,13 +95,21 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
   }
 }
 
-export interface RenewalNeeds extends Omit<CompositionNeeds, 'onWritable' | 'onEnd'> {
-  /** It has lost its home, was asked to make room, or cannot be put together anew: stop it. */
-  onEnd: (why: 'lost' | 'yielded' | 'failed') => void
+/** What somebody else may end. */
+function passes(error: unknown): boolean {
+  return error instanceof TurnbellError && ['store_unavailable', 'bind_failed'].includes(error.code)
 }
 
-/** Where any port was good enough, clients look for the one that was found. */
-function atPortOf({ url }: ComposedHub, config: Config): Config {
-  if (config.hub.port !== 0) return config
-  return { ...config, hub: { ...config.hub, port: Number(new URL(url).port) } }
+/** As it is by now, but for what makes it this hub: clients look for it where they found it, and for what it has kept. */
+function configAnew({ config, readConfig }: RenewalNeeds, { url }: ComposedHub, log: Log): Config {
+  // Where any port was good enough, it is the one that was found.
+  const port = config.hub.port === 0 ? Number(new URL(url).port) : config.hub.port
+  const { tenant_id, plugins } = config
+  const kept = { tenant_id, plugins, hub: { ...config.hub, port } }
+  try {
+    return { ...readConfig(), ...kept }
+  } catch (err) {
+    log.warn({ err }, 'the configuration cannot be read; what it said before stays')
+    return { ...config, ...kept }
+  }
 }

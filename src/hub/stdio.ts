@@ -47,7 +47,11 @@ export function serveOverStdio(options: StdioOptions): void {
     ...{ identity: persona, session_id, version, clock, log, query: '' },
     locate() {
       const { url } = hub() ?? {}
-      if (url === undefined) throw new TurnbellError('hub_unreachable', { detail: 'The hub begins anew.' })
+      if (url === undefined)
+        throw new TurnbellError('hub_not_ready', {
+          detail: 'The hub of this process begins anew, and waits for its disk',
+          hint: 'Nothing was done. Call again in a while: it goes on by itself once the disk takes writes.',
+        })
       return url
     },
     operatorToken: () => operator_token,

@@ -83,7 +83,10 @@ export interface SignalStore {
    * one's seq stands in its place.
    */
   appendAll(signals: readonly Signal[]): Promise<Seq[]>
-  /** What `append` would answer as repeated: the durable signal behind a sender's key, inside the window. */
+  /**
+   * What `append` would answer as repeated, inside the window: the signal behind a sender's key. It may be on its way to
+   * the disk still, which `append` waits for.
+   */
   recall(from: Identity, idempotency_key: string): { seq: Seq; signal_id: SignalId } | null
 
   /**

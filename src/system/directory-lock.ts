@@ -94,7 +94,14 @@ async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
   } catch (cause) {
     throw new TurnbellError('already_running', { detail: `${what} runs already and holds ${lock}`, cause })
   }
-  writeOwner(lock)
+  try {
+    writeOwner(lock)
+  } catch (error) {
+    // A lock that nobody lets go of would be called lost once another has taken the place.
+    held = false
+    await release().catch(() => undefined)
+    throw error
+  }
   return {
     async release() {
       if (!held) return

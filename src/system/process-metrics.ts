@@ -8,11 +8,19 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ]
 
+const watched = new Map<string, () => Promise<string>>()
+
 /**
- * Answers what a scrape reads, each name behind this prefix. Once a process: it watches the process's garbage
- * collections from then on, and nothing ends that.
+ * Answers what a scrape reads, each name behind this prefix. It watches the process's garbage collections from the first
+ * call on, and nothing ends that; later calls answer the same.
  */
 export function watchProcess(prefix: string): () => Promise<string> {
+  const read = watched.get(prefix) ?? beginToWatch(prefix)
+  watched.set(prefix, read)
+  return read
+}
+
+function beginToWatch(prefix: string): () => Promise<string> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix })
   for (const name of MISNAMED) registry.removeSingleMetric(prefix + name)

@@ -6,6 +6,11 @@ import fs from 'node:fs'
  */
 export function replaceFile(file: string, text: string, { flush = false } = {}): void {
   const aside = `${file}.${process.pid}`
-  fs.writeFileSync(aside, text, { mode: 0o600, flush })
-  fs.renameSync(aside, file)
+  try {
+    fs.writeFileSync(aside, text, { mode: 0o600, flush })
+    fs.renameSync(aside, file)
+  } catch (error) {
+    fs.rmSync(aside, { force: true })
+    throw error
+  }
 }

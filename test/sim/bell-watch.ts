@@ -15,6 +15,10 @@ interface Rung {
   /** Null until the surface has answered. */
   accepted: boolean | null
   drained_since: boolean
+  /** Something was pushed or given back since. */
+  news_since: boolean
+  /** How many before it, in a row, led to nothing. */
+  lost_before: number
 }
 
 interface Heard {
@@ -72,6 +76,7 @@ export class BellWatch {
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
+      if (heard.last !== null) heard.last.news_since = true
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
@@ -113,6 +118,8 @@ export class BellWatch {
     if (!heard.news && waited_ms < LIMITS.reconnect_patience_ms)
       fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
     const report = heard.shims.get(shim) ?? heard.pulled
+    // Whoever asked for it may have gone in the moment in which it was answered.
+    if (report === null && taken) return
     if (report === null) return fail('no bell without a surface', bell.text)
     if (!taken && report.turn !== 'idle')
       fail('no bell in the middle of a turn', `the surface said ${report.turn}`)
@@ -123,14 +130,23 @@ export class BellWatch {
     else if (last.accepted === true && turn_seq > last.turn_seq) heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
-    if (last !== null && last.session_id === session_id && last.accepted !== false) {
-      const progress = turn_seq !== last.turn_seq || last.drained_since
-      if (!progress && now - last.at < LIMITS.bell_receipt_ms)
+    let lost_before = 0
+    if (
+      last !== null &&
+      last.session_id === session_id &&
+      turn_seq === last.turn_seq &&
+      !last.drained_since
+    ) {
+      // What was refused may be told anew once there is news; what was taken is waited for, each time longer.
+      const wait_ms = Math.min(LIMITS.bell_receipt_ms * 2 ** last.lost_before, LIMITS.reconnect_patience_ms)
+      const refused = last.accepted === false && (last.news_since || taken)
+      if (!refused && now - last.at < wait_ms)
         fail('one bell a turn', `the last one left ${now - last.at} ms ago, and no turn has begun since`)
+      lost_before = last.lost_before + 1
     }
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn_seq, at: now },
-      ...{ accepted: taken ? true : null, drained_since: false },
+      ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
     }
   }
 

@@ -14,8 +14,9 @@ export interface Wish {
   to_session: string | null
   ttl_s: number
   at: number
-  /** The hub has said no, and never yes: nothing may come of it. */
-  refused: boolean
+  /** How often it was said, and how often the hub has said no: to all of them, and nothing may come of it. */
+  tries: number
+  noes: number
 }
 
 export interface Known {
@@ -67,8 +68,8 @@ export class Ledger {
     this.now = now
   }
 
-  wish(wish: Omit<Wish, 'n' | 'at' | 'refused'>): Wish {
-    const made = { n: this.wishes.length, at: this.now(), refused: false, ...wish }
+  wish(wish: Omit<Wish, 'n' | 'at' | 'tries' | 'noes'>): Wish {
+    const made = { n: this.wishes.length, at: this.now(), tries: 0, noes: 0, ...wish }
     this.wishes.push(made)
     return made
   }

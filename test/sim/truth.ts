@@ -52,7 +52,12 @@ export class Truth extends Ledger {
   }
 
   /** Somebody wants something of these; whether it has happened is known when the hub says so. */
-  onAsking(path: string, { signal_ids = [] }: { signal_ids?: string[] }): void {
+  onAsking(
+    path: string,
+    { signal_ids = [], payload }: { signal_ids?: string[]; payload?: { n: number } },
+  ): void {
+    const wish = this.wishes[payload?.n ?? -1]
+    if (wish !== undefined) wish.tries += 1
     for (const signal_id of signal_ids) {
       this.asked.add(`${path} ${signal_id}`)
       const known = this.signals.get(signal_id)
@@ -74,7 +79,7 @@ export class Truth extends Ledger {
       if (code === 'internal')
         throw new Violation('the hub never breaks', `${asked.path}: ${JSON.stringify(told.body)}`)
       if (asked.path === '/api/signals/send' && !UNSURE_CODES.includes(code))
-        (this.wishes[(asked.body as Sent).payload.n] as Wish).refused = true
+        (this.wishes[(asked.body as Sent).payload.n] as Wish).noes += 1
       return
     }
     if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
@@ -91,7 +96,7 @@ export class Truth extends Ledger {
     this.durable('signal', signal_id)
     this.counts.receipts += 1
     const wish = this.wishes[sent.payload.n] as Wish
-    wish.refused = false
+    wish.noes = -Infinity
     const name = wish.key ?? `wish ${wish.n}`
     const before = this.receipts.get(name)
     const remembered =
@@ -224,7 +229,10 @@ export class Truth extends Ledger {
       if (this.arrived.has(name)) throw new Violation('what has arrived does not go back', name)
     }
     // Both in one commit, the release first.
-    if (known.state === 'final' && known.final_at === this.now()) return
+    if (known.state === 'final' && known.final_at === this.now()) {
+      known.given_back += 1
+      return
+    }
     if (known.state === 'final' && !known.replay_asked)
       throw new Violation('what is final does not come back', signal_id)
     // It had been handed out when the hub was killed or the session lost, before anybody could be told.
@@ -300,7 +308,8 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)?.wish ?? wish
     const same = wish === known && (wish?.to === to || wish?.to === EVERYBODY) && wish.priority === priority
     if (!same) throw new Violation('an agent has what was sent', `${signal_id}: ${JSON.stringify(payload)}`)
-    if (wish.refused) throw new Violation('what was refused is not kept', signal_id)
+    if (wish.noes > 0 && wish.noes === wish.tries)
+      throw new Violation('what was refused is not kept', signal_id)
   }
 
   // --- over time

@@ -250,8 +250,8 @@ export class World implements HubWorld, SurfaceWorld {
   /** Null where the hub refused, or could not be reached so often. */
   async asOperator<T>(path: string, body: object, tries = 1): Promise<T | null> {
     const asked = { path: `/api/${path}`, token: SECRETS.operator_token, body }
-    this.callers.onAsking(path, body)
     for (let left = tries; left > 0; left--) {
+      this.callers.onAsking(path, body)
       try {
         return resultOf<T>(await this.network.ask(this.senders, asked, LIMITS.hub_answer_ms))
       } catch (error) {

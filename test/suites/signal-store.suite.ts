@@ -206,6 +206,12 @@ export function describeSignalStore(
         await clock.advance(DAY_MS)
         expect(store.recall('ada', 'k')).toBeNull()
       })
+
+      test('knows one that is still on its way: an append answers with it, or not at all', async () => {
+        const first = append({ idempotency_key: 'k' })
+        const known = store.recall('ada', 'k')
+        expect(known).toEqual({ seq: 1, signal_id: (await first)[0]?.signal_id })
+      })
     })
 
     describe('peek, pendingCount and look', () => {

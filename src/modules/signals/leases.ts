@@ -3,7 +3,7 @@
  * agent really has the signals; if the session is lost before that, they go back to pending.
  *
  * What finishes a lease: the session's next turn boundary, a confirm with its drain_id, the session's
- * next drain once the former answer was completely written. What takes it back: an answer that broke,
+ * next drain once both answers were completely written. What takes it back: an answer that broke,
  * a restart of the hub, the loss of the session, `lease_ms` without a sign of life from it.
  *
  * The store keeps the leases; what is kept here is only what decides about them, and dies with the hub.

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { HubEvent } from '../../contracts/events.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { Clock, Timer } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import { createMemoryEventLog } from '../memory/event-log.ts'
 
@@ -49,7 +49,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   let fd: number | null = fs.openSync(newer, 'a', 0o600)
   let waiting: string[] = []
   let writing = false
-  let scheduled = false
+  let gathering: Timer | null = null
   const settled: (() => void)[] = []
 
   const fail = (error: Error) => {
@@ -72,14 +72,12 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     in_newer = 0
   }
   const schedule = () => {
-    if (scheduled || writing) return
-    scheduled = true
-    clock.after(GATHER_MS, () => {
-      scheduled = false
-      flush()
-    })
+    if (writing) return
+    gathering ??= clock.after(GATHER_MS, flush)
   }
   const flush = () => {
+    gathering?.cancel()
+    gathering = null
     if (writing) return
     if (fd === null || waiting.length === 0) {
       for (const settle of settled.splice(0)) settle()

@@ -139,10 +139,6 @@ export class Journal {
     return last === null ? NOTHING_TO_WAIT_FOR : last.done
   }
 
-  isDurable({ segment, offset }: Location): boolean {
-    return segment < this.durable.segment || (segment === this.durable.segment && offset < this.durable.bytes)
-  }
-
   /**
    * The line's bytes, from memory while they are on their way. Throws `store_damaged` when they are
    * not what was written.

@@ -91,9 +91,10 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
   )
   maintenance.snapshotIfDue()
   const close = async () => {
-    waiting?.cancel()
     maintenance.stop()
     const clean = await journal.close()
+    // Also where it was the closing that failed.
+    waiting?.cancel()
     await maintenance.close(clean)
     lines.close()
   }

@@ -290,6 +290,8 @@ function refusalIn(answer: HubAnswer): TurnbellError {
 }
 
 function unreachable(cause: unknown): TurnbellError {
+  // It is there, and says itself what to do.
+  if (cause instanceof TurnbellError && cause.code === 'hub_not_ready') return cause
   return new TurnbellError('hub_unreachable', {
     detail: `No hub answered: ${reasonOf(cause)}.`,
     hint: 'Nothing was lost and nothing was done. Start the hub with `turnbell hub` or `turnbell up`, then call again.',

@@ -49,6 +49,16 @@ describe('the lock', () => {
     await (await take(lock)).release()
   })
 
+  test('is let go of where its owner cannot be written down, as on a full disk', async () => {
+    const { lock, directory } = await scene()
+    // Nothing can take the place of a directory.
+    fs.mkdirSync(`${lock}.owner`)
+    await expect(take(lock)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/)
+    fs.rmdirSync(`${lock}.owner`)
+    expect(fs.readdirSync(directory).filter((name) => name.startsWith('lock'))).toEqual([])
+    await (await take(lock)).release()
+  })
+
   test('is let go of under the guard: nobody finds it without its owner file and takes it halfway', async () => {
     const { lock } = await scene()
     const first = await take(lock)

@@ -420,6 +420,21 @@ describe('silence', () => {
     await eventually('it is gone', () => hub.hub.doors.health().connected.observer === 0)
   })
 
+  test('of one that speaks and answers no ping, which a drain waits for, ends the link', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const client = await hub.join('bob', 'agent')
+    client.socket.pong = () => undefined
+    await hub.call('signals', 'send', { to: 'bob', intent: 'note' })
+    await client.ask({ type: 'call', facade: 'signals', action: 'pending' })
+    const all_ms = LIMITS.ws_silence_max_ms + LIMITS.sweep_interval_ms
+    for (let passed = 0; passed < all_ms; passed += LIMITS.sweep_interval_ms) {
+      client.send({ type: 'heartbeat', seq: passed })
+      await hub.clock.advance(LIMITS.sweep_interval_ms)
+    }
+    await eventually('it is gone', () => hub.hub.doors.health().connected.agent === 0)
+  })
+
   test('is not the same as a missing heartbeat: a daemon that only pings expires', async () => {
     hub = await liveHub()
     const daemon = await hub.join('bob', 'daemon')

@@ -348,4 +348,16 @@ export const MUTANTS = [
     find: 'const finished_before = Date.parse(now) - retention.finished_retention_ms',
     replace: 'const finished_before = Date.parse(now) - 0.3 * retention.finished_retention_ms',
   },
+  {
+    name: 'refused bell rung again at once',
+    file: 'src/daemon/pacer.ts',
+    find: "if (bell.outcome === 'failed' && !take) return fresh || manual ? null : untilLost(history, bell, now)",
+    replace: "if (bell.outcome === 'failed' && !take) return null",
+  },
+  {
+    name: 'lost bells rung again as often as ever',
+    file: 'src/daemon/pacer.ts',
+    find: 'first * 2 ** lost_rings',
+    replace: 'first',
+  },
 ]

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { openHubLogs } from '../../../src/hub/logs.ts'
-import { startRenewed, type RenewedHub } from '../../../src/hub/renewal.ts'
+import { startRenewed } from '../../../src/hub/renewal.ts'
 import { systemDisk, type Disk } from '../../../src/storage/file/disk.ts'
 import { openStores } from '../../../src/storage/open.ts'
 import { loadConfig } from '../../../src/system/config.ts'
@@ -12,9 +12,9 @@ import { fakeClock } from '../../support/fake-clock.ts'
 import { systemError } from '../../support/memory-disk.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-const running: RenewedHub[] = []
+const running: (() => Promise<void>)[] = []
 afterEach(async () => {
-  for (const one of running.splice(0)) await one.stop()
+  for (const stop of running.splice(0)) await stop()
 })
 
 async function start() {
@@ -38,18 +38,27 @@ async function start() {
       return systemDisk.write(fd, source, position)
     },
   }
+  const logs = openHubLogs(home, 'error', clock)
   const ends: string[] = []
+  let opened = 0
   const hub = await startRenewed({
-    ...{ home, clock, env, logs: openHubLogs(home, 'error', clock), facades: FACADES },
+    ...{ home, clock, env, logs, facades: FACADES },
     config: loadConfig(home.config, env, { hub: { port: 0 } }),
     readConfig: () => {
       settings.onRead()
       return loadConfig(home.config, env, { hub: { port: 0 } })
     },
-    open: (uri, options) => openStores(uri, { ...options, disk }),
+    open: (uri, options) => {
+      opened += 1
+      return openStores(uri, { ...options, disk })
+    },
     onEnd: (why) => ends.push(why),
   })
-  running.push(hub)
+  const stop = async () => {
+    await hub.stop()
+    logs.close()
+  }
+  running.push(stop)
   const ask = async (route: string, body?: object) => {
     const headers = {
       'content-type': 'application/json',
@@ -63,7 +72,9 @@ async function start() {
   const send = () => ask('/api/signals/send', { to: 'bob', intent: 'note' })
   await ask('/api/personas/add', { identity: 'bob', surface: 'mcp' })
   return {
-    ...{ hub, clock, ask, send, ends, settings },
+    ...{ hub, clock, ask, send, stop, ends, settings },
+    /** How often it has tried to begin anew. */
+    renewals: () => opened - 1,
     fill: (now: boolean) => (full = now),
     renewed: (former: unknown) =>
       eventually('it has begun anew', async () => {
@@ -118,12 +129,30 @@ test('a disk that is full again meanwhile is waited for', async () => {
   expect(ends).toEqual([])
 })
 
-test('stopped while it waits, it begins no more', async () => {
-  const { hub, clock, send, fill } = await start()
+test('stopped while the disk is full, it begins no more and leaves no timer behind', async () => {
+  const { clock, send, stop, fill, renewals } = await start()
   fill(true)
   await send()
-  await hub.stop()
+  await stop()
   fill(false)
+  expect(clock.armed()).toBe(0)
   await clock.advance(100_000)
-  await expect(send()).rejects.toThrow('fetch failed')
+  expect(renewals()).toBe(0)
+})
+
+/** Beside the wait itself, the logs are handed over now and then. */
+const JUST_WAITING = 2
+
+test('stopped while it waits for its next try, it ends at once', async () => {
+  const { hub, clock, send, stop, fill, settings, renewals } = await start()
+  fill(true)
+  await send()
+  settings.onRead = () => fill(true)
+  fill(false)
+  await eventually('the first try is refused', async () => {
+    await clock.advance(1_000)
+    return hub.current() === null && renewals() === 1 && clock.armed() === JUST_WAITING
+  })
+  await stop()
+  expect(clock.armed()).toBe(0)
 })
