@@ -94,7 +94,11 @@ async function signals({ step, token, order }: Stage): Promise<void> {
   await step('bob gives one back', ({ call }) =>
     call('signals/release', { signal_ids: [second.signals[0]?.signal_id] }, bob),
   )
-  await step('bob drains more, which confirms', (hand) => drain(hand, { limit: 20 }))
+  // Confirmed once this answer has left; what is read after it is told when that is on disk.
+  await step('bob drains more, which confirms', async (hand) => {
+    await drain(hand, { limit: 20 })
+    return hand.call('signals/read', { signal_id: second.signals[1]?.signal_id }, bob)
+  })
   const ada = await token('ada', 'ada-1')
   await step('one for ada', ({ send }) => send({ to: 'ada', from: 'cyd', payload: text(300) }))
   for (let time = 0; time <= LIMITS.deliveries_max; time += 1) {

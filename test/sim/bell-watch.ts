@@ -15,9 +15,9 @@ interface Rung {
   /** Null until the surface has answered. */
   accepted: boolean | null
   drained_since: boolean
-  /** Something was pushed or given back since. */
+  /** Something was pushed or given back since, or may have been. */
   news_since: boolean
-  /** How many before it, in a row, led to nothing. */
+  /** How many before it, in a row, led to nothing, while nothing else came that begins the row anew. */
   lost_before: number
 }
 
@@ -60,7 +60,9 @@ export class BellWatch {
 
   onLink(daemon: SimDaemon, up: boolean): void {
     const up_at = this.world.timeline.now
-    Object.assign(this.of(daemon), { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
+    const heard = this.of(daemon)
+    Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
+    beginAnew(heard)
   }
 
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
@@ -73,12 +75,16 @@ export class BellWatch {
       const listed_at = this.world.timeline.happened
       const first_priority = frame.signals[0]?.priority ?? 0
       if (!heard.listed) heard.unread_turns = 0
+      // What came while the link was down is in it.
+      if (!heard.listed && heard.last !== null) heard.last.news_since = true
+      if (frame.total === 0) beginAnew(heard)
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       if (heard.last !== null) heard.last.news_since = true
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
+      beginAnew(heard)
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
     }
   }
@@ -89,13 +95,16 @@ export class BellWatch {
     if (before === null || isOther(before, report) || report.take === true) {
       heard.news = true
       heard.idle_since = this.world.timeline.now
+      beginAnew(heard)
     }
     if (report.delivery === 'pull') heard.pulled = report
     else heard.shims.set(shim, report)
   }
 
   onShimGone(daemon: SimDaemon, shim: number): void {
-    this.of(daemon).shims.delete(shim)
+    const heard = this.of(daemon)
+    heard.shims.delete(shim)
+    beginAnew(heard)
   }
 
   onBell(daemon: SimDaemon, shim: number, bell: Doorbell, taken: boolean): void {
@@ -184,6 +193,10 @@ export class BellWatch {
     this.daemons.set(daemon, heard)
     return heard
   }
+}
+
+function beginAnew({ last }: Heard): void {
+  if (last !== null) last.lost_before = 0
 }
 
 /** The agent did something between the two. */
