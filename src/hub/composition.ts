@@ -13,6 +13,7 @@ import type { Ids } from '../ports/random.ts'
 import type { Spool } from '../ports/spool.ts'
 import { builtInSteps } from '../modules/routines/steps/built-in.ts'
 import { projectOpener } from '../storage/open-projects.ts'
+import { refusalOf } from '../storage/file/refusal.ts'
 import { openSpool } from '../storage/file/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
@@ -108,11 +109,7 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
     return await compose(needs, opened)
   } catch (error) {
     await closeAll(needs, opened)
-    if (!isSystemError(error)) throw error
-    throw new TurnbellError('store_unavailable', {
-      detail: `${needs.home.root} cannot be used: ${error.message}`,
-      cause: error,
-    })
+    throw isSystemError(error) ? refusalOf(error, `${needs.home.root} cannot be used`) : error
   }
 }
 

@@ -75,7 +75,10 @@ export class Link {
     return true
   }
 
-  /** Resolves once everything is here that the peer had sent before it could hear of this; with false if the link ends. */
+  /**
+   * Resolves once everything is here that the peer had sent before it could hear of this; with false if the link ends.
+   * `at` is now, in monotonic milliseconds.
+   */
   caughtUp(at: number): Promise<boolean> {
     const mark = ++this.marks
     return new Promise((resolve) => {

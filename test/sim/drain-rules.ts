@@ -10,24 +10,6 @@ export interface DrainAsked {
   limit?: number
 }
 
-/**
- * The hub says in the order of commits what it has handed out. What waited meanwhile and comes first was overtaken, unless
- * it is told now that it had gone to a session that was lost.
- */
-export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): void {
-  const handed = signal_ids.map((id) => ledger.signals.get(id)).filter((one) => one !== undefined)
-  const last = handed.at(-1)
-  if (last === undefined || last.seq === null || last.wish === null) return
-  for (const known of ledger.queue(last.to)) {
-    const { signal_id, seq, wish, unsure, replay_asked } = known
-    if (unsure || replay_asked || seq === null || wish === null) continue
-    if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)
-      continue
-    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS || signal_ids.includes(signal_id)) continue
-    if (seq < last.seq) known.overtaken_by ??= last.signal_id
-  }
-}
-
 const JUST_JOINED_MS = 5 * 60_000
 /** Longer than the slowest disk takes for two syncs. */
 const ON_ITS_WAY_MS = 40_000
@@ -109,5 +91,23 @@ function checkSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id:
     // One that has joined while this was drained came too late for it.
     if (row !== undefined && hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
       throw new Violation('what is for a session is kept for it', `${signal_id}: ${wanted}, ${session_id}`)
+  }
+}
+
+/**
+ * The hub says in the order of commits what it has handed out. What waited meanwhile and comes first was overtaken, unless
+ * it is told now that it had gone to a session that was lost.
+ */
+export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): void {
+  const handed = signal_ids.map((id) => ledger.signals.get(id)).filter((one) => one !== undefined)
+  const last = handed.at(-1)
+  if (last === undefined || last.seq === null || last.wish === null) return
+  for (const known of ledger.queue(last.to)) {
+    const { signal_id, seq, wish, unsure, replay_asked } = known
+    if (unsure || replay_asked || seq === null || wish === null) continue
+    if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)
+      continue
+    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS || signal_ids.includes(signal_id)) continue
+    if (seq < last.seq) known.overtaken_by ??= last.signal_id
   }
 }

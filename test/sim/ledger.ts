@@ -17,6 +17,8 @@ export interface Wish {
   /** How often it was said, and how often the hub has said no: to all of them, and nothing may come of it. */
   tries: number
   noes: number
+  /** The hub has said yes. */
+  accepted: boolean
 }
 
 export interface Known {
@@ -68,8 +70,8 @@ export class Ledger {
     this.now = now
   }
 
-  wish(wish: Omit<Wish, 'n' | 'at' | 'tries' | 'noes'>): Wish {
-    const made = { n: this.wishes.length, at: this.now(), tries: 0, noes: 0, ...wish }
+  wish(wish: Omit<Wish, 'n' | 'at' | 'tries' | 'noes' | 'accepted'>): Wish {
+    const made = { n: this.wishes.length, at: this.now(), tries: 0, noes: 0, accepted: false, ...wish }
     this.wishes.push(made)
     return made
   }
@@ -81,16 +83,8 @@ export class Ledger {
         ...{ signal_id, to, seq, wish: null, replay_asked: false, told_at: this.now() },
         ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
         deliveries: new Set(),
-        ...{
-          arrived: false,
-          received: 0,
-          handed_out: 0,
-          given_back: 0,
-          kills: 0,
-          final_at: null,
-          found_over: false,
-        },
-        ...{ passed_over_at: null, overtaken_by: null },
+        ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, kills: 0 },
+        ...{ final_at: null, found_over: false, passed_over_at: null, overtaken_by: null },
       }
       this.signals.set(signal_id, known)
       this.queue(to).add(known)

@@ -96,7 +96,7 @@ export class Truth extends Ledger {
     this.durable('signal', signal_id)
     this.counts.receipts += 1
     const wish = this.wishes[sent.payload.n] as Wish
-    wish.noes = -Infinity
+    wish.accepted = true
     const name = wish.key ?? `wish ${wish.n}`
     const before = this.receipts.get(name)
     const remembered =
@@ -308,7 +308,7 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)?.wish ?? wish
     const same = wish === known && (wish?.to === to || wish?.to === EVERYBODY) && wish.priority === priority
     if (!same) throw new Violation('an agent has what was sent', `${signal_id}: ${JSON.stringify(payload)}`)
-    if (wish.noes > 0 && wish.noes === wish.tries)
+    if (!wish.accepted && wish.noes > 0 && wish.noes === wish.tries)
       throw new Violation('what was refused is not kept', signal_id)
   }
 

@@ -263,28 +263,33 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
+  /** In Bob's third turn, without a link that could tell how it goes on. */
+  const drainedUnheard = async () => {
     const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
-    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    const turn = (what: 'busy' | 'idle', turn_seq: number) =>
+      world.signals.turnReported('bob', 'run-1', what, turn_seq)
+    await turn('busy', 3)
     await world.send({ to: 'bob' })
     await world.drain(BOB)
     await atRest()
-    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    return { world, turn }
+  }
+
+  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
+    const { world, turn } = await drainedUnheard()
+    await turn('busy', 4)
     expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    await turn('idle', 4)
     expect(confirmed(world)).toBe(true)
   })
 
   test('not by an end that came and went while no link could report it, but by that of the next turn', async () => {
-    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
-    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
-    await world.send({ to: 'bob' })
-    await world.drain(BOB)
-    await atRest()
-    for (const turn of ['idle', 'idle', 'busy'] as const)
-      await world.signals.turnReported('bob', 'run-1', turn, turn === 'busy' ? 4 : 3)
+    const { world, turn } = await drainedUnheard()
+    await turn('idle', 3)
+    await turn('idle', 3)
+    await turn('busy', 4)
     expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    await turn('idle', 4)
     expect(confirmed(world)).toBe(true)
   })
 
