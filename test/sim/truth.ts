@@ -160,7 +160,9 @@ export class Truth extends Ledger {
         return ids.forEach((id) => {
           this.wasAsked('signals/replay', id)
           const known = this.signals.get(id)
-          if (known !== undefined) this.sentAnew(known)
+          // Both in one commit, and nobody knows in which order: it stays asked for.
+          if (known === undefined || known.final_at === this.now()) return
+          this.sentAnew(known)
         })
     }
   }
