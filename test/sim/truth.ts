@@ -160,9 +160,10 @@ export class Truth extends Ledger {
         return ids.forEach((id) => {
           this.wasAsked('signals/replay', id)
           const known = this.signals.get(id)
-          // Both in one commit, and nobody knows in which order: it stays asked for.
-          if (known === undefined || known.final_at === this.now()) return
-          this.sentAnew(known)
+          if (known === undefined) return
+          // Both in one commit, and nobody knows in which order.
+          if (known.final_at === this.now()) known.replay_asked = true
+          else this.sentAnew(known)
         })
     }
   }
