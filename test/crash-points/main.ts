@@ -58,7 +58,7 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
   for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
   const tried: Tried[] = []
   ending.onInterrupt(() => {
-    if (tried.length > 0) tell(tried, directory, seed, ending)
+    if (tried.length > 0) tell(tried, directory, values, ending)
   })
   try {
     // One after the other: all of them build their files in the place in which they were recorded.
@@ -69,7 +69,7 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
     throw error
   }
   if (tried.every(({ states }) => states === 0)) return nothing(noState(values.at, variant))
-  return tell(tried, directory, seed, ending) === 0 ? 0 : 1
+  return tell(tried, directory, values, ending) === 0 ? 0 : 1
 }
 
 function nothing(why: string): number {
@@ -88,10 +88,11 @@ function noState(at: number | undefined, variant: string | undefined): string {
 }
 
 /** What was found. Keeps the story for a failure to be tried again, and answers how many there are. */
-function tell(tried: readonly Tried[], directory: string, seed: number, ending: Ending): number {
+function tell(tried: readonly Tried[], directory: string, { seed, torn }: Wanted, ending: Ending): number {
+  const again = `node test/crash-points/run.mjs --from ${directory} --seed ${seed} --torn ${torn}`
   const failures = tried.flatMap((one) => one.failures)
   console.log(summary(tried))
-  for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, directory, seed))
+  for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, again))
   if (failures.length > 0) ending.keeps(directory)
   return failures.length
 }
@@ -142,12 +143,11 @@ function summary(tried: readonly Tried[]): string {
   ].join('; ')
 }
 
-function shown({ at, call, variant, wrong }: Failure, directory: string, seed: number): string {
-  const again = `node test/crash-points/run.mjs --from ${directory} --seed ${seed} --at ${at} --variant ${variant}`
+function shown({ at, call, variant, wrong }: Failure, again: string): string {
   const lines = wrong.map((one) => (one.length > SHOWN_CHARS ? `${one.slice(0, SHOWN_CHARS)} …` : one))
   return [
     `FAILED  point ${at}, ${variant}: ${call}`,
     ...lines.map((line) => `  ${line}`),
-    `  again: ${again}`,
+    `  again: ${again} --at ${at} --variant ${variant}`,
   ].join('\n')
 }

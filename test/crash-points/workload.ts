@@ -5,7 +5,9 @@
 import { once } from 'node:events'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import WebSocket from 'ws'
+import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import type { SignalView } from '../../src/contracts/signal.ts'
 import { DAY_MS } from '../../src/ports/clock.ts'
 import type { Hand, Stage } from './play.ts'
 
@@ -258,7 +260,7 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
     ])
   })
   const cyd = await token('cyd', 'cyd-1')
-  await step('cyd drains over MCP', async ({ named }) => {
+  const drained = await step('cyd drains over MCP', async ({ named }) => {
     const client = new Client(
       { name: 'agent', version: '1' },
       { versionNegotiation: { mode: { pin: '2026-07-28' } } },
@@ -267,8 +269,14 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
     await client.connect(
       new StreamableHTTPClientTransport(new URL('/mcp', url()), { requestInit: { headers } }),
     )
-    await client.callTool({ name: 'pending_signals', arguments: { limit: 1 } })
+    const { isError, structuredContent } = await client.callTool({
+      ...{ name: DRAIN_TOOL, arguments: { limit: 1 } },
+    })
     await client.close()
+    const [drained] = (structuredContent as Partial<Drained>).signals ?? []
+    if (isError === true || drained === undefined)
+      throw new Error(`nothing was drained over MCP: ${JSON.stringify(structuredContent)}`)
+    return drained
   })
   await step('her daemon says that her turn is over', ({ during }) =>
     during(async () => {
@@ -304,6 +312,10 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
       await closed
     }),
   )
+  const { stages } = await step('which confirms what she drained', ({ call }) =>
+    call<SignalView>('signals/read', { signal_id: drained.signal_id }),
+  )
+  if (stages.confirmed_at === null) throw new Error('the end of her turn has confirmed nothing')
 }
 
 /** What waited is over, and then forgotten as all that was finished is, and taken out of the journal. */
