@@ -16,6 +16,7 @@ import { projectOpener } from '../storage/open-projects.ts'
 import { refusalOf } from '../storage/file/refusal.ts'
 import { openSpool } from '../storage/file/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
+import { closeEach } from '../system/close-each.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
 import { createGitRunner } from '../system/git.ts'
@@ -67,7 +68,7 @@ export interface CompositionNeeds {
   onEnd: (why: 'lost' | 'yielded') => void
   /** A write or sync had failed, and the hub refuses every change; put together anew, it would take them. */
   onWritable: () => void
-  /** Another than the product's only in the benchmark that measures what the syncs cost. */
+  /** Another than the product's only in benchmarks and tests. */
   open?: typeof openStores
 }
 
@@ -108,7 +109,9 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
   try {
     return await compose(needs, opened)
   } catch (error) {
-    await closeAll(needs, opened)
+    await closeAll(needs, opened).catch((err: unknown) =>
+      needs.logs.log.warn({ err }, 'what had been opened could not be closed again'),
+    )
     throw isSystemError(error) ? refusalOf(error, `${needs.home.root} cannot be used`) : error
   }
 }
@@ -212,24 +215,25 @@ async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void)
   }
 }
 
-async function closeAll(
+/** Rejects with what failed first; the rest is closed all the same, and the home given back. */
+function closeAll(
   { home, logs: { log } }: CompositionNeeds,
   { lock, stores, hub, server, embedder, programs, config }: Opened,
 ): Promise<void> {
-  config?.close()
-  try {
-    if (server !== null) {
-      const { cut_off } = await server.stop()
-      if (cut_off) log.warn({}, 'requests that still ran after the grace were cut off')
-    } else await hub?.close()
-  } finally {
-    programs?.close()
-    await embedder?.close()
-    await stores?.close()
-    if (server !== null) fs.rmSync(home.hub_pid, { force: true })
-    await lock?.release()
-    if (server !== null) log.info({}, 'stopped')
+  const stop = async (running: HubServer) => {
+    const { cut_off } = await running.stop()
+    if (cut_off) log.warn({}, 'requests that still ran after the grace were cut off')
   }
+  return closeEach([
+    () => config?.close(),
+    () => (server === null ? hub?.close() : stop(server)),
+    () => programs?.close(),
+    () => embedder?.close(),
+    () => stores?.close(),
+    () => server !== null && fs.rmSync(home.hub_pid, { force: true }),
+    () => lock?.release(),
+    () => server !== null && log.info({}, 'stopped'),
+  ])
 }
 
 function listenSettings(config: Config) {

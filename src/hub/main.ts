@@ -57,7 +57,7 @@ Runs in the foreground and prints \`turnbell hub ready http://HOST:PORT\` once i
 
 type Flags = ReturnType<typeof parseFlags>
 
-/** `open` is another than the product's only in the benchmark that measures what the syncs cost. */
+/** `open` is another than the product's only in benchmarks. */
 export async function main(argv: string[], open = openStores): Promise<void> {
   let json = argv.includes('--json')
   const instance = newInstance()

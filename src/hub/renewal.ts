@@ -5,7 +5,6 @@
  */
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
-import type { Log } from '../ports/log.ts'
 import { composeHub, type ComposedHub, type CompositionNeeds } from './composition.ts'
 
 /** The disk is full again, or somebody else has the port: so long until the next try. */
@@ -36,11 +35,13 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
   let renewing: Promise<void> | null = null
   let stopping: Promise<void> | null = null
   let endWait = () => {}
+  let last_read = needs.config
 
+  const readConfig = () => (last_read = needs.readConfig())
   const compose = (more: Pick<CompositionNeeds, 'config' | 'repair'>) =>
     composeHub({
       ...needs,
-      ...more,
+      ...{ ...more, readConfig },
       onWritable() {
         writable = true
         renewIfDue()
@@ -60,17 +61,29 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
   }
   const renew = async (former: ComposedHub) => {
     log.warn({}, 'the disk takes writes again; the hub begins anew')
-    await former.stop()
+    await former.stop().catch((err: unknown) => log.error({ err }, 'the hub before it did not end cleanly'))
     while (stopping === null && current === null) {
       try {
         // What is damaged by now was damaged by this disk: whoever asked to repair has not seen it.
-        current = await compose({ config: configAnew(needs, former, log), repair: false })
+        current = await compose({ config: configAnew(former), repair: false })
       } catch (err) {
         if (!passes(err) || stopping !== null) throw err
         log.error({ err }, 'the hub cannot begin anew yet')
         await wait(NEXT_TRY_MS)
       }
     }
+  }
+  /** As it is by now, but for what makes it this hub: clients look for it where they found it, and for what it has kept. */
+  const configAnew = ({ url }: ComposedHub): Config => {
+    const { tenant_id, plugins, hub } = needs.config
+    // Where any port was good enough, it is the one that was found.
+    const port = hub.port === 0 ? Number(new URL(url).port) : hub.port
+    try {
+      readConfig()
+    } catch (err) {
+      log.warn({ err }, 'the configuration cannot be read; what it said before stays')
+    }
+    return { ...last_read, tenant_id, plugins, hub: { ...hub, port } }
   }
   const wait = (delay_ms: number) =>
     new Promise<void>((resolve) => {
@@ -98,18 +111,4 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
 /** What somebody else may end. */
 function passes(error: unknown): boolean {
   return error instanceof TurnbellError && ['store_unavailable', 'bind_failed'].includes(error.code)
-}
-
-/** As it is by now, but for what makes it this hub: clients look for it where they found it, and for what it has kept. */
-function configAnew({ config, readConfig }: RenewalNeeds, { url }: ComposedHub, log: Log): Config {
-  // Where any port was good enough, it is the one that was found.
-  const port = config.hub.port === 0 ? Number(new URL(url).port) : config.hub.port
-  const { tenant_id, plugins } = config
-  const kept = { tenant_id, plugins, hub: { ...config.hub, port } }
-  try {
-    return { ...readConfig(), ...kept }
-  } catch (err) {
-    log.warn({ err }, 'the configuration cannot be read; what it said before stays')
-    return { ...config, ...kept }
-  }
 }

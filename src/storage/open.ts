@@ -7,6 +7,7 @@ import type { EventLog } from '../ports/event-log.ts'
 import type { Log } from '../ports/log.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
+import { closeEach } from '../system/close-each.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { ensurePrivateDirectory } from '../system/home.ts'
 import { codeOf, type Disk } from './file/disk.ts'
@@ -129,24 +130,20 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
     })
     return { signals, records, events, close: closing(signals, events, lock) }
   } catch (error) {
-    await events?.close()
-    await signals?.close()
-    await lock.release()
+    await closing(signals, events, lock)().catch((err: unknown) =>
+      log.warn({ err }, 'the store that did not open could not be closed'),
+    )
     throw explained(error, directory)
   }
 }
 
-function closing(signals: SignalStore, events: EventLog, lock: DirectoryLock): () => Promise<void> {
+function closing(
+  signals: SignalStore | null,
+  events: EventLog | null,
+  lock: DirectoryLock,
+): () => Promise<void> {
   let closed: Promise<void> | null = null
-  const close = async () => {
-    try {
-      await events.close()
-      await signals.close()
-    } finally {
-      await lock.release()
-    }
-  }
-  return () => (closed ??= close())
+  return () => (closed ??= closeEach([() => events?.close(), () => signals?.close(), () => lock.release()]))
 }
 
 function once(call: (error: TurnbellError) => void): (error: TurnbellError) => void {

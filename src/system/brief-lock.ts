@@ -64,7 +64,7 @@ async function markOrLetGo(lock: string, letGo: () => Promise<void>): Promise<st
     return markOf(lock)
   } catch (cause) {
     await letGo().catch(() => undefined)
-    throw refusedAt(lock, cause)
+    throw lockRefused(lock, cause)
   }
 }
 
@@ -84,7 +84,7 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
       })
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
-      if (code !== 'ELOCKED') throw refusedAt(lock, cause)
+      if (code !== 'ELOCKED') throw lockRefused(lock, cause)
       if (swept(lock, stale_ms)) continue
       if (performance.now() >= latest)
         throw new TurnbellError('already_running', {
@@ -117,7 +117,7 @@ function swept(lock: string, stale_ms: number): boolean {
       remove(broom)
     }
   } catch (cause) {
-    throw refusedAt(lock, cause)
+    throw lockRefused(lock, cause)
   }
 }
 
@@ -141,7 +141,8 @@ function unlessCode(code: string, act: () => void): boolean {
   }
 }
 
-function refusedAt(lock: string, cause: unknown): unknown {
+/** What to throw where no lock can be made: what the system says, in words for the one who must mend it. */
+export function lockRefused(lock: string, cause: unknown): unknown {
   if (!isSystemError(cause)) return cause
   const { code } = cause
   if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {

@@ -9,12 +9,12 @@
 import fs from 'node:fs'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
-import { underBriefLock } from './brief-lock.ts'
+import { lockRefused, underBriefLock } from './brief-lock.ts'
 import { processAlive, processStartTime } from './processes.ts'
 import { replaceFile } from './replace-file.ts'
 
 export interface DirectoryLock {
-  /** Lets go and takes the owner file away. Calling it twice is fine. */
+  /** Lets go and takes the owner file away; on a full disk that may stay, and says nothing. Calling it twice is fine. */
   release(): Promise<void>
 }
 
@@ -92,6 +92,7 @@ async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
       },
     })
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ELOCKED') throw lockRefused(lock, cause)
     throw new TurnbellError('already_running', { detail: `${what} runs already and holds ${lock}`, cause })
   }
   try {
@@ -102,18 +103,25 @@ async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
     await release().catch(() => undefined)
     throw error
   }
-  return {
-    async release() {
-      if (!held) return
-      await guarded(options, async () => {
-        // It may have been lost, or let go of by another call, while this one waited.
-        if (!held) return
-        held = false
-        fs.rmSync(ownerFile(lock), { force: true })
-        await release()
-      })
-    },
+  const letGo = async (with_owner: boolean) => {
+    // It may have been lost while this waited.
+    if (!held) return
+    held = false
+    if (with_owner) fs.rmSync(ownerFile(lock), { force: true })
+    await release()
   }
+  const letGoGuarded = async () => {
+    if (!held) return
+    try {
+      await guarded(options, () => letGo(true))
+    } catch (error) {
+      if (!held) throw error
+      // On a full disk no guard can be made. An owner without a lock holds nothing, and the next one takes its place.
+      await letGo(false)
+    }
+  }
+  let released: Promise<void> | null = null
+  return { release: () => (released ??= letGoGuarded()) }
 }
 
 /** Whether the process that wrote the owner file still holds the lock. */

@@ -1,42 +1,39 @@
 /** A real disk that is full for a while, under a real hub and daemon. */
-import { spawnSync } from 'node:child_process'
-import fs from 'node:fs'
-import path from 'node:path'
+import { once } from 'node:events'
+import net from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
 import { end, type Running, startDaemon, startHub, temporaryHome } from '../support/processes.ts'
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const home = temporaryHome()
 const running: Running[] = []
-let mounted = false
+let disk: SmallDisk | null
 
 beforeAll(() => {
   // Room for a hub, and for the mebibyte that it wants to see before it begins anew.
-  const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=12m,mode=0700', 'tmpfs', home])
-  mounted = mount.status === 0
-  if (!mounted) console.warn('LEFT OUT: a full disk, which takes the right to mount one')
+  disk = mountSmallDisk(home, { mebibytes: 12, files: 400 })
 })
 
 afterAll(async () => {
   await Promise.all(running.splice(0).map((process_) => end(process_)))
-  if (mounted) expect(spawnSync('umount', [home]).status).toBe(0)
+  disk?.unmount()
 })
 
-function fill(file: string): void {
-  const fd = fs.openSync(file, 'w')
-  const bytes = Buffer.alloc(4096)
-  try {
-    for (;;) fs.writeSync(fd, bytes)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-  } finally {
-    fs.closeSync(fd)
-  }
+/** The beginning of a request that the hub has read, and waits for the rest of before it ends. */
+async function halfRequest(url: string): Promise<net.Socket> {
+  const { hostname, port, host } = new URL(url)
+  const socket = net.connect(Number(port), hostname)
+  const lines = ['POST /api/signals/send HTTP/1.1', `host: ${host}`, 'content-type: application/json']
+  socket.write(`${[...lines, 'content-length: 10', 'expect: 100-continue'].join('\r\n')}\r\n\r\n`)
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  expect(answer.toString()).toContain('100 Continue')
+  return socket
 }
 
-test('refuses what it cannot keep, says why, and goes on once there is room', async (context) => {
-  context.skip(!mounted)
+test('refuses what it cannot keep, says why, and goes on once there is room', async ({ skip }) => {
+  if (disk === null) return skip()
   const hub = await startHub(home)
   running.push(hub)
   const http = hubHttp(home)
@@ -46,8 +43,7 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
     http.post<{ signal_id: string }>('/api/signals/send', { to: 'bob', intent: 'note', payload: n })
   const kept = [(await send(1)).signal_id]
 
-  const filler = path.join(home, 'filler')
-  fill(filler)
+  disk.fill()
   await eventually('a send is refused', () =>
     send(2).then(
       ({ signal_id }) => void kept.push(signal_id),
@@ -60,11 +56,13 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
   expect((await fetch(`${hub.url}/ready`)).status).toBe(503)
 
   // Full again before the next hub is there: its home cannot even be locked.
-  fs.rmSync(filler)
+  const held = await halfRequest(hub.url)
+  disk.empty()
   await eventually('it begins anew', () => hub.output().includes('begins anew'))
-  fill(filler)
+  disk.fill()
+  held.destroy()
   await eventually('it tries again', () => /cannot begin anew yet|"store_unavailable"/.test(hub.output()))
-  fs.rmSync(filler)
+  disk.empty()
   kept.push(await eventually('it takes signals again', () => send(4).then((sent) => sent.signal_id)))
   expect(hub.child.exitCode).toBeNull()
   const { signals } = await http.post<{ signals: { signal_id: string }[] }>('/api/signals/inbox', {

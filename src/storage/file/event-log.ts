@@ -55,6 +55,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const fail = (error: Error) => {
     waiting = []
     if (fd === null) return
+    closeQuietly(fd)
     fd = null
     onFailed(error)
   }
@@ -66,9 +67,10 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   }
   let in_newer = countLines(newer)
   const rotate = () => {
-    fs.closeSync(fd as number)
     fs.renameSync(newer, older)
-    fd = fs.openSync(newer, 'a', 0o600)
+    const next = fs.openSync(newer, 'a', 0o600)
+    fs.closeSync(fd as number)
+    fd = next
     in_newer = 0
   }
   const schedule = () => {
@@ -125,9 +127,22 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       if (fd === null) return
       const open = fd
       fd = null
-      fs.writeSync(open, CLOSED)
-      fs.closeSync(open)
+      try {
+        fs.writeSync(open, CLOSED)
+      } catch {
+        // A full disk. The end is not clean, then, and the next start goes on further up.
+      } finally {
+        fs.closeSync(open)
+      }
     },
+  }
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    fs.closeSync(fd)
+  } catch {
+    // What could not be written is told by whoever tried.
   }
 }
 

@@ -1,4 +1,5 @@
 /** A hub whose disk is full for a while: it says so, and goes on by itself. */
+import fs from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { openHubLogs } from '../../../src/hub/logs.ts'
@@ -72,7 +73,7 @@ async function start() {
   const send = () => ask('/api/signals/send', { to: 'bob', intent: 'note' })
   await ask('/api/personas/add', { identity: 'bob', surface: 'mcp' })
   return {
-    ...{ hub, clock, ask, send, stop, ends, settings },
+    ...{ home, hub, clock, ask, send, stop, ends, settings },
     /** How often it has tried to begin anew. */
     renewals: () => opened - 1,
     fill: (now: boolean) => (full = now),
@@ -102,9 +103,12 @@ test('refuses while the disk is full, and takes signals again when it is not', a
   expect(ends).toEqual([])
 })
 
-test('a configuration that cannot be read meanwhile changes nothing', async () => {
-  const { hub, send, fill, renewed, settings } = await start()
+test('a configuration that cannot be read meanwhile changes nothing of what it last said', async () => {
+  const { home, hub, send, fill, renewed, settings } = await start()
   const former = hub.current()
+  const exposed = () => hub.current()?.hub.kernel.grants().facets
+  fs.writeFileSync(home.config, 'mcp: { expose: [core, memory] }')
+  await eventually('it has taken that in', () => exposed()?.includes('memory'))
   fill(true)
   await send()
   settings.onRead = () => {
@@ -113,6 +117,7 @@ test('a configuration that cannot be read meanwhile changes nothing', async () =
   fill(false)
   await renewed(former)
   expect((await send()).status).toBe(200)
+  expect(exposed()).toEqual(['core', 'memory'])
 })
 
 test('a disk that is full again meanwhile is waited for', async () => {

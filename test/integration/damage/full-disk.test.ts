@@ -1,0 +1,89 @@
+/** What a hub lets go of on a disk that takes nothing more, not even the name of a file. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { silentLog } from '../../../src/ports/log.ts'
+import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
+import { openStores } from '../../../src/storage/open.ts'
+import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { mountSmallDisk, type SmallDisk } from '../../support/small-disk.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+let directory: string
+let disk: SmallDisk | null
+beforeEach(() => {
+  directory = temporaryDirectory()
+  disk = mountSmallDisk(directory, { mebibytes: 4, files: 40 })
+})
+// Which also fails where a file of it was left open.
+afterEach(() => disk?.unmount())
+
+const take = (lock: string) => lockDirectory({ lock, what: 'A hub', onLost() {} })
+
+test('its lock', async ({ skip }) => {
+  if (disk === null) return skip()
+  const lock = path.join(directory, 'hub.lock')
+  const held = await take(lock)
+  disk.fill()
+  await held.release()
+  expect(fs.existsSync(lock)).toBe(false)
+  expect(lockHolder(lock)).toBeNull()
+  disk.empty()
+  await (await take(lock)).release()
+  expect(fs.readdirSync(directory)).toEqual([])
+})
+
+test.each([0, 1, 2])('no lock, and nobody is said to hold it: room for %i files', async (files) => {
+  if (disk === null) return
+  const lock = path.join(directory, 'hub.lock')
+  disk.fill({ files })
+  await expect(take(lock)).rejects.toThrow(/ENOSPC/)
+  disk.empty()
+  await (await take(lock)).release()
+  expect(fs.readdirSync(directory)).toEqual([])
+})
+
+test('its events, of which the next ones are later than any that was shown', async ({ skip }) => {
+  if (disk === null) return skip()
+  const clock = fakeClock()
+  const failures: Error[] = []
+  const open = () => openFileEventLog({ directory, clock, onFailed: (error) => failures.push(error) })
+  const append = (log: ReturnType<typeof open>, text: string) =>
+    log.append({ type: 'friction.logged', agent_id: null, data: { text } })
+  const closed = open()
+  append(closed, 'kept')
+  await closed.written()
+  // The next byte needs a page that is not there.
+  const file = path.join(directory, 'events.jsonl')
+  fs.appendFileSync(file, ' '.repeat(4095 - (fs.statSync(file).size % 4096)) + '\n')
+  disk.fill()
+  await closed.close()
+  disk.empty()
+
+  const failed = open()
+  const { seq } = append(failed, 'kept')
+  expect(seq).toBeGreaterThan(2)
+  await failed.written()
+  disk.fill()
+  append(failed, 'x'.repeat(10_000))
+  await failed.written()
+  expect(failures.map(String)).toEqual([expect.stringContaining('ENOSPC')])
+  await failed.close()
+  disk.empty()
+  const next = open()
+  expect(append(next, 'kept').seq).toBeGreaterThan(seq + 1)
+  await next.close()
+})
+
+test('its stores', async ({ skip }) => {
+  if (disk === null) return skip()
+  const options = { clock: fakeClock(), log: silentLog, hub_dir: path.join(directory, 'hub') }
+  const stores = await openStores('file:', options)
+  disk.fill()
+  await stores.close()
+  expect(lockHolder(path.join(directory, 'hub/store.lock'))).toBeNull()
+  await expect(openStores('file:', options)).rejects.toMatchObject({ code: 'store_unavailable' })
+  disk.empty()
+  await (await openStores('file:', options)).close()
+})
