@@ -1,7 +1,7 @@
 /** What the store of a hub must hold: once it has come up, and once everything has come to rest. */
 import type { SignalView } from '../../src/contracts/signal.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
-import { EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
+import { endOf, EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
 import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
@@ -61,8 +61,8 @@ export async function checkKept(
         'a signal stays what it was',
         `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
       )
-    if (known.replay_asked) continue
     if (known.unsure && known.final_at === null) learn(ledger, known, view)
+    if (known.replay_asked) continue
     if (
       known.state === 'final' &&
       (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
@@ -76,11 +76,13 @@ export async function checkKept(
 
 /** The store does not know it any more. */
 function checkForgotten(ledger: Ledger, known: Known): void {
-  const { final_at, told_at, wish, unsure } = known
+  const { state, final_at, told_at, wish, unsure } = known
   // A hub's clock may have been set.
   const after_ms = SIM_RETENTION.finished_retention_ms / 2
   const now = ledger.now()
-  if (final_at !== null && now - final_at > after_ms) return
+  // One that expires is over from then on, however late a hub that stood still comes to say so.
+  const over_at = state === 'expired' && wish !== null ? Math.min(final_at ?? now, endOf(wish)) : final_at
+  if (over_at !== null && now - over_at > after_ms) return
   // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
   if (unsure && now - told_at > (wish?.ttl_s ?? 0) * 1000 + after_ms) return
   throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${now}`)
