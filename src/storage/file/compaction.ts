@@ -111,7 +111,8 @@ class Rewriting {
     this.needs = needs
     this.run = run
     this.target = run.at(-1) as SegmentFile
-    this.draft = `${this.target.file}.new`
+    // A hub that has lost the journal without notice must not take its successor's away.
+    this.draft = `${this.target.file}.${needs.epoch.number}.new`
     needs.disk.remove(this.draft)
     this.fd = needs.disk.open(this.draft, 'new')
     this.keep(sealedLine(this.head()))

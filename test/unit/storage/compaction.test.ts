@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/contracts/signal.ts'
 import { openFileSignalStore, type FileSignalStoreOptions } from '../../../src/storage/file/signal-store.ts'
 import { PAGE_ROWS } from '../../../src/storage/file/rows.ts'
+import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
@@ -92,6 +93,36 @@ describe('compaction', () => {
     const killed = disk.afterKill()
     killed.remove('/hub/snapshot/index.bin')
     expect(await (await open(killed)).read(recent.signal_id)).toMatchObject({ result: { result: 'recent' } })
+  })
+
+  test('of a hub that has lost the journal meanwhile leaves that of its successor alone', async () => {
+    const { disk, store: former } = await workedHome(60)
+    const drafts = () => disk.names().filter((name) => name.endsWith('.new'))
+    /** A compaction up to the sync of what it has rewritten. */
+    const begin = async (store: typeof former) => {
+      disk.held = []
+      const done = store.compact(make.at(LATER)).then(
+        () => 'done',
+        (error: Error) => error.message,
+      )
+      await eventually('the draft waits for its sync', () => {
+        // What is forgotten is said before anything is rewritten.
+        if (drafts().length === 0) for (const finish of disk.held?.splice(0) ?? []) finish()
+        return drafts().length > 0 && disk.held?.length === 1
+      })
+      const [finish] = disk.held as [() => void]
+      disk.held = null
+      return { done, finish }
+    }
+    const of_former = await begin(former)
+    const successor = await open(disk)
+    const of_successor = await begin(successor)
+    of_former.finish()
+    expect(await of_former.done).toContain('another hub has taken the journal')
+    of_successor.finish()
+    expect(await of_successor.done).toBe('done')
+    expect(drafts()).toEqual([])
+    await successor.close()
   })
 
   test('does nothing while less than half of the sealed bytes is over', async () => {
