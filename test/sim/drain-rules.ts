@@ -1,6 +1,6 @@
 /** What one drain may hand out: in order, nothing left behind, to whom it is for. */
 import type { DrainResult } from '../../src/contracts/signal.ts'
-import { CLOCK_SLACK_MS, endOf, type Ledger } from './ledger.ts'
+import { CLOCK_SLACK_MS, endOf, type Known, type Ledger } from './ledger.ts'
 import type { SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
@@ -103,11 +103,19 @@ export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): vo
   const last = handed.at(-1)
   if (last === undefined || last.seq === null || last.wish === null) return
   for (const known of ledger.queue(last.to)) {
-    const { signal_id, seq, wish, unsure, replay_asked } = known
+    const { signal_id, seq, wish, unsure, since, replay_asked } = known
     if (unsure || replay_asked || seq === null || wish === null) continue
+    // It came back in the same commit, and perhaps behind the drain.
+    if (since === ledger.now()) continue
     if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)
       continue
     if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS || signal_ids.includes(signal_id)) continue
     if (seq < last.seq) known.overtaken_by ??= last.signal_id
   }
+}
+
+/** Of what two sessions were given in one commit the later may be told first. */
+export function checkOvertaken(ledger: Ledger, { signal_id, overtaken_by }: Known): void {
+  if (overtaken_by === null || ledger.signals.get(overtaken_by)?.since === ledger.now()) return
+  throw new Violation('one sender’s signals stay in order', `${overtaken_by} before ${signal_id}`)
 }

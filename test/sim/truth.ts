@@ -7,7 +7,7 @@ import type { HubEvent } from '../../src/contracts/events.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
-import { checkDrain, noteOvertaken, type DrainAsked } from './drain-rules.ts'
+import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
 import { CLOCK_SLACK_MS, endOf, EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
@@ -184,8 +184,7 @@ export class Truth extends Ledger {
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
     if (known.replay_asked) this.sentAnew(known)
-    if (known.overtaken_by !== null)
-      throw new Violation('one sender’s signals stay in order', `${known.overtaken_by} before ${signal_id}`)
+    checkOvertaken(this, known)
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
