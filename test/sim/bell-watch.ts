@@ -28,6 +28,9 @@ interface Heard {
   total: number
   /** What had happened in the world when the last list came. */
   listed_at: number
+  /** What the last list named, and whether that was all. */
+  named: ReadonlySet<string>
+  whole: boolean
   /** The priority of what comes first in the last list. */
   first_priority: number
   /** Since the link is up there was a reason to ring: a push, something given back, or the agent did something. */
@@ -62,6 +65,7 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
+    Object.assign(heard, { named: new Set(), whole: false })
     beginAnew(heard)
   }
 
@@ -72,13 +76,16 @@ export class BellWatch {
       const whole = frame.total === frame.signals.length
       const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
       if (!heard.listed && heard.last !== null && whole && !waits) heard.last.drained_since = true
+      // What the list before it did not name has come since, whether anybody came to say so or not.
+      const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
+      if (heard.whole && [...named].some((signal_id) => !heard.named.has(signal_id))) heard.news = true
       const listed_at = this.world.timeline.happened
       const first_priority = frame.signals[0]?.priority ?? 0
       if (!heard.listed) heard.unread_turns = 0
       // What came while the link was down is in it.
       if (!heard.listed && heard.last !== null) heard.last.news_since = true
       if (frame.total === 0) beginAnew(heard)
-      Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority })
+      Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       if (heard.last !== null) heard.last.news_since = true
@@ -107,7 +114,8 @@ export class BellWatch {
     beginAnew(heard)
   }
 
-  onBell(daemon: SimDaemon, shim: number, bell: Doorbell, taken: boolean): void {
+  onBell(daemon: SimDaemon, shim: number, bell: Doorbell, asked: SurfaceReport | null): void {
+    const taken = asked !== null
     const heard = this.of(daemon)
     const { now, happened } = this.world.timeline
     const fail = (promise: string, detail: string) => {
@@ -126,9 +134,8 @@ export class BellWatch {
     const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
     if (!heard.news && waited_ms < LIMITS.reconnect_patience_ms)
       fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
-    const report = heard.shims.get(shim) ?? heard.pulled
-    // Whoever asked for it may have gone in the moment in which it was answered.
-    if (report === null && taken) return
+    // Whoever asked for it may have gone on, or away, in the moment in which it was answered.
+    const report = asked ?? heard.shims.get(shim) ?? heard.pulled
     if (report === null) return fail('no bell without a surface', bell.text)
     if (!taken && report.turn !== 'idle')
       fail('no bell in the middle of a turn', `the surface said ${report.turn}`)
@@ -187,6 +194,7 @@ export class BellWatch {
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
       ...{ up: false, up_at: -1, listed: false, total: 0, listed_at: -1 },
+      ...{ named: new Set<string>(), whole: false },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
     }

@@ -31,6 +31,7 @@ export function checkDrain(
   const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
   for (const { signal_id } of signals) {
     const known = ledger.signals.get(signal_id)
+    if (known !== undefined) checkInTime(known, began)
     if (known?.drain_id !== drain.drain_id && known?.state === 'leased')
       throw new Violation(
         'what is handed out is leased',
@@ -42,6 +43,12 @@ export function checkDrain(
   const to = signals[0]?.to
   if (lease.identity !== to)
     throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
+}
+
+/** Its time began when it was made, which may be long after it was wished for: its machine slept. */
+function checkInTime({ signal_id, wish, told_at, given_back }: Known, began: number): void {
+  if (wish !== null && given_back === 0 && began > told_at + wish.ttl_s * 1000 + CLOCK_SLACK_MS)
+    throw new Violation('what is over is not handed out', signal_id)
 }
 
 function checkOrder(ledger: Ledger, signals: Signals): void {

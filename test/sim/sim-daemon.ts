@@ -26,8 +26,8 @@ export interface DaemonWatch {
   onSaid(daemon: SimDaemon, frame: ClientFrame): void
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void
   onShimGone(daemon: SimDaemon, shim: number): void
-  /** A bell leaves. `shim` is whom it goes to; `taken` says that it is the answer to a report. */
-  onBell(daemon: SimDaemon, shim: number, doorbell: Doorbell, taken: boolean): void
+  /** A bell leaves. `shim` is whom it goes to; `asked` is the report that it answers, if it answers one. */
+  onBell(daemon: SimDaemon, shim: number, doorbell: Doorbell, asked: SurfaceReport | null): void
   /** The shim answered it, or failed to. */
   onBellAnswered(daemon: SimDaemon, doorbell: Doorbell, accepted: boolean): void
   onLogged(host: Host, fields: object, message: string): void
@@ -141,7 +141,7 @@ export async function startDaemon(
       async request(method, params, timeout_ms) {
         if (method !== 'notify_surface') return peer.request(method, params, timeout_ms)
         const doorbell = params['doorbell'] as unknown as Doorbell
-        watch.onBell(sim, shim, doorbell, false)
+        watch.onBell(sim, shim, doorbell, null)
         try {
           const result = await peer.request(method, params, timeout_ms)
           watch.onBellAnswered(sim, doorbell, (result as { accepted?: boolean }).accepted === true)
@@ -155,10 +155,11 @@ export async function startDaemon(
     return {
       ...handlers,
       async onRequest(method, params) {
-        watch.onReport(sim, shim, params as unknown as SurfaceReport)
+        const report = params as unknown as SurfaceReport
+        watch.onReport(sim, shim, report)
         const answer = await handlers.onRequest(method, params)
         const { doorbell } = answer as { doorbell: Doorbell | null }
-        if (doorbell !== null && host.alive) watch.onBell(sim, shim, doorbell, true)
+        if (doorbell !== null && host.alive) watch.onBell(sim, shim, doorbell, report)
         return answer
       },
       onClose() {

@@ -90,7 +90,7 @@ export class World implements HubWorld, SurfaceWorld {
       onSaid: guarded((daemon, frame) => metrics.onSaid(daemon, frame, daemon.status())),
       onReport: guarded((daemon, shim, report) => bells.onReport(daemon, shim, report)),
       onShimGone: guarded((daemon, shim) => bells.onShimGone(daemon, shim)),
-      onBell: guarded((daemon, shim, bell, taken) => bells.onBell(daemon, shim, bell, taken)),
+      onBell: guarded((daemon, shim, bell, asked) => bells.onBell(daemon, shim, bell, asked)),
       onBellAnswered: guarded((daemon, bell, accepted) => bells.onBellAnswered(daemon, bell, accepted)),
       onLogged: (host, fields, message) => this.onLogged(host, fields, message),
       onBug: (host, error) => this.onThrown(host, error),
