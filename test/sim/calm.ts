@@ -116,7 +116,7 @@ function leftLeased(world: World) {
 async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
   const { hub } = world
   if (hub === null) throw new Violation('everything heals', 'there is no hub')
-  await checkDelivered(world.truth, hub, which)
+  await world.looked(checkDelivered(world.truth, hub, which))
   await world.scrape()
   if (which === 'all' && waiting(world) > 0)
     throw new Violation('everything arrives', `${waiting(world)} wait still, says the store`)
@@ -149,7 +149,7 @@ async function checkLast(world: World): Promise<void> {
   world.cutPower()
   await world.pass(2 * RESTART_MS_MAX)
   if (world.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
-  await world.truth.checkKept(world.hub, world.personas, { of_what_is_over: 'all' })
+  await world.looked(world.truth.checkKept(world.hub, world.personas, { of_what_is_over: 'all' }))
   await world.pass(RECONNECTED_MS)
   await checkAtRest(world, 'all')
 }

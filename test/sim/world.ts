@@ -32,6 +32,9 @@ const DISK_ERRORS = ['ENOSPC', 'EIO']
 /** Within so long whatever ended is there again. */
 export const RESTART_MS_MAX = 3_000
 const SENDER_TRIES = 6
+/** Longer than the slowest disk takes for what is under way and what waits behind it. */
+const LOOK_MS_MAX = 60_000
+const LOOK_MS = 10
 const VISITOR_TAKES = 20
 
 export class World implements HubWorld, SurfaceWorld {
@@ -110,6 +113,16 @@ export class World implements HubWorld, SurfaceWorld {
     })
     this.checkNow()
     if (this.broken !== null) throw this.broken
+  }
+
+  /** Waits for a look at the hub while time passes: what it tells it may first have to write. */
+  async looked(look: Promise<void>): Promise<void> {
+    let looking = true
+    void look.catch(() => undefined).then(() => (looking = false))
+    await this.pass(0)
+    for (let waited = 0; looking && waited < LOOK_MS_MAX; waited += LOOK_MS) await this.pass(LOOK_MS)
+    if (looking) throw new Violation('everything heals', `the hub has told nothing for ${LOOK_MS_MAX} ms`)
+    await look
   }
 
   // --- the hub
