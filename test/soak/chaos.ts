@@ -3,7 +3,7 @@ import type { Dice } from '../sim/dice.ts'
 import type { Agent } from './agent.ts'
 import type { Supervised } from './supervised.ts'
 
-/** A part of the team that never falls is there to be weighed. */
+/** The daemons of a part of the team are never killed, so that they can be weighed. */
 export interface ChaosWorld {
   dice: Dice
   hub: Supervised

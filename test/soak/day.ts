@@ -1,6 +1,6 @@
 /**
- * The traffic of a working day. It begins at six in the evening, so that the last quarter of a run, in which memory is
- * watched, is the busy afternoon.
+ * The traffic of a working day. It begins at six in the evening, so that the end of a run, in which memory is watched, is
+ * the busy afternoon.
  */
 
 export const DAY_BEGINS_H = 18

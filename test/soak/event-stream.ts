@@ -28,11 +28,6 @@ export class EventStream {
     this.whole = this.follow()
   }
 
-  /** Everything up to here has been heard. */
-  get seq(): number {
-    return this.last_seq
-  }
-
   async close(): Promise<void> {
     this.closing = true
     this.request?.destroy()

@@ -26,7 +26,6 @@ interface Known {
   /** The hub was killed since, and may not have come to say more. */
   unsure: boolean
   given_back: number
-  handed_out: number
   /** Drains by which an agent has it, and the numbers of the deliveries. */
   received: Set<string>
   deliveries: Set<number>
@@ -67,7 +66,6 @@ export class Ledger {
     inferred: 0,
     died: 0,
     expired: 0,
-    replayed: 0,
     restart_released: 0,
   }
   private readonly signals = new Map<string, Known>()
@@ -159,7 +157,6 @@ export class Ledger {
           this.change(id, 'over')
         })
       case 'signal.replayed':
-        this.counts.replayed += ids.length
         return ids.forEach((id) => this.released(id, 'pending'))
     }
   }
@@ -236,7 +233,7 @@ export class Ledger {
     if (known === undefined) {
       known = {
         ...{ to: null, session_id: null },
-        ...{ seq: null, wish: null, state: 'pending', unsure: false, given_back: 0, handed_out: 0 },
+        ...{ seq: null, wish: null, state: 'pending', unsure: false, given_back: 0 },
         ...{ received: new Set<string>(), deliveries: new Set<number>(), acked: false },
       }
       this.signals.set(signal_id, known)
@@ -267,7 +264,6 @@ export class Ledger {
       this.givenBack(known)
       this.counts.inferred += 1
     }
-    known.handed_out += 1
     this.change(signal_id, 'leased')
     known.session_id = session_id
   }

@@ -33,11 +33,11 @@ function fateLines({ delivered, explained, held, lost }: Fate): string[] {
 }
 
 function weightLine({ name, marks, rss_mib_per_minute, fds_per_minute, steady }: Scale): string {
-  const { idle, start, middle, quarter, end } = marks
-  const all = (of: (weight: Weight) => string) => [idle, start, middle, quarter, end].map(of).join(' ')
+  const { idle, start, middle, watched, end } = marks
+  const all = (of: (weight: Weight) => string) => [idle, start, middle, watched, end].map(of).join(' ')
   const steadily = steady === null ? 0 : (steady.mib / steady.minutes).toFixed(2)
   const rss = all(({ rss_mib }) => rss_mib.toFixed(1))
-  return `${name}: RSS ${rss} MiB, descriptors ${all(({ fds }) => String(fds))}, of them sockets ${all(({ sockets }) => String(sockets))} (idle, start, middle, last quarter, end); in the last quarter ${rss_mib_per_minute.toFixed(2)} MiB and ${fds_per_minute.toFixed(2)} descriptors a minute, steadily ${steadily} MiB`
+  return `${name}: RSS ${rss} MiB, descriptors ${all(({ fds }) => String(fds))}, of them sockets ${all(({ sockets }) => String(sockets))} (idle, start, middle, watched from, end); watched: ${rss_mib_per_minute.toFixed(2)} MiB and ${fds_per_minute.toFixed(2)} descriptors a minute, steadily ${steadily} MiB`
 }
 
 function mib(bytes: number): string {

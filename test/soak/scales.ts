@@ -4,21 +4,21 @@ import { slope, weigh, type Weight } from './gauges.ts'
 import type { Supervised } from './supervised.ts'
 
 /**
- * `idle`: all are there and nothing has happened. `start`: warmed up. `quarter`: the last in which anything happens,
- * and in which nothing that is weighed falls. `end`: nothing happens any more.
+ * `idle`: all are there and nothing has happened. `start`: warmed up. `watched`: from here on it counts, until the day is
+ * over, and nothing that is weighed falls. `end`: nothing happens any more.
  */
-export type Mark = 'idle' | 'start' | 'middle' | 'quarter' | 'end'
+export type Mark = 'idle' | 'start' | 'middle' | 'watched' | 'end'
 
 export interface Scale {
   name: string
   marks: Readonly<Record<Mark, Weight>>
-  /** Within the last quarter. */
+  /** While it is watched. */
   rss_mib_per_minute: number
   fds_per_minute: number
   steady: Growth | null
 }
 
-/** From one third of the last quarter to the next: the smaller one of both. */
+/** From one third of the time in which it is watched to the next: the smaller one of both. */
 export interface Growth {
   mib: number
   minutes: number
@@ -33,7 +33,7 @@ const KEPT_BYTES_PER_SIGNAL = 4_096
 const SOCKETS_SPARE = 2
 const FILES_SPARE = { hub: 20, daemon: 2 }
 /**
- * From third to third of the last quarter. In half an hour a third is two minutes: a hub that leaks 5 MiB a minute, beside
+ * From third to third of the time in which it is watched. In half an hour a third is two minutes: a hub that leaks 5 MiB a minute, beside
  * what it keeps, or a daemon that leaks 2, is found. One that is well was seen to grow by 1.3 and 0.25 MiB a minute.
  */
 const STEADY_SPARE_MIB = { hub: 8, daemon: 3 }
@@ -44,7 +44,7 @@ const STEADY_MINUTES_MIN = 0.5
 export class Scales {
   private readonly processes: readonly Supervised[]
   private readonly marks = new Map<string, Partial<Record<Mark, Weight>>>()
-  /** Since the last `quarter`. */
+  /** Since the last `watched`. */
   private readonly weights = new Map<string, Weight[]>()
 
   constructor(processes: readonly Supervised[]) {
@@ -56,7 +56,7 @@ export class Scales {
     for (const { name, pid } of this.processes) {
       const weight = pid === null ? null : weigh(pid)
       if (weight === null) continue
-      if (mark === 'quarter') this.weights.set(name, [])
+      if (mark === 'watched') this.weights.set(name, [])
       this.weights.get(name)?.push(weight)
       if (mark !== undefined) this.marks.set(name, { ...this.marks.get(name), [mark]: weight })
     }
@@ -66,13 +66,13 @@ export class Scales {
     return this.processes.flatMap(({ name }) => {
       const { end, ...marks } = this.marks.get(name) ?? {}
       if (end === undefined) return []
-      const quarter = marks.quarter ?? end
-      const middle = marks.middle ?? quarter
+      const watched = marks.watched ?? end
+      const middle = marks.middle ?? watched
       const start = marks.start ?? middle
       const weights = this.weights.get(name) ?? []
       return [
         {
-          ...{ name, marks: { idle: marks.idle ?? start, start, middle, quarter, end } },
+          ...{ name, marks: { idle: marks.idle ?? start, start, middle, watched, end } },
           rss_mib_per_minute: slope(weights, ({ rss_mib }) => rss_mib),
           fds_per_minute: slope(weights, ({ fds }) => fds),
           steady: steadyGrowth(weights),
@@ -111,13 +111,13 @@ function median(values: readonly number[]): number {
 }
 
 /**
- * Memory and descriptors are flat: a witness's since it was warm, a hub's since its last quarter began, and neither
+ * Memory and descriptors are flat: a witness's since it was warm, a hub's since it is watched, and neither
  * grows steadily in that. `signals`: how many the hub had to keep since then.
  */
 export function notFlat({ name, marks, steady }: Scale, signals: number): Violation | null {
   const kind = name === 'hub' ? 'hub' : 'daemon'
   const kept_mib = kind === 'hub' ? (signals * KEPT_BYTES_PER_SIGNAL) / 2 ** 20 : 0
-  const grown = marks.end.rss_mib - (kind === 'hub' ? marks.quarter : marks.start).rss_mib
+  const grown = marks.end.rss_mib - (kind === 'hub' ? marks.watched : marks.start).rss_mib
   if (grown > RSS_SPARE_MIB[kind] + kept_mib)
     return new Violation('memory is flat', `${name} grew by ${grown.toFixed(1)} MiB, ${signals} signals`)
   if (steady !== null && steady.minutes >= STEADY_MINUTES_MIN) {

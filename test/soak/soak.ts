@@ -6,12 +6,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { DaemonStatus } from '../../src/contracts/control.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import type { SignalView } from '../../src/contracts/signal.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { personaPaths, resolveHome, type Home } from '../../src/system/home.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
+import { resolveHome, type Home } from '../../src/system/home.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { Dice } from '../sim/dice.ts'
 import { Violation } from '../sim/violation.ts'
@@ -24,6 +20,7 @@ import { bytesBelow } from './gauges.ts'
 import { Ledger, type Fate } from './ledger.ts'
 import { notFlat, Scales, type Scale } from './scales.ts'
 import { Supervised } from './supervised.ts'
+import { Team } from './team.ts'
 import { Traffic } from './traffic.ts'
 
 export interface SoakOptions {
@@ -53,19 +50,19 @@ export interface SoakResult {
   agents: { bells: number; taken: number; turns: number; deaths: number; shims: number; drains: number }
   calls: Door['counts']
   scales: Scale[]
-  /** Receipts within the last quarter, in which the hub was not killed. */
-  signals_in_last_quarter: number
+  /** Receipts since the hub is watched, and was not killed. */
+  signals_watched: number
   disk: { journal: number; hub: number; logs: number; whole: number }
 }
 
 /** What of the day passes before anything is killed, and from when on the hub is not. */
 const WARM_UP = 0.1
 const HUB_STANDS_FROM = 0.75
-/** A hub that has just come up again is cold for a while. */
+/** The hub is watched from later on than it stands: one that has just come up again is cold for a while. */
 const MARKS = [
   { mark: 'start', at: WARM_UP },
   { mark: 'middle', at: 0.5 },
-  { mark: 'quarter', at: 0.8 },
+  { mark: 'watched', at: 0.8 },
 ] as const
 const TICK_MS = 100
 const WEIGH_MS = 2_000
@@ -76,7 +73,6 @@ const ABSENT_MS = 2_000
 const STARTS_AT_ONCE = 4
 /** A signal is journaled a handful of times, each with its header; the payload once. */
 const JOURNAL_BYTES_PER_SIGNAL_MAX = 8_192
-const ANSWER_MS = 10_000
 const CONFIG = { daemon: { reconnect_patience_ms: 15_000 } }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
@@ -101,6 +97,7 @@ class Soak {
   private readonly broken: Violation[] = []
   private readonly ledger: Ledger
   private readonly door: Door
+  private readonly team: Team
   private readonly scales: Scales
   private readonly chaos: Chaos
   private readonly ids = createIds(systemClock, systemRandom)
@@ -136,6 +133,10 @@ class Soak {
       onBroken: (violation) => this.onBroken(violation),
     })
     this.door = new Door(() => this.hub.match?.[1] ?? null)
+    this.team = new Team({
+      ...{ home: this.home, names: this.names, door: this.door },
+      operatorToken: () => this.operatorToken(),
+    })
     const watched = [...this.witnesses].map((name) => this.daemons.get(name) as Supervised)
     this.scales = new Scales([this.hub, ...watched])
     this.chaos = new Chaos({
@@ -159,10 +160,10 @@ class Soak {
     const receipts_before = await this.passTime(traffic)
     // What was broken on the way ended the day; nothing more can be said of the rest.
     const fate = this.broken.length === 0 ? await this.comeToRest(traffic) : null
-    const signals_in_last_quarter = this.ledger.counts.receipts - receipts_before
+    const signals_watched = this.ledger.counts.receipts - receipts_before
     const scales = this.scales.read()
     for (const scale of scales) {
-      const violation = notFlat(scale, signals_in_last_quarter)
+      const violation = notFlat(scale, signals_watched)
       if (violation !== null) this.onBroken(violation)
     }
     const { counts } = this.ledger
@@ -178,7 +179,7 @@ class Soak {
     return {
       ...{ home: this.directory, broken: this.broken, signals: counts, fate },
       ...{ mishaps: this.chaos.counts, restarts: this.restarts(), agents: this.agentCounts() },
-      ...{ calls: this.door.counts, scales, signals_in_last_quarter },
+      ...{ calls: this.door.counts, scales, signals_watched },
       disk: {
         journal,
         hub: bytesBelow(path.join(this.directory, 'hub')) - journal,
@@ -214,7 +215,7 @@ class Soak {
   private async comeToRest(traffic: Traffic): Promise<Fate | null> {
     this.say('the day is over; everything has to arrive')
     await this.calm(traffic)
-    const fate = this.ledger.audit(await this.views())
+    const fate = this.ledger.audit(await this.team.views())
     await this.settle(this.options.minutes * 60_000)
     await this.checkDaemons()
     return fate
@@ -237,7 +238,7 @@ class Soak {
       }
     }
     await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter))
-    await this.until('everybody is there', 120_000, async () => (await this.notReady()).length === 0)
+    await this.until('everybody is there', 120_000, async () => (await this.team.notReady()).length === 0)
     this.say(`${this.daemons.size} daemons are connected`)
   }
 
@@ -255,7 +256,7 @@ class Soak {
     return new Agent(name, {
       ...{ door: this.door, ledger: this.ledger, operatorToken: () => this.operatorToken() },
       dice: this.dice(1_000 + this.names.indexOf(name)),
-      surface_socket: this.paths(name).surface_socket,
+      surface_socket: this.team.paths(name).surface_socket,
       newSession: () => `session-${this.ids.next()}`,
       onBroken: (violation) => this.onBroken(violation),
       onThrown: (error) => this.onThrown(error),
@@ -272,7 +273,7 @@ class Soak {
     })
   }
 
-  /** The day. Resolves with how many receipts there were when its last quarter began. */
+  /** The day. Resolves with how many receipts there were when the hub began to be watched. */
   private async passTime(traffic: Traffic): Promise<number> {
     let [before, weighed, told] = [this.began, this.began, this.began]
     let receipts = 0
@@ -290,7 +291,7 @@ class Soak {
       if (marks[0] !== undefined && share >= marks[0].at) {
         const { mark } = marks.shift() as (typeof MARKS)[number]
         this.scales.weigh(mark)
-        if (mark === 'quarter') receipts = this.ledger.counts.receipts
+        if (mark === 'watched') receipts = this.ledger.counts.receipts
       }
       if (now - weighed >= WEIGH_MS) {
         weighed = now
@@ -308,7 +309,7 @@ class Soak {
     for (const agent of this.agents.values()) agent.behave()
     await this.until('everything has arrived', CALM_MS_MAX, async () => {
       if (this.broken.length > 0) return true
-      const empty = this.ledger.open() === 0 && (await this.notReady()).length === 0
+      const empty = this.ledger.open() === 0 && (await this.team.notReady()).length === 0
       const idle = [...this.agents.values()].every((agent) => agent.idle)
       if (empty && idle && traffic.waiting === 0) return true
       // Who is asked again and again never rests.
@@ -329,54 +330,8 @@ class Soak {
   }
 
   private async checkDaemons(): Promise<void> {
-    for (const trouble of await this.notReady())
+    for (const trouble of await this.team.notReady())
       this.onBroken(new Violation('everybody is well again', trouble))
-  }
-
-  /** Who is not connected with a surface and an empty queue. */
-  private async notReady(): Promise<string[]> {
-    const troubles = await Promise.all(
-      this.names.map(async (name) => {
-        const status = await this.status(name)
-        const well = status?.connected === true && status.surface.attached && status.pending_count === 0
-        return well ? [] : [`${name}: ${JSON.stringify(status)}`]
-      }),
-    )
-    return troubles.flat()
-  }
-
-  private async status(name: string): Promise<DaemonStatus | null> {
-    const peer = await connectLocally(this.paths(name).control_socket).catch(() => null)
-    if (peer === null) return null
-    try {
-      return (await peer.request('status', {}, ANSWER_MS)) as unknown as DaemonStatus
-    } catch {
-      return null
-    } finally {
-      peer.close()
-    }
-  }
-
-  /** Every signal that the hub knows, as the operator sees it. */
-  private async views(): Promise<Map<string, SignalView>> {
-    const views = new Map<string, SignalView>()
-    for (const to of this.names) {
-      for (let before_seq: number | undefined; ;) {
-        const params = {
-          to,
-          limit: LIMITS.inbox_limit_max,
-          ...(before_seq === undefined ? {} : { before_seq }),
-        }
-        const page = await this.door.act<{ signals: SignalView[] }>({
-          ...{ facade: 'signals', action: 'inbox', params, token: this.operatorToken() },
-        })
-        for (const view of page.signals) views.set(view.signal_id, view)
-        const last = page.signals.at(-1)
-        if (last === undefined) break
-        before_seq = last.seq
-      }
-    }
-    return views
   }
 
   // --- small things
@@ -387,10 +342,6 @@ class Soak {
 
   private share(): number {
     return (performance.now() - this.began) / (this.options.minutes * 60_000)
-  }
-
-  private paths(name: string) {
-    return personaPaths(this.home, 'local', name, process.env)
   }
 
   private operatorToken(): string {
@@ -429,7 +380,7 @@ class Soak {
     while (!(await met())) {
       if (performance.now() > end) {
         const open = `${this.ledger.open()} signals are open`
-        const detail = [`not within ${within_ms / 1000} s`, open, ...(await this.notReady())].join('; ')
+        const detail = [`not within ${within_ms / 1000} s`, open, ...(await this.team.notReady())].join('; ')
         this.onBroken(new Violation(what, detail))
         return
       }

@@ -46,10 +46,6 @@ export class Supervised {
     return this.child?.pid ?? null
   }
 
-  get ready(): boolean {
-    return this.match !== null
-  }
-
   /** Stands still at the moment. */
   get stopped(): boolean {
     return this.held

@@ -15,15 +15,15 @@ function weighed(rssAt: (minute: number) => number, garbage_mib: number): Weight
 }
 
 function scale(name: string, weights: readonly Weight[]): Scale {
-  const [quarter, end] = [weights[0] as Weight, weights.at(-1) as Weight]
-  const marks = { idle: quarter, start: quarter, middle: quarter, quarter, end }
+  const [watched, end] = [weights[0] as Weight, weights.at(-1) as Weight]
+  const marks = { idle: watched, start: watched, middle: watched, watched, end }
   return { name, marks, rss_mib_per_minute: 0, fds_per_minute: 0, steady: steadyGrowth(weights) }
 }
 
 const judged = (name: string, rssAt: (minute: number) => number) =>
   notFlat(scale(name, weighed(rssAt, name === 'hub' ? 12 : 3)), SIGNALS)?.message ?? null
 
-describe('in the last quarter of half an hour', () => {
+describe('while a run of half an hour is watched', () => {
   test('a hub may fill what it has started anew with', () => {
     expect(judged('hub', (minute) => 123 + 54 * (1 - Math.exp(-minute / 2)))).toBeNull()
   })

@@ -1,0 +1,74 @@
+/** The team as it says it is: each daemon on its control socket, each signal as the operator sees it. */
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { SignalView } from '../../src/contracts/signal.ts'
+import { personaPaths, type Home } from '../../src/system/home.ts'
+import { connectLocally } from '../../src/system/local-socket.ts'
+import type { Door } from './door.ts'
+
+export interface TeamWorld {
+  home: Home
+  names: readonly string[]
+  door: Door
+  operatorToken: () => string
+}
+
+const ANSWER_MS = 10_000
+
+export class Team {
+  private readonly world: TeamWorld
+
+  constructor(world: TeamWorld) {
+    this.world = world
+  }
+
+  paths(name: string) {
+    return personaPaths(this.world.home, 'local', name, process.env)
+  }
+
+  /** Who is not connected with a surface and an empty queue. */
+  async notReady(): Promise<string[]> {
+    const troubles = await Promise.all(
+      this.world.names.map(async (name) => {
+        const status = await this.status(name)
+        const well = status?.connected === true && status.surface.attached && status.pending_count === 0
+        return well ? [] : [`${name}: ${JSON.stringify(status)}`]
+      }),
+    )
+    return troubles.flat()
+  }
+
+  private async status(name: string): Promise<DaemonStatus | null> {
+    const peer = await connectLocally(this.paths(name).control_socket).catch(() => null)
+    if (peer === null) return null
+    try {
+      return (await peer.request('status', {}, ANSWER_MS)) as unknown as DaemonStatus
+    } catch {
+      return null
+    } finally {
+      peer.close()
+    }
+  }
+
+  /** Every signal that the hub knows, as the operator sees it. */
+  async views(): Promise<Map<string, SignalView>> {
+    const views = new Map<string, SignalView>()
+    for (const to of this.world.names) {
+      for (let before_seq: number | undefined; ;) {
+        const params = {
+          to,
+          limit: LIMITS.inbox_limit_max,
+          ...(before_seq === undefined ? {} : { before_seq }),
+        }
+        const page = await this.world.door.act<{ signals: SignalView[] }>({
+          ...{ facade: 'signals', action: 'inbox', params, token: this.world.operatorToken() },
+        })
+        for (const view of page.signals) views.set(view.signal_id, view)
+        const last = page.signals.at(-1)
+        if (last === undefined) break
+        before_seq = last.seq
+      }
+    }
+    return views
+  }
+}
