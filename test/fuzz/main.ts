@@ -13,7 +13,7 @@ import { TARGETS } from './targets/all.ts'
 interface Order {
   /** Which targets; all where it is empty. */
   names: string[]
-  /** Over all of them. */
+  /** Over all of them; Infinity for as many as fit. */
   inputs: number
   seed: number
   /** For all of them; Infinity for as long as it takes. */
@@ -41,15 +41,16 @@ export type Told =
   | {
       about: 'target'
       name: string
-      promise: string
       inputs: number
       ways: number
       corpus: number
       crashes: number
       took_ms: number
     }
-  | { about: 'begin'; name: string }
-  | { about: 'crash'; name: string; input: Uint8Array; error: string; alone: boolean }
+  /** In the order in which they are begun. */
+  | { about: 'chosen'; names: string[] }
+  | { about: 'begin'; name: string; promise: string }
+  | { about: 'crash'; input: Uint8Array; error: string; alone: boolean }
   /** The fuzzer itself. */
   | { about: 'failed'; error: string }
   | { about: 'unknown'; name: string; known: string[] }
@@ -59,6 +60,7 @@ const tell = (told: Told) => parentPort?.postMessage(told)
 const unknown = order.names.find((name) => !TARGETS.some((target) => target.name === name))
 if (unknown === undefined) {
   const chosen = TARGETS.filter(({ name }) => order.names.length === 0 || order.names.includes(name))
+  tell({ about: 'chosen', names: chosen.map(({ name }) => name) })
   const shares = chosen.reduce((sum, { share }) => sum + share, 0)
   try {
     for (const target of chosen) await run(target, target.share / shares)
@@ -72,7 +74,7 @@ process.exit()
 
 async function run(target: Target, share: number): Promise<void> {
   const { name, promise } = target
-  tell({ about: 'begin', name })
+  tell({ about: 'begin', name, promise })
   const began = performance.now()
   const until = began + order.minutes * 60_000 * share
   let worlds = 0
@@ -99,7 +101,6 @@ async function run(target: Target, share: number): Promise<void> {
   for (const { input, error, alone } of outcome.crashes) {
     tell({
       about: 'crash',
-      name,
       input,
       alone,
       error: error instanceof Error ? String(error.stack) : String(error),
@@ -107,7 +108,7 @@ async function run(target: Target, share: number): Promise<void> {
   }
   const { inputs, ways, corpus, crashes } = outcome
   const took_ms = performance.now() - began
-  tell({ about: 'target', name, promise, inputs, ways, corpus, crashes: crashes.length, took_ms })
+  tell({ about: 'target', name, inputs, ways, corpus, crashes: crashes.length, took_ms })
 }
 
 function regressionsOf(name: string): Buffer[] {

@@ -23,7 +23,7 @@ const SHOWN_BYTES = 600
 
 const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
 
-  --inputs N    over all targets together (1000000)
+  --inputs N    over all targets together (1000000, or as many as fit where minutes are given)
   --seed N      of all chances (1)
   --minutes N   end after so long, whatever is left
   --input FILE  only this input, as a crash has printed it
@@ -34,7 +34,7 @@ Prints a line for each target and the total. Exit 1 when an input broke a promis
 const { values, positionals } = commandOptions(HELP, {
   names: true,
   options: {
-    inputs: { type: 'string', default: '1000000' },
+    inputs: { type: 'string' },
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string' },
     input: { type: 'string' },
@@ -42,6 +42,9 @@ const { values, positionals } = commandOptions(HELP, {
   numbers: { inputs: 1, seed: 0, minutes: 1 },
   files: ['input'],
 })
+
+const inputs = values.inputs ?? (values.minutes === undefined ? 1_000_000 : Infinity)
+const length = Number.isFinite(inputs) ? `--inputs ${inputs}` : `--minutes ${values.minutes}`
 
 const root = path.resolve(import.meta.dirname, '../..')
 // Inside node_modules, so that packages left out of the bundle are found from there.
@@ -76,6 +79,8 @@ const began = performance.now()
 const total = { inputs: 0, crashes: 0 }
 let current = null
 let current_from = 0
+/** Targets that were not begun. */
+let waiting = []
 
 const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
   // Places in the sources cost time at each error; a crash that is looked at has them.
@@ -85,7 +90,7 @@ const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
     names: positionals,
     // A multiple of four.
     ways: (ways.count() + 4) & ~3,
-    inputs: values.inputs,
+    inputs,
     seed: values.seed,
     minutes: values.minutes ?? Infinity,
     only: values.input === undefined ? null : fs.readFileSync(values.input),
@@ -104,17 +109,18 @@ const watch = setInterval(() => {
     beat = latest
     beat_at = performance.now()
   } else if (latest > 0 && performance.now() - beat_at > HANG_MS) {
-    crash(current ?? 'nothing', tried(), `nothing came of it in ${HANG_MS} ms`, true)
+    crash(tried(), `nothing came of it in ${HANG_MS} ms`, true)
     void worker.terminate()
   }
 }, 1_000)
 
 worker.on('message', (told) => {
-  if (told.about === 'begin') {
-    current = told.name
+  if (told.about === 'chosen') waiting = told.names
+  else if (told.about === 'begin') {
+    current = told
     current_from = Atomics.load(beats, 0)
-  }
-  if (told.about === 'crash') crash(told.name, told.input, told.error, told.alone)
+    waiting.shift()
+  } else if (told.about === 'crash') crash(told.input, told.error, told.alone)
   else if (told.about === 'unknown') {
     process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
     process.exit(2)
@@ -137,18 +143,18 @@ worker.on('message', (told) => {
 })
 worker.on('error', (error) => {
   // The heap that a target may fill is bounded; so a parser that does not bound what it keeps ends here.
-  crash(current ?? 'nothing', tried(), String(error?.stack ?? error), false)
+  crash(tried(), String(error?.stack ?? error), false)
 })
-ending.onInterrupt(() => {
-  if (current !== null) {
-    const inputs = Atomics.load(beats, 0) - current_from
-    total.inputs += inputs
-    line(current, inputs, 'not done')
-  }
-  return worker.terminate()
-})
+ending.onInterrupt(() => worker.terminate())
 worker.on('exit', () => {
   clearInterval(watch)
+  // After Ctrl-C, or an input that took the thread with it.
+  if (current !== null) {
+    const begun = Atomics.load(beats, 0) - current_from
+    total.inputs += begun
+    line(current.name, begun, 'not done')
+  }
+  for (const name of waiting) line(name, 0, 'not begun')
   const seconds = Math.round((performance.now() - began) / 1000)
   line('total', total.inputs, `seed ${values.seed}`, `${seconds} s`, `${total.crashes} crashes`)
   if (total.crashes > 0) process.exitCode = 1
@@ -164,8 +170,9 @@ function tried() {
   return Buffer.from(now.subarray(0, Atomics.load(beats, 1)))
 }
 
-function crash(name, input, error, alone) {
+function crash(input, error, alone) {
   total.crashes += 1
+  const { name, promise } = current ?? { name: 'nothing', promise: 'no target had begun' }
   const bytes = Buffer.from(input)
   const kept = path.join(
     os.tmpdir(),
@@ -175,8 +182,8 @@ function crash(name, input, error, alone) {
   const shown = JSON.stringify(bytes.toString('latin1').slice(0, SHOWN_BYTES))
   const again = alone
     ? `node test/fuzz/run.mjs ${name} --input ${kept}`
-    : `it needs the inputs before it: node test/fuzz/run.mjs ${name} --seed ${values.seed} --inputs ${values.inputs}`
+    : `it needs the inputs before it: node test/fuzz/run.mjs ${name} --seed ${values.seed} ${length}`
   process.stdout.write(
-    `CRASH ${name}: ${error}\n  input (${bytes.length} bytes): ${shown}\n  again: ${again}\n`,
+    `CRASH ${name}: ${error}\n  promise: ${promise}\n  input (${bytes.length} bytes): ${shown}\n  again: ${again}\n`,
   )
 }
