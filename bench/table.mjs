@@ -8,7 +8,13 @@ const rows = [...readFigures(source).values()].map((figure) => {
   const bound = boundOf(figure)
   const [, rounds = ''] = / ratios ([\d.]+ to [\d.]+)/.exec(method) ?? []
   return [
-    ...[`\`${name}\``, quantity(value, unit), quantity(limit, unit), rounded(ratio), rounds],
+    ...[
+      `\`${name}\``,
+      `${threeDigits(value)} ${unit}`,
+      `${threeDigits(limit)} ${unit}`,
+      rounded(ratio),
+      rounds,
+    ],
     ...(bound === null ? ['none', ''] : [`${bound.comparison} ${bound.bound}`, verdict(ratio, bound)]),
   ]
 })
@@ -21,11 +27,6 @@ for (const row of rows) process.stdout.write(line(row))
 function verdict(ratio, { comparison, bound }) {
   const met = comparison === '<=' ? ratio <= bound : ratio >= bound
   return met ? 'met' : '**missed**'
-}
-
-function quantity(value, unit) {
-  if (unit === 'cores') return `${Number((value * 100).toPrecision(2))} %`
-  return `${threeDigits(value)} ${unit}`
 }
 
 function threeDigits(value) {
