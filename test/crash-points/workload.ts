@@ -265,10 +265,14 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
       { name: 'agent', version: '1' },
       { versionNegotiation: { mode: { pin: '2026-07-28' } } },
     )
-    const headers = { ...named(), authorization: `Bearer ${cyd}` }
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL('/mcp', url()), { requestInit: { headers } }),
-    )
+    // Each request of its own name: the drain is not answered with the first of them.
+    const request: typeof fetch = (input, init) => {
+      const headers = new Headers(init?.headers)
+      for (const [header, name] of Object.entries(named())) headers.set(header, name)
+      headers.set('authorization', `Bearer ${cyd}`)
+      return fetch(input, { ...init, headers })
+    }
+    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url()), { fetch: request }))
     const { isError, structuredContent } = await client.callTool({
       ...{ name: DRAIN_TOOL, arguments: { limit: 1 } },
     })
