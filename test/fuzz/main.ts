@@ -79,7 +79,7 @@ async function run(target: Target, share: number): Promise<void> {
   const until = began + order.minutes * 60_000 * share
   let worlds = 0
   const outcome = await fuzz(target, new Coverage(globalThis.turnbellWays), {
-    inputs: order.only === null ? Math.round(order.inputs * share) : 0,
+    inputs: order.only === null ? Math.ceil(order.inputs * share) : 0,
     seed: order.seed,
     goOn: () => performance.now() < until,
     regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],
