@@ -5,9 +5,11 @@
  */
 import type { Asked } from './protocol.ts'
 import { isPersons } from './session-tracker.ts'
-import type { OwnedServer, Place } from './server.ts'
+import { OpencodeError, type OwnedServer, type Place } from './server.ts'
 import { NOBODY_PERMITS } from '../surface-words.ts'
 import type { Permissions } from '../../src/contracts/config.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 export interface HeadlessDeps {
@@ -21,6 +23,7 @@ export interface HeadlessDeps {
   bound: () => Place | null
   /** A person sits there, to whom the session's questions are shown. */
   isJoined: () => boolean
+  clock: Pick<Clock, 'after'>
   log: Log
 }
 
@@ -30,17 +33,19 @@ export interface Headless {
   /**
    * Answers what the kept session, the one that is rung, or a subagent of theirs asks, unless a person has
    * joined; what other sessions ask stays open. Never rejects: what was answered meanwhile is
-   * refused, and that is well.
+   * refused, and that is well; a server that was slow is asked a while later what is still open.
    */
   asked(asked: Asked, server: OwnedServer): Promise<void>
   /** The last person has left: answers what they left open. */
   allLeft(): Promise<void>
+  close(): void
 }
 
 export function headless(deps: HeadlessDeps): Headless {
-  const { directory, permissions, kept, keep, bound, isJoined, log } = deps
+  const { directory, permissions, kept, keep, bound, isJoined, clock, log } = deps
   /** Where the session was last gone on with. */
   let latest: OwnedServer | null = null
+  let again: Timer | null = null
 
   const ours = () => [kept(), bound()].filter((place) => place !== null)
   /** A server has an instance for each directory, and each knows only what was asked in it. */
@@ -70,11 +75,32 @@ export function headless(deps: HeadlessDeps): Headless {
   }
 
   async function asked(one: Asked, server: OwnedServer): Promise<void> {
-    await answer(one, server).catch((error: unknown) => log.warn({ err: error }, 'it was not answered'))
+    try {
+      await answer(one, server)
+    } catch (error) {
+      log.warn({ err: error }, 'it was not answered')
+      if (!(error instanceof OpencodeError) || error.status === null) later()
+    }
   }
 
   async function answerOpen(server: OwnedServer): Promise<void> {
     for (const where of directories()) for (const open of await server.open(where)) await asked(open, server)
+  }
+
+  /** A turn that waits for an answer waits for ever. A server that is gone is connected to anew, and asked then. */
+  async function answerLeft(): Promise<void> {
+    if (latest === null || latest.isGone()) return
+    await answerOpen(latest).catch((error: unknown) => {
+      log.debug({ err: error }, 'the server did not say what is open')
+      later()
+    })
+  }
+
+  function later(): void {
+    again ??= clock.after(LIMITS.opencode_begin_ms, () => {
+      again = null
+      void answerLeft()
+    })
   }
 
   return {
@@ -90,12 +116,7 @@ export function headless(deps: HeadlessDeps): Headless {
       return persons !== null && (await server.session(persons)) !== null ? persons : place
     },
     asked,
-    async allLeft() {
-      // A server that does not answer is connected to anew, and what is open is answered then.
-      if (latest !== null)
-        await answerOpen(latest).catch((error: unknown) =>
-          log.debug({ err: error }, 'the server did not say what is open'),
-        )
-    },
+    allLeft: answerLeft,
+    close: () => again?.cancel(),
   }
 }

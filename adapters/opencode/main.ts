@@ -88,6 +88,7 @@ function begin(here: ShimPlace): ShimParts {
       left.close()
       bound.close()
       link.close()
+      alone?.close()
       const last = place.server()
       if (last !== null) {
         serverProcess(here, last).stop()
@@ -168,6 +169,7 @@ function windowless(here: ShimPlace, place: OpencodePlace, persons: Joined): Hea
       return bound && placeOf(bound)
     },
     isJoined: () => persons.isJoined(),
+    clock: systemClock,
     log: here.log,
   })
 }

@@ -51,6 +51,8 @@ export interface OpencodeServer {
 
 /** What may be done besides on a server that is the persona's own. */
 export interface OwnedServer extends OpencodeServer {
+  /** Nothing is heard of it any more. */
+  isGone(): boolean
   begin(directory: string): Promise<Place>
   /** What its sessions ask of a person at the moment. */
   open(directory: string): Promise<Asked[]>
@@ -210,6 +212,7 @@ export async function connectOpencode(
     async rejectQuestion({ id, directory }) {
       await post(`/question/${encodeURIComponent(id)}/reject${inDirectory(directory)}`, {})
     },
+    isGone: () => stream.signal.aborted,
     close: () => stream.abort(),
   }
 }

@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { fakeOpencode, session } from '../../support/fake-opencode.ts'
 import type { Permissions } from '../../../src/contracts/config.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 
 const PROJECT = '/project'
 
@@ -14,15 +15,18 @@ function owned(sessions: Session[]) {
   const { server } = fakeOpencode(fakeClock(), sessions)
   const answered: [string, PermissionReply | 'rejected'][] = []
   const waiting: Asked[] = []
+  const link = { gone: false }
   const place = {
     answered,
     waiting,
+    link,
     server: {
       ...server,
       async begin(directory: string) {
         sessions.push(session('ses_new', { directory }))
         return { id: 'ses_new', directory }
       },
+      isGone: () => link.gone,
       open: async (_directory: string) => waiting,
       permit: async ({ id }: Place, reply: PermissionReply) => void answered.push([id, reply]),
       rejectQuestion: async ({ id }: Place) => void answered.push([id, 'rejected']),
@@ -31,7 +35,7 @@ function owned(sessions: Session[]) {
   return place
 }
 
-function agent(kept: Place | null, permissions: Permissions = 'reject') {
+function agent(kept: Place | null, permissions: Permissions = 'reject', clock = fakeClock()) {
   const memory = { kept, joined: false, bound: null as Place | null }
   const deps = {
     directory: PROJECT,
@@ -40,6 +44,7 @@ function agent(kept: Place | null, permissions: Permissions = 'reject') {
     keep: (place: Place) => void (memory.kept = place),
     bound: () => memory.bound,
     isJoined: () => memory.joined,
+    clock,
     log: silentLog,
   }
   return { ...headless(deps), memory }
@@ -122,14 +127,104 @@ test('what a session asks that a person began and left is answered in the direct
   expect(asked_in).toEqual(['/elsewhere'])
 })
 
-test('a person who leaves where no server answers breaks nothing', async () => {
+/** Of an agent that may do what it asks for: a person was there, something is open, and the server is slow. */
+async function leftOpen() {
   const at = owned([session('ses_1')])
-  const alone = agent(OURS)
-  await alone.allLeft()
+  const clock = fakeClock()
+  const alone = agent(OURS, 'allow', clock)
+  alone.memory.joined = true
   await alone.sessionOn(at.server)
-  at.server.open = () => Promise.reject(new OpencodeError(null, 'not there'))
+  at.waiting.push(asks('per_1', 'ses_1'))
+  alone.memory.joined = false
+  const slow = () => Promise.reject(new OpencodeError(null, 'not answered'))
+  const later = () => clock.advance(LIMITS.opencode_begin_ms)
+  return { ...at, at, clock, alone, slow, later }
+}
+const PERMITTED = [['per_1', { reply: 'once' }]]
+
+test('a person who leaves where there is no server breaks nothing', async () => {
+  await agent(OURS).allLeft()
+})
+
+test.each(['open', 'permit'] as const)(
+  'what was left open is answered once a server answers that was slow when it was asked to %s',
+  async (what) => {
+    const { at, alone, slow, later, answered } = await leftOpen()
+    const quick = at.server[what]
+    Object.assign(at.server, { [what]: slow })
+    await alone.allLeft()
+    await later()
+    expect(answered).toEqual([])
+    Object.assign(at.server, { [what]: quick })
+    await later()
+    expect(answered).toEqual(PERMITTED)
+  },
+)
+
+test('what is asked while the server is slow is answered later, once', async () => {
+  const { at, alone, clock, slow, later, answered } = await leftOpen()
+  const { permit } = at.server
+  at.server.permit = slow
+  await alone.asked(asks('per_1', 'ses_1'), at.server)
+  await alone.asked(asks('per_1', 'ses_1'), at.server)
+  at.server.permit = permit
+  await later()
+  expect(answered).toEqual(PERMITTED)
+  expect(clock.armed()).toBe(0)
+})
+
+test('a person who comes back answers themselves, and what they leave open again is answered', async () => {
+  const { at, alone, slow, later, answered } = await leftOpen()
+  const { open } = at.server
+  at.server.open = slow
   await alone.allLeft()
-  expect(at.answered).toEqual([])
+  at.server.open = open
+  alone.memory.joined = true
+  await later()
+  expect(answered).toEqual([])
+  alone.memory.joined = false
+  await alone.allLeft()
+  expect(answered).toEqual(PERMITTED)
+})
+
+test.each([
+  ['is gone', null, true],
+  ['refuses', 400, false],
+])('a server that %s is not asked again', async (_what, status, gone) => {
+  const { at, alone, clock } = await leftOpen()
+  at.server.permit = () => Promise.reject(new OpencodeError(status, 'no'))
+  await alone.allLeft()
+  at.link.gone = gone
+  const { open } = at.server
+  let asked = 0
+  at.server.open = (directory) => ((asked += 1), open(directory))
+  await clock.advance(10 * LIMITS.opencode_begin_ms)
+  expect(clock.armed()).toBe(0)
+  expect(asked).toBe(0)
+})
+
+test('what was not answered where the server went is no hindrance at the next one', async () => {
+  const { at, alone, slow, later, answered } = await leftOpen()
+  at.server.open = slow
+  await alone.allLeft()
+  at.link.gone = true
+  const next = owned([session('ses_1')])
+  next.waiting.push(asks('per_2', 'ses_1'))
+  const { permit } = next.server
+  next.server.permit = slow
+  await alone.sessionOn(next.server)
+  next.server.permit = permit
+  await later()
+  expect(answered).toEqual([])
+  expect(next.answered).toEqual([['per_2', { reply: 'once' }]])
+})
+
+test('nothing is asked again once it is closed', async () => {
+  const { at, alone, clock, slow } = await leftOpen()
+  at.server.open = slow
+  await alone.allLeft()
+  alone.close()
+  expect(clock.armed()).toBe(0)
 })
 
 test('leave is given or not as it was configured, with a word to go on by', async () => {
