@@ -32,7 +32,7 @@ const broken = []
 
 installPrograms()
 step('build', 'node', ['build.mjs'])
-step('check', 'node', ['scripts/check.mjs'])
+step('check', 'node', ['scripts/check.mjs', '--static'])
 step('package', 'node', ['scripts/check-package.mjs'])
 tests(['fast', 'integration'], '--coverage')
 tests(['proof'])
