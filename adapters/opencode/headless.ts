@@ -33,7 +33,7 @@ export interface Headless {
   /**
    * Answers what the kept session, the one that is rung, or a subagent of theirs asks, unless a person has
    * joined; what other sessions ask stays open. Never rejects: what was answered meanwhile is
-   * refused, and that is well; a server that was slow is asked a while later what is still open.
+   * refused, and that is well; a server that could take no answer is asked a while later what is still open.
    */
   asked(asked: Asked, server: OwnedServer): Promise<void>
   /** The last person has left: answers what they left open. */
@@ -43,9 +43,12 @@ export interface Headless {
 
 export function headless(deps: HeadlessDeps): Headless {
   const { directory, permissions, kept, keep, bound, isJoined, clock, log } = deps
-  /** Where the session was last gone on with. */
+  /** Where the session is gone on with. */
   let latest: OwnedServer | null = null
   let again: Timer | null = null
+  let closed = false
+  /** The server is known to take no answers for the moment. */
+  let troubled = false
 
   const ours = () => [kept(), bound()].filter((place) => place !== null)
   /** A server has an instance for each directory, and each knows only what was asked in it. */
@@ -65,7 +68,8 @@ export function headless(deps: HeadlessDeps): Headless {
   async function answer({ type, properties }: Asked, server: OwnedServer): Promise<void> {
     if (isJoined()) return
     const root = await rootOf(server, properties.sessionID)
-    if (root === null) return
+    // Somebody may have joined while the server was asked.
+    if (root === null || isJoined()) return
     const place = { id: properties.id, directory: root.directory }
     if (type === 'question.asked') return server.rejectQuestion(place)
     await server.permit(
@@ -75,28 +79,41 @@ export function headless(deps: HeadlessDeps): Headless {
   }
 
   async function asked(one: Asked, server: OwnedServer): Promise<void> {
-    try {
+    await tried('it was not answered', async () => {
       await answer(one, server)
-    } catch (error) {
-      log.warn({ err: error }, 'it was not answered')
-      if (!(error instanceof OpencodeError) || error.status === null) later()
-    }
-  }
-
-  async function answerOpen(server: OwnedServer): Promise<void> {
-    for (const where of directories()) for (const open of await server.open(where)) await asked(open, server)
-  }
-
-  /** A turn that waits for an answer waits for ever. A server that is gone is connected to anew, and asked then. */
-  async function answerLeft(): Promise<void> {
-    if (latest === null || latest.isGone()) return
-    await answerOpen(latest).catch((error: unknown) => {
-      log.debug({ err: error }, 'the server did not say what is open')
-      later()
+      troubled = false
     })
   }
 
+  async function answerOpen(server: OwnedServer): Promise<void> {
+    for (const where of directories())
+      await tried('the server did not say what is open', async () => {
+        for (const open of await server.open(where)) await asked(open, server)
+      })
+  }
+
+  /** A server that is gone is connected to anew, and what is open is answered then. */
+  async function answerLeft(): Promise<void> {
+    if (latest !== null && !latest.isGone() && !isJoined()) await answerOpen(latest)
+  }
+
+  /** A turn that waits for an answer waits for ever, so what the server did not take is tried again. */
+  async function tried(failure: string, attempt: () => Promise<void>): Promise<void> {
+    try {
+      await attempt()
+    } catch (error) {
+      const status = error instanceof OpencodeError ? error.status : undefined
+      const unable = status === null || (status !== undefined && status >= 500)
+      if (unable) later()
+      // What is not there any more was answered by somebody else. Of a server in trouble one line is enough.
+      const known = status === 404 || (unable && troubled)
+      log[known ? 'debug' : 'warn']({ err: error }, failure)
+      troubled ||= unable
+    }
+  }
+
   function later(): void {
+    if (closed) return
     again ??= clock.after(LIMITS.opencode_begin_ms, () => {
       again = null
       void answerLeft()
@@ -105,11 +122,12 @@ export function headless(deps: HeadlessDeps): Headless {
 
   return {
     async sessionOn(server) {
+      latest = server
       const before = kept()
       const goes_on = before?.directory === directory && (await server.session(before)) !== null
       const place = goes_on ? before : await server.begin(directory)
-      keep(place)
-      latest = server
+      // A call that was overtaken says nothing about where it goes on.
+      if (latest === server) keep(place)
       // What it asked while nobody listened.
       await answerOpen(server)
       const persons = bound()
@@ -117,6 +135,9 @@ export function headless(deps: HeadlessDeps): Headless {
     },
     asked,
     allLeft: answerLeft,
-    close: () => again?.cancel(),
+    close() {
+      closed = true
+      again?.cancel()
+    },
   }
 }

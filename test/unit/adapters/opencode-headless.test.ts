@@ -3,7 +3,7 @@ import { headless } from '../../../adapters/opencode/headless.ts'
 import type { Asked, PermissionReply, Session } from '../../../adapters/opencode/protocol.ts'
 import { OpencodeError, type OwnedServer, type Place } from '../../../adapters/opencode/server.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { fakeOpencode, session } from '../../support/fake-opencode.ts'
 import type { Permissions } from '../../../src/contracts/config.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -35,7 +35,12 @@ function owned(sessions: Session[]) {
   return place
 }
 
-function agent(kept: Place | null, permissions: Permissions = 'reject', clock = fakeClock()) {
+function agent(
+  kept: Place | null,
+  permissions: Permissions = 'reject',
+  clock = fakeClock(),
+  log = silentLog,
+) {
   const memory = { kept, joined: false, bound: null as Place | null }
   const deps = {
     directory: PROJECT,
@@ -45,7 +50,7 @@ function agent(kept: Place | null, permissions: Permissions = 'reject', clock = 
     bound: () => memory.bound,
     isJoined: () => memory.joined,
     clock,
-    log: silentLog,
+    log,
   }
   return { ...headless(deps), memory }
 }
@@ -127,18 +132,25 @@ test('what a session asks that a person began and left is answered in the direct
   expect(asked_in).toEqual(['/elsewhere'])
 })
 
-/** Of an agent that may do what it asks for: a person was there, something is open, and the server is slow. */
-async function leftOpen() {
-  const at = owned([session('ses_1')])
+/** An agent that may do what it asks for; a person was there and left something open. */
+async function leftOpen(place = owned([session('ses_1')])) {
+  const { server, answered, waiting } = place
   const clock = fakeClock()
   const alone = agent(OURS, 'allow', clock)
   alone.memory.joined = true
-  await alone.sessionOn(at.server)
-  at.waiting.push(asks('per_1', 'ses_1'))
+  await alone.sessionOn(server)
+  waiting.push(asks('per_1', 'ses_1'))
   alone.memory.joined = false
-  const slow = () => Promise.reject(new OpencodeError(null, 'not answered'))
   const later = () => clock.advance(LIMITS.opencode_begin_ms)
-  return { ...at, at, clock, alone, slow, later }
+  /** Until what is answered is called, the server answers this question with the error. */
+  const troubled = (what: 'open' | 'permit', status: number | null = null) => {
+    const before = server[what]
+    const state = { asked: 0, mend: () => void Object.assign(server, { [what]: before }) }
+    const fails = () => ((state.asked += 1), Promise.reject(new OpencodeError(status, 'no')))
+    Object.assign(server, { [what]: fails })
+    return state
+  }
+  return { place, server, answered, clock, alone, later, troubled }
 }
 const PERMITTED = [['per_1', { reply: 'once' }]]
 
@@ -146,72 +158,96 @@ test('a person who leaves where there is no server breaks nothing', async () => 
   await agent(OURS).allLeft()
 })
 
-test.each(['open', 'permit'] as const)(
-  'what was left open is answered once a server answers that was slow when it was asked to %s',
-  async (what) => {
-    const { at, alone, slow, later, answered } = await leftOpen()
-    const quick = at.server[what]
-    Object.assign(at.server, { [what]: slow })
-    await alone.allLeft()
-    await later()
-    expect(answered).toEqual([])
-    Object.assign(at.server, { [what]: quick })
-    await later()
-    expect(answered).toEqual(PERMITTED)
-  },
-)
+test.each([
+  ['open', null],
+  ['open', 500],
+  ['permit', null],
+  ['permit', 503],
+] as const)('what was left open is answered once %s is not met with %j any more', async (what, status) => {
+  const { alone, troubled, later, answered } = await leftOpen()
+  const trouble = troubled(what, status)
+  await alone.allLeft()
+  await later()
+  expect(answered).toEqual([])
+  trouble.mend()
+  await later()
+  expect(answered).toEqual(PERMITTED)
+})
 
 test('what is asked while the server is slow is answered later, once', async () => {
-  const { at, alone, clock, slow, later, answered } = await leftOpen()
-  const { permit } = at.server
-  at.server.permit = slow
-  await alone.asked(asks('per_1', 'ses_1'), at.server)
-  await alone.asked(asks('per_1', 'ses_1'), at.server)
-  at.server.permit = permit
+  const { alone, server, clock, troubled, later, answered } = await leftOpen()
+  const trouble = troubled('permit')
+  await alone.asked(asks('per_1', 'ses_1'), server)
+  await alone.asked(asks('per_1', 'ses_1'), server)
+  trouble.mend()
   await later()
   expect(answered).toEqual(PERMITTED)
   expect(clock.armed()).toBe(0)
 })
 
-test('a person who comes back answers themselves, and what they leave open again is answered', async () => {
-  const { at, alone, slow, later, answered } = await leftOpen()
-  const { open } = at.server
-  at.server.open = slow
+test('one directory that is not answered for hides no other', async () => {
+  const { place, alone, answered } = await leftOpen(
+    owned([session('ses_1'), session('ses_2', { directory: '/elsewhere' })]),
+  )
+  alone.memory.bound = { id: 'ses_2', directory: '/elsewhere' }
+  place.server.open = async (directory) => {
+    if (directory === PROJECT) throw new OpencodeError(null, 'no')
+    return [asks('per_2', 'ses_2')]
+  }
   await alone.allLeft()
-  at.server.open = open
+  expect(answered.map(([id]) => id)).toEqual(['per_2'])
+})
+
+test('a person who comes back answers themselves, and what they leave open again is answered', async () => {
+  const { alone, clock, troubled, later, answered } = await leftOpen()
+  const trouble = troubled('open')
+  await alone.allLeft()
   alone.memory.joined = true
   await later()
-  expect(answered).toEqual([])
+  expect(trouble.asked).toBe(1)
+  expect(clock.armed()).toBe(0)
+  trouble.mend()
   alone.memory.joined = false
   await alone.allLeft()
   expect(answered).toEqual(PERMITTED)
+})
+
+test('a person who joins while it is looked up whose question it is answers it', async () => {
+  const { alone, server, answered } = await leftOpen(
+    owned([session('ses_1'), session('ses_2', { parentID: 'ses_1' })]),
+  )
+  const child = await server.session({ id: 'ses_2', directory: PROJECT })
+  server.session = () => {
+    alone.memory.joined = true
+    return Promise.resolve(child)
+  }
+  await alone.asked(asks('per_2', 'ses_2'), server)
+  expect(answered).toEqual([])
 })
 
 test.each([
   ['is gone', null, true],
   ['refuses', 400, false],
 ])('a server that %s is not asked again', async (_what, status, gone) => {
-  const { at, alone, clock } = await leftOpen()
-  at.server.permit = () => Promise.reject(new OpencodeError(status, 'no'))
+  const { place, alone, clock, troubled } = await leftOpen()
+  troubled('permit', status)
   await alone.allLeft()
-  at.link.gone = gone
-  const { open } = at.server
-  let asked = 0
-  at.server.open = (directory) => ((asked += 1), open(directory))
+  place.link.gone = gone
+  const trouble = troubled('open')
   await clock.advance(10 * LIMITS.opencode_begin_ms)
   expect(clock.armed()).toBe(0)
-  expect(asked).toBe(0)
+  expect(trouble.asked).toBe(0)
 })
 
 test('what was not answered where the server went is no hindrance at the next one', async () => {
-  const { at, alone, slow, later, answered } = await leftOpen()
-  at.server.open = slow
+  const { place, alone, troubled, later, answered } = await leftOpen()
+  troubled('open')
   await alone.allLeft()
-  at.link.gone = true
+  place.link.gone = true
   const next = owned([session('ses_1')])
   next.waiting.push(asks('per_2', 'ses_1'))
   const { permit } = next.server
-  next.server.permit = slow
+  next.server.permit = () => Promise.reject(new OpencodeError(null, 'no'))
   await alone.sessionOn(next.server)
   next.server.permit = permit
   await later()
@@ -219,12 +255,65 @@ test('what was not answered where the server went is no hindrance at the next on
   expect(next.answered).toEqual([['per_2', { reply: 'once' }]])
 })
 
-test('nothing is asked again once it is closed', async () => {
-  const { at, alone, clock, slow } = await leftOpen()
-  at.server.open = slow
+test('a session that a former server begins late is neither kept nor gone on with', async () => {
+  const former = owned([])
+  let begins = (_place: Place) => {}
+  former.server.begin = () => new Promise((resolve) => (begins = resolve))
+  const alone = agent(null, 'allow')
+  const begun = alone.sessionOn(former.server)
+  await atRest()
+  former.link.gone = true
+  const next = owned([])
+  expect(await alone.sessionOn(next.server)).toMatchObject({ id: 'ses_new' })
+  begins({ id: 'ses_late', directory: PROJECT })
+  await begun
+  next.waiting.push(asks('per_1', 'ses_new'))
   await alone.allLeft()
+  expect(alone.memory.kept?.id).toBe('ses_new')
+  expect(next.answered).toEqual(PERMITTED)
+})
+
+test('nothing is asked again once it is closed', async () => {
+  const { alone, clock, troubled } = await leftOpen()
+  troubled('open')
+  await alone.allLeft()
+  expect(clock.armed()).toBe(1)
   alone.close()
   expect(clock.armed()).toBe(0)
+})
+
+test('nothing is asked again that fails after it was closed', async () => {
+  const { alone, clock, server } = await leftOpen()
+  let fail = (_error: Error) => {}
+  server.open = () => new Promise((_resolve, reject) => (fail = reject))
+  const asking = alone.allLeft()
+  alone.close()
+  fail(new OpencodeError(null, 'no'))
+  await asking
+  expect(clock.armed()).toBe(0)
+})
+
+test('of a server in trouble one line is enough, until it takes an answer', async () => {
+  const warned: string[] = []
+  const { server, answered } = owned([session('ses_1')])
+  const { permit } = server
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
+  const alone = agent(OURS, 'allow', fakeClock(), log)
+  const ask = () => alone.asked(asks('per_1', 'ses_1'), server)
+  const fails = (status: number | null) => () => Promise.reject(new OpencodeError(status, 'no'))
+  server.permit = fails(null)
+  await ask()
+  await ask()
+  expect(warned).toHaveLength(1)
+  server.permit = permit
+  await ask()
+  server.permit = fails(500)
+  await ask()
+  expect(warned).toHaveLength(2)
+  server.permit = fails(404)
+  await ask()
+  expect(warned).toHaveLength(2)
+  expect(answered).toEqual(PERMITTED)
 })
 
 test('leave is given or not as it was configured, with a word to go on by', async () => {

@@ -110,7 +110,7 @@ test('asks for a session in its own directory, with the password', async () => {
 
 test('tells of the events it knows, in whatever pieces they come, and of the end', async () => {
   const place = await served()
-  await place.connect()
+  const link = await place.connect()
   const idle = { type: 'session.idle', properties: { sessionID: 'ses_1' } }
   const line = `data: ${JSON.stringify({ directory: '/', payload: idle })}\n\n`
   place.write('data: no JSON\n\ndata: {"payload":{"type":"lsp.updated","properties":{}}}\n\n')
@@ -118,8 +118,10 @@ test('tells of the events it knows, in whatever pieces they come, and of the end
   place.write(`${line.slice(20)}: a comment\n\n${line}`)
   await eventually('both are told', () => place.events.length === 2)
   expect(place.events).toEqual([idle, idle])
+  expect(link.isGone()).toBe(false)
   place.server.closeAllConnections()
   await eventually('the end is told', () => place.closed() === 1)
+  expect(link.isGone()).toBe(true)
 })
 
 test('tells what is asked of a person, and answers it', async () => {
