@@ -44,7 +44,8 @@ const HELP = `usage: npm run bench -- [NAME…] [options]
   --profile DIR  keep there what Node's profilers say of each process
 
 All of them, where none is named: ${Object.keys(BENCHES).join(' ')}.
-One JSON object a line on stdout, everything else on stderr. Exit 1 when one of them could not be done.
+One JSON object a line on stdout, everything else on stderr. Exit 1 when one of them could not be done, or not within ten
+minutes altogether: those are named.
 `
 /** Everything together. What is not measured by then is named, with how to measure it. */
 const RUN_MAX_MS = 590_000
@@ -53,11 +54,14 @@ const say = (text: string) => process.stderr.write(`${text}\n`)
 
 /** `prepare` sees to what is measured, once it is known that something will be. */
 export async function main(argv: string[], prepare: () => void): Promise<void> {
-  const left = new Set(configure(argv))
+  const { names, options } = configure(argv)
+  const left = new Set(names)
   prepare()
   process.on('exit', removeEverything)
   setTimeout(() => {
-    say(`STOPPED after ${RUN_MAX_MS / 1000} s; what is left: npm run bench -- ${[...left].join(' ')}`)
+    say(
+      `STOPPED after ${RUN_MAX_MS / 1000} s; what is left: npm run bench -- ${[...left, ...options].join(' ')}`,
+    )
     process.exit(1)
   }, RUN_MAX_MS).unref()
 
@@ -89,15 +93,20 @@ function verdict(figure: Figure): string {
   return `${word} ${name}: ratio ${ratio}, goal ${goal ?? '-'}`
 }
 
-/** The benches to run. Ends the process after `--help`, and where the arguments make no sense. */
-function configure(argv: string[]): string[] {
+/** The benches to run, and the options as they were said. Ends the process after `--help`, and where they make no sense. */
+function configure(argv: string[]): { names: string[]; options: string[] } {
   const { values, positionals } = commandOptions(HELP, {
     ...{ argv, names: Object.keys(BENCHES), directories: ['dir'] },
     options: { dir: { type: 'string' }, profile: { type: 'string' } },
   })
   settings.profile = values['profile'] === undefined ? null : path.resolve(values['profile'])
   settings.directory = values['dir'] ?? diskDirectory()
-  return positionals.length > 0 ? positionals : Object.keys(BENCHES)
+  return {
+    names: positionals.length > 0 ? positionals : Object.keys(BENCHES),
+    options: Object.entries(values).flatMap(([name, value]) =>
+      typeof value === 'string' ? [`--${name}`, value] : [],
+    ),
+  }
 }
 
 /** The temporary directory, unless it is memory: a sync there would cost nothing. */
