@@ -14,8 +14,9 @@ const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
   --seeds N   how many are tried for each bug, after the runs that once failed (200)
   --steps N   steps of each (500)
 
-The seeds up to the last that noticed one are tried without any at the end: they have to keep every promise.
-Prints a line for each bug. Exit 1 when one went unnoticed, or a run that once found it (regressions.ts) does so no more.
+At the end every seed up to the last that was needed is tried with no bug planted: it has to keep every promise.
+Prints a line for each bug. Exit 1 when one went unnoticed, a run that once found it (regressions.ts) does so no more, or
+a promise is broken without any.
 `
 
 const { values, positionals } = commandOptions(HELP, {
@@ -26,6 +27,8 @@ const { values, positionals } = commandOptions(HELP, {
 const chosen = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 const ending = createEnding()
 const counts = { tried: 0, unnoticed: 0, stale: 0 }
+/** What was found with no bug planted. */
+let without = 'not tried'
 ending.onInterrupt(sayCounts)
 
 let needed = 1
@@ -38,10 +41,10 @@ for (const mutant of chosen) {
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
 // Seeds that break a promise anyway would catch whatever is planted.
-const without = await foundWith(undefined, needed)
-if (without !== null) console.log(`BROKEN     with no bug planted: ${told(without)}`)
+const broken = await foundWith(undefined, needed)
+without = broken === null ? 'nothing' : told(broken)
 sayCounts()
-process.exitCode = counts.unnoticed + counts.stale === 0 && without === null ? 0 : 1
+process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 
 /** What breaks a promise with that bug in it, null for nothing. */
 async function foundWith(mutant, seeds = values.seeds) {
@@ -65,5 +68,7 @@ function told({ seed, broken }) {
 
 function sayCounts() {
   const { tried, unnoticed, stale } = counts
-  console.log(`mutants ${tried}, caught ${tried - unnoticed}, unnoticed ${unnoticed}, stale runs ${stale}`)
+  console.log(
+    `mutants ${tried}, caught ${tried - unnoticed}, unnoticed ${unnoticed}, stale runs ${stale}; with no bug planted: ${without}`,
+  )
 }
