@@ -58,6 +58,8 @@ function needFile(name, file) {
 function needKnown(said, known) {
   const unknown = said.find((name) => !known.includes(name))
   if (unknown !== undefined) {
-    throw new Error(`there is no ${JSON.stringify(unknown)}; there are ${known.join(', ')}`)
+    throw new Error(
+      `there is no ${JSON.stringify(unknown)}; there are ${known.map((name) => JSON.stringify(name)).join(', ')}`,
+    )
   }
 }
