@@ -94,7 +94,7 @@ export async function connectAppServer(
     else call?.reject(new AppServerError(error.code, error.message))
   }
 
-  async function asked(message: object): Promise<void> {
+  async function asked(message: object, time: 'first' | 'again' = 'first'): Promise<void> {
     const request = ServerRequest.safeParse(message)
     if (!request.success || handlers.answer === undefined) return
     const { id, method } = request.data
@@ -102,10 +102,15 @@ export async function connectAppServer(
       const result = await handlers.answer(request.data, { call })
       if (result !== null) socket.send(JSON.stringify({ id, result }))
     } catch (error) {
-      log.warn(
-        { err: error, method },
-        'what the app-server asked could not be answered; it waits for a person',
-      )
+      const unanswered = error instanceof AppServerError && error.code === null
+      const words = unanswered ? 'it is tried again' : 'it waits for a person'
+      if (time === 'first' || !unanswered)
+        log.warn({ err: error, method }, `what the app-server asked could not be answered; ${words}`)
+      // A turn that waits for an answer waits for ever.
+      if (unanswered)
+        clock.after(LIMITS.codex_seek_again_ms, () => {
+          if (socket.readyState === WebSocket.OPEN) void asked(message, 'again')
+        })
     }
   }
 

@@ -1,7 +1,7 @@
 /** The client of the app-server, over a real socket: the test plays the server. */
 import http from 'node:http'
 import path from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import * as z from 'zod'
 import { connectAppServer, type AppServerHandlers } from '../../../adapters/codex/app-server.ts'
@@ -133,4 +133,38 @@ test('what cannot be answered stays open, and is told', async () => {
   for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
   await eventually('it is told', () => warned.length === 1)
   expect(received.map(({ method }) => method)).toEqual(['initialize', 'initialized'])
+})
+
+describe('what it asks, where it did not say whose the question is', () => {
+  const ask = { id: 'q-1', method: 'item/tool/requestUserInput', params: { threadId: 't-1' } }
+  const begun = async () => {
+    const server = await connect({
+      answer: async (_request, asked) => asked.call('thread/read', {}, z.looseObject({})),
+    })
+    respond = () => {}
+    for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
+    await eventually('it is looked up', () => received.at(-1)?.method === 'thread/read')
+    await clock.advance(LIMITS.codex_answer_ms)
+    expect(warned).toHaveLength(1)
+    return server
+  }
+
+  test('is answered once it says so', async () => {
+    await begun()
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    await clock.advance(LIMITS.codex_answer_ms)
+    respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { read: true } }))
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    await eventually('it is answered', () => received.some(({ id }) => id === 'q-1'))
+    expect(received.at(-1)).toEqual({ id: 'q-1', result: { read: true } })
+    expect(warned).toHaveLength(1)
+  })
+
+  test('is asked no more once it is gone', async () => {
+    const server = await begun()
+    server.close()
+    await noneIsLeft()
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    expect(clock.armed()).toBe(0)
+  })
 })
