@@ -14,14 +14,23 @@ import { jsonIn } from '../../src/contracts/json.ts'
 
 /** JSON-RPC 2.0, section 5.1; also what a thread is refused with that is not loaded. */
 export const INVALID_REQUEST = -32_600
+/** The app-server's own: it has more to do than it takes on. */
+export const OVERLOADED = -32_001
 
 export class AppServerError extends Error {
   readonly code: number | null
 
-  /** `code` is JSON-RPC's; null where the server did not answer at all. */
+  /** `code` is JSON-RPC's; null where the server did not answer, or in another form. */
   constructor(code: number | null, message: string) {
     super(message)
     this.code = code
+  }
+}
+
+/** The server speaks another version of its protocol. */
+export class AppServerFormError extends AppServerError {
+  constructor(message: string) {
+    super(null, message)
   }
 }
 
@@ -59,6 +68,8 @@ export async function connectAppServer(
   const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let next_id = 1
   const socket = await open(socket_path, clock)
+
+  const isOpen = () => socket.readyState === WebSocket.OPEN
 
   function request(method: string, params: object, patience_ms: number): Promise<unknown> {
     const id = next_id++
@@ -102,14 +113,18 @@ export async function connectAppServer(
       const result = await handlers.answer(request.data, { call })
       if (result !== null) socket.send(JSON.stringify({ id, result }))
     } catch (error) {
-      const unanswered = error instanceof AppServerError && error.code === null
-      const words = unanswered ? 'it is tried again' : 'it waits for a person'
-      if (time === 'first' || !unanswered)
-        log.warn({ err: error, method }, `what the app-server asked could not be answered; ${words}`)
+      // Nobody is there to be answered.
+      if (!isOpen()) return
+      const passes = mayPass(error)
+      const words = passes ? 'it is tried again' : 'it waits for a person'
+      log[passes && time === 'again' ? 'debug' : 'warn'](
+        { err: error, method },
+        `what the app-server asked could not be answered; ${words}`,
+      )
       // A turn that waits for an answer waits for ever.
-      if (unanswered)
+      if (passes)
         clock.after(LIMITS.codex_seek_again_ms, () => {
-          if (socket.readyState === WebSocket.OPEN) void asked(message, 'again')
+          if (isOpen()) void asked(message, 'again')
         })
     }
   }
@@ -122,7 +137,7 @@ export async function connectAppServer(
   ): Promise<T> {
     const parsed_answer = answer.safeParse(await request(method, params, patience_ms))
     if (parsed_answer.success) return parsed_answer.data
-    throw new AppServerError(null, `${method} was answered in another form: ${parsed_answer.error.message}`)
+    throw new AppServerFormError(`${method} was answered in another form: ${parsed_answer.error.message}`)
   }
 
   async function introduce(): Promise<string> {
@@ -150,6 +165,12 @@ export async function connectAppServer(
     socket.terminate()
     throw error
   }
+}
+
+/** Whether the same question may be answered a while later. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof AppServerError) || error instanceof AppServerFormError) return false
+  return error.code === null || error.code === OVERLOADED
 }
 
 function open(socket_path: string, clock: Pick<Clock, 'after'>): Promise<WebSocket> {

@@ -3,7 +3,7 @@
  * when it asks leave to do something, or the session that a person began there and left does. Nobody else would,
  * and a turn that waits for a person is never rung into.
  */
-import type { Asked } from './protocol.ts'
+import type { Asked, PermissionReply } from './protocol.ts'
 import { isPersons } from './session-tracker.ts'
 import { OpencodeError, type OwnedServer, type Place } from './server.ts'
 import { NOBODY_PERMITS } from '../surface-words.ts'
@@ -47,9 +47,11 @@ export function headless(deps: HeadlessDeps): Headless {
   let latest: OwnedServer | null = null
   let again: Timer | null = null
   let closed = false
-  /** The server is known to take no answers for the moment. */
+  /** What went wrong was told, and has not gone well since. */
   let troubled = false
 
+  const reply: PermissionReply =
+    permissions === 'allow' ? { reply: 'once' } : { reply: 'reject', message: NOBODY_PERMITS }
   const ours = () => [kept(), bound()].filter((place) => place !== null)
   /** A server has an instance for each directory, and each knows only what was asked in it. */
   const directories = () => new Set([directory, ...ours().map((place) => place.directory)])
@@ -71,18 +73,18 @@ export function headless(deps: HeadlessDeps): Headless {
     // Somebody may have joined while the server was asked.
     if (root === null || isJoined()) return
     const place = { id: properties.id, directory: root.directory }
-    if (type === 'question.asked') return server.rejectQuestion(place)
-    await server.permit(
-      place,
-      permissions === 'allow' ? { reply: 'once' } : { reply: 'reject', message: NOBODY_PERMITS },
-    )
+    try {
+      if (type === 'question.asked') await server.rejectQuestion(place)
+      else await server.permit(place, reply)
+    } catch (error) {
+      // Somebody else has answered it.
+      if (!(error instanceof OpencodeError) || error.status !== 404) throw error
+    }
+    troubled = false
   }
 
   async function asked(one: Asked, server: OwnedServer): Promise<void> {
-    await tried('it was not answered', async () => {
-      await answer(one, server)
-      troubled = false
-    })
+    await tried('it was not answered', () => answer(one, server))
   }
 
   async function answerOpen(server: OwnedServer): Promise<void> {
@@ -90,6 +92,7 @@ export function headless(deps: HeadlessDeps): Headless {
       await tried('the server did not say what is open', async () => {
         for (const open of await server.open(where)) await asked(open, server)
       })
+    if (again === null) troubled = false
   }
 
   /** A server that is gone is connected to anew, and what is open is answered then. */
@@ -105,9 +108,8 @@ export function headless(deps: HeadlessDeps): Headless {
       const status = error instanceof OpencodeError ? error.status : undefined
       const unable = status === null || (status !== undefined && status >= 500)
       if (unable) later()
-      // What is not there any more was answered by somebody else. Of a server in trouble one line is enough.
-      const known = status === 404 || (unable && troubled)
-      log[known ? 'debug' : 'warn']({ err: error }, failure)
+      // One line is enough.
+      log[unable && troubled ? 'debug' : 'warn']({ err: error }, failure)
       troubled ||= unable
     }
   }

@@ -4,7 +4,13 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import * as z from 'zod'
-import { connectAppServer, type AppServerHandlers } from '../../../adapters/codex/app-server.ts'
+import {
+  AppServerError,
+  connectAppServer,
+  INVALID_REQUEST,
+  OVERLOADED,
+  type AppServerHandlers,
+} from '../../../adapters/codex/app-server.ts'
 import { lastingLink } from '../../../adapters/codex/link.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
@@ -127,44 +133,95 @@ test('what it asks is answered once the answer is known, which may take a questi
   expect(received.at(-1)).toEqual({ id: 'q-1', result: { of: 't-1', read: true } })
 })
 
-test('what cannot be answered stays open, and is told', async () => {
-  await connect({ answer: () => Promise.reject(new Error('unknown thread')) })
+describe('what it asks', () => {
   const ask = { id: 'q-1', method: 'item/tool/requestUserInput', params: { threadId: 't-1' } }
-  for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
-  await eventually('it is told', () => warned.length === 1)
-  expect(received.map(({ method }) => method)).toEqual(['initialize', 'initialized'])
-})
-
-describe('what it asks, where it did not say whose the question is', () => {
-  const ask = { id: 'q-1', method: 'item/tool/requestUserInput', params: { threadId: 't-1' } }
-  const begun = async () => {
-    const server = await connect({
-      answer: async (_request, asked) => asked.call('thread/read', {}, z.looseObject({})),
-    })
-    respond = () => {}
+  const WAITS = 'what the app-server asked could not be answered; it waits for a person'
+  const AGAIN = 'what the app-server asked could not be answered; it is tried again'
+  const asks = () => {
     for (const socket of sockets.clients) socket.send(JSON.stringify(ask))
-    await eventually('it is looked up', () => received.at(-1)?.method === 'thread/read')
-    await clock.advance(LIMITS.codex_answer_ms)
-    expect(warned).toHaveLength(1)
-    return server
   }
 
-  test('is answered once it says so', async () => {
-    await begun()
-    await clock.advance(LIMITS.codex_seek_again_ms)
-    await clock.advance(LIMITS.codex_answer_ms)
-    respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { read: true } }))
-    await clock.advance(LIMITS.codex_seek_again_ms)
-    await eventually('it is answered', () => received.some(({ id }) => id === 'q-1'))
-    expect(received.at(-1)).toEqual({ id: 'q-1', result: { read: true } })
-    expect(warned).toHaveLength(1)
+  test.each([
+    ['the thread is unknown', new AppServerError(INVALID_REQUEST, 'thread not loaded')],
+    ['it is our own fault', new Error('a bug')],
+  ])('stays open where %s, and that is told', async (_why, error) => {
+    await connect({ answer: () => Promise.reject(error) })
+    asks()
+    await eventually('it is told', () => warned.length === 1)
+    expect(warned).toEqual([WAITS])
+    expect(clock.armed()).toBe(0)
+    expect(received.map(({ method }) => method)).toEqual(['initialize', 'initialized'])
   })
 
-  test('is asked no more once it is gone', async () => {
-    const server = await begun()
+  /** Whose the question is has to be asked for. */
+  const connectWith = (whose: typeof respond) => {
+    const connected = connect({
+      answer: async (_request, server) =>
+        server.call('thread/read', {}, z.looseObject({ read: z.literal(true) })),
+    })
+    return connected.then((server) => {
+      respond = whose
+      asks()
+      return server
+    })
+  }
+  const says: typeof respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { read: true } }))
+  const isSilent: typeof respond = () => {}
+  const isBusy: typeof respond = ({ id }, socket) =>
+    socket.send(JSON.stringify({ id, error: { code: OVERLOADED, message: 'retry later' } }))
+  const lookedUp = (times: number) =>
+    eventually(
+      'it is looked up',
+      () => received.filter(({ method }) => method === 'thread/read').length === times,
+    )
+
+  test.each([
+    ['is silent', isSilent],
+    ['has too much to do', isBusy],
+  ])('is answered once a server that %s says whose it is', async (_what, whose) => {
+    await connectWith(whose)
+    for (const time of [1, 2]) {
+      await lookedUp(time)
+      if (whose === isSilent) await clock.advance(LIMITS.codex_answer_ms)
+      await eventually('another try is due', () => clock.armed() === 1)
+      if (time === 2) respond = says
+      await clock.advance(LIMITS.codex_seek_again_ms)
+    }
+    await eventually('it is answered', () => received.some(({ id }) => id === 'q-1'))
+    expect(received.at(-1)).toEqual({ id: 'q-1', result: { read: true } })
+    expect(warned).toEqual([AGAIN])
+  })
+
+  test('is left to a person where that is said in another form', async () => {
+    await connectWith(({ id }, socket) => socket.send(JSON.stringify({ id, result: {} })))
+    await eventually('it is told', () => warned.length === 1)
+    expect(warned).toEqual([WAITS])
+    expect(clock.armed()).toBe(0)
+  })
+
+  test('is nothing any more once the server is gone', async () => {
+    const server = await connectWith(isSilent)
+    await lookedUp(1)
+    await clock.advance(LIMITS.codex_answer_ms)
     server.close()
     await noneIsLeft()
     await clock.advance(LIMITS.codex_seek_again_ms)
+    expect(clock.armed()).toBe(0)
+    expect(warned).toEqual([AGAIN])
+  })
+
+  test('is not told of where the server went meanwhile', async () => {
+    let closed = false
+    const connected = connect({
+      onClose: () => (closed = true),
+      answer: async (_request, server) => server.call('thread/read', {}, z.looseObject({})),
+    })
+    await connected
+    respond = (_asked, socket) => socket.terminate()
+    asks()
+    await eventually('it is gone', () => closed)
+    await clock.advance(0)
+    expect(warned).toEqual([])
     expect(clock.armed()).toBe(0)
   })
 })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { headless } from '../../../adapters/opencode/headless.ts'
 import type { Asked, PermissionReply, Session } from '../../../adapters/opencode/protocol.ts'
 import { OpencodeError, type OwnedServer, type Place } from '../../../adapters/opencode/server.ts'
@@ -293,27 +293,60 @@ test('nothing is asked again that fails after it was closed', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-test('of a server in trouble one line is enough, until it takes an answer', async () => {
-  const warned: string[] = []
-  const { server, answered } = owned([session('ses_1')])
-  const { permit } = server
-  const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
-  const alone = agent(OURS, 'allow', fakeClock(), log)
-  const ask = () => alone.asked(asks('per_1', 'ses_1'), server)
+describe('of a server in trouble', () => {
   const fails = (status: number | null) => () => Promise.reject(new OpencodeError(status, 'no'))
-  server.permit = fails(null)
-  await ask()
-  await ask()
-  expect(warned).toHaveLength(1)
-  server.permit = permit
-  await ask()
-  server.permit = fails(500)
-  await ask()
-  expect(warned).toHaveLength(2)
-  server.permit = fails(404)
-  await ask()
-  expect(warned).toHaveLength(2)
-  expect(answered).toEqual(PERMITTED)
+  async function told() {
+    const at = owned([session('ses_1'), session('ses_2')])
+    const clock = fakeClock()
+    const warned: string[] = []
+    const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
+    const alone = agent(OURS, 'allow', clock, log)
+    await alone.sessionOn(at.server)
+    return { ...at, warned, alone, later: () => clock.advance(LIMITS.opencode_begin_ms) }
+  }
+
+  test('one line is enough, until it takes an answer', async () => {
+    const { server, waiting, warned, later, alone } = await told()
+    const { permit } = server
+    // The second is nobody's here, and stays open.
+    waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_2'))
+    server.permit = fails(null)
+    await alone.allLeft()
+    await later()
+    await later()
+    expect(warned).toEqual(['it was not answered'])
+    server.permit = permit
+    await later()
+    server.permit = fails(500)
+    await alone.allLeft()
+    expect(warned).toHaveLength(2)
+  })
+
+  test('the next trouble is told again, where nothing was left to be answered', async () => {
+    const { server, warned, later, alone } = await told()
+    const { open } = server
+    server.open = fails(null)
+    await alone.allLeft()
+    server.open = open
+    await later()
+    await alone.asked(asks('per_1', 'ses_1'), { ...server, permit: fails(500) })
+    expect(warned).toEqual(['the server did not say what is open', 'it was not answered'])
+  })
+
+  test('nothing is told of what somebody else answered', async () => {
+    const { server, warned, alone } = await told()
+    server.permit = fails(404)
+    await alone.asked(asks('per_1', 'ses_1'), server)
+    expect(warned).toEqual([])
+  })
+
+  test('it is told that it does not know how to say what is open', async () => {
+    const { server, warned, later, alone } = await told()
+    server.open = fails(404)
+    await alone.allLeft()
+    await later()
+    expect(warned).toEqual(['the server did not say what is open'])
+  })
 })
 
 test('leave is given or not as it was configured, with a word to go on by', async () => {
