@@ -14,7 +14,7 @@ const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
   --seeds N   how many are tried for each bug, after the runs that once failed (200)
   --steps N   steps of each (500)
 
-At the end every seed up to the last that was needed is tried with no bug planted: it has to keep every promise.
+At the end, with no bug planted, every seed up to the last that was needed is tried: it has to keep every promise.
 Prints a line for each bug. Exit 1 when one went unnoticed, a run that once found it (regressions.ts) does so no more, or
 a promise is broken without any.
 `
