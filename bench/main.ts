@@ -104,13 +104,9 @@ function configure(argv: string[]): { names: string[]; options: string[] } {
   return {
     names: positionals.length > 0 ? positionals : Object.keys(BENCHES),
     options: Object.entries(values).flatMap(([name, value]) =>
-      typeof value === 'string' ? [`--${name}`, shellWord(value)] : [],
+      typeof value === 'string' ? [`--${name}`, JSON.stringify(value)] : [],
     ),
   }
-}
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** The temporary directory, unless it is memory: a sync there would cost nothing. */

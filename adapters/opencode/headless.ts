@@ -12,6 +12,9 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 
+/** From here on HTTP's statuses are the server's own failures: RFC 9110, section 15.6. */
+const SERVER_ERROR = 500
+
 export interface HeadlessDeps {
   /** Where the agent works. */
   directory: string
@@ -105,12 +108,11 @@ export function headless(deps: HeadlessDeps): Headless {
     try {
       await attempt()
     } catch (error) {
-      const status = error instanceof OpencodeError ? error.status : undefined
-      const unable = status === null || (status !== undefined && status >= 500)
-      if (unable) later()
+      const passes = mayPass(error)
+      if (passes) later()
       // One line is enough.
-      log[unable && troubled ? 'debug' : 'warn']({ err: error }, failure)
-      troubled ||= unable
+      log[passes && troubled ? 'debug' : 'warn']({ err: error }, failure)
+      troubled ||= passes
     }
   }
 
@@ -142,4 +144,9 @@ export function headless(deps: HeadlessDeps): Headless {
       again?.cancel()
     },
   }
+}
+
+/** Whether the server may take a while later what it did not now: it was silent, or failed itself. */
+function mayPass(error: unknown): boolean {
+  return error instanceof OpencodeError && (error.status === null || error.status >= SERVER_ERROR)
 }

@@ -154,16 +154,14 @@ describe('what it asks', () => {
   })
 
   /** Whose the question is has to be asked for. */
-  const connectWith = (whose: typeof respond) => {
-    const connected = connect({
-      answer: async (_request, server) =>
-        server.call('thread/read', {}, z.looseObject({ read: z.literal(true) })),
+  const connectWith = async (whose: typeof respond) => {
+    const server = await connect({
+      answer: async (_request, asked) =>
+        asked.call('thread/read', {}, z.looseObject({ read: z.literal(true) })),
     })
-    return connected.then((server) => {
-      respond = whose
-      asks()
-      return server
-    })
+    respond = whose
+    asks()
+    return server
   }
   const says: typeof respond = ({ id }, socket) => socket.send(JSON.stringify({ id, result: { read: true } }))
   const isSilent: typeof respond = () => {}
@@ -212,11 +210,10 @@ describe('what it asks', () => {
 
   test('is not told of where the server went meanwhile', async () => {
     let closed = false
-    const connected = connect({
+    await connect({
       onClose: () => (closed = true),
       answer: async (_request, server) => server.call('thread/read', {}, z.looseObject({})),
     })
-    await connected
     respond = (_asked, socket) => socket.terminate()
     asks()
     await eventually('it is gone', () => closed)

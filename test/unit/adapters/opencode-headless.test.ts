@@ -142,7 +142,7 @@ async function leftOpen(place = owned([session('ses_1')])) {
   waiting.push(asks('per_1', 'ses_1'))
   alone.memory.joined = false
   const later = () => clock.advance(LIMITS.opencode_begin_ms)
-  /** Until what is answered is called, the server answers this question with the error. */
+  /** The server fails at this, until it is mended. */
   const troubled = (what: 'open' | 'permit', status: number | null = null) => {
     const before = server[what]
     const state = { asked: 0, mend: () => void Object.assign(server, { [what]: before }) }
