@@ -228,8 +228,10 @@ class Replay {
     this.storeGroup()
     switch (entry.kind) {
       case 'commit':
-      case 'closed':
         this.proved = offset
+        return
+      case 'closed':
+        // It was written together with the commit line before it, and proves no more than that.
         return
       case 'segment': {
         const id = new Uint32Array(4)

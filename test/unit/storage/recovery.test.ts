@@ -110,6 +110,24 @@ describe('what a killed hub had written and not synced', () => {
     )
   })
 
+  test('is written again as a whole where it was the closing whose sync had failed', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const first = make.signal()
+    await store.append(first)
+    disk.failed_sync_loses = true
+    disk.fault = (operation) => (operation === 'sync' || operation === 'truncate' ? new Error('EIO') : null)
+    await store.close()
+    const left = disk.afterKill()
+    const next = await open(left)
+    const second = make.signal()
+    await next.append(second)
+    const after = await open(left.afterPowerCut(() => 0))
+    expect(after.peek('bob', 10).map(({ signal_id }) => signal_id)).toEqual(
+      [first, second].map(({ signal_id }) => signal_id),
+    )
+  })
+
   test('is there as long as the segment that says so', async () => {
     const { disk, ids } = await killedBeforeTheSync()
     const store = await open(disk)
