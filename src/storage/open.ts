@@ -10,6 +10,7 @@ import type { SignalStore } from '../ports/signal-store.ts'
 import { closeEach } from '../system/close-each.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { ensurePrivateDirectory } from '../system/home.ts'
+import { fencedRecords } from './fenced-records.ts'
 import { codeOf, type Disk } from './file/disk.ts'
 import { openFileEventLog } from './file/event-log.ts'
 import { createFileRecordStore } from './file/record-store.ts'
@@ -128,7 +129,11 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       directory: path.join(directory, 'records'),
       onRejected: (notice) => log.warn(notice, 'a file that is no record was set aside'),
     })
-    return { signals, records, events, close: closing(signals, events, lock) }
+    const journal = signals
+    return {
+      ...{ signals, records: fencedRecords(records, () => journal.checkOwned()), events },
+      close: closing(signals, events, lock),
+    }
   } catch (error) {
     await closing(signals, events, lock)().catch((err: unknown) =>
       log.warn({ err }, 'the store that did not open could not be closed'),

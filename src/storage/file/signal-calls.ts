@@ -29,6 +29,8 @@ import { SignalReader } from './signal-reader.ts'
 export interface FileSignalStore extends SignalStore {
   /** Ends writing at once, leaving the files alone: they are another's now. */
   fence(error: TurnbellError): void
+  /** Throws `store_fenced` when another has the journal by now, also where nothing is written to it. */
+  checkOwned(): void
 }
 
 export interface Parts {
@@ -314,5 +316,6 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     }),
     close: () => (closed ??= parts.close()),
     fence: (error) => journal.die(error),
+    checkOwned: () => journal.checkOwned(),
   }
 }

@@ -93,6 +93,26 @@ describe('one owner', () => {
     expect((await open('file:', { hub_dir })).signals.health().signals).toBe(2)
   })
 
+  test('whose directory was taken changes no record any more, though it writes no signal, and says so', async () => {
+    const hub_dir = temporaryDirectory()
+    const fatal: TurnbellError[] = []
+    const { records, signals } = await open('file:', { hub_dir, onFatal: (error) => fatal.push(error) })
+    await records.put('persona', 'ada', { state: 'active' })
+    fs.writeFileSync(path.join(hub_dir, 'journal', 'epoch'), '2\n')
+    const refused = { code: 'store_fenced' }
+    await expect(records.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
+    await expect(records.remove('persona', 'ada')).rejects.toMatchObject(refused)
+    await expect(records.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject(refused)
+    await records.exclusive('persona', async (held) => {
+      await expect(held.put('ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
+      await expect(held.remove('ada')).rejects.toMatchObject(refused)
+      await expect(held.setAside('ada', 'damaged')).rejects.toMatchObject(refused)
+    })
+    expect(await records.get('persona', 'ada')).toEqual({ state: 'active' })
+    expect(fatal).toMatchObject([refused])
+    await expect(signals.append(make.signal())).rejects.toMatchObject(refused)
+  })
+
   test('a killed owner stands in nobody’s way', async () => {
     const hub_dir = temporaryDirectory()
     const gone = spawnSync(process.execPath, ['-e', '']).pid
