@@ -82,6 +82,18 @@ const ACTIONS = {
     void world.asOperator('signals/replay', { signal_ids: [signal_id] })
   },
 
+  askDaemon(world) {
+    const { dice, operator, personas } = world
+    const verb = dice.weighted({ notify_surface: 6, resume_surface: 3, status: 2, shutdown: 1 })
+    void operator.ask(dice.pick(personas), verb)
+  },
+  wrap(world) {
+    const { dice, operator, personas, timeline } = world
+    const identity = dice.pick(personas)
+    void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
+    timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
+  },
+
   killHub(world) {
     world.hub?.host.kill()
   },
@@ -212,6 +224,8 @@ const EXTRAS: Partial<Record<Action, number>> = {
   completeByOperator: 2,
   replay: 2,
 }
+/** What a person does with personas and their daemons. */
+const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5 }
 const TROUBLE: Partial<Record<Action, number>> = {
   ...{ killHub: 0.4, stopHub: 0.4, killHubAtDisk: 0.8, cutPower: 0.4, crashAmidst: 0.8, usurpHub: 0.4 },
   ...{ killDaemon: 1.5, stopDaemon: 1, rivalDaemon: 0.7, killSurface: 1.5, hangUpShim: 2 },
@@ -225,7 +239,7 @@ export function planOf(seed: number): Plan {
   const some = (of: Partial<Record<Action, number>>) =>
     Object.fromEntries(Object.entries(of).filter(() => dice.chance(0.5)))
   const hostile = dice.chance(0.3)
-  return {
+  const plan: Plan = {
     personas: PERSONAS.slice(0, dice.between(1, PERSONAS.length)),
     weights: { ...WORK, ...some(EXTRAS), ...some(TROUBLE) },
     manners: mannersOf(dice),
@@ -241,6 +255,9 @@ export function planOf(seed: number): Plan {
     sync_ms_max: dice.pick([0, 2, 20]),
     link_agents: dice.chance(0.3),
   }
+  // Last, so that what is new here leaves the rest of every plan as it was.
+  Object.assign(plan.weights, some(OPERATING))
+  return plan
 }
 
 function mannersOf(dice: Dice): Manners {

@@ -1,6 +1,7 @@
 /** The rules of doorbells, held against what each daemon heard and did. */
-import type { DaemonStatus, SurfaceReport } from '../../src/contracts/control.ts'
+import type { DaemonStatus, NotifyResult, SurfaceReport } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
+import type { Json } from '../../src/contracts/ids.ts'
 import type { HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { SimDaemon } from './sim-daemon.ts'
@@ -46,6 +47,12 @@ interface Heard {
   last: Rung | null
   /** Bells that the surface has. */
   accepted: number
+  /** How often a person asked for a bell and was not refused one, since the last. */
+  asked_for: number
+  /** Who waits to be told whether a bell comes, first come first; and whether one had left by then. */
+  asking: { rung: boolean }[]
+  /** A person said that the window is a new one: whatever it says first is news. */
+  resumed: boolean
 }
 
 export interface BellWorld {
@@ -124,15 +131,17 @@ export class BellWatch {
     this.counts.bells += 1
     if (taken) this.counts.taken += 1
     if (taken) heard.accepted += 1
+    const manual = bell.reason === 'manual'
+    if (manual && heard.asked_for === 0)
+      fail('a bell in a person’s name is one that was asked for', bell.text)
     if (!heard.up || !heard.listed) fail('no bell without the hub’s own list', 'none came over this link')
     if (heard.listed_at !== happened) fail('what waits is looked at right before a bell', 'it was not')
     if (heard.total === 0) fail('no bell with nothing pending', bell.text)
     if (bell.pending_count !== heard.total)
       fail('a bell says how many wait', `${bell.pending_count} of ${heard.total}`)
-    if (bell.reason !== 'manual' && heard.first_priority === 0)
-      fail('what is quiet rings for nobody', bell.text)
+    if (!manual && heard.first_priority === 0) fail('what is quiet rings for nobody', bell.text)
     const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
-    if (!heard.news && waited_ms < LIMITS.reconnect_patience_ms)
+    if (!manual && !heard.news && !heard.resumed && waited_ms < LIMITS.reconnect_patience_ms)
       fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
     // Whoever asked for it may have gone on, or away, in the moment in which it was answered.
     const report = asked ?? heard.shims.get(shim) ?? heard.pulled
@@ -143,7 +152,7 @@ export class BellWatch {
     const { last } = heard
     const { session_id, turn_seq } = report
     if (last === null || last.session_id !== session_id) heard.unread_turns = 0
-    else if (last.accepted === true && turn_seq > last.turn_seq) heard.unread_turns += 1
+    else if (!manual && last.accepted === true && turn_seq > last.turn_seq) heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
@@ -155,11 +164,13 @@ export class BellWatch {
     ) {
       // What was refused may be told anew once there is news; what was taken is waited for, each time longer.
       const wait_ms = Math.min(LIMITS.bell_receipt_ms * 2 ** last.lost_before, LIMITS.reconnect_patience_ms)
-      const refused = last.accepted === false && (last.news_since || taken)
+      const refused = last.accepted === false && (last.news_since || taken || manual)
       if (!refused && now - last.at < wait_ms)
         fail('one bell a turn', `the last one left ${now - last.at} ms ago, and no turn has begun since`)
       lost_before = last.lost_before + 1
     }
+    // Whatever a backlog waits for is over.
+    Object.assign(heard, { asked_for: 0, resumed: false, news: true })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn_seq, at: now },
       ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
@@ -171,6 +182,21 @@ export class BellWatch {
     const { last } = heard
     if (last?.doorbell_id === bell.doorbell_id) last.accepted = accepted
     if (accepted) heard.accepted += 1
+  }
+
+  onAsking(daemon: SimDaemon, verb: string): void {
+    if (verb !== 'notify_surface') return
+    const heard = this.of(daemon)
+    heard.asked_for += 1
+    heard.asking.push({ rung: heard.last !== null })
+  }
+
+  onAsked(daemon: SimDaemon, verb: string, answer: Json, before: DaemonStatus): void {
+    const heard = this.of(daemon)
+    if (verb === 'notify_surface') checkNotified(daemon, heard, answer as NotifyResult, before)
+    // What rang in the old window is forgotten.
+    if (verb === 'resume_surface' && (answer as { accepted: boolean }).accepted)
+      Object.assign(heard, { last: null, resumed: true, unread_turns: 0 })
   }
 
   /** What the daemon says of itself is what was seen of it. */
@@ -197,6 +223,7 @@ export class BellWatch {
       ...{ named: new Set<string>(), whole: false },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
+      ...{ asked_for: 0, asking: [], resumed: false },
     }
     this.daemons.set(daemon, heard)
     return heard
@@ -210,4 +237,27 @@ function beginAnew({ last }: Heard): void {
 /** The agent did something between the two. */
 function isOther(one: SurfaceReport, other: SurfaceReport): boolean {
   return one.session_id !== other.session_id || one.turn !== other.turn || one.turn_seq !== other.turn_seq
+}
+
+/** A person asked for a bell, and was told whether one comes. */
+function checkNotified(
+  { host }: SimDaemon,
+  heard: Heard,
+  { accepted, reason }: NotifyResult,
+  before: DaemonStatus,
+): void {
+  const { rung } = heard.asking.shift() ?? {}
+  if (!accepted) heard.asked_for = Math.max(0, heard.asked_for - 1)
+  const { connected, surface, pending_count } = before
+  const expected =
+    (!connected && 'not_connected') ||
+    (!surface.attached && 'surface_absent') ||
+    (pending_count === 0 && 'nothing_pending')
+  const others = accepted ? [undefined, 'mid_turn'] : ['already_rung']
+  const right = expected === false ? others.includes(reason) : !accepted && reason === expected
+  if (!right || (reason === 'already_rung' && rung !== true))
+    throw new Violation(
+      'who asks for a bell is told the truth',
+      `${host.name}: ${JSON.stringify({ accepted, reason })} of ${JSON.stringify(before)}`,
+    )
 }

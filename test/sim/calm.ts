@@ -60,6 +60,7 @@ async function heal(
   await world.pass(60_000)
   // What a middlebox lost is found with the next list.
   if (lossy) world.network.cutAll()
+  for (const identity of world.operator.ever_wrapped) await world.looked(world.operator.bringBack(identity))
   for (const identity of world.personas) {
     world.startDaemon(identity)
     const surface = world.surfaces.get(identity)
@@ -82,7 +83,11 @@ function goOn(hosts: readonly Host[]): void {
 /** What is quiet waits for turns that come anyway. */
 async function takeWhatIsQuiet(world: World): Promise<void> {
   for (let turn = 0; turn < QUIET_TURNS_MAX && waiting(world) > 0; turn++) {
-    for (const surface of world.surfaces.values()) surface.prompt()
+    for (const surface of world.surfaces.values()) {
+      // A person types, or asks for a bell.
+      if (world.dice.chance(0.5)) surface.prompt()
+      else void world.operator.ask(surface.identity, 'notify_surface')
+    }
     await world.pass(TURNS_MS)
   }
 }
@@ -149,7 +154,7 @@ async function checkLast(world: World): Promise<void> {
   world.cutPower()
   await world.pass(2 * RESTART_MS_MAX)
   if (world.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
-  await world.looked(world.truth.checkKept(world.hub, world.personas, { of_what_is_over: 'all' }))
+  await world.looked(world.truth.checkKept(world.hub, world.alwaysThere(), { of_what_is_over: 'all' }))
   await world.pass(RECONNECTED_MS)
   await checkAtRest(world, 'all')
 }

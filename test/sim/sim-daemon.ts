@@ -5,6 +5,7 @@ import { createDaemon, type Daemon, type StopReason } from '../../src/daemon/run
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { ClientFrame, HubFrame } from '../../src/contracts/frames.ts'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
+import type { Json } from '../../src/contracts/ids.ts'
 import type { PacerRules } from '../../src/daemon/history.ts'
 import type { HubLink } from '../../src/ports/hub-link.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -30,6 +31,9 @@ export interface DaemonWatch {
   onBell(daemon: SimDaemon, shim: number, doorbell: Doorbell, asked: SurfaceReport | null): void
   /** The shim answered it, or failed to. */
   onBellAnswered(daemon: SimDaemon, doorbell: Doorbell, accepted: boolean): void
+  /** Somebody asks at its control socket, and is told; `before` is how it stood when it was asked. */
+  onAsking(daemon: SimDaemon, verb: string): void
+  onAsked(daemon: SimDaemon, verb: string, answer: Json, before: DaemonStatus): void
   onLogged(host: Host, fields: object, message: string): void
   onBug(host: Host, error: unknown): void
   onStopped(daemon: SimDaemon, why: StopReason): void
@@ -48,6 +52,10 @@ export const RULES: PacerRules = {
   bell_receipt_ms: LIMITS.bell_receipt_ms,
   redoorbell_max: LIMITS.redoorbell_max,
   receipts: true,
+}
+
+export function controlSocket(identity: string): string {
+  return `/run/${identity}/control.sock`
 }
 
 export function surfaceSocket(identity: string): string {
@@ -87,12 +95,11 @@ export async function startDaemon(
   })
   let shims = 0
   const local = sockets.of(host)
-  const socket_dir = `/run/${identity}`
   const daemon: Daemon = createDaemon({
     ...{ tenant_id: 'local', identity, surface: 'claude-code', rules: RULES, pid: 1 },
     paths: {
-      socket_dir,
-      control_socket: `${socket_dir}/control.sock`,
+      socket_dir: `/run/${identity}`,
+      control_socket: controlSocket(identity),
       surface_socket: surfaceSocket(identity),
     },
     ...{ clock, random, ids, log, startShim: null },
@@ -100,7 +107,9 @@ export async function startDaemon(
     sockets: {
       listen: (at, onPeer) =>
         local.listen(at, (peer) =>
-          at.path === surfaceSocket(identity) ? watchedShim(++shims, peer, onPeer) : onPeer(peer),
+          at.path === surfaceSocket(identity)
+            ? watchedShim(++shims, peer, onPeer)
+            : watchedControl(onPeer(peer)),
         ),
     },
     writeMetrics: null,
@@ -139,7 +148,11 @@ export async function startDaemon(
     const handlers = onPeer({
       close: () => peer.close(),
       async request(method, params, timeout_ms) {
-        if (method !== 'notify_surface') return peer.request(method, params, timeout_ms)
+        if (method !== 'notify_surface') {
+          const answer = await peer.request(method, params, timeout_ms)
+          if (method === 'status') watch.onReport(sim, shim, answer as unknown as SurfaceReport)
+          return answer
+        }
         const doorbell = params['doorbell'] as unknown as Doorbell
         watch.onBell(sim, shim, doorbell, null)
         try {
@@ -167,6 +180,22 @@ export async function startDaemon(
         handlers.onClose()
       },
       onBug: (error) => watch.onBug(host, error),
+    }
+  }
+
+  function watchedControl(handlers: RpcHandlers): RpcHandlers {
+    return {
+      ...handlers,
+      onRequest(verb, params) {
+        const before = daemon.status()
+        watch.onAsking(sim, verb)
+        const answer = handlers.onRequest(verb, params)
+        const told = (result: Json): Json => {
+          if (host.alive) watch.onAsked(sim, verb, result, before)
+          return result
+        }
+        return answer instanceof Promise ? answer.then(told) : told(answer)
+      },
     }
   }
 

@@ -9,6 +9,7 @@ import type { Log } from '../../src/ports/log.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { textOf, type FrameSocket } from '../../src/ports/frame-socket.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { fencedRecords } from '../../src/storage/fenced-records.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import type { Retention } from '../../src/storage/retention.ts'
@@ -87,7 +88,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
   })
   const hub = await createHub({
     ...{ tenant_id: 'local', version: '0.0.0', secrets: SECRETS },
-    stores: { signals: store, records: world.records, events },
+    stores: { signals: store, records: fencedRecords(world.records, () => store.checkOwned()), events },
     openProject: memoryProjects(),
     places: AS_WRITTEN,
     git: { run: () => Promise.reject(new Error('no git here')) },

@@ -57,11 +57,18 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
   } finally {
     world.end()
   }
-  const { truth, bells, metrics, timeline, turns } = world
+  const { truth, bells, metrics, wraps, timeline, turns } = world
   return {
     seed,
     steps,
     broken,
-    counts: { ...truth.counts, ...bells.counts, ...metrics.counts, turns, happened: timeline.happened },
+    counts: {
+      ...truth.counts,
+      ...bells.counts,
+      ...metrics.counts,
+      ...wraps.counts,
+      turns,
+      happened: timeline.happened,
+    },
   }
 }

@@ -7,6 +7,7 @@
  */
 import type { DrainResult } from '../../src/contracts/signal.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import type { StopReason } from '../../src/daemon/runtime.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
@@ -18,6 +19,7 @@ import { Dice } from './dice.ts'
 import { Host, Killed } from './host.ts'
 import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
+import { Operator } from './operator.ts'
 import { CALM_DISK, type DiskFaults } from './process-disk.ts'
 import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
 import { resultOf, SECRETS, startHub, type HubWorld, type SimHub } from './sim-hub.ts'
@@ -25,6 +27,7 @@ import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
 import { checkLeases } from './store-rules.ts'
 import { Truth } from './truth.ts'
+import { WrapWatch } from './wrap-watch.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { asViolation, Violation } from './violation.ts'
 
@@ -49,6 +52,8 @@ export class World implements HubWorld, SurfaceWorld {
   readonly truth: Truth
   readonly bells: BellWatch
   readonly metrics = new MetricsWatch()
+  readonly wraps: WrapWatch
+  readonly operator: Operator
   readonly personas: readonly string[]
   hub: SimHub | null = null
   /** Hubs that stood still when another took their place. */
@@ -81,6 +86,8 @@ export class World implements HubWorld, SurfaceWorld {
     this.sockets = new SimLocalSockets(this)
     this.truth = new Truth({ now: () => this.timeline.now, platters: () => this.platters })
     this.bells = new BellWatch(this)
+    this.wraps = new WrapWatch(() => this.timeline.now)
+    this.operator = new Operator(this)
     this.senders = new Host('senders', this)
     const { bells, metrics } = this
     const guarded =
@@ -95,9 +102,11 @@ export class World implements HubWorld, SurfaceWorld {
       onShimGone: guarded((daemon, shim) => bells.onShimGone(daemon, shim)),
       onBell: guarded((daemon, shim, bell, asked) => bells.onBell(daemon, shim, bell, asked)),
       onBellAnswered: guarded((daemon, bell, accepted) => bells.onBellAnswered(daemon, bell, accepted)),
+      onAsking: guarded((daemon, verb) => bells.onAsking(daemon, verb)),
+      onAsked: guarded((daemon, verb, answer, before) => bells.onAsked(daemon, verb, answer, before)),
       onLogged: (host, fields, message) => this.onLogged(host, fields, message),
       onBug: (host, error) => this.onThrown(host, error),
-      onStopped: (daemon) => this.stopDaemon(daemon),
+      onStopped: (daemon, why) => this.stopDaemon(daemon, why),
     }
   }
 
@@ -144,7 +153,7 @@ export class World implements HubWorld, SurfaceWorld {
           this.starting = null
           this.network.listen(hub)
           await this.truth
-            .checkKept(hub, this.personas, { of_what_is_over: 'some' })
+            .checkKept(hub, this.alwaysThere(), { of_what_is_over: 'some' })
             .catch((error: unknown) => {
               if (host.alive) throw error
             })
@@ -194,16 +203,16 @@ export class World implements HubWorld, SurfaceWorld {
     const former = this.daemons.get(identity)
     if (former !== undefined) this.rivals.push(former.host)
     const host = new Host(`daemon of ${identity} #${this.timeline.happened}`, this)
-    host.onEnd(() =>
-      this.restartLater(() => this.daemons.get(identity)?.host === host && this.startDaemon(identity)),
-    )
+    const again = () => this.daemons.get(identity)?.host === host && !this.operator.keepsAway(identity)
+    host.onEnd(() => this.restartLater(() => again() && this.startDaemon(identity)))
     startDaemon(host, identity, this).then(
       (daemon) => void (host.alive && this.daemons.set(identity, daemon)),
       (error: unknown) => this.onThrown(host, error),
     )
   }
 
-  private stopDaemon(daemon: SimDaemon): void {
+  private stopDaemon(daemon: SimDaemon, why: StopReason): void {
+    if (why.kind === 'lifecycle') this.operator.onDismissed(daemon.identity)
     void daemon.stop().then(() => daemon.host.kill())
   }
 
@@ -221,6 +230,11 @@ export class World implements HubWorld, SurfaceWorld {
     const host = new Host(`agent of ${identity}`, this)
     host.onEnd(() => this.restartLater(() => this.startAgent(identity)))
     host.act(() => this.agents.push(new LinkAgent(host, identity, this)))
+  }
+
+  /** Personas that nobody has ever wrapped: a broadcast reaches all of them. */
+  alwaysThere(): string[] {
+    return this.personas.filter((identity) => !this.operator.ever_wrapped.has(identity))
   }
 
   /** Another session of a persona looks in, without a surface, and takes what it finds. */
@@ -294,7 +308,10 @@ export class World implements HubWorld, SurfaceWorld {
   readonly callers = {
     onArrived: (drain: DrainResult) => this.guard(() => this.truth.onArrived(drain)),
     onReceived: (_session: string, drain: DrainResult) => this.guard(() => this.truth.onReceived(drain)),
-    onAsking: (path: string, body: object) => this.truth.onAsking(path, body),
+    onAsking: (path: string, body: object) => {
+      this.truth.onAsking(path, body)
+      this.wraps.onAsking(path, body)
+    },
   }
 
   onEvent: HubWorld['onEvent'] = (_host, event) => {
@@ -306,7 +323,10 @@ export class World implements HubWorld, SurfaceWorld {
     this.guard(() => this.metrics.onHeard(hub, socket, text))
 
   onAnswer: HubWorld['onAnswer'] = (hub, asked, told, began) =>
-    this.guard(() => this.truth.onAnswer(hub, asked, told, began))
+    this.guard(() => {
+      this.truth.onAnswer(hub, asked, told, began)
+      this.wraps.onAnswer(hub, asked, told, began)
+    })
 
   onTurn(): void {
     this.turns += 1
@@ -386,7 +406,14 @@ export class World implements HubWorld, SurfaceWorld {
   /** Everybody ends, without a word. */
   end(): void {
     this.supervised = false
-    for (const host of [...this.hosts(), ...this.stale_hubs, ...this.rivals, this.senders]) host.kill()
+    for (const host of [
+      ...this.hosts(),
+      ...this.stale_hubs,
+      ...this.rivals,
+      this.senders,
+      this.operator.host,
+    ])
+      host.kill()
   }
 
   hosts(): Host[] {

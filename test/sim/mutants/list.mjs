@@ -360,4 +360,28 @@ export const MUTANTS = [
     find: 'first * 2 ** lost_rings',
     replace: 'first',
   },
+  {
+    name: 'a bell that a person asked for is asked for again and again',
+    file: 'src/daemon/pacer.ts',
+    find: '    manual: false,\n    take: false,',
+    replace: '    take: false,',
+  },
+  {
+    name: 'a person is promised a bell for nothing',
+    file: 'src/daemon/steps.ts',
+    find: "if (pending.total === 0) return answerNotify(request, { accepted: false, reason: 'nothing_pending' })",
+    replace: '',
+  },
+  {
+    name: 'a wrapped persona takes signals',
+    file: 'src/modules/signals/send.ts',
+    find: "    if (persona.state !== 'active') {",
+    replace: "    if (persona.state === 'removed') {",
+  },
+  {
+    name: 'a wrapped persona is handed what waits',
+    file: 'src/modules/signals/callers.ts',
+    find: "  if (persona.state === 'active') return null\n",
+    replace: "  if (persona.state !== 'removed') return null\n",
+  },
 ]
