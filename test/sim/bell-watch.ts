@@ -184,6 +184,7 @@ export class BellWatch {
     if (accepted) heard.accepted += 1
   }
 
+  /** Somebody asks at the control socket, and is told. */
   onAsking(daemon: SimDaemon, verb: string): void {
     if (verb !== 'notify_surface') return
     const heard = this.of(daemon)

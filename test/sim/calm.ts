@@ -80,13 +80,13 @@ function goOn(hosts: readonly Host[]): void {
   }
 }
 
-/** What is quiet waits for turns that come anyway. */
+/** What is quiet waits for turns that come anyway, or for a person who asks for a bell. */
 async function takeWhatIsQuiet(world: World): Promise<void> {
+  const rings = world.dice.chance(0.5)
   for (let turn = 0; turn < QUIET_TURNS_MAX && waiting(world) > 0; turn++) {
     for (const surface of world.surfaces.values()) {
-      // A person types, or asks for a bell.
-      if (world.dice.chance(0.5)) surface.prompt()
-      else void world.operator.ask(surface.identity, 'notify_surface')
+      if (rings) void world.operator.ask(surface.identity, 'notify_surface')
+      else surface.prompt()
     }
     await world.pass(TURNS_MS)
   }

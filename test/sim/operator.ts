@@ -48,7 +48,8 @@ export class Operator {
   async wrap(identity: string, how: 'wrap' | 'remove'): Promise<void> {
     this.wrapped.add(identity)
     this.ever_wrapped.add(identity)
-    await this.world.asOperator(`personas/${how}`, { identity }, TRIES)
+    // Once: another try might come after it was brought back.
+    await this.world.asOperator(`personas/${how}`, { identity })
   }
 
   /** Until the hub has said so, however long that takes. */
