@@ -93,6 +93,10 @@ const ACTIONS = {
     void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
     timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
   },
+  setClocks(world) {
+    const { dice, wall } = world
+    wall.set(dice.pick([-1, 1]) * dice.between(600_000, 12 * 3_600_000))
+  },
 
   killHub(world) {
     world.hub?.host.kill()
@@ -224,8 +228,8 @@ const EXTRAS: Partial<Record<Action, number>> = {
   completeByOperator: 2,
   replay: 2,
 }
-/** What a person does with personas and their daemons. */
-const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5 }
+/** What a person does with personas, their daemons and the machine. */
+const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5, setClocks: 0.1 }
 const TROUBLE: Partial<Record<Action, number>> = {
   ...{ killHub: 0.4, stopHub: 0.4, killHubAtDisk: 0.8, cutPower: 0.4, crashAmidst: 0.8, usurpHub: 0.4 },
   ...{ killDaemon: 1.5, stopDaemon: 1, rivalDaemon: 0.7, killSurface: 1.5, hangUpShim: 2 },

@@ -1,6 +1,6 @@
 /** What one drain may hand out: in order, nothing left behind, to whom it is for. */
 import type { DrainResult } from '../../src/contracts/signal.ts'
-import { CLOCK_SLACK_MS, endOf, type Known, type Ledger } from './ledger.ts'
+import { CLOCK_SLACK_MS, type Known, type Ledger } from './ledger.ts'
 import type { SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
@@ -31,7 +31,7 @@ export function checkDrain(
   const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
   for (const { signal_id } of signals) {
     const known = ledger.signals.get(signal_id)
-    if (known !== undefined) checkInTime(known, began)
+    if (known !== undefined) checkInTime(ledger, known, began)
     if (known?.drain_id !== drain.drain_id && known?.state === 'leased')
       throw new Violation(
         'what is handed out is leased',
@@ -46,8 +46,9 @@ export function checkDrain(
 }
 
 /** Its time began when it was made, which may be long after it was wished for: its machine slept. */
-function checkInTime({ signal_id, wish, told_at, given_back }: Known, began: number): void {
-  if (wish !== null && given_back === 0 && began > told_at + wish.ttl_s * 1000 + CLOCK_SLACK_MS)
+function checkInTime({ wall }: Ledger, { signal_id, wish, told_at, given_back }: Known, began: number): void {
+  if (wish === null || given_back > 0) return
+  if (began - told_at - wall.errorSince(told_at) > wish.ttl_s * 1000 + CLOCK_SLACK_MS)
     throw new Violation('what is over is not handed out', signal_id)
 }
 
@@ -78,7 +79,7 @@ function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: n
     const { signal_id, seq, wish, unsure, since, replay_asked } = known
     if (taken.has(signal_id) || unsure || replay_asked) continue
     if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
-    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS) continue
+    if (ledger.mayBeOver(wish)) continue
     const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)
     if (!before) continue
     // Once it may be on its way back from a session that was lost, of which nobody is told before it is on disk.
@@ -96,7 +97,8 @@ function checkSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id:
     const rows = hub.hub.personas.list().find(({ identity }) => identity === to)?.registrations ?? []
     const row = rows.find((one) => one.kind === 'agent' && one.connected && one.session_id === wanted)
     // One that has joined while this was drained came too late for it.
-    if (row !== undefined && hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
+    if (row === undefined || ledger.wall.errorSince(ledger.now() - JUST_JOINED_MS) > 0) continue
+    if (hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
       throw new Violation('what is for a session is kept for it', `${signal_id}: ${wanted}, ${session_id}`)
   }
 }
@@ -116,7 +118,7 @@ export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): vo
     if (since === ledger.now()) continue
     if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)
       continue
-    if (ledger.now() > endOf(wish) - CLOCK_SLACK_MS || signal_ids.includes(signal_id)) continue
+    if (ledger.mayBeOver(wish) || signal_ids.includes(signal_id)) continue
     if (seq < last.seq) known.overtaken_by ??= last.signal_id
   }
 }

@@ -8,12 +8,14 @@ import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Ids, Random } from '../../src/ports/random.ts'
 import type { Dice } from './dice.ts'
 import type { Timeline } from './timeline.ts'
+import type { Wall } from './wall.ts'
 
 export const START = Date.parse('2026-03-01T12:00:00.000Z')
 
 /** What the world does for its processes. */
 export interface HostWorld {
   timeline: Timeline
+  wall: Wall
   dice: Dice
   /** A process threw what nobody caught; it is gone by then. */
   onThrown(host: Host, error: unknown): void
@@ -44,7 +46,7 @@ export class Host {
     this.clock_offset_ms = clock_offset_ms
     this.random = { next: () => world.dice.next(), bytes: (count) => world.dice.bytes(count) }
     this.clock = {
-      now: () => START + world.timeline.now + this.clock_offset_ms,
+      now: () => START + world.wall.now + this.clock_offset_ms,
       monotonic: () => this.monotonic(),
       after: (delay_ms, call) => this.timer(delay_ms, null, call),
       every: (interval_ms, call) => this.timer(interval_ms, interval_ms, call),
@@ -109,7 +111,7 @@ export class Host {
     this.catchUp()
   }
 
-  /** Somebody sets the machine's clock. */
+  /** This process reads another time than the others, as on a machine of its own. */
   setClock(by_ms: number): void {
     this.clock_offset_ms += by_ms
   }

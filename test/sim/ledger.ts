@@ -1,5 +1,7 @@
 /** What is known of what somebody wanted to say, and of the signals that came of it. */
 
+import type { Wall } from './wall.ts'
+
 /** Whom a broadcast is for, and whom it is from. */
 export const EVERYBODY = '*'
 export const HERALD = 'herald'
@@ -65,9 +67,21 @@ export class Ledger {
   /** What waits, by whom it is for. */
   private readonly queues = new Map<string, Set<Known>>()
   readonly now: () => number
+  readonly wall: Wall
 
-  constructor(now: () => number) {
+  constructor(now: () => number, wall: Wall) {
     this.now = now
+    this.wall = wall
+  }
+
+  /** Its time may be over: a hub’s own clock may have been set by some minutes, that of the machine by hours. */
+  mayBeOver({ at, ttl_s }: Wish): boolean {
+    return this.passedAtMost(at) >= ttl_s * 1000 - CLOCK_SLACK_MS
+  }
+
+  /** Since then, by the clock on the wall. */
+  passedAtMost(at: number): number {
+    return this.now() - at + this.wall.errorSince(at)
   }
 
   wish(wish: Omit<Wish, 'n' | 'at' | 'tries' | 'noes' | 'accepted'>): Wish {
@@ -114,8 +128,4 @@ export class Ledger {
     known.overtaken_by = null
     known.final_at = state === 'pending' || state === 'leased' ? null : this.now()
   }
-}
-
-export function endOf({ at, ttl_s }: Wish): number {
-  return at + ttl_s * 1000
 }

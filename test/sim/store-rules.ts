@@ -1,7 +1,7 @@
 /** What the store of a hub must hold: once it has come up, and once everything has come to rest. */
 import type { SignalView } from '../../src/contracts/signal.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
-import { endOf, EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
+import { EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
 import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
@@ -79,13 +79,15 @@ function checkForgotten(ledger: Ledger, known: Known): void {
   const { state, final_at, told_at, wish, unsure } = known
   // A hub's clock may have been set.
   const after_ms = SIM_RETENTION.finished_retention_ms / 2
-  const now = ledger.now()
+  const life_ms = (wish?.ttl_s ?? 0) * 1000
+  // It may have been final before the clock was set, though nobody could be told until later.
+  const error_ms = ledger.wall.errorSince(wish?.at ?? told_at)
+  if (final_at !== null && ledger.now() - final_at + error_ms > after_ms) return
   // One that expires is over from then on, however late a hub that stood still comes to say so.
-  const over_at = state === 'expired' && wish !== null ? Math.min(final_at ?? now, endOf(wish)) : final_at
-  if (over_at !== null && now - over_at > after_ms) return
+  if (state === 'expired' && wish !== null && ledger.passedAtMost(wish.at) > life_ms + after_ms) return
   // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
-  if (unsure && now - told_at > (wish?.ttl_s ?? 0) * 1000 + after_ms) return
-  throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${now}`)
+  if (unsure && ledger.passedAtMost(told_at) > life_ms + after_ms) return
+  throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${ledger.now()}`)
 }
 
 /** The former hub did more than it came to say. */
@@ -109,8 +111,8 @@ async function checkBroadcasts(
   store: SignalStore,
   personas: readonly string[],
 ): Promise<void> {
-  const since = ledger.now() - SIM_RETENTION.idempotency_window_ms / 2
-  if (!ledger.wishes.some(({ at, to }) => to === EVERYBODY && at >= since)) return
+  const isRecent = ({ at }: Wish) => ledger.passedAtMost(at) <= SIM_RETENTION.idempotency_window_ms / 2
+  if (!ledger.wishes.some((wish) => wish.to === EVERYBODY && isRecent(wish))) return
   const reached = new Map<number, Set<string>>()
   const all = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
   for (const { payload, to } of all) {
@@ -120,7 +122,7 @@ async function checkBroadcasts(
   }
   for (const [n, to] of reached) {
     // What was told long ago may be forgotten for one and not for another.
-    if ((ledger.wishes[n] as Wish).at < since) continue
+    if (!isRecent(ledger.wishes[n] as Wish)) continue
     const left_out = personas.filter((identity) => !to.has(identity))
     if (left_out.length > 0)
       throw new Violation(

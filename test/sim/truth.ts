@@ -8,14 +8,16 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
-import { CLOCK_SLACK_MS, endOf, EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
+import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions } from './store-rules.ts'
+import type { Wall } from './wall.ts'
 import { Violation } from './violation.ts'
 
 export interface TruthWorld {
   now(): number
+  wall: Wall
   /** The disk that is in the machine now. */
   platters(): MemoryDisk
 }
@@ -47,7 +49,7 @@ export class Truth extends Ledger {
   readonly counts = { receipts: 0, handed_out: 0, released: 0, received: 0, repeated: 0, restarts: 0 }
 
   constructor(world: TruthWorld) {
-    super(() => world.now())
+    super(() => world.now(), world.wall)
     this.world = world
   }
 
@@ -100,7 +102,7 @@ export class Truth extends Ledger {
     const name = wish.key ?? `wish ${wish.n}`
     const before = this.receipts.get(name)
     const remembered =
-      before !== undefined && this.now() - before.at < SIM_RETENTION.idempotency_window_ms / 2
+      before !== undefined && this.passedAtMost(before.at) < SIM_RETENTION.idempotency_window_ms / 2
     if (wish.key !== null && remembered && before.signal_id !== signal_id)
       throw new Violation('one key, one signal', `${wish.key}: ${before.signal_id}, then ${signal_id}`)
     const known = this.signals.get(signal_id)
@@ -242,7 +244,7 @@ export class Truth extends Ledger {
 
   private expired(signal_id: string): void {
     const known = this.signals.get(signal_id)
-    if (known?.wish && !known.replay_asked && this.now() < endOf(known.wish) - CLOCK_SLACK_MS)
+    if (known?.wish && !known.replay_asked && !this.mayBeOver(known.wish))
       throw new Violation('nothing is over before its time', signal_id)
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)

@@ -27,6 +27,7 @@ import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
 import { checkLeases } from './store-rules.ts'
 import { Truth } from './truth.ts'
+import { Wall } from './wall.ts'
 import { WrapWatch } from './wrap-watch.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { asViolation, Violation } from './violation.ts'
@@ -42,6 +43,7 @@ const VISITOR_TAKES = 20
 
 export class World implements HubWorld, SurfaceWorld {
   readonly timeline = new Timeline()
+  readonly wall = new Wall(this.timeline)
   dice: Dice
   readonly network: Network
   readonly sockets: SimLocalSockets
@@ -84,7 +86,11 @@ export class World implements HubWorld, SurfaceWorld {
     this.audience = personas
     this.network = new Network(this)
     this.sockets = new SimLocalSockets(this)
-    this.truth = new Truth({ now: () => this.timeline.now, platters: () => this.platters })
+    this.truth = new Truth({
+      now: () => this.timeline.now,
+      wall: this.wall,
+      platters: () => this.platters,
+    })
     this.bells = new BellWatch(this)
     this.wraps = new WrapWatch(() => this.timeline.now)
     this.operator = new Operator(this)

@@ -1,0 +1,31 @@
+/** The clock on the wall, by which every process of the machine tells the time. Somebody sets it: hours ahead, hours back. */
+export class Wall {
+  private readonly timeline: { now: number }
+  /** How far ahead of simulated time it has been, from when on. */
+  private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
+
+  constructor(timeline: { now: number }) {
+    this.timeline = timeline
+  }
+
+  get now(): number {
+    return this.timeline.now + this.ahead()
+  }
+
+  set(by_ms: number): void {
+    this.settings.push({ at: this.timeline.now, ahead_ms: this.ahead() + by_ms })
+  }
+
+  /** By how much at most it may have measured too long, or too short, a time that began at or after that moment. */
+  errorSince(at: number): number {
+    const { settings } = this
+    if (settings.length === 1) return 0
+    const since = settings.filter((_, nth) => (settings[nth + 1]?.at ?? Infinity) >= at)
+    const ahead = since.map(({ ahead_ms }) => ahead_ms)
+    return Math.max(...ahead) - Math.min(...ahead)
+  }
+
+  private ahead(): number {
+    return this.settings.at(-1)?.ahead_ms ?? 0
+  }
+}
