@@ -129,9 +129,9 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       directory: path.join(directory, 'records'),
       onRejected: (notice) => log.warn(notice, 'a file that is no record was set aside'),
     })
-    const journal = signals
+    const owned = signals
     return {
-      ...{ signals, records: fencedRecords(records, () => journal.checkOwned()), events },
+      ...{ signals, records: fencedRecords(records, () => owned.checkOwned()), events },
       close: closing(signals, events, lock),
     }
   } catch (error) {

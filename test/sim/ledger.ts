@@ -1,5 +1,4 @@
 /** What is known of what somebody wanted to say, and of the signals that came of it. */
-
 import type { Wall } from './wall.ts'
 
 /** Whom a broadcast is for, and whom it is from. */

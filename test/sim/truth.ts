@@ -12,8 +12,8 @@ import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions } from './store-rules.ts'
-import type { Wall } from './wall.ts'
 import { Violation } from './violation.ts'
+import type { Wall } from './wall.ts'
 
 export interface TruthWorld {
   now(): number

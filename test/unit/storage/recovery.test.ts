@@ -81,6 +81,17 @@ describe('what a killed hub had written and not synced', () => {
     return { disk: disk.afterKill(), ids: [first.signal_id, signal.signal_id] }
   }
 
+  /** A hub with one signal, whose disk loses whatever it is to sync from here on, and which cannot cut that off either. */
+  async function onFailingDisk() {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const first = make.signal()
+    await store.append(first)
+    disk.failed_sync_loses = true
+    disk.fault = (operation) => (operation === 'sync' || operation === 'truncate' ? new Error('EIO') : null)
+    return { disk, store, first }
+  }
+
   test('is synced before a repeated send is told that it is stored', async () => {
     const { disk, ids } = await killedBeforeTheSync()
     const store = await open(disk)
@@ -91,13 +102,7 @@ describe('what a killed hub had written and not synced', () => {
   })
 
   test('is written again where its sync had failed, since the system may take it for written', async () => {
-    const disk = new MemoryDisk()
-    const store = await open(disk)
-    const first = make.signal()
-    await store.append(first)
-    disk.failed_sync_loses = true
-    // Killed before it could cut off what the disk did not take.
-    disk.fault = (operation) => (operation === 'sync' || operation === 'truncate' ? new Error('EIO') : null)
+    const { disk, store, first } = await onFailingDisk()
     const signal = make.signal()
     await expect(store.append(signal)).rejects.toMatchObject({ code: 'store_unavailable' })
     const left = disk.afterKill()
@@ -111,12 +116,7 @@ describe('what a killed hub had written and not synced', () => {
   })
 
   test('is written again as a whole where it was the closing whose sync had failed', async () => {
-    const disk = new MemoryDisk()
-    const store = await open(disk)
-    const first = make.signal()
-    await store.append(first)
-    disk.failed_sync_loses = true
-    disk.fault = (operation) => (operation === 'sync' || operation === 'truncate' ? new Error('EIO') : null)
+    const { disk, store, first } = await onFailingDisk()
     await store.close()
     const left = disk.afterKill()
     const next = await open(left)
