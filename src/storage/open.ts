@@ -10,7 +10,6 @@ import type { SignalStore } from '../ports/signal-store.ts'
 import { closeEach } from '../system/close-each.ts'
 import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import { ensurePrivateDirectory } from '../system/home.ts'
-import { fencedRecords } from './fenced-records.ts'
 import { codeOf, type Disk } from './file/disk.ts'
 import { openFileEventLog } from './file/event-log.ts'
 import { createFileRecordStore } from './file/record-store.ts'
@@ -125,15 +124,13 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       ...(events_max === undefined ? {} : { events_max }),
       onFailed: (err) => log.error({ err }, 'events are kept in memory only from now on'),
     })
+    const journal = signals
     const records = createFileRecordStore({
       directory: path.join(directory, 'records'),
       onRejected: (notice) => log.warn(notice, 'a file that is no record was set aside'),
+      mayChange: () => journal.checkOwned(),
     })
-    const owned = signals
-    return {
-      ...{ signals, records: fencedRecords(records, () => owned.checkOwned()), events },
-      close: closing(signals, events, lock),
-    }
+    return { signals, records, events, close: closing(signals, events, lock) }
   } catch (error) {
     await closing(signals, events, lock)().catch((err: unknown) =>
       log.warn({ err }, 'the store that did not open could not be closed'),

@@ -9,7 +9,6 @@ import type { Log } from '../../src/ports/log.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { textOf, type FrameSocket } from '../../src/ports/frame-socket.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
-import { fencedRecords } from '../../src/storage/fenced-records.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import type { Retention } from '../../src/storage/retention.ts'
@@ -20,6 +19,7 @@ import { playedOutside } from '../support/outside.ts'
 import { AS_WRITTEN } from '../support/played-places.ts'
 import { Killed, type Host } from './host.ts'
 import type { Asked, Service, Told } from './network.ts'
+import { playedRecords } from './played-records.ts'
 import { processDisk, type DiskWorld } from './process-disk.ts'
 
 export const SECRETS = { operator_token: 'tbop_simulated-operator', signing_key: 'simulated-signing-key' }
@@ -88,7 +88,10 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
   })
   const hub = await createHub({
     ...{ tenant_id: 'local', version: '0.0.0', secrets: SECRETS },
-    stores: { signals: store, records: fencedRecords(world.records, () => store.checkOwned()), events },
+    stores: {
+      ...{ signals: store, events },
+      records: playedRecords(world.records, host, world, () => store.checkOwned()),
+    },
     openProject: memoryProjects(),
     places: AS_WRITTEN,
     git: { run: () => Promise.reject(new Error('no git here')) },

@@ -42,7 +42,7 @@ export interface RecordFolderOptions {
    * Throws a refusal where that cannot be known.
    */
   alone?: (work: () => Promise<void>) => Promise<boolean>
-  /** Called at the last moment before a file appears, changes or goes; throws where that must not be. */
+  /** Asked before a put writes anything, and at the last moment before a file appears, changes or goes: throws where it must not. */
   mayChange?: () => void
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>
@@ -164,6 +164,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
     put: (id, body) =>
       writing(fileOf(id), async (file) => {
         needWay()
+        mayChange()
         const text = recordText(form, kind, id, body)
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
         if (made !== undefined) await syncMade(made, folder)

@@ -14,13 +14,22 @@ export interface RecordStoreOptions {
   directory: string
   /** A file that is no record was moved out of the way. */
   onRejected?: (notice: RejectedRecord) => void
+  /** Throws once another process has the directory. Asked again at the last moment before a file changes. */
+  mayChange?: () => void
 }
 
 const REJECTED = 'rejected'
 
-export function createFileRecordStore({ directory, onRejected = () => {} }: RecordStoreOptions): RecordStore {
+export function createFileRecordStore(options: RecordStoreOptions): RecordStore {
+  const { directory, onRejected = () => {}, mayChange = () => {} } = options
   const turns = createTurns()
   const folders = new Map<string, HeldRecords>()
+
+  const whileOurs = async (work: () => Promise<void>): Promise<boolean> => {
+    mayChange()
+    await work()
+    return true
+  }
 
   const folderOf = (kind: string): HeldRecords => {
     const known = folders.get(kind)
@@ -28,7 +37,7 @@ export function createFileRecordStore({ directory, onRejected = () => {} }: Reco
     const name = recordName(kind)
     if (name === REJECTED) throw new Error(`records of the kind ${REJECTED} would stand among the rejected`)
     const folder = createRecordFolder({
-      ...{ kind, form: 'wrapped', secret: true, edited: false, onRejected },
+      ...{ kind, form: 'wrapped', secret: true, edited: false, onRejected, mayChange, alone: whileOurs },
       folder: path.join(directory, name),
       rejected: path.join(directory, REJECTED, name),
     })

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { RejectedRecord } from '../../../src/storage/file/record-folder.ts'
 import { createFileRecordStore } from '../../../src/storage/file/record-store.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -74,4 +75,37 @@ test('a disk that takes no record is a refusal that says where', async () => {
   const refused = { code: 'store_unavailable', detail: /persona.*ada/ }
   await expect(store.put('persona', 'ada', {})).rejects.toMatchObject(refused)
   await expect(store.remove('persona', 'ada')).rejects.toMatchObject(refused)
+})
+
+test('a put that was under way when another took the directory changes nothing', async () => {
+  const directory = temporaryDirectory()
+  await createFileRecordStore({ directory }).put('persona', 'ada', { state: 'active' })
+  let looks = 0
+  const mayChange = () => {
+    looks += 1
+    if (looks === 2) throw new TurnbellError('store_fenced', { detail: 'taken' })
+  }
+  const store = createFileRecordStore({ directory, mayChange })
+  const refused = { code: 'store_fenced' }
+  await expect(store.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
+  expect(await store.get('persona', 'ada')).toEqual({ state: 'active' })
+})
+
+test('who reads a directory that another has taken leaves what is no record where it is', async () => {
+  const directory = temporaryDirectory()
+  const notices: RejectedRecord[] = []
+  const store = createFileRecordStore({
+    directory,
+    onRejected: (notice) => notices.push(notice),
+    mayChange() {
+      throw new TurnbellError('store_fenced', { detail: 'taken' })
+    },
+  })
+  fs.mkdirSync(path.join(directory, 'persona'))
+  fs.writeFileSync(path.join(directory, 'persona', 'ada.json'), '{')
+  expect(await store.get('persona', 'ada')).toBeNull()
+  expect(await store.list('persona')).toEqual([])
+  await expect(store.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject({ code: 'store_fenced' })
+  expect(fs.readdirSync(directory)).toEqual(['persona'])
+  expect(notices.map(({ kept_in }) => kept_in)).toEqual([null, null])
 })

@@ -98,8 +98,11 @@ describe('one owner', () => {
     const fatal: TurnbellError[] = []
     const { records, signals } = await open('file:', { hub_dir, onFatal: (error) => fatal.push(error) })
     await records.put('persona', 'ada', { state: 'active' })
-    fs.writeFileSync(path.join(hub_dir, 'journal', 'epoch'), '2\n')
     const refused = { code: 'store_fenced' }
+    // Asked for, and waiting for its turn.
+    const waiting = [records.put('persona', 'ada', { state: 'wrapped' }), records.remove('persona', 'ada')]
+    fs.writeFileSync(path.join(hub_dir, 'journal', 'epoch'), '2\n')
+    for (const one of waiting) await expect(one).rejects.toMatchObject(refused)
     await expect(records.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
     await expect(records.remove('persona', 'ada')).rejects.toMatchObject(refused)
     await expect(records.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject(refused)

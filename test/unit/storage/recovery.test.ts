@@ -115,7 +115,7 @@ describe('what a killed hub had written and not synced', () => {
     )
   })
 
-  test('is written again as a whole where it was the closing whose sync had failed', async () => {
+  test('is written again, its commit line too, where it was the closing whose sync had failed', async () => {
     const { disk, store, first } = await onFailingDisk()
     await store.close()
     const left = disk.afterKill()
