@@ -63,7 +63,7 @@ const ACTIONS = {
   broadcast(world) {
     const common = { from: HERALD, ttl_s: LONG_TTL_S }
     const { n } = world.truth.wish({ ...common, to: EVERYBODY, priority: 3, key: null, to_session: null })
-    void world.asOperator('signals/broadcast', { ...common, intent: 'test', payload: { n } })
+    void world.operator.call('signals/broadcast', { ...common, intent: 'test', payload: { n } })
   },
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()
@@ -73,13 +73,13 @@ const ACTIONS = {
   },
   completeByOperator(world) {
     const known = [...world.truth.signals.keys()]
-    if (known.length > 0) void world.asOperator('signals/ack', { signal_ids: [world.dice.pick(known)] })
+    if (known.length > 0) void world.operator.call('signals/ack', { signal_ids: [world.dice.pick(known)] })
   },
   replay(world) {
     const known = [...world.truth.signals.keys()]
     if (known.length === 0) return
     const signal_id = world.dice.pick(known)
-    void world.asOperator('signals/replay', { signal_ids: [signal_id] })
+    void world.operator.call('signals/replay', { signal_ids: [signal_id] })
   },
 
   askDaemon(world) {
@@ -131,6 +131,10 @@ const ACTIONS = {
       ACTIONS.failSync(world)
       ACTIONS.burst(world)
       soon_ms = dice.between(0, plan.sync_ms_max + world.network.faults.latency_ms_max)
+    } else if (plan.weights.wrap !== undefined && dice.chance(0.5)) {
+      // In the middle of writing that somebody is wrapped.
+      ACTIONS.wrap(world)
+      soon_ms = dice.between(0, world.disk_faults.sync_ms_max + world.network.faults.latency_ms_max)
     }
     timeline.at(soon_ms, () => {
       if (!host.alive) return

@@ -49,9 +49,9 @@ interface Heard {
   accepted: number
   /** How often a person asked for a bell and was not refused one, since the last. */
   asked_for: number
-  /** Who waits to be told whether a bell comes, first come first; and whether one had left by then. */
-  asking: { rung: boolean }[]
-  /** A person said that the window is a new one: whatever it says first is news. */
+  /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
+  asking: { last: Rung | null; reports: SurfaceReport[] }[]
+  /** A person said that the window is a new one, and it has said nothing since: its first word is news. */
   resumed: boolean
 }
 
@@ -72,7 +72,7 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
-    Object.assign(heard, { named: new Set(), whole: false })
+    Object.assign(heard, { named: new Set(), whole: false, asked_for: 0 })
     beginAnew(heard)
   }
 
@@ -92,6 +92,7 @@ export class BellWatch {
       // What came while the link was down is in it.
       if (!heard.listed && heard.last !== null) heard.last.news_since = true
       if (frame.total === 0) beginAnew(heard)
+      if (frame.total === 0) heard.asked_for = 0
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
@@ -106,7 +107,8 @@ export class BellWatch {
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void {
     const heard = this.of(daemon)
     const before = heard.shims.get(shim) ?? heard.pulled
-    if (before === null || isOther(before, report) || report.take === true) {
+    if (before === null || heard.resumed || isOther(before, report) || report.take === true) {
+      heard.resumed = false
       heard.news = true
       heard.idle_since = this.world.timeline.now
       beginAnew(heard)
@@ -141,7 +143,7 @@ export class BellWatch {
       fail('a bell says how many wait', `${bell.pending_count} of ${heard.total}`)
     if (!manual && heard.first_priority === 0) fail('what is quiet rings for nobody', bell.text)
     const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
-    if (!manual && !heard.news && !heard.resumed && waited_ms < LIMITS.reconnect_patience_ms)
+    if (!manual && !heard.news && waited_ms < LIMITS.reconnect_patience_ms)
       fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
     // Whoever asked for it may have gone on, or away, in the moment in which it was answered.
     const report = asked ?? heard.shims.get(shim) ?? heard.pulled
@@ -170,7 +172,7 @@ export class BellWatch {
       lost_before = last.lost_before + 1
     }
     // Whatever a backlog waits for is over.
-    Object.assign(heard, { asked_for: 0, resumed: false, news: true })
+    Object.assign(heard, { asked_for: 0, news: true })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn_seq, at: now },
       ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
@@ -189,7 +191,7 @@ export class BellWatch {
     if (verb !== 'notify_surface') return
     const heard = this.of(daemon)
     heard.asked_for += 1
-    heard.asking.push({ rung: heard.last !== null })
+    heard.asking.push({ last: heard.last && { ...heard.last }, reports: reportsIn(heard) })
   }
 
   onAsked(daemon: SimDaemon, verb: string, answer: Json, before: DaemonStatus): void {
@@ -211,7 +213,7 @@ export class BellWatch {
     if (status.connected && !(heard.up && heard.listed)) fail('connected, without a link that brought a list')
     if (status.connected !== (status.state === 'CONNECTED' || status.state === 'EMITTING')) fail(status.state)
     if (!status.surface.attached && status.delivery === 'ok') fail('all is well, without a surface')
-    const reports = [...heard.shims.values(), ...(heard.pulled === null ? [] : [heard.pulled])]
+    const reports = reportsIn(heard)
     const { attached, turn, session_id } = status.surface
     if (attached && reports.length === 0) fail('a surface that is not there')
     if (attached && !reports.some((one) => one.turn === turn && one.session_id === session_id))
@@ -231,6 +233,10 @@ export class BellWatch {
   }
 }
 
+function reportsIn({ shims, pulled }: Heard): SurfaceReport[] {
+  return [...shims.values(), ...(pulled === null ? [] : [pulled])]
+}
+
 function beginAnew({ last }: Heard): void {
   if (last !== null) last.lost_before = 0
 }
@@ -247,18 +253,33 @@ function checkNotified(
   { accepted, reason }: NotifyResult,
   before: DaemonStatus,
 ): void {
-  const { rung } = heard.asking.shift() ?? {}
+  const { last = null, reports = [] } = heard.asking.shift() ?? {}
   if (!accepted) heard.asked_for = Math.max(0, heard.asked_for - 1)
   const { connected, surface, pending_count } = before
-  const expected =
+  const reported = reports.filter(({ session_id }) => session_id === surface.session_id)
+  const refused =
     (!connected && 'not_connected') ||
     (!surface.attached && 'surface_absent') ||
     (pending_count === 0 && 'nothing_pending')
-  const others = accepted ? [undefined, 'mid_turn'] : ['already_rung']
-  const right = expected === false ? others.includes(reason) : !accepted && reason === expected
-  if (!right || (reason === 'already_rung' && rung !== true))
+  /** A bell of this session and turn that nothing has answered is out, or lost. */
+  const rung = last !== null && !last.drained_since && reported.some((one) => isSameTurn(last, one))
+  const when =
+    surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
+  const right =
+    refused === false
+      ? accepted
+        ? reason === when
+        : reason === 'already_rung' && rung
+      : !accepted && reason === refused
+  if (!right)
     throw new Violation(
       'who asks for a bell is told the truth',
-      `${host.name}: ${JSON.stringify({ accepted, reason })} of ${JSON.stringify(before)}`,
+      `${host.name}: ${JSON.stringify({ accepted, reason })} of ${JSON.stringify(before)}, after ${JSON.stringify(last)}`,
     )
+}
+
+/** Or it is just leaving: nobody can tell which turn it meets. */
+function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
+  const stands = report.turn_seq <= bell.turn_seq || bell.accepted === null
+  return bell.session_id === report.session_id && stands
 }

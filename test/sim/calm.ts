@@ -154,7 +154,7 @@ async function checkLast(world: World): Promise<void> {
   world.cutPower()
   await world.pass(2 * RESTART_MS_MAX)
   if (world.hub === null) throw new Violation('a hub starts', 'there is none after the last power cut')
-  await world.looked(world.truth.checkKept(world.hub, world.alwaysThere(), { of_what_is_over: 'all' }))
+  await world.looked(world.truth.checkKept(world.hub, world.whoWasThere, { of_what_is_over: 'all' }))
   await world.pass(RECONNECTED_MS)
   await checkAtRest(world, 'all')
 }

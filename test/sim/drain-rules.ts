@@ -45,10 +45,13 @@ export function checkDrain(
     throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
 }
 
-/** Its time began when it was made, which may be long after it was wished for: its machine slept. */
+/**
+ * Its time began when it was made, which may be long after it was wished for: its machine slept. By which clock that was, only
+ * the wish tells: it may have been set before anybody was told.
+ */
 function checkInTime({ wall }: Ledger, { signal_id, wish, told_at, given_back }: Known, began: number): void {
   if (wish === null || given_back > 0) return
-  if (began - told_at - wall.errorSince(told_at) > wish.ttl_s * 1000 + CLOCK_SLACK_MS)
+  if (began - told_at - wall.errorSince(wish.at) > wish.ttl_s * 1000 + CLOCK_SLACK_MS)
     throw new Violation('what is over is not handed out', signal_id)
 }
 

@@ -214,23 +214,25 @@ function optionsOf({ seed, steps, only }: Regression): SimulationOptions {
   return { seed, steps, only: new Set(stepsIn(only)) }
 }
 
+interface Found extends SimulationResult {
+  /** It is one of the runs that once did. */
+  known: boolean
+}
+
 /** What breaks a promise first, of the runs that once did and of so many seeds; null where all hold. */
-export async function findBroken(
-  worker_file: string,
-  seeds: number,
-  steps: number,
-): Promise<SimulationResult | null> {
+export async function findBroken(worker_file: string, seeds: number, steps: number): Promise<Found | null> {
   const pool = openPool(worker_file, os.availableParallelism())
-  const runs: SimulationOptions[] = [
-    ...REGRESSIONS.map(optionsOf),
-    ...Array.from({ length: seeds }, (_, before) => ({ seed: before + 1, steps })),
+  const runs = [
+    ...REGRESSIONS.map((run) => ({ ...optionsOf(run), known: true })),
+    ...Array.from({ length: seeds }, (_, before) => ({ seed: before + 1, steps, known: false })),
   ]
-  let found: SimulationResult | null = null
+  let found: Found | null = null
   let next = 0
   const worker = async () => {
     for (let run = runs[next++]; run !== undefined && found === null; run = runs[next++]) {
-      const result = await pool.run(run)
-      if (result.broken !== null) found ??= result
+      const { known, ...options } = run
+      const result = await pool.run(options)
+      if (result.broken !== null) found ??= { ...result, known }
     }
   }
   try {

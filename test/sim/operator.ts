@@ -3,15 +3,20 @@
  * starts the daemon of a wrapped persona again until then.
  */
 import type { ControlVerb } from '../../src/contracts/control.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Json } from '../../src/contracts/ids.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+import type { CallerWatch } from './caller.ts'
 import { Host, type HostWorld } from './host.ts'
 import type { SimLocalSockets } from './local-sockets.ts'
+import { AnswerLost, type Network } from './network.ts'
 import { controlSocket } from './sim-daemon.ts'
+import { resultOf, SECRETS } from './sim-hub.ts'
 
 export interface OperatorWorld extends HostWorld {
   sockets: SimLocalSockets
-  /** Null where the hub refused, or could not be reached so often. */
-  asOperator<T>(path: string, body: object, tries?: number): Promise<T | null>
+  network: Network
+  callers: Pick<CallerWatch, 'onAsking'>
   startDaemon(identity: string): void
 }
 
@@ -21,7 +26,7 @@ const TRIES = 4
 
 export class Operator {
   readonly host: Host
-  /** Whoever was wrapped or removed in this run, or may have been. */
+  /** Whom somebody has wrapped or removed in this run, or tried to. */
   readonly ever_wrapped = new Set<string>()
   private readonly wrapped = new Set<string>()
   /** Their daemons ended because they were told to. */
@@ -45,18 +50,37 @@ export class Operator {
     return answer
   }
 
+  /** Calls the hub. Null where it refused, or could not be reached so often. */
+  async call<T>(path: string, body: object, tries = 1): Promise<T | null> {
+    const { callers, dice, network } = this.world
+    const asked = () => ({ path: `/api/${path}`, token: SECRETS.operator_token, body })
+    for (let left = tries; left > 0; left--) {
+      callers.onAsking(path, body)
+      try {
+        return resultOf<T>(await network.ask(this.host, asked(), LIMITS.hub_answer_ms))
+      } catch (error) {
+        const again =
+          error instanceof AnswerLost || (error instanceof TurnbellError && error.code === 'hub_unreachable')
+        if (!again && !(error instanceof TurnbellError)) throw error
+        if (!again) return null
+        await new Promise<void>((resolve) => this.host.clock.after(dice.between(10, 2_000), resolve))
+      }
+    }
+    return null
+  }
+
   async wrap(identity: string, how: 'wrap' | 'remove'): Promise<void> {
     this.wrapped.add(identity)
     this.ever_wrapped.add(identity)
     // Once: another try might come after it was brought back.
-    await this.world.asOperator(`personas/${how}`, { identity })
+    await this.call(`personas/${how}`, { identity })
   }
 
   /** Until the hub has said so, however long that takes. */
   async bringBack(identity: string): Promise<void> {
     this.wrapped.delete(identity)
     const persona = { identity, surface: 'claude-code' }
-    while ((await this.world.asOperator('personas/add', persona, TRIES)) === null) {
+    while ((await this.call('personas/add', persona, TRIES)) === null) {
       if (this.wrapped.has(identity)) return
     }
     if (this.dismissed.delete(identity)) this.world.startDaemon(identity)

@@ -45,11 +45,15 @@ export interface HubWorld extends DiskWorld {
   onEvent(host: Host, event: HubEvent): void
   /** A frame reaches it. */
   onHeard(hub: SimHub, socket: FrameSocket, text: string): void
+  /** So does a call. */
+  onReached(hub: SimHub, asked: Asked): void
   /** Says what is wrong with an answer to this call, before it leaves; `began` is when the hub heard of it. */
   onAnswer(hub: SimHub, asked: Asked, told: Told, began: number): void
 }
 
 export interface SimHub extends Service {
+  /** When it began to start. */
+  since: number
   hub: Hub
   store: SignalStore
   events: EventLog
@@ -69,6 +73,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
       if (host.alive) world.onLogged(host, fields, message)
     },
   }
+  const since = world.timeline.now
   const store = await openFileSignalStore({
     directory: HUB_DIRECTORY,
     clock: host.clock,
@@ -114,7 +119,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
       .catch(() => undefined)
       .then(() => host.kill())
   const sim: SimHub = {
-    ...{ host, hub, store, events },
+    ...{ host, since, hub, store, events },
     fatal: null,
     open(socket, token) {
       socket.on('message', (data) => world.onHeard(sim, socket, textOf(data)))
@@ -122,6 +127,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     },
     async serve(asked, answered) {
       const began = world.timeline.now
+      world.onReached(sim, asked)
       const told = await serve(hub, asked, answered)
       if (host.alive) world.onAnswer(sim, asked, told, began)
       return told

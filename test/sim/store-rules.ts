@@ -6,7 +6,13 @@ import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
 /** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
-const LOOKS_AT_WHAT_IS_OVER = 10
+const LOOKS_AT_WHAT_IS_OVER = 20
+
+/** Longer than a machine sleeps, a hub stands still and a sync takes: all of that may come before the word. */
+const TOLD_LATE_MS = 90 * 60_000
+
+/** The personas that were there all the while between these moments. */
+export type WhoWasThere = (from: number, until: number) => string[]
 
 export interface KeptOptions {
   /** The highest position that a receipt named. */
@@ -33,10 +39,10 @@ export function checkLeases({ store }: SimHub): void {
 export async function checkKept(
   ledger: Ledger,
   { store }: SimHub,
-  personas: readonly string[],
+  whoWasThere: WhoWasThere,
   { last_seq, of_what_is_over, start }: KeptOptions,
 ): Promise<void> {
-  await checkBroadcasts(ledger, store, personas)
+  await checkBroadcasts(ledger, store, whoWasThere)
   const health = store.health()
   if (health.last_seq < last_seq)
     throw new Violation('what has a receipt is kept', `seq ${last_seq}; the store knows ${health.last_seq}`)
@@ -81,7 +87,8 @@ function checkForgotten(ledger: Ledger, known: Known): void {
   const after_ms = SIM_RETENTION.finished_retention_ms / 2
   const life_ms = (wish?.ttl_s ?? 0) * 1000
   // It may have been final before the clock was set, though nobody could be told until later.
-  const error_ms = ledger.wall.errorSince(wish?.at ?? told_at)
+  const since = Math.max(wish?.at ?? told_at, unsure ? -Infinity : (final_at ?? told_at) - TOLD_LATE_MS)
+  const error_ms = ledger.wall.errorSince(since)
   if (final_at !== null && ledger.now() - final_at + error_ms > after_ms) return
   // One that expires is over from then on, however late a hub that stood still comes to say so.
   if (state === 'expired' && wish !== null && ledger.passedAtMost(wish.at) > life_ms + after_ms) return
@@ -106,24 +113,23 @@ function learn(
 }
 
 /** Of one broadcast everybody has a signal, or nobody. */
-async function checkBroadcasts(
-  ledger: Ledger,
-  store: SignalStore,
-  personas: readonly string[],
-): Promise<void> {
+async function checkBroadcasts(ledger: Ledger, store: SignalStore, whoWasThere: WhoWasThere): Promise<void> {
   const isRecent = ({ at }: Wish) => ledger.passedAtMost(at) <= SIM_RETENTION.idempotency_window_ms / 2
   if (!ledger.wishes.some((wish) => wish.to === EVERYBODY && isRecent(wish))) return
-  const reached = new Map<number, Set<string>>()
+  const reached = new Map<number, { to: Set<string>; by: number }>()
   const all = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
-  for (const { payload, to } of all) {
+  for (const { payload, signal_id, to } of all) {
     const n = (payload as { n?: number } | null)?.n
     if (n === undefined || ledger.wishes[n]?.to !== EVERYBODY) continue
-    reached.set(n, (reached.get(n) ?? new Set()).add(to))
+    const known = reached.get(n) ?? { to: new Set(), by: ledger.now() }
+    const told_at = ledger.signals.get(signal_id)?.told_at ?? Infinity
+    reached.set(n, { to: known.to.add(to), by: Math.min(known.by, told_at) })
   }
-  for (const [n, to] of reached) {
+  for (const [n, { to, by }] of reached) {
     // What was told long ago may be forgotten for one and not for another.
-    if (!isRecent(ledger.wishes[n] as Wish)) continue
-    const left_out = personas.filter((identity) => !to.has(identity))
+    const wish = ledger.wishes[n] as Wish
+    if (!isRecent(wish)) continue
+    const left_out = whoWasThere(wish.at, by).filter((identity) => !to.has(identity))
     if (left_out.length > 0)
       throw new Violation(
         'all of a broadcast or nothing',

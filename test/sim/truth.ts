@@ -11,7 +11,7 @@ import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './dr
 import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
-import { checkKept, type KeptOptions } from './store-rules.ts'
+import { checkKept, type KeptOptions, type WhoWasThere } from './store-rules.ts'
 import { Violation } from './violation.ts'
 import type { Wall } from './wall.ts'
 
@@ -317,7 +317,8 @@ export class Truth extends Ledger {
   /** The hub is gone without a word. */
   onHubGone(): void {
     for (const known of this.signals.values()) {
-      Object.assign(known, { unsure: true, overtaken_by: null })
+      known.unsure = true
+      known.overtaken_by = null
       known.kills += 1
     }
   }
@@ -325,11 +326,11 @@ export class Truth extends Ledger {
   /** A hub has come up. */
   async checkKept(
     hub: SimHub,
-    personas: readonly string[],
+    whoWasThere: WhoWasThere,
     { of_what_is_over }: Pick<KeptOptions, 'of_what_is_over'>,
   ): Promise<void> {
     this.counts.restarts += 1
     const { last_seq } = this
-    await checkKept(this, hub, personas, { last_seq, of_what_is_over, start: this.counts.restarts })
+    await checkKept(this, hub, whoWasThere, { last_seq, of_what_is_over, start: this.counts.restarts })
   }
 }

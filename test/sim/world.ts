@@ -5,8 +5,8 @@
  * After the manner of FoundationDB's deterministic simulation (J. Zhou et al., SIGMOD 2021) with faults switched on by
  * run (swarm testing, A. Groce et al., ISSTA 2012).
  */
+import type { TurnbellError } from '../../src/contracts/errors.ts'
 import type { DrainResult } from '../../src/contracts/signal.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
 import type { StopReason } from '../../src/daemon/runtime.ts'
 import type { RecordStore } from '../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
@@ -14,25 +14,23 @@ import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
 import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
-import { AnswerLost, Network } from './network.ts'
+import { Network } from './network.ts'
 import { Dice } from './dice.ts'
-import { Host, Killed } from './host.ts'
+import { Host } from './host.ts'
 import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
 import { Operator } from './operator.ts'
 import { CALM_DISK, type DiskFaults } from './process-disk.ts'
 import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
-import { resultOf, SECRETS, startHub, type HubWorld, type SimHub } from './sim-hub.ts'
+import { startHub, type HubWorld, type SimHub } from './sim-hub.ts'
 import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
 import { Timeline } from './timeline.ts'
 import { checkLeases } from './store-rules.ts'
 import { Truth } from './truth.ts'
 import { Wall } from './wall.ts'
 import { WrapWatch } from './wrap-watch.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { asViolation, Violation } from './violation.ts'
+import { asViolation, isExcused, Violation } from './violation.ts'
 
-const DISK_ERRORS = ['ENOSPC', 'EIO']
 /** Within so long whatever ended is there again. */
 export const RESTART_MS_MAX = 3_000
 const SENDER_TRIES = 6
@@ -71,7 +69,6 @@ export class World implements HubWorld, SurfaceWorld {
   turns = 0
   /** Whom a wish may be for. */
   audience: readonly string[]
-  private readonly senders: Host
   private broken: Violation | null = null
   private hubs = 0
   private visitors = 0
@@ -92,9 +89,11 @@ export class World implements HubWorld, SurfaceWorld {
       platters: () => this.platters,
     })
     this.bells = new BellWatch(this)
-    this.wraps = new WrapWatch(() => this.timeline.now)
+    this.wraps = new WrapWatch({
+      now: () => this.timeline.now,
+      isCurrent: (hub) => this.hub === hub,
+    })
     this.operator = new Operator(this)
-    this.senders = new Host('senders', this)
     const { bells, metrics } = this
     const guarded =
       <A extends unknown[]>(check: (...args: A) => void) =>
@@ -159,7 +158,7 @@ export class World implements HubWorld, SurfaceWorld {
           this.starting = null
           this.network.listen(hub)
           await this.truth
-            .checkKept(hub, this.alwaysThere(), { of_what_is_over: 'some' })
+            .checkKept(hub, this.whoWasThere, { of_what_is_over: 'some' })
             .catch((error: unknown) => {
               if (host.alive) throw error
             })
@@ -167,7 +166,7 @@ export class World implements HubWorld, SurfaceWorld {
         (error: unknown) => {
           if (!host.alive) return
           host.kill()
-          if (this.excused(error)) return
+          if (isExcused(error)) return
           this.guard(() => {
             throw new Violation('a hub starts', String(error instanceof Error ? error.stack : error))
           })
@@ -238,10 +237,9 @@ export class World implements HubWorld, SurfaceWorld {
     host.act(() => this.agents.push(new LinkAgent(host, identity, this)))
   }
 
-  /** Personas that nobody has ever wrapped: a broadcast reaches all of them. */
-  alwaysThere(): string[] {
-    return this.personas.filter((identity) => !this.operator.ever_wrapped.has(identity))
-  }
+  /** All the while: a broadcast reaches all of them. */
+  readonly whoWasThere = (from: number, until: number): string[] =>
+    this.personas.filter((identity) => this.wraps.wasThere(identity, from, until))
 
   /** Another session of a persona looks in, without a surface, and takes what it finds. */
   visit(identity: string): void {
@@ -277,25 +275,7 @@ export class World implements HubWorld, SurfaceWorld {
       ...(wish.key === null ? {} : { idempotency_key: wish.key }),
       ...(wish.to_session === null ? {} : { to_session: wish.to_session }),
     }
-    void this.asOperator('signals/send', body, wish.key === null ? 1 : SENDER_TRIES)
-  }
-
-  /** Null where the hub refused, or could not be reached so often. */
-  async asOperator<T>(path: string, body: object, tries = 1): Promise<T | null> {
-    const asked = { path: `/api/${path}`, token: SECRETS.operator_token, body }
-    for (let left = tries; left > 0; left--) {
-      this.callers.onAsking(path, body)
-      try {
-        return resultOf<T>(await this.network.ask(this.senders, asked, LIMITS.hub_answer_ms))
-      } catch (error) {
-        const again =
-          error instanceof AnswerLost || (error instanceof TurnbellError && error.code === 'hub_unreachable')
-        if (!again && !(error instanceof TurnbellError)) throw error
-        if (!again) return null
-        await new Promise<void>((resolve) => this.senders.clock.after(this.dice.between(10, 2_000), resolve))
-      }
-    }
-    return null
+    void this.operator.call('signals/send', body, wish.key === null ? 1 : SENDER_TRIES)
   }
 
   // --- the whole machine
@@ -328,6 +308,8 @@ export class World implements HubWorld, SurfaceWorld {
   onHeard: HubWorld['onHeard'] = (hub, socket, text) =>
     this.guard(() => this.metrics.onHeard(hub, socket, text))
 
+  onReached: HubWorld['onReached'] = (hub, asked) => this.wraps.onReached(hub, asked)
+
   onAnswer: HubWorld['onAnswer'] = (hub, asked, told, began) =>
     this.guard(() => {
       this.truth.onAnswer(hub, asked, told, began)
@@ -340,7 +322,7 @@ export class World implements HubWorld, SurfaceWorld {
 
   onLogged(host: Host, fields: object, message: string): void {
     const { err } = fields as { err?: unknown }
-    if (this.excused(err)) return
+    if (isExcused(err)) return
     this.note(
       new Violation(
         'nothing breaks',
@@ -350,10 +332,10 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   onThrown(host: Host, error: unknown): void {
-    if (!host.alive && this.excused(error)) return
+    if (!host.alive && isExcused(error)) return
     if (error instanceof Violation) return this.note(error)
     host.kill()
-    if (this.excused(error)) return
+    if (isExcused(error)) return
     this.note(
       new Violation(
         'nothing breaks',
@@ -362,18 +344,9 @@ export class World implements HubWorld, SurfaceWorld {
     )
   }
 
-  /** What comes of a disk that fails, of a kill and of another hub may be said, and end something. */
-  private excused(error: unknown): boolean {
-    if (error instanceof Killed || DISK_ERRORS.includes((error as { code?: string } | null)?.code ?? ''))
-      return true
-    if (!(error instanceof TurnbellError)) return false
-    if (error.code === 'store_unavailable') return this.excused(error.cause)
-    return error.code === 'store_fenced' || error.code === 'hub_stopping'
-  }
-
   onFatal(host: Host, error: TurnbellError): void {
     const last = host.name === `hub-${this.hubs}`
-    if (error.code === 'store_fenced' ? !last : this.excused(error)) return
+    if (error.code === 'store_fenced' ? !last : isExcused(error)) return
     this.note(new Violation('nothing breaks', `${host.name}: ${String(error.stack)}: ${String(error.cause)}`))
   }
 
@@ -412,14 +385,7 @@ export class World implements HubWorld, SurfaceWorld {
   /** Everybody ends, without a word. */
   end(): void {
     this.supervised = false
-    for (const host of [
-      ...this.hosts(),
-      ...this.stale_hubs,
-      ...this.rivals,
-      this.senders,
-      this.operator.host,
-    ])
-      host.kill()
+    for (const host of [...this.hosts(), ...this.stale_hubs, ...this.rivals, this.operator.host]) host.kill()
   }
 
   hosts(): Host[] {

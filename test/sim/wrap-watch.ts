@@ -1,69 +1,142 @@
-/** Who is wrapped takes nothing and is handed nothing, from the moment in which the hub has said so. */
+/**
+ * Who is wrapped takes nothing and is handed nothing, who is there takes signals: from the moment in which a hub has said
+ * so, whatever becomes of that hub.
+ */
 import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
 import type { Asked, Told } from './network.ts'
 import type { SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
 
-interface Ended {
-  /** Another hub may have read of it, or not. */
+/** What a hub has said, and since when; nobody has asked it for the opposite since. */
+interface Said {
+  over: boolean
   hub: SimHub
   at: number
 }
 
-const ENDINGS = ['/api/personas/wrap', '/api/personas/remove']
+/** A call that a hub has heard and not answered. */
+interface UnderWay {
+  identity: string
+  over: boolean
+  hub: SimHub
+}
+
+interface Away {
+  from: number
+  until: number
+}
+
+const OVER_BY_PATH = new Map([
+  ['/api/personas/wrap', true],
+  ['/api/personas/remove', true],
+  ['/api/personas/add', false],
+])
+const REFUSALS = ['target_wrapped', 'target_unknown']
+
+export interface WrapWorld {
+  now(): number
+  /** Whether this hub is the one that is there, as far as anybody knows; what another one hears comes to nothing. */
+  isCurrent(hub: SimHub): boolean
+}
 
 export class WrapWatch {
-  private readonly ended = new Map<string, Ended>()
-  /** By persona: calls to bring it back of which no hub has said that they are over. */
-  private readonly returning = new Map<string, number>()
-  private readonly now: () => number
+  private readonly said = new Map<string, Said>()
+  private readonly under_way = new Map<Asked, UnderWay>()
+  /** By persona, oldest first: when it may have been wrapped. */
+  private readonly away = new Map<string, Away[]>()
+  private readonly world: WrapWorld
   readonly counts = { wrapped: 0 }
 
-  constructor(now: () => number) {
-    this.now = now
+  constructor(world: WrapWorld) {
+    this.world = world
   }
 
+  /** Somebody is about to ask for this. */
   onAsking(path: string, body: object): void {
-    if (path !== 'personas/add') return
-    const { identity } = body as { identity: string }
-    this.count(identity, 1)
-    this.ended.delete(identity)
+    if (OVER_BY_PATH.get(`/api/${path}`) === true) this.leaves((body as { identity: string }).identity)
+  }
+
+  /** It has reached this hub. */
+  onReached(hub: SimHub, asked: Asked): void {
+    const over = OVER_BY_PATH.get(asked.path)
+    if (over === undefined || !this.world.isCurrent(hub)) return
+    const { identity } = asked.body as { identity: string }
+    if (this.said.get(identity)?.over !== over) this.said.delete(identity)
+    if (over) this.leaves(identity)
+    this.under_way.set(asked, { identity, over, hub })
   }
 
   /** `began` is when the hub heard of it. */
-  onAnswer(hub: SimHub, { path, body }: Asked, { status, body: told }: Told, began: number): void {
-    if (path === '/api/personas/add') this.count((body as { identity: string }).identity, -1)
+  onAnswer(hub: SimHub, asked: Asked, { status, body: told }: Told, began: number): void {
+    const change = this.under_way.get(asked)
+    this.under_way.delete(asked)
+    if (change !== undefined && status === 200) this.onChanged(change)
+    const { path, body } = asked
+    if (path === '/api/signals/send' && REFUSALS.includes((told as { code?: string }).code ?? ''))
+      this.holds(hub, began, [(body as { to: string }).to], {
+        over: false,
+        promise: 'who is there takes signals',
+      })
     if (status !== 200) return
-    if (ENDINGS.includes(path)) this.onEnded(hub, (body as { identity: string }).identity)
     // A key that is known is answered whatever has become of the persona.
+    const takes = { over: true, promise: 'who is wrapped takes nothing' }
     if (path === '/api/signals/send' && !('idempotency_key' in (body as object)))
-      this.refuses(hub, began, [(body as { to: string }).to], 'takes nothing')
+      this.holds(hub, began, [(body as { to: string }).to], takes)
     if (path === '/api/signals/broadcast') {
       const { receipts } = told as { receipts: (Receipt & { to: string })[] }
-      const to = receipts.map((receipt) => receipt.to)
-      this.refuses(hub, began, to, 'takes nothing')
+      this.holds(
+        hub,
+        began,
+        receipts.map((receipt) => receipt.to),
+        takes,
+      )
     }
     if (path === '/api/signals/pending') {
       const to = (told as DrainResult).signals.map((signal) => signal.to)
-      this.refuses(hub, began, to, 'is handed nothing')
+      this.holds(hub, began, to, { over: true, promise: 'who is wrapped is handed nothing' })
     }
   }
 
-  private onEnded(hub: SimHub, identity: string): void {
-    this.counts.wrapped += 1
-    // It may have been brought back in the same moment.
-    if ((this.returning.get(identity) ?? 0) === 0) this.ended.set(identity, { hub, at: this.now() })
+  private onChanged({ identity, over, hub }: UnderWay): void {
+    if (!this.world.isCurrent(hub)) return
+    if (over) this.counts.wrapped += 1
+    const others = [...this.under_way.values()]
+    // Nobody knows which of the two comes last.
+    if (others.some((one) => one.hub === hub && one.identity === identity && one.over !== over)) return
+    this.said.set(identity, { over, hub, at: this.world.now() })
+    if (!over) this.returns(identity)
   }
 
-  private refuses(hub: SimHub, began: number, personas: readonly string[], promise: string): void {
+  /** What a hub did, is asked for after that moment: a hub that said so, or began later, and so has read of it. */
+  private holds(
+    hub: SimHub,
+    began: number,
+    personas: readonly string[],
+    { over, promise }: { over: boolean; promise: string },
+  ): void {
     for (const identity of personas) {
-      const ended = this.ended.get(identity)
-      if (ended?.hub === hub && began > ended.at)
-        throw new Violation(`who is wrapped ${promise}`, `${identity} at ${began}, wrapped at ${ended.at}`)
+      const said = this.said.get(identity)
+      if (said?.over !== over || began <= said.at) continue
+      if (hub === said.hub || hub.since > said.at)
+        throw new Violation(promise, `${identity} at ${began}; ${said.hub.host.name} said so at ${said.at}`)
     }
   }
 
-  private count(identity: string, by: number): void {
-    this.returning.set(identity, (this.returning.get(identity) ?? 0) + by)
+  // --- who was there
+
+  /** Nobody had asked to wrap it before, or it was back, and that all the while. */
+  wasThere(identity: string, from: number, until: number): boolean {
+    return !(this.away.get(identity) ?? []).some((away) => away.from <= until && away.until >= from)
+  }
+
+  private leaves(identity: string): void {
+    const before = this.away.get(identity) ?? []
+    if (before.at(-1)?.until === Infinity) return
+    this.away.set(identity, [...before, { from: this.world.now(), until: Infinity }])
+  }
+
+  private returns(identity: string): void {
+    const last = this.away.get(identity)?.at(-1)
+    if (last !== undefined) last.until = Math.min(last.until, this.world.now())
   }
 }

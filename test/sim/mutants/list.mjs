@@ -384,4 +384,29 @@ export const MUTANTS = [
     find: "  if (persona.state === 'active') return null\n",
     replace: "  if (persona.state !== 'removed') return null\n",
   },
+  {
+    name: 'a replaced hub goes on changing records',
+    file: 'src/storage/file/journal.ts',
+    find: 'if (taken === null) return\n',
+    replace: 'if (taken !== undefined) return\n',
+  },
+  {
+    name: 'a wrap that the next hub knows nothing of',
+    file: 'src/modules/registry/personas.ts',
+    find: '    await records.put(KIND,',
+    replace: "    if (persona.state === 'active') await records.put(KIND,",
+  },
+  {
+    name: 'who asks for a bell is told of a turn where there is none',
+    file: 'src/daemon/steps.ts',
+    find: "const result: NotifyResult = atHand ? { accepted: true } : { accepted: true, reason: 'mid_turn' }",
+    replace:
+      "const result: NotifyResult = atHand ? { accepted: true, reason: 'mid_turn' } : { accepted: true }",
+  },
+  {
+    name: 'a bell of an earlier turn counts as one that is out',
+    file: 'src/daemon/steps.ts',
+    find: 'if (isOutstanding(before, now)) return answerNotify',
+    replace: 'if (isOutstanding(before, now) || before.bell !== null) return answerNotify',
+  },
 ]
