@@ -47,7 +47,8 @@ const ACTIONS = {
     for (let left = world.dice.between(2, 12); left > 0; left--) ACTIONS.send(world)
   },
   sendToSession(world) {
-    const surface = world.surfaces.get(world.dice.pick(world.personas))
+    const { dice, timeline } = world
+    const surface = world.surfaces.get(dice.pick(world.personas))
     if (surface === undefined) return
     const { identity, caller } = surface
     const to_session = caller.session_id
@@ -59,6 +60,8 @@ const ACTIONS = {
       to_session,
       ttl_s: LONG_TTL_S,
     })
+    // Another session comes by while it waits.
+    if (dice.chance(0.5)) timeline.at(dice.between(0, 1_000), () => world.visit(identity))
   },
   broadcast(world) {
     const common = { from: HERALD, ttl_s: LONG_TTL_S }
@@ -93,7 +96,7 @@ const ACTIONS = {
     void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
     timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
   },
-  setClocks(world) {
+  setAllClocks(world) {
     const { dice, wall } = world
     wall.set(dice.pick([-1, 1]) * dice.between(600_000, 12 * 3_600_000))
   },
@@ -174,7 +177,7 @@ const ACTIONS = {
     for (const host of hosts) host.sleep()
     world.timeline.at(world.dice.between(1_000, 3_600_000), () => hosts.forEach((host) => host.wake()))
   },
-  setClock(world) {
+  setOneClock(world) {
     anyHost(world)?.setClock(world.dice.pick([-1, 1]) * world.dice.between(1, 120_000))
   },
 
@@ -237,7 +240,7 @@ const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5 }
 const TROUBLE: Partial<Record<Action, number>> = {
   ...{ killHub: 0.4, stopHub: 0.4, killHubAtDisk: 0.8, cutPower: 0.4, crashAmidst: 0.8, usurpHub: 0.4 },
   ...{ killDaemon: 1.5, stopDaemon: 1, rivalDaemon: 0.7, killSurface: 1.5, hangUpShim: 2 },
-  ...{ standStill: 1.5, sleepAll: 0.3, setClock: 0.7 },
+  ...{ standStill: 1.5, sleepAll: 0.3, setOneClock: 0.7 },
   ...{ cutLinks: 2, part: 1, roughNetwork: 2 },
   ...{ failSync: 0.5, fillDisk: 0.7, shortWrites: 1, slowDisk: 1 },
 }
@@ -266,7 +269,7 @@ export function planOf(seed: number): Plan {
   // Last, so that what is new here leaves the rest of every plan as it was.
   Object.assign(plan.weights, some(OPERATING))
   // In few runs: where the clock was set, nobody can say as sharply what is over.
-  if (dice.chance(0.2)) plan.weights.setClocks = 0.1
+  if (dice.chance(0.2)) plan.weights.setAllClocks = 0.1
   return plan
 }
 
