@@ -127,7 +127,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
     const journal = signals
     const records = createFileRecordStore({
       directory: path.join(directory, 'records'),
-      onRejected: (notice) => log.warn(notice, 'a file that is no record was set aside'),
+      onRejected: (notice) => log.warn(notice, 'a file that is no record is set aside, or else passed over'),
       mayChange: () => journal.checkOwned(),
     })
     return { signals, records, events, close: closing(signals, events, lock) }

@@ -294,13 +294,14 @@ export class Journal {
     return this.fd
   }
 
-  /** Throws `store_fenced` when another has the journal by now, which also ends writing; any other error of looking. */
+  /** Throws `store_fenced` when another has the journal by now, which also ends writing; `store_unavailable` when nobody can tell. */
   checkOwned(): void {
     if (this.dead?.code === 'store_fenced') throw this.dead
     const taken = this.takenMeanwhile()
     if (taken === null) return
-    this.die(taken)
-    throw refusalOf(taken, `nobody can tell whose the journal in ${this.options.directory} is`)
+    const error = refusalOf(taken, `nobody can tell whose the journal in ${this.options.directory} is`)
+    if (error.code === 'store_fenced') this.die(taken)
+    throw error
   }
 
   /** Ends writing for good. A `store_fenced` cause leaves the files as they are: they are another's. */

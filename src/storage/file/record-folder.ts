@@ -4,7 +4,7 @@
  *
  * Nobody's turn is kept here, and no lock: that is up to whoever holds the folder.
  */
-import { renameSync } from 'node:fs'
+import { fstatSync, renameSync, statSync, unlinkSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
@@ -168,14 +168,24 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         const text = recordText(form, kind, id, body)
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
         if (made !== undefined) await syncMade(made, folder)
+        const draft = `${file}.new`
         // What stands there may be a link, and would be written through.
-        await fs.rm(`${file}.new`, { recursive: true, force: true })
-        await fs.writeFile(`${file}.new`, text, { flag: 'wx', flush: true, ...fileMode(secret) })
-        await keepConflict(file)
-        needWay()
-        mayChange()
-        // In one go, as a file is rejected: what has just been put is never taken for what was there before.
-        renameSync(`${file}.new`, file)
+        await fs.rm(draft, { recursive: true, force: true })
+        const handle = await fs.open(draft, 'wx', modes.file)
+        try {
+          await handle.writeFile(text)
+          await handle.sync()
+          await keepConflict(file)
+          needWay()
+          mayChange()
+          // Someone that stood still may have begun a draft of its own in this place.
+          if (statSync(draft).ino !== fstatSync(handle.fd).ino)
+            throw new Error('another process writes there')
+          // In one go, as a file is rejected: what has just been put is never taken for what was there before.
+          renameSync(draft, file)
+        } finally {
+          await handle.close()
+        }
         await syncDirectory(folder)
       }),
 
@@ -220,7 +230,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         needWay()
         mayChange()
         try {
-          await fs.unlink(file)
+          unlinkSync(file)
         } catch (error) {
           if (codeOf(error) === 'ENOENT') return
           throw error
@@ -250,7 +260,6 @@ async function byItself(work: () => Promise<void>): Promise<boolean> {
 }
 
 const directoryMode = (secret: boolean) => (secret ? { mode: 0o700 } : {})
-const fileMode = (secret: boolean) => (secret ? { mode: 0o600 } : {})
 
 async function severalAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]

@@ -1,5 +1,6 @@
 /**
- * A hub's own records: `<directory>/<kind>/<id>.json`, private, in a directory that no other process writes.
+ * A hub's own records: `<directory>/<kind>/<id>.json`, private, in a directory that no other process writes, unless it
+ * has taken it from this one.
  *
  * These are small and rarely written, so every put pays for its own syncs.
  */

@@ -91,6 +91,25 @@ test('a put that was under way when another took the directory changes nothing',
   expect(await store.get('persona', 'ada')).toEqual({ state: 'active' })
 })
 
+test('a draft that another process has put in the place of ours becomes no record', async () => {
+  const directory = temporaryDirectory()
+  await createFileRecordStore({ directory }).put('persona', 'ada', { state: 'active' })
+  const draft = path.join(directory, 'persona', 'ada.json.new')
+  let looks = 0
+  const mayChange = () => {
+    looks += 1
+    if (looks < 2) return
+    fs.rmSync(draft)
+    fs.writeFileSync(draft, '{"kind":"persona","id":"ada","body":{"state":"stale"}}')
+  }
+  const store = createFileRecordStore({ directory, mayChange })
+  await expect(store.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject({
+    code: 'store_unavailable',
+    detail: /ada\.json cannot be written: .*another process writes there/,
+  })
+  expect(await store.get('persona', 'ada')).toEqual({ state: 'active' })
+})
+
 test('who reads a directory that another has taken leaves what is no record where it is', async () => {
   const directory = temporaryDirectory()
   const notices: RejectedRecord[] = []
