@@ -2,7 +2,7 @@
 import type { DaemonStatus, NotifyResult, SurfaceReport } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Json } from '../../src/contracts/ids.ts'
-import type { HubFrame } from '../../src/contracts/frames.ts'
+import { SignalsGone, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { SimDaemon } from './sim-daemon.ts'
 import { Violation } from './violation.ts'
@@ -100,7 +100,12 @@ export class BellWatch {
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       beginAnew(heard)
+      const own = reportsIn(heard).some(({ session_id }) => session_id === frame.session_id)
+      if (own || frame.pending_count === 0) heard.asked_for = 0
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
+    } else {
+      const gone = SignalsGone.safeParse(frame)
+      if (gone.success && gone.data.data.pending_count === 0) heard.asked_for = 0
     }
   }
 

@@ -39,7 +39,7 @@ export function checkDrain(
       )
   }
   if (lease === undefined) return
-  checkSession(ledger, hub, signals, lease.session_id)
+  checkSession(ledger, hub, signals, { session_id: lease.session_id, began })
   const to = signals[0]?.to
   if (lease.identity !== to)
     throw new Violation('a queue is its persona’s', `${lease.identity} drained ${to ?? ''}`)
@@ -93,15 +93,21 @@ function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: n
 }
 
 /** What is for one session goes to no other while that one is there. */
-function checkSession(ledger: Ledger, hub: SimHub, signals: Signals, session_id: string): void {
+function checkSession(
+  ledger: Ledger,
+  hub: SimHub,
+  signals: Signals,
+  { session_id, began }: { session_id: string; began: number },
+): void {
   for (const { signal_id, to } of signals) {
     const wanted = ledger.signals.get(signal_id)?.wish?.to_session ?? session_id
     if (wanted === session_id) continue
     const rows = hub.hub.personas.list().find(({ identity }) => identity === to)?.registrations ?? []
     const row = rows.find((one) => one.kind === 'agent' && one.connected && one.session_id === wanted)
     // One that has joined while this was drained came too late for it.
-    if (row === undefined || ledger.wall.errorSince(ledger.now() - JUST_JOINED_MS) > 0) continue
-    if (hub.host.clock.now() - Date.parse(row.joined_at) > JUST_JOINED_MS)
+    const joining_ms = JUST_JOINED_MS + ledger.now() - began
+    if (row === undefined || ledger.wall.errorSince(ledger.now() - joining_ms) > 0) continue
+    if (hub.host.clock.now() - Date.parse(row.joined_at) > joining_ms)
       throw new Violation('what is for a session is kept for it', `${signal_id}: ${wanted}, ${session_id}`)
   }
 }

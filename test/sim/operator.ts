@@ -1,6 +1,6 @@
 /**
  * The person whose machine it is: asks daemons at their control sockets, wraps personas and brings them back. Nobody
- * starts the daemon of a wrapped persona again until then.
+ * starts the daemon of a wrapped persona again until then. Whoever sends from a shell calls the hub in this name too.
  */
 import type { ControlVerb } from '../../src/contracts/control.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
@@ -23,6 +23,8 @@ export interface OperatorWorld extends HostWorld {
 /** A daemon answers at once, or stands still. */
 const CONTROL_MS = 5_000
 const TRIES = 4
+/** A hub that refuses may be about to end. */
+const AFTER_NO_MS = 1_000
 
 export class Operator {
   readonly host: Host
@@ -63,7 +65,7 @@ export class Operator {
           error instanceof AnswerLost || (error instanceof TurnbellError && error.code === 'hub_unreachable')
         if (!again && !(error instanceof TurnbellError)) throw error
         if (!again) return null
-        await new Promise<void>((resolve) => this.host.clock.after(dice.between(10, 2_000), resolve))
+        await this.after(dice.between(10, 2_000))
       }
     }
     return null
@@ -82,8 +84,13 @@ export class Operator {
     const persona = { identity, surface: 'claude-code' }
     while ((await this.call('personas/add', persona, TRIES)) === null) {
       if (this.wrapped.has(identity)) return
+      await this.after(AFTER_NO_MS)
     }
     if (this.dismissed.delete(identity)) this.world.startDaemon(identity)
+  }
+
+  private after(ms: number): Promise<void> {
+    return new Promise((resolve) => this.host.clock.after(ms, resolve))
   }
 
   /** A daemon ended because its hub said that its persona is over. */

@@ -52,7 +52,7 @@ export interface HubWorld extends DiskWorld {
 }
 
 export interface SimHub extends Service {
-  /** When it began to start. */
+  /** When it began to read what it knows of personas. */
   since: number
   hub: Hub
   store: SignalStore
@@ -73,7 +73,6 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
       if (host.alive) world.onLogged(host, fields, message)
     },
   }
-  const since = world.timeline.now
   const store = await openFileSignalStore({
     directory: HUB_DIRECTORY,
     clock: host.clock,
@@ -91,6 +90,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
   events.watch((event) => {
     if (host.alive) world.onEvent(host, event)
   })
+  const since = world.timeline.now
   const hub = await createHub({
     ...{ tenant_id: 'local', version: '0.0.0', secrets: SECRETS },
     stores: {

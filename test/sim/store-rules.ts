@@ -87,7 +87,10 @@ function checkForgotten(ledger: Ledger, known: Known): void {
   const after_ms = SIM_RETENTION.finished_retention_ms / 2
   const life_ms = (wish?.ttl_s ?? 0) * 1000
   // It may have been final before the clock was set, though nobody could be told until later.
-  const since = Math.max(wish?.at ?? told_at, unsure ? -Infinity : (final_at ?? told_at) - TOLD_LATE_MS)
+  const since = Math.max(
+    wish?.at ?? told_at,
+    unsure || final_at === null ? -Infinity : final_at - TOLD_LATE_MS,
+  )
   const error_ms = ledger.wall.errorSince(since)
   if (final_at !== null && ledger.now() - final_at + error_ms > after_ms) return
   // One that expires is over from then on, however late a hub that stood still comes to say so.

@@ -246,6 +246,8 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)
     if (known?.wish && !known.replay_asked && !this.mayBeOver(known.wish))
       throw new Violation('nothing is over before its time', signal_id)
+    // Both in one commit, the expiry first: a confirmation that comes late still counts.
+    if (known?.state === 'final' && known.final_at === this.now()) return
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)
     if (known?.state === 'final' && !known.replay_asked)
@@ -265,6 +267,8 @@ export class Truth extends Ledger {
         `${signal_id}: ${known.handed_out} deliveries`,
       )
     if (known !== undefined) known.given_back += 1
+    // As with what expires.
+    if (known?.state === 'final' && known.final_at === this.now()) return
     this.change(signal_id, { state: 'dead', drain_id: null })
   }
 

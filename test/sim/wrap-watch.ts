@@ -72,7 +72,14 @@ export class WrapWatch {
     this.under_way.delete(asked)
     if (change !== undefined && status === 200) this.onChanged(change)
     const { path, body } = asked
-    if (path === '/api/signals/send' && REFUSALS.includes((told as { code?: string }).code ?? ''))
+    const { code = '' } = told as { code?: string }
+    if (
+      path === '/api/signals/send' &&
+      code === 'target_wrapped' &&
+      !this.away.has((body as { to: string }).to)
+    )
+      throw new Violation('who is there takes signals', `${(body as { to: string }).to} was never wrapped`)
+    if (path === '/api/signals/send' && REFUSALS.includes(code))
       this.holds(hub, began, [(body as { to: string }).to], {
         over: false,
         promise: 'who is there takes signals',
