@@ -13,8 +13,8 @@ export interface RecordRow {
 /**
  * What is done to one record takes effect in the order of the calls. Where a place can take several records in
  * one write, puts and removes that are asked for without waiting for each other share it; each of them resolves
- * only when that write survives a crash. Where another process has taken the place meanwhile, each rejects with
- * `store_fenced` and changes nothing.
+ * only when that write survives a crash. Where another process has taken the place meanwhile, each rejects and
+ * changes nothing.
  */
 export interface RecordStore {
   /** Resolves only once the record survives a crash; a reader sees the old one or the new one, never a mixture. */

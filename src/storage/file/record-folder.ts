@@ -4,11 +4,21 @@
  *
  * Nobody's turn is kept here, and no lock: that is up to whoever holds the folder.
  */
-import { fstatSync, renameSync, statSync, unlinkSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  fsync as fsyncThen,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import { needPlainFolders } from './plain-folders.ts'
 import { recordName, recordText, type RecordForm } from './record-file.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -47,6 +57,8 @@ export interface RecordFolderOptions {
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>
 }
+
+const fsync = promisify(fsyncThen)
 
 const READS_AT_ONCE = 32
 /** So many looks at a stamp take a millisecond, which is as long as everybody else may wait. */
@@ -169,22 +181,23 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
         if (made !== undefined) await syncMade(made, folder)
         const draft = `${file}.new`
+        needWay()
+        mayChange()
         // What stands there may be a link, and would be written through.
-        await fs.rm(draft, { recursive: true, force: true })
-        const handle = await fs.open(draft, 'wx', modes.file)
+        rmSync(draft, { recursive: true, force: true })
+        const fd = openSync(draft, 'wx', modes.file)
         try {
-          await handle.writeFile(text)
-          await handle.sync()
+          writeFileSync(fd, text)
+          await fsync(fd)
           await keepConflict(file)
           needWay()
           mayChange()
-          // Someone that stood still may have begun a draft of its own in this place.
-          if (statSync(draft).ino !== fstatSync(handle.fd).ino)
-            throw new Error('another process writes there')
+          // Somebody who stood still may have begun a draft of their own in this place.
+          if (statSync(draft).ino !== fstatSync(fd).ino) throw new Error('another process writes there')
           // In one go, as a file is rejected: what has just been put is never taken for what was there before.
           renameSync(draft, file)
         } finally {
-          await handle.close()
+          closeSync(fd)
         }
         await syncDirectory(folder)
       }),

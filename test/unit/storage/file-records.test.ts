@@ -83,7 +83,7 @@ test('a put that was under way when another took the directory changes nothing',
   let looks = 0
   const mayChange = () => {
     looks += 1
-    if (looks === 2) throw new TurnbellError('store_fenced', { detail: 'taken' })
+    if (looks === 3) throw new TurnbellError('store_fenced', { detail: 'taken' })
   }
   const store = createFileRecordStore({ directory, mayChange })
   const refused = { code: 'store_fenced' }
@@ -98,7 +98,7 @@ test('a draft that another process has put in the place of ours becomes no recor
   let looks = 0
   const mayChange = () => {
     looks += 1
-    if (looks < 2) return
+    if (looks < 3) return
     fs.rmSync(draft)
     fs.writeFileSync(draft, '{"kind":"persona","id":"ada","body":{"state":"stale"}}')
   }
