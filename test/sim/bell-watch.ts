@@ -47,7 +47,7 @@ interface Heard {
   last: Rung | null
   /** Bells that the surface has. */
   accepted: number
-  /** How often a person asked for a bell and was not refused one, since the last. */
+  /** How often a person asked for a bell and was not refused one, since the last, its own drain, or since nothing waited. */
   asked_for: number
   /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
   asking: { last: Rung | null; reports: SurfaceReport[] }[]
@@ -100,7 +100,8 @@ export class BellWatch {
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       beginAnew(heard)
-      const own = reportsIn(heard).some(({ session_id }) => session_id === frame.session_id)
+      const reports = reportsIn(heard)
+      const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
       if (own || frame.pending_count === 0) heard.asked_for = 0
       if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
     } else {

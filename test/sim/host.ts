@@ -37,6 +37,8 @@ export class Host {
   private slept_from: number | null = null
   private clock_offset_ms = 0
   private backlog: (() => void)[] = []
+  /** More of it is to come, at this very moment. */
+  private catching_up = false
   private readonly endings: (() => void)[] = []
 
   constructor(name: string, world: HostWorld, clock_offset_ms = 0) {
@@ -63,10 +65,14 @@ export class Host {
     return this.clock_offset_ms
   }
 
-  /** Runs something in this process: now, when it goes on, or never. */
+  /** Runs something in this process: now, when it goes on and has done what came before, or never. */
   act(call: () => void): void {
     if (!this.alive) return
-    if (!this.awake) return void this.backlog.push(call)
+    if (!this.awake || this.catching_up) return void this.backlog.push(call)
+    this.run(call)
+  }
+
+  private run(call: () => void): void {
     try {
       call()
     } catch (error) {
@@ -121,9 +127,17 @@ export class Host {
     return until - this.born - this.slept_ms + 1000
   }
 
+  /** One after the other, as a loop of events does: what only waits for promises comes to rest in between. */
   private catchUp(): void {
-    if (!this.awake) return
-    for (const call of this.backlog.splice(0)) this.act(call)
+    if (!this.awake || this.catching_up) return
+    const call = this.backlog.shift()
+    if (call === undefined) return
+    this.run(call)
+    this.catching_up = true
+    this.world.timeline.at(0, () => {
+      this.catching_up = false
+      this.catchUp()
+    })
   }
 
   private timer(delay_ms: number, interval_ms: number | null, call: () => void): Timer {
