@@ -47,7 +47,7 @@ interface Heard {
   last: Rung | null
   /** Bells that the surface has. */
   accepted: number
-  /** How often a person asked for a bell and was not refused one, since the last, its own drain, or since nothing waited. */
+  /** How often a person asked for a bell and was not refused one: since the last, its own drain, or nothing waited. */
   asked_for: number
   /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
   asking: { last: Rung | null; reports: SurfaceReport[] }[]
@@ -91,8 +91,10 @@ export class BellWatch {
       if (!heard.listed) heard.unread_turns = 0
       // What came while the link was down is in it.
       if (!heard.listed && heard.last !== null) heard.last.news_since = true
-      if (frame.total === 0) beginAnew(heard)
-      if (frame.total === 0) heard.asked_for = 0
+      if (frame.total === 0) {
+        beginAnew(heard)
+        heard.asked_for = 0
+      }
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
@@ -267,16 +269,12 @@ function checkNotified(
     (!connected && 'not_connected') ||
     (!surface.attached && 'surface_absent') ||
     (pending_count === 0 && 'nothing_pending')
-  /** A bell of this session and turn that nothing has answered is out, or lost. */
+  // A bell of this session and turn that nothing has answered is out, or lost.
   const rung = last !== null && !last.drained_since && reported.some((one) => isSameTurn(last, one))
   const when =
     surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
-  const right =
-    refused === false
-      ? accepted
-        ? reason === when
-        : reason === 'already_rung' && rung
-      : !accepted && reason === refused
+  const expected = refused || (accepted ? when : rung && 'already_rung')
+  const right = reason === expected && !(accepted && refused !== false)
   if (!right)
     throw new Violation(
       'who asks for a bell is told the truth',

@@ -2,7 +2,7 @@
  * Who is wrapped takes nothing and is handed nothing, who is there takes signals: from the moment in which a hub has said
  * so, whatever becomes of that hub.
  */
-import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
+import type { DrainResult } from '../../src/contracts/signal.ts'
 import type { Asked, Told } from './network.ts'
 import type { SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
@@ -32,6 +32,24 @@ const OVER_BY_PATH = new Map([
   ['/api/personas/add', false],
 ])
 const REFUSALS = ['target_wrapped', 'target_unknown']
+
+interface Addressed {
+  to: string
+}
+
+interface Sent extends Addressed {
+  idempotency_key?: string
+}
+
+/** What a persona that is over, or is not, may not meet with. */
+interface Rule {
+  over: boolean
+  promise: string
+}
+
+const TAKES_SIGNALS: Rule = { over: false, promise: 'who is there takes signals' }
+const TAKES_NOTHING: Rule = { over: true, promise: 'who is wrapped takes nothing' }
+const IS_HANDED_NOTHING: Rule = { over: true, promise: 'who is wrapped is handed nothing' }
 
 export interface WrapWorld {
   now(): number
@@ -72,36 +90,21 @@ export class WrapWatch {
     this.under_way.delete(asked)
     if (change !== undefined && status === 200) this.onChanged(change)
     const { path, body } = asked
-    const { code = '' } = told as { code?: string }
-    if (
-      path === '/api/signals/send' &&
-      code === 'target_wrapped' &&
-      !this.away.has((body as { to: string }).to)
-    )
-      throw new Violation('who is there takes signals', `${(body as { to: string }).to} was never wrapped`)
-    if (path === '/api/signals/send' && REFUSALS.includes(code))
-      this.holds(hub, began, [(body as { to: string }).to], {
-        over: false,
-        promise: 'who is there takes signals',
-      })
+    if (path === '/api/signals/send') this.onSent(hub, began, body as Sent, { status, body: told })
     if (status !== 200) return
+    if (path === '/api/signals/broadcast')
+      this.holds(hub, began, (told as { receipts: Addressed[] }).receipts, TAKES_NOTHING)
+    if (path === '/api/signals/pending')
+      this.holds(hub, began, (told as DrainResult).signals, IS_HANDED_NOTHING)
+  }
+
+  private onSent(hub: SimHub, began: number, sent: Sent, { status, body }: Told): void {
+    const { code = '' } = body as { code?: string }
+    if (code === 'target_wrapped' && !this.away.has(sent.to))
+      throw new Violation(TAKES_SIGNALS.promise, `${sent.to} was never wrapped`)
+    if (REFUSALS.includes(code)) this.holds(hub, began, [sent], TAKES_SIGNALS)
     // A key that is known is answered whatever has become of the persona.
-    const takes = { over: true, promise: 'who is wrapped takes nothing' }
-    if (path === '/api/signals/send' && !('idempotency_key' in (body as object)))
-      this.holds(hub, began, [(body as { to: string }).to], takes)
-    if (path === '/api/signals/broadcast') {
-      const { receipts } = told as { receipts: (Receipt & { to: string })[] }
-      this.holds(
-        hub,
-        began,
-        receipts.map((receipt) => receipt.to),
-        takes,
-      )
-    }
-    if (path === '/api/signals/pending') {
-      const to = (told as DrainResult).signals.map((signal) => signal.to)
-      this.holds(hub, began, to, { over: true, promise: 'who is wrapped is handed nothing' })
-    }
+    if (status === 200 && !('idempotency_key' in sent)) this.holds(hub, began, [sent], TAKES_NOTHING)
   }
 
   private onChanged({ identity, over, hub }: UnderWay): void {
@@ -114,18 +117,13 @@ export class WrapWatch {
     if (!over) this.returns(identity)
   }
 
-  /** What a hub did, is asked for after that moment: a hub that said so, or began later, and so has read of it. */
-  private holds(
-    hub: SimHub,
-    began: number,
-    personas: readonly string[],
-    { over, promise }: { over: boolean; promise: string },
-  ): void {
-    for (const identity of personas) {
-      const said = this.said.get(identity)
+  /** Of a hub that said so, and of one that began later, and so has read of it. */
+  private holds(hub: SimHub, began: number, addressed: readonly Addressed[], { over, promise }: Rule): void {
+    for (const { to } of addressed) {
+      const said = this.said.get(to)
       if (said?.over !== over || began <= said.at) continue
       if (hub === said.hub || hub.since > said.at)
-        throw new Violation(promise, `${identity} at ${began}; ${said.hub.host.name} said so at ${said.at}`)
+        throw new Violation(promise, `${to} at ${began}; ${said.hub.host.name} said so at ${said.at}`)
     }
   }
 

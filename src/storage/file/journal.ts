@@ -294,7 +294,7 @@ export class Journal {
     return this.fd
   }
 
-  /** Throws `store_fenced` when another has the journal by now, which also ends writing; another refusal when nobody can tell. */
+  /** Throws `store_fenced` when another has the journal, which also ends writing; another refusal when nobody can tell. */
   checkOwned(): void {
     if (this.dead?.code === 'store_fenced') throw this.dead
     const taken = this.takenMeanwhile()

@@ -7,7 +7,7 @@
 import {
   closeSync,
   fstatSync,
-  fsync as fsyncThen,
+  fsync,
   openSync,
   renameSync,
   rmSync,
@@ -52,13 +52,11 @@ export interface RecordFolderOptions {
    * Throws a refusal where that cannot be known.
    */
   alone?: (work: () => Promise<void>) => Promise<boolean>
-  /** Asked before a put writes anything, and at the last moment before a file appears, changes or goes: throws where it must not. */
+  /** Asked before a put writes anything, and right before a file appears, changes or goes; throws where it must not. */
   mayChange?: () => void
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>
 }
-
-const fsync = promisify(fsyncThen)
 
 const READS_AT_ONCE = 32
 /** So many looks at a stamp take a millisecond, which is as long as everybody else may wait. */
@@ -188,7 +186,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         const fd = openSync(draft, 'wx', modes.file)
         try {
           writeFileSync(fd, text)
-          await fsync(fd)
+          await synced(fd)
           await keepConflict(file)
           needWay()
           mayChange()
@@ -271,6 +269,8 @@ async function byItself(work: () => Promise<void>): Promise<boolean> {
   await work()
   return true
 }
+
+const synced = promisify(fsync)
 
 const directoryMode = (secret: boolean) => (secret ? { mode: 0o700 } : {})
 
