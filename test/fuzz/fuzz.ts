@@ -16,6 +16,8 @@ export interface Settings {
   goOn(): boolean
   /** For whoever watches from outside: this is tried now. */
   trying(input: Buffer): void
+  /** Told at once: what follows may end the process. */
+  found(crash: Crash): void
   /** Kept for good: each once made a target break. */
   regressions: readonly Buffer[]
   /** An empty directory for each world. */
@@ -34,7 +36,8 @@ export interface Outcome {
   inputs: number
   ways: number
   corpus: number
-  crashes: Crash[]
+  /** Of different places, each of which was told. */
+  crashes: number
 }
 
 /** Beyond these a target is broken, and more of the same helps nobody. */
@@ -57,30 +60,33 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
     words: [...new Set([...(target.words ?? []), ...wordsIn(corpus)])],
     bytes_max: target.bytes_max ?? BYTES_MAX,
   }
-  const crashes = new Map<string, Crash>()
-  const outcome: Outcome = { inputs: 0, ways: 0, corpus: 0, crashes: [] }
+  const crashes = new Set<string>()
+  let inputs = 0
 
   const tried = async (input: Buffer): Promise<boolean> => {
-    outcome.inputs += 1
+    inputs += 1
     coverage.clear()
     const found = await world.attempt(input)
     if ('outcome' in found) return coverage.learn(found.outcome)
     const key = keyOf(found.error)
-    if (!crashes.has(key)) crashes.set(key, await examined(world, input, found.error))
+    if (!crashes.has(key)) {
+      crashes.add(key)
+      settings.found(await examined(world, input, found.error))
+    }
     await world.open()
     return false
   }
 
   const first = settings.inputs === 0 ? settings.regressions : [...settings.regressions, ...corpus.slice()]
   for (const input of first) await tried(input)
-  while (outcome.inputs < settings.inputs && crashes.size < CRASHES_MAX && settings.goOn()) {
+  while (inputs < settings.inputs && crashes.size < CRASHES_MAX && settings.goOn()) {
     const input = mutate(chosen(corpus, dice), material)
     if (!(await tried(input))) continue
     if (corpus.length < CORPUS_MAX) corpus.push(input)
     else corpus[dice.under(CORPUS_MAX)] = input
   }
   await world.close()
-  return { ...outcome, ways: coverage.ways, corpus: corpus.length, crashes: [...crashes.values()] }
+  return { inputs, ways: coverage.ways, corpus: corpus.length, crashes: crashes.size }
 }
 
 /** The newest ones more often: what is behind them was looked at least. */

@@ -37,6 +37,9 @@ declare global {
 
 const order = workerData as Order
 
+/** However little is asked for, each target is tried with more than its seeds. */
+const INPUTS_MIN = 100
+
 export type Told =
   | {
       about: 'target'
@@ -79,7 +82,7 @@ async function run(target: Target, share: number): Promise<void> {
   const until = began + order.minutes * 60_000 * share
   let worlds = 0
   const outcome = await fuzz(target, new Coverage(globalThis.turnbellWays), {
-    inputs: order.only === null ? Math.ceil(order.inputs * share) : 0,
+    inputs: order.only === null ? Math.max(INPUTS_MIN, Math.ceil(order.inputs * share)) : 0,
     seed: order.seed,
     goOn: () => performance.now() < until,
     regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],
@@ -96,19 +99,17 @@ async function run(target: Target, share: number): Promise<void> {
       Atomics.store(order.beats, 1, length)
       Atomics.add(order.beats, 0, 1)
     },
+    found({ input, error, alone }) {
+      tell({
+        about: 'crash',
+        input,
+        alone,
+        error: error instanceof Error ? String(error.stack) : String(error),
+      })
+    },
   })
   fs.rmSync(path.join(order.home, `${name}-${worlds}`), { recursive: true, force: true })
-  for (const { input, error, alone } of outcome.crashes) {
-    tell({
-      about: 'crash',
-      input,
-      alone,
-      error: error instanceof Error ? String(error.stack) : String(error),
-    })
-  }
-  const { inputs, ways, corpus, crashes } = outcome
-  const took_ms = performance.now() - began
-  tell({ about: 'target', name, inputs, ways, corpus, crashes: crashes.length, took_ms })
+  tell({ about: 'target', name, ...outcome, took_ms: performance.now() - began })
 }
 
 function regressionsOf(name: string): Buffer[] {

@@ -23,7 +23,8 @@ const SHOWN_BYTES = 600
 
 const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
 
-  --inputs N    over all targets together (1000000, or as many as fit where minutes are given)
+  --inputs N    over all targets together (1000000, or as many as fit where minutes are given); each
+                target is tried with a hundred at least
   --seed N      of all chances (1)
   --minutes N   end after so long, whatever is left
   --input FILE  only this input, as a crash has printed it
@@ -81,6 +82,8 @@ let current = null
 let current_from = 0
 /** Targets that were not begun. */
 let waiting = []
+/** It is known why the thread ends before it is done. */
+let explained = false
 
 const worker = new Worker(pathToFileURL(path.join(out, 'main.js')), {
   // Places in the sources cost time at each error; a crash that is looked at has them.
@@ -109,6 +112,7 @@ const watch = setInterval(() => {
     beat = latest
     beat_at = performance.now()
   } else if (latest > 0 && performance.now() - beat_at > HANG_MS) {
+    explained = true
     crash(tried(), `nothing came of it in ${HANG_MS} ms`, true)
     void worker.terminate()
   }
@@ -125,6 +129,7 @@ worker.on('message', (told) => {
     process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
     process.exit(2)
   } else if (told.about === 'failed') {
+    explained = true
     process.stderr.write(`${told.error}\n`)
     process.exitCode = 2
   } else if (told.about === 'target') {
@@ -143,13 +148,14 @@ worker.on('message', (told) => {
 })
 worker.on('error', (error) => {
   // The heap that a target may fill is bounded; so a parser that does not bound what it keeps ends here.
+  explained = true
   crash(tried(), String(error?.stack ?? error), false)
 })
 ending.onInterrupt(() => worker.terminate())
-worker.on('exit', () => {
+worker.on('exit', (code) => {
   clearInterval(watch)
-  // After Ctrl-C, or an input that took the thread with it.
   if (current !== null) {
+    if (!explained && !ending.interrupted) crash(tried(), `it ended the thread with ${code}`, true)
     const begun = Atomics.load(beats, 0) - current_from
     total.inputs += begun
     line(current.name, begun, 'not done')

@@ -1,7 +1,7 @@
 /** The fuzzer finds what is there to be found: otherwise "no crashes" says nothing. */
 import { describe, expect, test } from 'vitest'
 import { Coverage } from '../../fuzz/coverage.ts'
-import { fuzz, type Settings } from '../../fuzz/fuzz.ts'
+import { fuzz, type Crash, type Settings } from '../../fuzz/fuzz.ts'
 import type { Target } from '../../fuzz/target.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -12,6 +12,7 @@ async function fuzzed(
   more: Partial<Target & Settings> = {},
 ) {
   const tried: string[] = []
+  const crashes: Crash[] = []
   const target: Target = {
     ...{ name: 'x', promise: 'x', share: 1 },
     open: () => ({ seeds: ['{"type":"a","n":1}'], attempt: (input) => attempt(input.toString()) }),
@@ -20,9 +21,10 @@ async function fuzzed(
   const outcome = await fuzz(target, new Coverage(ways), {
     ...{ inputs: 6_000, seed: 1, regressions: [], goOn: () => true, directory: temporaryDirectory },
     trying: (input) => void tried.push(input.toString('latin1')),
+    found: (crash) => void crashes.push(crash),
     ...more,
   })
-  return { ...outcome, tried }
+  return { ...outcome, tried, crashes }
 }
 
 /** As the counters in a bundle do. */
@@ -78,6 +80,22 @@ describe('the fuzzer', () => {
       'Broken: Object.prototype was changed for all objects',
     ])
     expect('polluted' in {}).toBe(false)
+  })
+
+  test('tells a crash before anything else is tried, as the next input may end the process', async () => {
+    const told: string[] = []
+    await fuzzed(
+      (text) => {
+        told.push(text)
+        if (text === 'bad') throw new Error('no')
+        return 'same'
+      },
+      {
+        regressions: [Buffer.from('bad'), Buffer.from('next')],
+        found: ({ error }) => void told.push(String(error)),
+      },
+    )
+    expect(told.slice(0, told.indexOf('next')).at(-1)).toBe('Error: no')
   })
 
   test('begins with what once broke, and says where an input breaks only after others', async () => {
