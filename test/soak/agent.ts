@@ -116,10 +116,12 @@ export class Agent {
     if (this.turn === 'idle') this.beginTurn(null)
   }
 
-  /** The shim is killed; the agent lives on, and a new shim comes. */
-  killShim(): void {
+  /** The shim is killed; the agent lives on, and a new shim comes. Answers whether there was one. */
+  killShim(): boolean {
+    if (this.peer === null) return false
     this.hangUp()
     this.run(this.connect())
+    return true
   }
 
   /** The daemon stood still: what it knew of time is wrong. */

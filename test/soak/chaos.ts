@@ -64,8 +64,7 @@ export class Chaos {
         if (daemons.get(mortal)?.kill()) this.counts[mishap] += 1
         return
       case 'shim':
-        agents.get(anybody)?.killShim()
-        this.counts[mishap] += 1
+        if (agents.get(anybody)?.killShim()) this.counts[mishap] += 1
         return
       case 'hub stands still':
         if (!hub_may_fall || hub.stopped || hub.pid === null) return

@@ -13,7 +13,7 @@ const HELP = `usage: node test/soak/run.mjs [options]
   --kills-per-minute N  kill -9 and stops together (12)
   --dir DIR             where the temporary home is made
 
-Says every 30 s on stderr how it goes, and prints the figures at the end.
+Says every 30 s on stderr how it goes, and prints the figures at the end, or those so far after Ctrl-C.
 Exit 1 when a promise was broken; the home is kept then, and it is said where.
 `
 
@@ -25,6 +25,9 @@ const OPTIONS = {
   dir: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const
+
+/** Ten a second: more of them, and nothing else happens. */
+const KILLS_MAX = 600
 
 /**
  * Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. `prepare` sees to what is
@@ -49,6 +52,7 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     ending.keeps(home)
     process.stderr.write(`the home is kept: ${home}\n`)
   }
+  const asked = `seed ${wanted.seed}, ${wanted.personas} personas, ${wanted.minutes} minutes`
   const result = await soak({
     ...wanted,
     say: (line) => process.stderr.write(`${line}\n`),
@@ -56,14 +60,16 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
       home = ending.removes(started.home)
       // What still writes there is gone before it is removed.
       process.prependOnceListener('exit', started.killNow)
+      ending.onInterrupt(() => {
+        process.stdout.write(`${asked}, interrupted\n${report(started.figures())}`)
+      })
     },
     onBroken: keepHome,
   }).catch((error: unknown) => {
     keepHome()
     throw error
   })
-  process.stdout.write(`seed ${wanted.seed}, ${wanted.personas} personas, ${wanted.minutes} minutes\n`)
-  process.stdout.write(report(result))
+  process.stdout.write(`${asked}\n${report(result)}`)
   if (result.broken.length === 0) return 0
   process.stdout.write(`the home is kept: ${result.home}\n`)
   return 1
@@ -84,7 +90,11 @@ function wantedIn(argv: string[]) {
     minutes: number('minutes', values.minutes, (value) => value > 0 && value <= 24 * 60),
     personas: number('personas', values.personas, (value) => whole(value) && value >= 3 && value <= 999),
     seed: number('seed', values.seed ?? String(Date.now()), (value) => whole(value) && value >= 0),
-    kills_per_minute: number('kills-per-minute', values['kills-per-minute'], (value) => value >= 0),
+    kills_per_minute: number(
+      'kills-per-minute',
+      values['kills-per-minute'],
+      (value) => value >= 0 && value <= KILLS_MAX,
+    ),
     ...(values.dir === undefined ? {} : { directory: values.dir }),
   }
 }

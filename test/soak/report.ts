@@ -1,6 +1,6 @@
 /** The figures of a soak, as plain lines. */
+import type { SoakResult } from './figures.ts'
 import type { Fate } from './ledger.ts'
-import type { SoakResult } from './soak.ts'
 import type { Scale } from './scales.ts'
 import type { Weight } from './gauges.ts'
 
@@ -9,7 +9,7 @@ export function report(result: SoakResult): string {
   const journal_per_signal = disk.journal / Math.max(1, signals.receipts)
   const lines = [
     `signals wished ${signals.wishes}, receipts ${signals.receipts}, the same receipt again ${signals.repeated_receipts}, refused ${signals.refused}, without a receipt ${signals.given_up}`,
-    ...(fate === null ? [] : fateLines(fate)),
+    ...(fate === null ? ['lost: not known, as it ended before everything could arrive'] : fateLines(fate)),
     `handed over ${signals.received}, duplicates ${signals.duplicates}`,
     `leases released ${signals.released} (${signals.restart_released} by restarts that told, ${signals.inferred} by ones killed before they could), dead ${signals.died}, expired ${signals.expired}`,
     `calls ${calls.asked}, answers lost ${calls.lost}`,

@@ -44,6 +44,7 @@ const STEADY_MINUTES_MIN = 0.5
 export class Scales {
   private readonly processes: readonly Supervised[]
   private readonly marks = new Map<string, Partial<Record<Mark, Weight>>>()
+  private readonly latest = new Map<string, Weight>()
   /** Since the last `watched`. */
   private readonly weights = new Map<string, Weight[]>()
 
@@ -56,15 +57,17 @@ export class Scales {
     for (const { name, pid } of this.processes) {
       const weight = pid === null ? null : weigh(pid)
       if (weight === null) continue
+      this.latest.set(name, weight)
       if (mark === 'watched') this.weights.set(name, [])
       this.weights.get(name)?.push(weight)
       if (mark !== undefined) this.marks.set(name, { ...this.marks.get(name), [mark]: weight })
     }
   }
 
+  /** Before the `end` the latest stands for it. */
   read(): Scale[] {
     return this.processes.flatMap(({ name }) => {
-      const { end, ...marks } = this.marks.get(name) ?? {}
+      const { end = this.latest.get(name), ...marks } = this.marks.get(name) ?? {}
       if (end === undefined) return []
       const watched = marks.watched ?? end
       const middle = marks.middle ?? watched

@@ -16,9 +16,9 @@ import { Chaos } from './chaos.ts'
 import { clockAt } from './day.ts'
 import { Door } from './door.ts'
 import { EventStream } from './event-stream.ts'
-import { bytesBelow } from './gauges.ts'
+import { countsOf, diskBelow, restartsOf, type SoakResult } from './figures.ts'
 import { Ledger, type Fate } from './ledger.ts'
-import { notFlat, Scales, type Scale } from './scales.ts'
+import { notFlat, Scales } from './scales.ts'
 import { Supervised } from './supervised.ts'
 import { Team } from './team.ts'
 import { Traffic } from './traffic.ts'
@@ -32,27 +32,10 @@ export interface SoakOptions {
   directory?: string
   /** A line for whoever watches. */
   say(line: string): void
-  /** `killNow` ends every process at once, for an exit handler. */
-  onStarted?(started: { killNow: () => void; home: string }): void
+  /** `killNow` ends every process at once, for an exit handler; `figures` are those so far. */
+  onStarted?(started: { killNow: () => void; figures: () => SoakResult; home: string }): void
   /** The first time. */
   onBroken?(): void
-}
-
-export interface SoakResult {
-  /** Kept where a promise was broken. */
-  home: string
-  broken: Violation[]
-  signals: Ledger['counts']
-  /** Null where a promise was broken before the day was over. */
-  fate: Fate | null
-  mishaps: Chaos['counts']
-  restarts: { hub: number; daemons: number }
-  agents: { bells: number; taken: number; turns: number; deaths: number; shims: number; drains: number }
-  calls: Door['counts']
-  scales: Scale[]
-  /** Receipts since the hub is watched, and was not killed. */
-  signals_watched: number
-  disk: { journal: number; hub: number; logs: number; whole: number }
 }
 
 /** What of the day passes before anything is killed, and from when on the hub is not. */
@@ -77,7 +60,9 @@ const CONFIG = { daemon: { reconnect_patience_ms: 15_000 } }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const world = new Soak(options)
-  options.onStarted?.({ killNow: () => world.killNow(), home: world.directory })
+  options.onStarted?.({
+    ...{ killNow: () => world.killNow(), figures: () => world.figures(), home: world.directory },
+  })
   try {
     return await world.run()
   } finally {
@@ -102,7 +87,10 @@ class Soak {
   private readonly chaos: Chaos
   private readonly ids = createIds(systemClock, systemRandom)
   private events: EventStream | null = null
+  private fate: Fate | null = null
   private began = 0
+  /** Receipts there were when the hub began to be watched. */
+  private receipts_before: number | null = null
   private open = true
 
   constructor(options: SoakOptions) {
@@ -157,14 +145,15 @@ class Soak {
 
     this.began = performance.now()
     const traffic = this.traffic()
-    const receipts_before = await this.passTime(traffic)
+    await this.passTime(traffic)
     // What was broken on the way ended the day; nothing more can be said of the rest.
-    const fate = this.broken.length === 0 ? await this.comeToRest(traffic) : null
-    const signals_watched = this.ledger.counts.receipts - receipts_before
-    const scales = this.scales.read()
-    for (const scale of scales) {
-      const violation = notFlat(scale, signals_watched)
-      if (violation !== null) this.onBroken(violation)
+    if (this.broken.length === 0) {
+      this.fate = await this.comeToRest(traffic)
+      const { scales, signals_watched } = this.figures()
+      for (const scale of scales) {
+        const violation = notFlat(scale, signals_watched)
+        if (violation !== null) this.onBroken(violation)
+      }
     }
     const { counts } = this.ledger
     if (counts.duplicates > counts.released)
@@ -172,20 +161,22 @@ class Soak {
         new Violation('duplicates <= leases released', `${counts.duplicates}, ${counts.released}`),
       )
     await this.close()
-    const { hub_journal } = this.home
-    const journal = bytesBelow(hub_journal)
+    const figures = this.figures()
+    const { journal } = figures.disk
     if (journal > JOURNAL_BYTES_PER_SIGNAL_MAX * (counts.receipts + 1_000))
       this.onBroken(new Violation('the journal is bounded', `${journal} bytes, ${counts.receipts} receipts`))
+    return figures
+  }
+
+  /** As they are now. */
+  figures(): SoakResult {
+    const { counts } = this.ledger
     return {
-      ...{ home: this.directory, broken: this.broken, signals: counts, fate },
-      ...{ mishaps: this.chaos.counts, restarts: this.restarts(), agents: this.agentCounts() },
-      ...{ calls: this.door.counts, scales, signals_watched },
-      disk: {
-        journal,
-        hub: bytesBelow(path.join(this.directory, 'hub')) - journal,
-        logs: bytesBelow(path.join(this.directory, 'logs')),
-        whole: bytesBelow(this.directory),
-      },
+      ...{ home: this.directory, broken: this.broken, signals: counts, fate: this.fate },
+      ...{ mishaps: this.chaos.counts, restarts: restartsOf(this.hub, this.daemons.values()) },
+      ...{ agents: this.agentCounts(), calls: this.door.counts, scales: this.scales.read() },
+      signals_watched: this.receipts_before === null ? 0 : counts.receipts - this.receipts_before,
+      disk: diskBelow(this.home),
     }
   }
 
@@ -273,10 +264,9 @@ class Soak {
     })
   }
 
-  /** The day. Resolves with how many receipts there were when the hub began to be watched. */
-  private async passTime(traffic: Traffic): Promise<number> {
+  /** The day, or what of it passes before a promise is broken. */
+  private async passTime(traffic: Traffic): Promise<void> {
     let [before, weighed, told] = [this.began, this.began, this.began]
-    let receipts = 0
     const marks = [...MARKS]
     for (;;) {
       await pause(TICK_MS)
@@ -285,13 +275,13 @@ class Soak {
       before = now
       if (passed > ABSENT_MS) for (const agent of this.agents.values()) agent.daemonStoodStill()
       const share = this.share()
-      if (share >= 1 || this.broken.length > 0) return receipts
+      if (share >= 1 || this.broken.length > 0) return
       traffic.pass(passed)
       if (share > WARM_UP) this.chaos.pass(passed, share < HUB_STANDS_FROM)
       if (marks[0] !== undefined && share >= marks[0].at) {
         const { mark } = marks.shift() as (typeof MARKS)[number]
         this.scales.weigh(mark)
-        if (mark === 'watched') receipts = this.ledger.counts.receipts
+        if (mark === 'watched') this.receipts_before = this.ledger.counts.receipts
       }
       if (now - weighed >= WEIGH_MS) {
         weighed = now
@@ -348,26 +338,14 @@ class Soak {
     return fs.readFileSync(path.join(this.directory, 'secrets/operator.token'), 'utf8').trim()
   }
 
-  private restarts(): { hub: number; daemons: number } {
-    const again = ({ starts }: Supervised) => starts - 1
-    return {
-      hub: again(this.hub),
-      daemons: [...this.daemons.values()].reduce((sum, daemon) => sum + again(daemon), 0),
-    }
-  }
-
   private agentCounts(): SoakResult['agents'] {
-    const sum = { bells: 0, taken: 0, turns: 0, deaths: 0, shims: 0, drains: 0 }
-    for (const { counts } of this.agents.values()) {
-      for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
-    }
-    return sum
+    return countsOf(this.agents.values())
   }
 
   private progress(): string {
     const { counts } = this.ledger
     const { bells, taken, turns } = this.agentCounts()
-    const { hub, daemons } = this.restarts()
+    const { hub, daemons } = restartsOf(this.hub, this.daemons.values())
     return [
       `${clockAt(this.share())}: ${counts.receipts} signals, ${counts.received} handed over`,
       `${counts.duplicates} again, ${counts.released} released, ${this.ledger.open()} open`,
