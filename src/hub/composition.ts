@@ -31,7 +31,7 @@ import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { isSystemError } from '../system/system-error.ts'
 import { VERSION } from '../system/version.ts'
-import { watchText } from '../system/watch-text.ts'
+import { readText, watchText } from '../system/watch-text.ts'
 import { watchProcess } from '../system/process-metrics.ts'
 import { createWeb } from '../system/web.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
@@ -95,6 +95,8 @@ interface Opened {
   programs: SystemPrograms | null
   /** Follows the configuration. */
   config: { close(): void } | null
+  /** What says where this hub answers. */
+  pid: { remove(): void } | null
 }
 
 /**
@@ -104,7 +106,7 @@ interface Opened {
 export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
   const opened: Opened = {
     ...{ lock: null, stores: null, hub: null, server: null },
-    ...{ embedder: null, programs: null, config: null },
+    ...{ embedder: null, programs: null, config: null, pid: null },
   }
   try {
     return await compose(needs, opened)
@@ -174,7 +176,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
   const settings = { ...listenSettings(config), raw, extend: needs.extend }
   const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
-  writePid(home, {
+  opened.pid = writePid(home, {
     ...{ pid: process.pid, url: server.url, started_at: timestamp(clock) },
     ...(needs.stands_in === true ? { stands_in: true } : {}),
   })
@@ -217,8 +219,8 @@ async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void)
 
 /** Rejects with what failed first; the rest is closed all the same, and the home given back. */
 function closeAll(
-  { home, logs: { log } }: CompositionNeeds,
-  { lock, stores, hub, server, embedder, programs, config }: Opened,
+  { logs: { log } }: CompositionNeeds,
+  { lock, stores, hub, server, embedder, programs, config, pid }: Opened,
 ): Promise<void> {
   const stop = async (running: HubServer) => {
     const { cut_off } = await running.stop()
@@ -230,7 +232,7 @@ function closeAll(
     () => programs?.close(),
     () => embedder?.close(),
     () => stores?.close(),
-    () => server !== null && fs.rmSync(home.hub_pid, { force: true }),
+    () => pid?.remove(),
     () => lock?.release(),
     () => server !== null && log.info({}, 'stopped'),
   ])
@@ -261,6 +263,13 @@ function readPem(key: string, file: string): string {
   }
 }
 
-function writePid(home: Home, pid: HubPid): void {
-  replaceFile(home.hub_pid, `${JSON.stringify(pid)}\n`)
+function writePid({ hub_pid }: Home, pid: HubPid): { remove(): void } {
+  const text = `${JSON.stringify(pid)}\n`
+  replaceFile(hub_pid, text)
+  return {
+    /** Not that of a hub which has taken the home meanwhile. */
+    remove() {
+      if (readText(hub_pid) === text) fs.rmSync(hub_pid, { force: true })
+    },
+  }
 }

@@ -313,7 +313,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       () => (sweep_fails = false),
       (err: unknown) => {
         // Said once, not every few seconds for as long as the store is down.
-        if (!sweep_fails) log.error({ err }, 'a sweep failed')
+        if (!sweep_fails) failed('a sweep failed', {})(err)
         sweep_fails = true
       },
     )

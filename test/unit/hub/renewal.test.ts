@@ -145,6 +145,14 @@ test('stopped while the disk is full, it begins no more and leaves no timer behi
   expect(renewals()).toBe(0)
 })
 
+test('leaves the address of a hub that has taken its home meanwhile', async () => {
+  const { home, stop } = await start()
+  const another = JSON.stringify({ pid: 1, url: 'http://127.0.0.1:7001' })
+  fs.writeFileSync(home.hub_pid, another)
+  await stop()
+  expect(fs.readFileSync(home.hub_pid, 'utf8')).toBe(another)
+})
+
 /** Beside the wait itself, the logs are handed over now and then. */
 const JUST_WAITING = 2
 

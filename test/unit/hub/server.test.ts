@@ -200,6 +200,24 @@ describe('a hub whose store takes no writes', () => {
   })
 })
 
+test('a sweep that a stop cuts off is no failure', async () => {
+  let cutOff = (): void => undefined
+  hub = await liveHub({
+    spy: (store) => ({
+      ...store,
+      expire: () =>
+        new Promise((_, reject) => {
+          cutOff = () => reject(new TurnbellError('store_unavailable', { detail: 'The store is closed.' }))
+        }),
+    }),
+  })
+  await hub.clock.advance(LIMITS.sweep_interval_ms)
+  hub.hub.stopping()
+  cutOff()
+  await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'a sweep failed'))
+  expect(hub.logged.filter(({ level }) => level === 'error')).toEqual([])
+})
+
 describe('a hub that starts again', () => {
   test('makes ids after the last it stored, also when the clock has stepped back', async () => {
     const clock = fakeClock()
