@@ -273,13 +273,19 @@ function checkNotified(
   const rung = last !== null && !last.drained_since && reported.some((one) => isSameTurn(last, one))
   const when =
     surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
+  // What no surface has answered yet is out for sure.
+  const leaving = last !== null && last.accepted === null && reported.some((one) => isOfTurn(last, one))
   const expected = refused || (accepted ? when : rung && 'already_rung')
-  const right = reason === expected && !(accepted && refused !== false)
+  const right = reason === expected && !(accepted && (refused !== false || leaving))
   if (!right)
     throw new Violation(
       'who asks for a bell is told the truth',
       `${host.name}: ${JSON.stringify({ accepted, reason })} of ${JSON.stringify(before)}, after ${JSON.stringify(last)}`,
     )
+}
+
+function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
+  return bell.session_id === report.session_id && bell.turn_seq === report.turn_seq
 }
 
 /** Or it is just leaving: nobody can tell which turn it meets. */

@@ -1,42 +1,87 @@
 /**
  * The hub's own records, as one of its processes has them: a write takes as long as the disk's syncs do, before it is there
- * and once more before anybody is told. Who is gone by then has written nothing, or told of nothing; who is still there asks
- * right before the change whether the place is its own, as the store of files does.
+ * and once more before anybody is told, and fails as the disk does. Who is gone by then has written nothing, or told of
+ * nothing; who is still there asks right before the change whether the place is its own, as the store of files does.
  */
-import type { HeldRecords, RecordStore } from '../../src/ports/record-store.ts'
+import { TurnbellError } from '../../src/contracts/errors.ts'
+import type { HeldRecords, RecordBody, RecordStore } from '../../src/ports/record-store.ts'
 import { heldInOrder } from '../../src/storage/held-in-order.ts'
+import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createTurns } from '../../src/storage/turns.ts'
+import { systemError } from '../support/memory-disk.ts'
+import type { Dice } from './dice.ts'
 import type { Host } from './host.ts'
 import type { DiskWorld } from './process-disk.ts'
 
-/** `mayChange` throws once another hub has the store. `records` are shared by all that come after this process. */
+/** What was done to one record, and whether a power cut can still undo it. */
+interface Change {
+  kind: string
+  id: string
+  before: RecordBody | null
+}
+
+/** What a machine's disk has of records, whatever becomes of processes. */
+export class RecordPlatters {
+  readonly store = createMemoryRecordStore()
+  private unsynced: Change[] = []
+
+  /** Answers what to call once it is synced. */
+  async change(kind: string, id: string, how: (store: RecordStore) => Promise<void>): Promise<() => void> {
+    const change = { kind, id, before: await this.store.get(kind, id) }
+    await how(this.store)
+    this.unsynced.push(change)
+    return () => void (this.unsynced = this.unsynced.filter((one) => one !== change))
+  }
+
+  /** From some change on nothing of what was not synced is there: a file system keeps the order of what is done to names. */
+  async cutPower(dice: Dice): Promise<void> {
+    const lost = this.unsynced.slice(dice.between(0, this.unsynced.length))
+    this.unsynced = []
+    for (const { kind, id, before } of lost.reverse()) {
+      if (before === null) await this.store.remove(kind, id)
+      else await this.store.put(kind, id, before)
+    }
+  }
+}
+
+/** `mayChange` throws once another hub has the store. */
 export function playedRecords(
-  records: RecordStore,
+  platters: RecordPlatters,
   host: Host,
   world: DiskWorld,
   mayChange: () => void,
 ): RecordStore {
   const turns = createTurns()
-  const synced = async () => {
-    const sync_ms = world.dice.between(0, world.disk_faults.sync_ms_max)
-    if (sync_ms > 0) await new Promise<void>((resolve) => host.clock.after(sync_ms, resolve))
+  const { store } = platters
+  const mayFail = (code: string, chance: number) => {
+    if (!world.dice.chance(chance)) return
+    const cause = systemError(code, 'a record')
+    throw new TurnbellError('store_unavailable', { detail: `a record cannot be written: ${code}`, cause })
   }
-  const written = async (change: () => Promise<void>) => {
+  const synced = async () => {
+    const { sync_ms_max, sync_fails } = world.disk_faults
+    const sync_ms = world.dice.between(0, sync_ms_max)
+    if (sync_ms > 0) await new Promise<void>((resolve) => host.clock.after(sync_ms, resolve))
+    mayFail('EIO', sync_fails)
+  }
+  const written = async (kind: string, id: string, how: (to: RecordStore) => Promise<void>) => {
     mayChange()
+    mayFail('ENOSPC', world.disk_faults.full)
     await synced()
     mayChange()
-    await change()
+    const settle = await platters.change(kind, id, how)
     await synced()
+    settle()
   }
   const of = (kind: string): HeldRecords => ({
-    get: (id) => records.get(kind, id),
-    list: () => records.list(kind),
-    put: (id, body) => written(() => records.put(kind, id, body)),
-    remove: (id) => written(() => records.remove(kind, id)),
-    setAside: (id, reason) => written(() => records.setAside(kind, id, reason)),
+    get: (id) => store.get(kind, id),
+    list: () => store.list(kind),
+    put: (id, body) => written(kind, id, (to) => to.put(kind, id, body)),
+    remove: (id) => written(kind, id, (to) => to.remove(kind, id)),
+    setAside: (id, reason) => written(kind, id, (to) => to.setAside(kind, id, reason)),
   })
   return {
-    list: (kind) => records.list(kind),
+    list: (kind) => store.list(kind),
     get: (kind, id) => turns.one(kind, id, () => of(kind).get(id)),
     put(kind, id, body) {
       const copy = structuredClone(body)

@@ -6,7 +6,7 @@ import { Killed, type Host, type HostWorld } from './host.ts'
 export interface DiskFaults {
   /** The longest that a sync takes. */
   sync_ms_max: number
-  /** Probabilities of each operation. */
+  /** Probabilities of each operation: of a sync or a change of names and lengths, and of what needs room. */
   sync_fails: number
   full: number
   short_write: number
@@ -38,6 +38,9 @@ export function processDisk(host: Host, platters: MemoryDisk, world: DiskWorld):
   }
   const mayBeFull = (file: string) => {
     if (world.dice.chance(world.disk_faults.full)) throw systemError('ENOSPC', file)
+  }
+  const mayFail = (file: string) => {
+    if (world.dice.chance(world.disk_faults.sync_fails)) throw systemError('EIO', file)
   }
   return {
     open: (file, how) =>
@@ -71,17 +74,43 @@ export function processDisk(host: Host, platters: MemoryDisk, world: DiskWorld):
       }),
     syncNow: (fd) =>
       change(() => {
-        if (world.dice.chance(world.disk_faults.sync_fails)) throw systemError('EIO', 'fdatasync')
-        platters.syncNow(fd)
+        const fails = world.dice.chance(world.disk_faults.sync_fails)
+        platters.fault = () => (fails ? systemError('EIO', 'fdatasync') : null)
+        try {
+          platters.syncNow(fd)
+        } finally {
+          platters.fault = () => null
+        }
       }),
     size: (fd) => read(() => platters.size(fd)),
     changedAt: (fd) => read(() => platters.changedAt(fd)),
-    truncate: (fd, bytes) => change(() => platters.truncate(fd, bytes)),
+    truncate: (fd, bytes) =>
+      change(() => {
+        mayFail('what is cut off')
+        platters.truncate(fd, bytes)
+      }),
     readFile: (file) => read(() => platters.readFile(file)),
     list: (directory) => read(() => platters.list(directory)),
-    makeDirectory: (directory) => change(() => platters.makeDirectory(directory)),
-    rename: (from, to) => change(() => platters.rename(from, to)),
-    remove: (file) => change(() => platters.remove(file)),
-    syncDirectory: (directory) => change(() => platters.syncDirectory(directory)),
+    makeDirectory: (directory) =>
+      change(() => {
+        mayBeFull(directory)
+        platters.makeDirectory(directory)
+      }),
+    rename: (from, to) =>
+      change(() => {
+        mayBeFull(to)
+        mayFail(to)
+        platters.rename(from, to)
+      }),
+    remove: (file) =>
+      change(() => {
+        mayFail(file)
+        platters.remove(file)
+      }),
+    syncDirectory: (directory) =>
+      change(() => {
+        mayFail(directory)
+        platters.syncDirectory(directory)
+      }),
   }
 }

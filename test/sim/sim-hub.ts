@@ -6,7 +6,6 @@ import type { HubEvent } from '../../src/contracts/events.ts'
 import { TokenRequest } from '../../src/contracts/token.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
-import type { RecordStore } from '../../src/ports/record-store.ts'
 import { textOf, type FrameSocket } from '../../src/ports/frame-socket.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
@@ -19,7 +18,7 @@ import { playedOutside } from '../support/outside.ts'
 import { AS_WRITTEN } from '../support/played-places.ts'
 import { Killed, type Host } from './host.ts'
 import type { Asked, Service, Told } from './network.ts'
-import { playedRecords } from './played-records.ts'
+import { playedRecords, type RecordPlatters } from './played-records.ts'
 import { processDisk, type DiskWorld } from './process-disk.ts'
 
 export const SECRETS = { operator_token: 'tbop_simulated-operator', signing_key: 'simulated-signing-key' }
@@ -35,8 +34,10 @@ const SEGMENT_BYTES_MAX = 12 * 1024
 
 export interface HubWorld extends DiskWorld {
   platters: MemoryDisk
-  /** What the hub keeps of personas and projects; its own durability is another test's. */
-  records: RecordStore
+  /** What the hub keeps of personas and projects; how files do that is another test's. */
+  records: RecordPlatters
+  /** From now on it is this one that has the store; it has told nothing yet. */
+  onTaken(host: Host): void
   /** An error was logged that no fault explains. */
   onLogged(host: Host, fields: object, message: string): void
   /** Its store takes no more changes. */
@@ -86,6 +87,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     // The hub's own process begins anew in its place; here that is another one.
     onWritable: () => void end(),
   })
+  if (host.alive) world.onTaken(host)
   const events = createMemoryEventLog(host.clock, { last_seq: last_event_seq, events_max: 1_000 })
   events.watch((event) => {
     if (host.alive) world.onEvent(host, event)
@@ -105,10 +107,13 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     ...{ clock: host.clock, ids: host.ids, log },
     ownHosts: () => ['hub:1'],
   })
+  /** Answers that are being written. */
+  const leaving = new Set<Promise<unknown>>()
   let stopped: Promise<void> | null = null
   const stop = async () => {
     hub.stopping()
-    while (hub.underway.size > 0) await Promise.allSettled([...hub.underway])
+    // As the hub's server does: what runs comes to its end, and its answer leaves.
+    while (hub.underway.size + leaving.size > 0) await Promise.allSettled([...hub.underway, ...leaving])
     await hub.close()
     await events.close()
     await store.close()
@@ -128,6 +133,10 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     async serve(asked, answered) {
       const began = world.timeline.now
       world.onReached(sim, asked)
+      if (!hub.isStopping()) {
+        leaving.add(answered)
+        void answered.then(() => leaving.delete(answered))
+      }
       const told = await serve(hub, asked, answered)
       if (host.alive) world.onAnswer(sim, asked, told, began)
       return told

@@ -51,6 +51,7 @@ export async function checkKept(
     nth += 1
     const looks = of_what_is_over === 'all' || nth % LOOKS_AT_WHAT_IS_OVER === 0
     if (known.found_over && !looks) continue
+    const { state, since } = known
     const view = await store.read(known.signal_id)
     if (view === null) {
       checkForgotten(ledger, known)
@@ -68,7 +69,8 @@ export async function checkKept(
         `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
       )
     if (known.unsure && known.final_at === null) learn(ledger, known, view)
-    if (known.replay_asked) continue
+    // What was looked at may be older than what was told while it was asked for.
+    if (known.replay_asked || known.state !== state || known.since !== since) continue
     if (
       known.state === 'final' &&
       (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')

@@ -67,6 +67,13 @@ export class Truth extends Ledger {
     }
   }
 
+  /** Whom a signal is for; a hub tells of each before it answers with a receipt. */
+  addressee(signal_id: string): string {
+    const known = this.signals.get(signal_id)
+    if (known === undefined) throw new Violation('what has a receipt was told', signal_id)
+    return known.to
+  }
+
   private wasAsked(path: string, signal_id: string): void {
     if (!this.asked.has(`${path} ${signal_id}`))
       throw new Violation('a hub does nothing of its own accord', `${path} of ${signal_id}`)
@@ -86,8 +93,8 @@ export class Truth extends Ledger {
     }
     if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
     if (asked.path === '/api/signals/broadcast') {
-      const { receipts } = told.body as { receipts: (Receipt & { to?: string })[] }
-      for (const receipt of receipts) this.durable('signal', receipt.signal_id)
+      const { receipts } = told.body as { receipts: Receipt[] }
+      for (const { signal_id } of receipts) this.durable('signal', signal_id)
     }
     if (asked.path === '/api/signals/pending')
       checkDrain(this, hub, asked.body as DrainAsked, told.body as DrainResult, began)
@@ -269,6 +276,8 @@ export class Truth extends Ledger {
     if (known !== undefined) known.given_back += 1
     // As with what expires.
     if (known?.state === 'final' && known.final_at === this.now()) return
+    if (known?.state === 'final' && !known.replay_asked)
+      throw new Violation('what is final does not come back', signal_id)
     this.change(signal_id, { state: 'dead', drain_id: null })
   }
 

@@ -8,8 +8,6 @@
 import type { TurnbellError } from '../../src/contracts/errors.ts'
 import type { DrainResult } from '../../src/contracts/signal.ts'
 import type { StopReason } from '../../src/daemon/runtime.ts'
-import type { RecordStore } from '../../src/ports/record-store.ts'
-import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { BellWatch } from './bell-watch.ts'
 import { Caller } from './caller.ts'
@@ -20,6 +18,7 @@ import { Host } from './host.ts'
 import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
 import { Operator } from './operator.ts'
+import { RecordPlatters } from './played-records.ts'
 import { CALM_DISK, type DiskFaults } from './process-disk.ts'
 import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
 import { startHub, type HubWorld, type SimHub } from './sim-hub.ts'
@@ -46,7 +45,7 @@ export class World implements HubWorld, SurfaceWorld {
   readonly network: Network
   readonly sockets: SimLocalSockets
   platters = new MemoryDisk()
-  readonly records: RecordStore = createMemoryRecordStore()
+  readonly records = new RecordPlatters()
   disk_faults: DiskFaults = CALM_DISK
   disk_fuse: number | null = null
   readonly truth: Truth
@@ -92,6 +91,7 @@ export class World implements HubWorld, SurfaceWorld {
     this.wraps = new WrapWatch({
       now: () => this.timeline.now,
       isCurrent: (hub) => this.hub === hub,
+      addressee: (signal_id) => this.truth.addressee(signal_id),
     })
     this.operator = new Operator(this)
     const { bells, metrics } = this
@@ -153,7 +153,8 @@ export class World implements HubWorld, SurfaceWorld {
       .then(
         async (hub) => {
           if (!host.alive) return
-          if (this.hub !== null) this.replaced(this.hub.host)
+          // The former one may stand still, and go on later as if nothing had happened.
+          if (this.hub?.host.alive === true) this.stale_hubs.push(this.hub.host)
           this.hub = hub
           this.starting = null
           this.network.listen(hub)
@@ -173,12 +174,6 @@ export class World implements HubWorld, SurfaceWorld {
         },
       )
       .catch((error: unknown) => this.note(error))
-  }
-
-  /** The former one may stand still, and go on later as if nothing had happened. */
-  private replaced(former: Host): void {
-    if (former.alive) this.stale_hubs.push(former)
-    this.truth.onHubGone()
   }
 
   /** It ended as a hub, or before it had become one. */
@@ -287,6 +282,7 @@ export class World implements HubWorld, SurfaceWorld {
     this.platters = this.platters.afterPowerCut((max) => dice.between(0, max))
     this.platters.failed_sync_loses = true
     for (const host of hosts) host.kill()
+    this.records.cutPower(dice).catch((error: unknown) => this.note(error))
   }
 
   // --- what is watched
@@ -298,6 +294,11 @@ export class World implements HubWorld, SurfaceWorld {
       this.truth.onAsking(path, body)
       this.wraps.onAsking(path, body)
     },
+  }
+
+  /** Whatever the former one has done and not told by now it never tells; the new one may. */
+  onTaken(): void {
+    if (this.hub !== null) this.truth.onHubGone()
   }
 
   onEvent: HubWorld['onEvent'] = (_host, event) => {

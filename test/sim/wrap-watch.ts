@@ -2,7 +2,7 @@
  * Who is wrapped takes nothing and is handed nothing, who is there takes signals: from the moment in which a hub has said
  * so, whatever becomes of that hub.
  */
-import type { DrainResult } from '../../src/contracts/signal.ts'
+import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
 import type { Asked, Told } from './network.ts'
 import type { SimHub } from './sim-hub.ts'
 import { Violation } from './violation.ts'
@@ -55,6 +55,8 @@ export interface WrapWorld {
   now(): number
   /** Whether this hub is the one that is there, as far as anybody knows; what another one hears comes to nothing. */
   isCurrent(hub: SimHub): boolean
+  /** Whom a signal of which a hub has told is for. */
+  addressee(signal_id: string): string
 }
 
 export class WrapWatch {
@@ -92,8 +94,11 @@ export class WrapWatch {
     const { path, body } = asked
     if (path === '/api/signals/send') this.onSent(hub, began, body as Sent, { status, body: told })
     if (status !== 200) return
-    if (path === '/api/signals/broadcast')
-      this.holds(hub, began, (told as { receipts: Addressed[] }).receipts, TAKES_NOTHING)
+    if (path === '/api/signals/broadcast') {
+      const { receipts } = told as { receipts: Receipt[] }
+      const addressed = receipts.map(({ signal_id }) => ({ to: this.world.addressee(signal_id) }))
+      this.holds(hub, began, addressed, TAKES_NOTHING)
+    }
     if (path === '/api/signals/pending')
       this.holds(hub, began, (told as DrainResult).signals, IS_HANDED_NOTHING)
   }
@@ -104,7 +109,10 @@ export class WrapWatch {
       throw new Violation(TAKES_SIGNALS.promise, `${sent.to} was never wrapped`)
     if (REFUSALS.includes(code)) this.holds(hub, began, [sent], TAKES_SIGNALS)
     // A key that is known is answered whatever has become of the persona.
-    if (status === 200 && !('idempotency_key' in sent)) this.holds(hub, began, [sent], TAKES_NOTHING)
+    if (status !== 200 || 'idempotency_key' in sent) return
+    this.holds(hub, began, [sent], TAKES_NOTHING)
+    if (!this.away.has(sent.to) && !this.said.has(sent.to))
+      this.said.set(sent.to, { over: false, hub, at: this.world.now() })
   }
 
   private onChanged({ identity, over, hub }: UnderWay): void {

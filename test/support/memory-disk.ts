@@ -203,7 +203,12 @@ export class MemoryDisk implements Disk {
 
   syncNow(fd: number): void {
     const { name, file } = this.opened(fd)
-    this.count('sync', name)
+    try {
+      this.count('sync', name)
+    } catch (error) {
+      if (this.failed_sync_loses) file.unsynced.splice(0)
+      throw error
+    }
     settle(file, file.unsynced.length)
   }
 
@@ -251,9 +256,16 @@ export class MemoryDisk implements Disk {
     if (this.files.has(name)) this.changeNames({ gone: name, made: null })
   }
 
+  /** Only this one: what happened in another goes on waiting for that one's. */
   syncDirectory(directory: string): void {
     this.count('syncDirectory', directory)
-    for (const change of this.nameChanges.splice(0)) applyTo(this.durableNames, change)
+    const left: NameChange[] = []
+    for (const change of this.nameChanges.splice(0)) {
+      if (path.dirname(change.made?.name ?? change.gone ?? '') === directory)
+        applyTo(this.durableNames, change)
+      else left.push(change)
+    }
+    this.nameChanges = left
   }
 
   private changeNames(change: NameChange): void {

@@ -28,6 +28,12 @@ export const MUTANTS = [
     replace: '',
   },
   {
+    name: 'a new segment whose name a power cut takes',
+    file: 'src/storage/file/journal.ts',
+    find: 'this.fd_segment = segment\n    disk.syncDirectory(directory)',
+    replace: 'this.fd_segment = segment',
+  },
+  {
     name: 'torn end believed',
     file: 'src/storage/file/recovery.ts',
     find: 'if (torn !== null) cut(this.recovery, segment, torn.offset, torn.reason)',
@@ -385,10 +391,23 @@ export const MUTANTS = [
     replace: "  if (persona.state !== 'removed') return null\n",
   },
   {
+    name: 'a broadcast reaches the wrapped as well',
+    file: 'src/modules/signals/broadcast.ts',
+    find: 'audience(needs, from.from, input.topic))) {\n    try {\n      const route = sender.check(to, { require_live: false })',
+    replace:
+      'needs.personas.list().map(({ identity }) => identity))) {\n    try {\n      const route = needs.routes.resolve(to)',
+  },
+  {
     name: 'a replaced hub goes on changing records',
     file: 'src/storage/file/journal.ts',
     find: 'if (taken === null) return\n',
     replace: 'if (taken !== undefined) return\n',
+  },
+  {
+    name: 'a persona that came with its daemon is known to one hub alone',
+    file: 'src/modules/registry/personas.ts',
+    find: '    await records.put(KIND,',
+    replace: '    if (persona.created_at !== persona.updated_at) await records.put(KIND,',
   },
   {
     name: 'a wrap that the next hub knows nothing of',
@@ -402,6 +421,12 @@ export const MUTANTS = [
     find: "const result: NotifyResult = atHand ? { accepted: true } : { accepted: true, reason: 'mid_turn' }",
     replace:
       "const result: NotifyResult = atHand ? { accepted: true, reason: 'mid_turn' } : { accepted: true }",
+  },
+  {
+    name: 'another bell is promised while one is leaving',
+    file: 'src/daemon/pacer.ts',
+    find: "if (bell.outcome === 'leaving') return true",
+    replace: "if (bell.outcome === 'leaving') return false",
   },
   {
     name: 'a bell of an earlier turn counts as one that is out',
