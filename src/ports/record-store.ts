@@ -13,8 +13,10 @@ export interface RecordRow {
 /**
  * What is done to one record takes effect in the order of the calls. Where a place can take several records in
  * one write, puts and removes that are asked for without waiting for each other share it; each of them resolves
- * only when that write survives a crash. Where another process has taken the place meanwhile, each rejects and
- * changes nothing.
+ * only when that write survives a crash.
+ *
+ * Where another process can take the place, each looks right before it changes anything, and rejects where that has
+ * happened or nobody can tell. Only one that stands still exactly between that look and the change still makes it.
  */
 export interface RecordStore {
   /** Resolves only once the record survives a crash; a reader sees the old one or the new one, never a mixture. */
@@ -22,7 +24,8 @@ export interface RecordStore {
   /** A copy of the caller's own. */
   get(kind: string, id: string): Promise<RecordBody | null>
   /**
-   * All records of a kind, ordered by id. One that does not parse is set aside and reported, never fatal.
+   * All records of a kind, ordered by id. One that does not parse is set aside, or passed over where the disk does not let
+   * it be moved, and reported, never fatal.
    *
    * The row of a record that has not changed since the last list is the very same object, and so is its body:
    * readers may hang on it what they make of it, and change nothing in it, since all of them share it.

@@ -41,12 +41,12 @@ export interface StoreOptions {
   /** So small that files end and others begin within a test. */
   sizes?: { segment_bytes_max?: number; events_max?: number }
   /**
-   * Called once when the store can promise nothing any more: a write or sync failed, another hub took the
-   * directory. Every later change is refused. Taken by another (`store_fenced`), the hub should stop; else it says so
-   * until it is told `onWritable`.
+   * Called when the store can promise nothing any more, and every later change is refused. At most once because a write
+   * or sync failed: the hub says so until it is told `onWritable`. At most once because another hub took the directory
+   * (`store_fenced`), be it after that: the hub should stop. Then nothing more is told.
    */
   onFatal?: (error: TurnbellError) => void
-  /** Called once, after a write or sync had failed: whoever closes these stores and opens them again can write. */
+  /** Called at most once, after a write or sync had failed: whoever closes these stores and opens them again can write. */
   onWritable?: () => void
 }
 
@@ -83,7 +83,7 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
   const directory = named === '' ? hub_dir : path.resolve(named)
   ensurePrivateDirectory(directory)
 
-  const fatal = once((error: TurnbellError) => {
+  const fatal = untilTaken((error: TurnbellError) => {
     log.error({ err: error }, 'the store takes no more changes')
     options.onFatal?.(error)
   })
@@ -148,11 +148,12 @@ function closing(
   return () => (closed ??= closeEach([() => events?.close(), () => signals?.close(), () => lock.release()]))
 }
 
-function once(call: (error: TurnbellError) => void): (error: TurnbellError) => void {
-  let called = false
+/** The first failure, and then only that another hub has the directory, which is the last word. */
+function untilTaken(call: (error: TurnbellError) => void): (error: TurnbellError) => void {
+  let told: TurnbellError | null = null
   return (error) => {
-    if (called) return
-    called = true
+    if (told?.code === 'store_fenced' || (told !== null && error.code !== 'store_fenced')) return
+    told = error
     call(error)
   }
 }

@@ -1,9 +1,17 @@
+import { TurnbellError } from '../../src/contracts/errors.ts'
 import { createFileRecordStore } from '../../src/storage/file/record-store.ts'
-import { describeRecordStore } from '../suites/record-store.suite.ts'
+import { describeRecordStore, describeTakenRecordStore } from '../suites/record-store.suite.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
-describeRecordStore('file', async () => {
+const open = async () => {
   const directory = temporaryDirectory()
-  const open = () => createFileRecordStore({ directory })
-  return { store: open(), afterKill: async () => open() }
-})
+  let taken = false
+  const mayChange = () => {
+    if (taken) throw new TurnbellError('store_fenced', { detail: 'taken' })
+  }
+  const store = () => createFileRecordStore({ directory, mayChange })
+  return { store: store(), afterKill: async () => store(), take: () => void (taken = true) }
+}
+
+describeRecordStore('file', open)
+describeTakenRecordStore('file', open)

@@ -8,6 +8,12 @@ export interface OpenedRecordStore {
   afterKill(): Promise<RecordStore>
 }
 
+/** Of a store whose place another process can take. */
+export interface OpenedTakeable extends OpenedRecordStore {
+  /** Does so, while exclusive work is being done. */
+  take(): void
+}
+
 /** The kinds that the suite uses: where a store keeps some of them in places of their own, it is run with each. */
 export interface SuiteKinds {
   one: string
@@ -268,5 +274,28 @@ export function describeRecordStore(
         expect(await addOne(store)).toBe(7)
       })
     })
+  })
+}
+
+/** Beside the others, where another process can take the place. */
+export function describeTakenRecordStore(
+  name: string,
+  open: () => Promise<OpenedTakeable>,
+  { one }: Pick<SuiteKinds, 'one'> = KINDS,
+): void {
+  test(`record store: ${name}, whose place another has taken, refuses every change and makes none`, async () => {
+    const opened = await open()
+    const { store } = opened
+    const rows = ['ada', 'bob', 'carl'].map((id) => ({ id, body: { id, n: 1 } }))
+    for (const { id, body } of rows) await store.put(one, id, body)
+    const refused = { code: expect.stringMatching(/^store_(fenced|unavailable)$/) as string }
+    await store.exclusive(one, async (records) => {
+      opened.take()
+      await expect(records.put('ada', { id: 'ada', n: 2 })).rejects.toMatchObject(refused)
+      await expect(records.put('dora', { id: 'dora', n: 2 })).rejects.toMatchObject(refused)
+      await expect(records.remove('bob')).rejects.toMatchObject(refused)
+      await expect(records.setAside('carl', 'it is bad')).rejects.toMatchObject(refused)
+    })
+    expect(await store.list(one)).toEqual(rows)
   })
 }

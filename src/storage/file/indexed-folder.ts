@@ -6,6 +6,7 @@
 import path from 'node:path'
 import type { RecordRow } from '../../ports/record-store.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { createLine } from '../together.ts'
 import { needPlainFolders } from './plain-folders.ts'
 import { createRecordFolder, type RecordFolder, type RecordFolderOptions } from './record-folder.ts'
 import { writing } from './refusal.ts'
@@ -47,6 +48,8 @@ export function createIndexedFolder(options: IndexedFolderOptions): IndexedFolde
   const records = createRecordFolder({ ...options, beside: INDEX })
   const watched = watchFile(file)
   const texts = new WeakMap<RecordRow, string>()
+  /** Of those in this process that write it: the lock keeps out only the others. */
+  const line = createLine()
   /** Changed by the work that is being done: its end writes the index once for all of it. */
   let changing = false
   /** The index as it was last found to be what these rows give. */
@@ -77,13 +80,14 @@ export function createIndexedFolder(options: IndexedFolderOptions): IndexedFolde
     }
   }
 
-  const bring = async (mayChange: () => void): Promise<void> => {
-    const rows = await records.list()
-    const text = Buffer.from(tableText(rows.map(textOf)))
-    if (isCurrent(rows, () => text)) return
-    const needWay = () => needPlainFolders(on_the_way)
-    await writing(file, () => swapFile({ file, text, needWay, mayChange, since: () => NOTHING }))
-  }
+  const bring = (mayChange: () => void): Promise<void> =>
+    line.next(async () => {
+      const rows = await records.list()
+      const text = Buffer.from(tableText(rows.map(textOf)))
+      if (isCurrent(rows, () => text)) return
+      const needWay = () => needPlainFolders(on_the_way)
+      await writing(file, () => swapFile({ file, text, needWay, mayChange, since: () => NOTHING }))
+    })
 
   /** The records stand without it, and the next list tries again. */
   const orTell = async (work: () => Promise<unknown>): Promise<void> => {

@@ -30,6 +30,7 @@ export interface JournalOptions {
   last: () => Pick<SegmentEntry, 'last_seq' | 'last_signal_id'>
   /** Called before a batch is written: the last chance to add to it. */
   beforeCommit: () => void
+  /** Writing has ended. A second time where that was the disk's doing and another has taken the journal since. */
   onDead: (error: TurnbellError) => void
   /** So many bytes more are durable. */
   onSynced: (bytes: number) => void
@@ -304,12 +305,16 @@ export class Journal {
     throw error
   }
 
-  /** Ends writing for good. A `store_fenced` cause leaves the files as they are: they are another's. */
+  /**
+   * Ends writing for good. A `store_fenced` cause leaves the files as they are: they are another's. It is the last word,
+   * also where the disk had ended writing before; of a journal that is closed nobody need hear it.
+   */
   die(cause: unknown): void {
-    if (this.dead !== null) return
     const error = refusalOf(cause, `the journal in ${this.options.directory} cannot be written`)
+    const taken = error.code === 'store_fenced'
+    if (this.dead !== null && (this.closing || !taken || this.dead.code === 'store_fenced')) return
     this.dead = error
-    if (error.code !== 'store_fenced') this.cutUnsynced()
+    if (!taken) this.cutUnsynced()
     const waiting = [this.underway, ...this.full, this.gathering]
     this.options.onDead(error)
     for (const batch of waiting) batch?.reject(error)

@@ -94,6 +94,8 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, pause })
   const needWay = () => needPlainFolders(on_the_way)
   let kept = new Map<string, Kept>()
+  /** Files whose put has a draft beside them. */
+  const putting = new Set<string>()
 
   /** Answers those that stay where they are for good. Where somebody else is at it, a later look finds them again. */
   const reject = async (bad: readonly BadFile[]): Promise<BadFile[]> => {
@@ -132,13 +134,16 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
     if (merged === true) found.merged.push({ file, stamp, reason: MERGED, row })
   }
 
-  /** Where somebody else is at it, or nothing can be written, it is read as it was put together. */
+  /**
+   * Where somebody else is at it, or nothing can be written, it is read as it was put together. A put that has begun here
+   * keeps both sides itself, before it takes their place.
+   */
   const writeAnew = async (merged: Found['merged']): Promise<void> => {
     if (merged.length === 0) return
     try {
       await alone(async () => {
         needWay()
-        for (const one of merged) {
+        for (const one of merged.filter(({ file }) => !putting.has(file))) {
           replaceFile({ ...options, modes }, one, recordText(form, kind, one.row.id, one.row.body))
         }
       })
@@ -184,6 +189,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         // What stands there may be a link, and would be written through.
         rmSync(draft, { recursive: true, force: true })
         const fd = openSync(draft, 'wx', modes.file)
+        putting.add(file)
         try {
           writeFileSync(fd, text)
           await synced(fd)
@@ -195,6 +201,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
           // In one go, as a file is rejected: what has just been put is never taken for what was there before.
           renameSync(draft, file)
         } finally {
+          putting.delete(file)
           closeSync(fd)
         }
         await syncDirectory(folder)

@@ -13,9 +13,12 @@ import { createTurns } from '../turns.ts'
 
 export interface RecordStoreOptions {
   directory: string
-  /** A file that is no record was moved out of the way. */
+  /** A file that is no record was moved out of the way, or could not be and is passed over. */
   onRejected?: (notice: RejectedRecord) => void
-  /** Throws once another process has the directory. Asked again at the last moment before a file changes. */
+  /**
+   * Throws once another process has the directory, and where nobody can tell. Asked again at the last moment before a file
+   * changes.
+   */
   mayChange?: () => void
 }
 

@@ -3,10 +3,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { codeOf, systemDisk } from './disk.ts'
 import { stampAt } from './record-look.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { isSystemError } from '../../system/system-error.ts'
 
 export interface RejectedRecord {
   file: string
-  /** Null where it could not be moved: it stays where it is, and is passed over. */
+  /** Null where it could not be moved, whatever the disk says: it stays where it is, and is passed over. */
   kept_in: string | null
   reason: string
 }
@@ -31,23 +33,21 @@ export interface RejectOptions {
  * False where the file could neither be moved nor is gone.
  */
 export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadFile): boolean {
-  const { rejected, modes, onRejected } = options
+  const { modes, onRejected } = options
+  let kept_in: string | null = null
   try {
     // Somebody may have mended it since it was looked at, or another reader have moved it.
     if (stampAt(file) !== stamp) return true
-    fs.mkdirSync(rejected, { recursive: true, ...modeOf(modes.folder) })
-    const kept_in = freePlace(rejected, path.basename(file))
-    fs.renameSync(file, kept_in)
-    fs.writeFileSync(`${kept_in}.reason`, `${reason}\n`, { flag: 'wx', ...modeOf(modes.file) })
-    onRejected({ file, kept_in, reason })
-    return true
+    const place = freePlace(options, file)
+    fs.renameSync(file, place)
+    kept_in = place
+    writeReason(kept_in, reason, modeOf(modes.file))
   } catch (error) {
-    const code = codeOf(error) ?? ''
-    if (code === 'ENOENT') return true
-    if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error
-    onRejected({ file, kept_in: null, reason })
-    return false
+    if (codeOf(error) === 'ENOENT') return true
+    needRefusal(error)
   }
+  onRejected({ file, kept_in, reason })
+  return kept_in !== null
 }
 
 /**
@@ -56,40 +56,71 @@ export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadF
  */
 export function replaceFile(options: RejectOptions, { file, stamp, reason }: BadFile, text: string): void {
   const { modes, onRejected } = options
+  const draft = `${file}.new`
   try {
-    fs.rmSync(`${file}.new`, { recursive: true, force: true })
-    fs.writeFileSync(`${file}.new`, text, { flag: 'wx', flush: true, ...modeOf(modes.file) })
-    if (stampAt(file) !== stamp) return fs.rmSync(`${file}.new`)
-    const kept_in = copied(options, file, reason)
-    fs.renameSync(`${file}.new`, file)
-    onRejected({ file, kept_in, reason })
+    try {
+      fs.rmSync(draft, { recursive: true, force: true })
+      fs.writeFileSync(draft, text, { flag: 'wx', flush: true, ...modeOf(modes.file) })
+      if (stampAt(file) !== stamp) return
+      const kept_in = copied(options, file, reason)
+      fs.renameSync(draft, file)
+      onRejected({ file, kept_in, reason })
+    } finally {
+      fs.rmSync(draft, { force: true })
+    }
   } catch (error) {
-    if (!['ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '')) throw error
+    needRefusal(error)
   }
 }
 
-/** The same for one whose place something else is about to take. */
+/** The same for one whose place something else is about to take. Throws where it cannot be kept. */
 export function keepCopy(options: RejectOptions, { file, stamp, reason }: BadFile): void {
   if (stampAt(file) !== stamp) return
   options.onRejected({ file, kept_in: copied(options, file, reason), reason })
 }
 
-function copied({ rejected, modes }: RejectOptions, file: string, reason: string): string {
-  fs.mkdirSync(rejected, { recursive: true, ...modeOf(modes.folder) })
-  const kept_in = freePlace(rejected, path.basename(file))
-  // On the disk before anything takes the place of what it is a copy of.
-  fs.writeFileSync(kept_in, fs.readFileSync(file), { flag: 'wx', flush: true, ...modeOf(modes.file) })
-  fs.writeFileSync(`${kept_in}.reason`, `${reason}\n`, { flag: 'wx', flush: true, ...modeOf(modes.file) })
+function copied(options: RejectOptions, file: string, reason: string): string {
+  const { rejected, modes } = options
+  const bytes = fs.readFileSync(file)
+  const kept_in = freePlace(options, file)
+  const fd = fs.openSync(kept_in, 'wx', modes.file)
+  try {
+    // On the disk before anything takes the place of what it is a copy of.
+    fs.writeFileSync(fd, bytes, { flush: true })
+  } catch (error) {
+    // Half of it would be taken for all there was.
+    fs.rmSync(kept_in, { force: true })
+    throw error
+  } finally {
+    fs.closeSync(fd)
+  }
+  writeReason(kept_in, reason, { flush: true, ...modeOf(modes.file) })
   systemDisk.syncDirectory(rejected)
   return kept_in
 }
 
+/** The notice says it as well, where the disk takes the file and then no more. */
+function writeReason(kept_in: string, reason: string, how: { flush?: boolean; mode?: number }): void {
+  try {
+    fs.writeFileSync(`${kept_in}.reason`, `${reason}\n`, { flag: 'wx', ...how })
+  } catch (error) {
+    needRefusal(error)
+  }
+}
+
+/** Throws it again where it is none of the disk's, but a mistake of ours. */
+function needRefusal(error: unknown): void {
+  if (!(error instanceof TurnbellError) && !isSystemError(error)) throw error
+}
+
 const modeOf = (mode: number | undefined) => (mode === undefined ? {} : { mode })
 
-/** One where no reason stands either. */
-function freePlace(folder: string, wanted: string): string {
-  const taken = new Set(fs.readdirSync(folder))
+/** One among the rejected, whose folder is made where it is missing; no reason stands there either. */
+function freePlace({ rejected, modes }: RejectOptions, file: string): string {
+  fs.mkdirSync(rejected, { recursive: true, ...modeOf(modes.folder) })
+  const taken = new Set(fs.readdirSync(rejected))
+  const wanted = path.basename(file)
   let name = wanted
   for (let count = 2; taken.has(name) || taken.has(`${name}.reason`); count += 1) name = `${wanted}-${count}`
-  return path.join(folder, name)
+  return path.join(rejected, name)
 }

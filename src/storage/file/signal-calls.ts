@@ -29,7 +29,10 @@ import { SignalReader } from './signal-reader.ts'
 export interface FileSignalStore extends SignalStore {
   /** Ends writing at once, leaving the files alone: they are another's now. */
   fence(error: TurnbellError): void
-  /** Throws `store_fenced` when another has the journal by now, also where nothing is written to it. */
+  /**
+   * Throws `store_fenced` when another has the journal by now, also where nothing is written to it; another refusal when
+   * nobody can tell.
+   */
   checkOwned(): void
 }
 

@@ -28,9 +28,9 @@ export interface FileSignalStoreOptions {
   commit_bytes_max?: number
   /** A torn tail was cut off and kept aside. */
   onCut?: (notice: CutNotice) => void
-  /** Writing has ended for good. */
+  /** Writing has ended for good. Called again where a disk was the reason, and then another hub takes the journal. */
   onFatal?: (error: TurnbellError) => void
-  /** After that, unless another hub was the reason: a store that is opened now could write again. */
+  /** After that, unless another hub has the journal: a store that is opened now could write again. */
   onWritable?: () => void
 }
 
@@ -75,6 +75,8 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
       onSynced: (bytes) => maintenance.grown(bytes),
       onDead(error) {
         maintenance.stop()
+        // Whoever has taken it by now is not to be disturbed.
+        waiting?.cancel()
         const { segment, bytes } = journal.durableEnd
         index.undoFrom(segment, bytes)
         options.onFatal?.(error)

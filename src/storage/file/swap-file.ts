@@ -11,7 +11,7 @@ export interface SwapOptions {
   file: string
   text: Buffer
   needWay: () => void
-  /** Asked at the last moment. */
+  /** Asked before a draft is begun, where another's may stand, and at the last moment. */
   mayChange: () => void
   /**
    * What has come to the file behind what was read, as often as asked; null where it is no longer what was read,
@@ -25,6 +25,7 @@ export async function swapFile(options: SwapOptions): Promise<boolean> {
   const { file, text, needWay, mayChange, since } = options
   const draft = `${file}.new`
   needWay()
+  mayChange()
   // What stands there may be a link, and would be written through.
   await fs.promises.rm(draft, { recursive: true, force: true })
   const handle = await fs.promises.open(draft, 'wx')

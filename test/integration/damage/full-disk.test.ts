@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../src/ports/log.ts'
 import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
+import { createFileRecordStore, type RecordStoreOptions } from '../../../src/storage/file/record-store.ts'
 import { openStores } from '../../../src/storage/open.ts'
 import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -74,6 +75,27 @@ test('its events, of which the next ones are later than any that was shown', asy
   const next = open()
   expect(append(next, 'kept').seq).toBeGreaterThan(seq + 1)
   await next.close()
+})
+
+test('none of its bad records, which are passed over; nor of their reasons, once there is a place for them', async ({
+  skip,
+}) => {
+  if (disk === null) return skip()
+  const kept_in: (string | null)[] = []
+  const options: RecordStoreOptions = { directory, onRejected: (notice) => kept_in.push(notice.kept_in) }
+  await createFileRecordStore(options).put('persona', 'ada', {})
+  const file = path.join(directory, 'persona', 'bob.json')
+  const rejected = path.join(directory, 'rejected', 'persona')
+  fs.writeFileSync(file, '{')
+  disk.fill()
+  expect(await createFileRecordStore(options).list('persona')).toEqual([{ id: 'ada', body: {} }])
+  expect(fs.readFileSync(file, 'utf8')).toBe('{')
+  disk.empty()
+  fs.mkdirSync(rejected, { recursive: true })
+  disk.fill()
+  expect(await createFileRecordStore(options).list('persona')).toEqual([{ id: 'ada', body: {} }])
+  expect(kept_in).toEqual([null, path.join(rejected, 'bob.json')])
+  expect(fs.readdirSync(rejected)).toEqual(['bob.json'])
 })
 
 test('its stores', async ({ skip }) => {

@@ -1,6 +1,6 @@
 /** Decisions as files with an index beside them: it says what they say, whatever happens to either. */
 import fs from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
 import { projectFiles } from '../../support/project-files.ts'
 
@@ -146,6 +146,27 @@ describe('the index of a folder', () => {
       { file: index, kept_in: null, reason: expect.stringMatching(/not up to date/) as string },
     ])
     expect(fs.readdirSync(index)).toEqual(['mine'])
+  })
+
+  test('is written by one at a time: a list that finds it out of date leaves the draft of a put alone', async () => {
+    const { decide, index, ids, indexed, inside, notices } = decisions()
+    await decide('a')
+    const { open } = fs.promises
+    onTestFinished(() => void (fs.promises.open = open))
+    const listed: Promise<unknown>[] = []
+    fs.promises.open = async (file, ...how) => {
+      const handle = await open(file, ...how)
+      if (String(file) !== `${index}.new` || listed.length > 0) return handle
+      listed.push(ids())
+      // Time enough for the list to begin a draft of its own, if it did.
+      for (let turns = 1; turns <= 50; turns += 1) await fs.promises.stat(inside('decisions'))
+      return handle
+    }
+    await decide('b')
+    expect(await Promise.all(listed)).toEqual([['a', 'b']])
+    expect(notices).toEqual([])
+    expect(indexed().map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(fs.readdirSync(inside('decisions')).sort()).toEqual(['a.json', 'b.json', 'index.json'])
   })
 
   test('waits for a later list where another process is writing', async () => {

@@ -284,6 +284,33 @@ describe('a store whose lock was taken away', () => {
     for (const [name, content] of before) expect(disk.content(name)).toEqual(content)
     expect(disk.names()).not.toContain('/hub/snapshot/index.bin')
   })
+
+  test('says so also after its disk has failed, and not once it is closed', async () => {
+    const disk = new MemoryDisk()
+    const fatal: TurnbellError[] = []
+    const store = await open(disk, { onFatal: (error) => fatal.push(error) })
+    await store.append(make.signal())
+    const state = await stateOf(store)
+    disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+    await expect(store.append(make.signal())).rejects.toMatchObject({ code: 'store_unavailable' })
+    disk.fault = () => null
+    store.checkOwned()
+    const error = new TurnbellError('store_fenced', { detail: 'taken' })
+    store.fence(error)
+    store.fence(error)
+    expect(fatal).toMatchObject([{ code: 'store_unavailable' }, error])
+    expect(() => store.checkOwned()).toThrow(error)
+    await expect(store.append(make.signal())).rejects.toBe(error)
+    expect({ ...(await stateOf(store)), health: null }).toEqual({ ...state, health: null })
+    await store.close()
+
+    const closed = await open(disk, { onFatal: (failure) => fatal.push(failure) })
+    await closed.close()
+    disk.put('/hub/journal/epoch', Buffer.from('9\n'))
+    expect(() => closed.checkOwned()).toThrow('store_fenced')
+    closed.fence(error)
+    expect(fatal).toHaveLength(2)
+  })
 })
 
 describe('a signal that cannot be stored', () => {

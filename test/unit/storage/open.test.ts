@@ -116,6 +116,32 @@ describe('one owner', () => {
     await expect(signals.append(make.signal())).rejects.toMatchObject(refused)
   })
 
+  test('whose directory was taken after its disk had failed says both, each once, and changes no record', async () => {
+    const hub_dir = temporaryDirectory()
+    const disk = new MemoryDisk()
+    const { log, lines } = listeningLog()
+    const fatal: TurnbellError[] = []
+    const { records, signals } = await open('file:', {
+      ...{ hub_dir, disk, log },
+      onFatal: (error) => fatal.push(error),
+    })
+    await records.put('persona', 'ada', { state: 'active' })
+    disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+    await expect(signals.append(make.signal())).rejects.toMatchObject({ code: 'store_unavailable' })
+    // Records stand on a disk of their own here, and nobody has taken it yet.
+    await records.put('persona', 'ada', { state: 'wrapped' })
+    disk.put(path.join(hub_dir, 'journal', 'epoch'), Buffer.from('2\n'))
+    const refused = { code: 'store_fenced' }
+    for (let count = 0; count < 2; count += 1) {
+      await expect(records.put('persona', 'ada', { state: 'active' })).rejects.toMatchObject(refused)
+      await expect(signals.append(make.signal())).rejects.toMatchObject(refused)
+    }
+    expect(await records.get('persona', 'ada')).toEqual({ state: 'wrapped' })
+    expect(fatal).toMatchObject([{ code: 'store_unavailable' }, refused])
+    expect(lines).toHaveLength(2)
+    expect(signals.health()).toMatchObject({ writable: false, reason: fatal[1]?.detail })
+  })
+
   test('a killed owner stands in nobody’s way', async () => {
     const hub_dir = temporaryDirectory()
     const gone = spawnSync(process.execPath, ['-e', '']).pid

@@ -318,4 +318,21 @@ describe('the lock on a kind', () => {
     expect(await store.get('issue', 'a')).toMatchObject({ title: 'before' })
     expect(fs.existsSync(lockOf(inside))).toBe(true)
   })
+
+  test.each([
+    ['issue', 'records/issue/.lock', 'records/issue/a.json.new'],
+    ['entity', 'graph/entities.json.lock', 'graph/entities.json.new'],
+    ['decision', 'decisions/.lock', 'decisions/index.json.new'],
+  ])('on %s that was lost meanwhile leaves the draft of its new holder alone', async (kind, lock, draft) => {
+    const { inside, store, read } = project()
+    await store.put(kind, 'a', { id: 'a' })
+    await store.exclusive(kind, async (records) => {
+      if (kind === 'decision') await records.put('b', { id: 'b' })
+      fs.rmdirSync(inside(lock))
+      fs.mkdirSync(inside(lock))
+      fs.writeFileSync(inside(draft), 'theirs')
+      await expect(records.put('a', { id: 'a', n: 1 })).rejects.toMatchObject({ code: 'store_unavailable' })
+    })
+    expect(read(draft)).toBe('theirs')
+  })
 })

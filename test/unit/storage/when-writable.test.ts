@@ -60,6 +60,19 @@ test('what is closed meanwhile is not told, and leaves no timer behind', async (
   expect(clock.armed()).toBe(0)
 })
 
+test('a store that another hub has taken after its disk had failed waits no longer', async () => {
+  const { breakAt, mend, calls, fail, later, open, store, clock } = await world()
+  breakAt('write', 'ENOSPC')
+  await fail()
+  mend()
+  const other = await open()
+  expect(() => store.checkOwned()).toThrow('store_fenced')
+  await later(100_000)
+  expect(calls).toEqual({ fatal: 2, writable: 0 })
+  await other.close()
+  expect(clock.armed()).toBe(0)
+})
+
 test('a store that another hub has taken waits for nothing', async () => {
   const { calls, later, open, store, make } = await world()
   const other = await open()
