@@ -1,5 +1,5 @@
 /** What can happen in a step of a simulation, and how likely each is in one run. */
-import { Dice } from './dice.ts'
+import { Dice } from '../support/dice.ts'
 import { EVERYBODY, HERALD } from './ledger.ts'
 import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'

@@ -4,8 +4,8 @@ import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import { SignalsGone, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import { Violation } from '../support/violation.ts'
 import type { SimDaemon } from './sim-daemon.ts'
-import { Violation } from './violation.ts'
 
 interface Rung {
   doorbell_id: string

@@ -3,12 +3,12 @@
  * Then everything is at rest, and at last the power is cut once more.
  */
 import { LIMITS } from '../../src/contracts/limits.ts'
+import { Violation } from '../support/violation.ts'
 import type { Host } from './host.ts'
 import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'
 import { checkDelivered } from './store-rules.ts'
 import { GOOD } from './surface.ts'
-import { Violation } from './violation.ts'
 import { RESTART_MS_MAX, type World } from './world.ts'
 
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */

@@ -1,8 +1,8 @@
 /** What one drain may hand out: in order, nothing left behind, to whom it is for. */
 import type { DrainResult } from '../../src/contracts/signal.ts'
+import { Violation } from '../support/violation.ts'
 import { CLOCK_SLACK_MS, type Known, type Ledger } from './ledger.ts'
 import type { SimHub } from './sim-hub.ts'
-import { Violation } from './violation.ts'
 
 type Signals = DrainResult['signals']
 

@@ -6,7 +6,7 @@
 import { createIds } from '../../src/system/random.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Ids, Random } from '../../src/ports/random.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../support/dice.ts'
 import type { Timeline } from './timeline.ts'
 import type { Wall } from './wall.ts'
 

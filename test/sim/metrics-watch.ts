@@ -7,9 +7,9 @@ import type { ClientFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { MetricsSet } from '../../src/contracts/metrics.ts'
 import { SOCKET, type FrameSocket } from '../../src/ports/frame-socket.ts'
+import { Violation } from '../support/violation.ts'
 import type { SimDaemon } from './sim-daemon.ts'
 import type { SimHub } from './sim-hub.ts'
-import { Violation } from './violation.ts'
 
 /** What last reached a hub from a persona's daemon. */
 interface Heard {

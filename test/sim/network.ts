@@ -9,7 +9,7 @@
 import { EventEmitter } from 'node:events'
 import { SOCKET, type FrameSocket } from '../../src/ports/frame-socket.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../support/dice.ts'
 import type { Host } from './host.ts'
 import type { Timeline } from './timeline.ts'
 

@@ -9,7 +9,7 @@ import { heldInOrder } from '../../src/storage/held-in-order.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createTurns } from '../../src/storage/turns.ts'
 import { systemError } from '../support/memory-disk.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../support/dice.ts'
 import type { Host } from './host.ts'
 import type { DiskWorld } from './process-disk.ts'
 

@@ -1,8 +1,8 @@
 /** One simulation from its seed. */
+import { Dice } from '../support/dice.ts'
 import { act, pauseAfter, planOf } from './actions.ts'
 import { calm } from './calm.ts'
-import { Dice } from './dice.ts'
-import { asViolation } from './violation.ts'
+import { asViolation } from './excuses.ts'
 import { World } from './world.ts'
 
 export interface SimulationOptions {

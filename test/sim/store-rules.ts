@@ -1,9 +1,9 @@
 /** What the store of a hub must hold: once it has come up, and once everything has come to rest. */
 import type { SignalView } from '../../src/contracts/signal.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { Violation } from '../support/violation.ts'
 import { EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
 import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
-import { Violation } from './violation.ts'
 
 /** A hub that comes up is asked for all that goes on, and for so large a part of what is over. */
 const LOOKS_AT_WHAT_IS_OVER = 20

@@ -7,12 +7,12 @@ import type { HubEvent } from '../../src/contracts/events.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
+import { Violation } from '../support/violation.ts'
 import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
 import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions, type WhoWasThere } from './store-rules.ts'
-import { Violation } from './violation.ts'
 import type { Wall } from './wall.ts'
 
 export interface TruthWorld {

@@ -1,7 +1,7 @@
 /** Runs simulations on a thread of its own, one at a time. Speaks with `pool.ts`. */
 import { parentPort } from 'node:worker_threads'
 import { simulate, type SimulationOptions } from './simulate.ts'
-import { asViolation } from './violation.ts'
+import { asViolation } from './excuses.ts'
 
 // Faults make errors by the thousand, and a stack costs more than the error. A single run with --trace has them whole.
 Error.stackTraceLimit = 4

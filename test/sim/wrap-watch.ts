@@ -3,9 +3,9 @@
  * so, whatever becomes of that hub.
  */
 import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
+import { Violation } from '../support/violation.ts'
 import type { Asked, Told } from './network.ts'
 import type { SimHub } from './sim-hub.ts'
-import { Violation } from './violation.ts'
 
 /** What a hub has said, and since when; nobody has asked it for the opposite since. */
 interface Said {

@@ -4,7 +4,7 @@
  */
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
-import { Violation } from '../sim/violation.ts'
+import { Violation } from '../support/violation.ts'
 
 /** A bell without a trace may be followed by another after bell_receipt_ms; half of it allows for busy machines. */
 const APART_MS = LIMITS.bell_receipt_ms / 2

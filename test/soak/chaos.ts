@@ -1,5 +1,5 @@
 /** Kills and stops at random, from a seed. What falls is started again by its supervisor. */
-import type { Dice } from '../sim/dice.ts'
+import type { Dice } from '../support/dice.ts'
 import type { Agent } from './agent.ts'
 import type { Supervised } from './supervised.ts'
 

@@ -1,6 +1,6 @@
 /** What a soak counts. */
 import type { Home } from '../../src/system/home.ts'
-import type { Violation } from '../sim/violation.ts'
+import type { Violation } from '../support/violation.ts'
 import type { Agent } from './agent.ts'
 import type { Chaos } from './chaos.ts'
 import type { Door } from './door.ts'

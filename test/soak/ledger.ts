@@ -5,7 +5,7 @@
 import type { HubEvent } from '../../src/contracts/events.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { DrainedSignal, Receipt, SignalView } from '../../src/contracts/signal.ts'
-import { Violation } from '../sim/violation.ts'
+import { Violation } from '../support/violation.ts'
 
 /** One thing that somebody wants to say, however often they try. */
 export interface Wish {

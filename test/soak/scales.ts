@@ -1,5 +1,5 @@
 /** Hub and witnesses on the scales, from before any traffic to after all of it. */
-import { Violation } from '../sim/violation.ts'
+import { Violation } from '../support/violation.ts'
 import { slope, weigh, type Weight } from './gauges.ts'
 import type { Supervised } from './supervised.ts'
 

@@ -6,7 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { BIN, cleanEnvironment } from '../support/processes.ts'
-import { Violation } from '../sim/violation.ts'
+import { Violation } from '../support/violation.ts'
 
 const READY_MS_MAX = 90_000
 const STOP_MS_MAX = 60_000

@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Receipt } from '../../src/contracts/signal.ts'
-import type { Dice } from '../sim/dice.ts'
+import type { Dice } from '../support/dice.ts'
 import { Caller, isTrouble, type CallerWorld } from './caller.ts'
 import { busyAt } from './day.ts'
 import { Refused, type Break, type Way } from './door.ts'

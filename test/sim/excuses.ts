@@ -1,18 +1,9 @@
+/** What the faults of a simulation explain, and what nothing does. */
 import { TurnbellError } from '../../src/contracts/errors.ts'
+import { Violation } from '../support/violation.ts'
 import { Killed } from './host.ts'
 
 const DISK_ERRORS = ['ENOSPC', 'EIO']
-
-/** A promise was broken. The run ends with it. */
-export class Violation extends Error {
-  /** The promise, in a few words. */
-  readonly promise: string
-
-  constructor(promise: string, detail: string) {
-    super(`${promise}: ${detail}`)
-    this.promise = promise
-  }
-}
 
 /** Whatever else is thrown while the product runs breaks the promise that nothing does. */
 export function asViolation(error: unknown): Violation {
