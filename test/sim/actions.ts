@@ -190,7 +190,8 @@ const ACTIONS = {
     // A plain client confirms with whatever it asks next; it is on the hub's own machine.
     const plain = [...world.surfaces.values()].some((one) => one.host === host && one.manners.plain)
     if (host === null || plain) return
-    world.network.part(host)
+    const ways = world.dice.pick([['out', 'in'], ['out', 'in'], ['out'], ['in']] as const)
+    world.network.part(host, ways)
     world.timeline.at(world.dice.between(100, 120_000), () => world.network.heal(host))
   },
   roughNetwork(world, plan) {

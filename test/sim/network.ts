@@ -69,15 +69,18 @@ export const CALM: NetworkFaults = {
 
 const SLOW_ANSWER_MS_MAX = 5_000
 
+/** To or from a host. */
+export type Way = 'out' | 'in'
+
 /** The answer may have been given, and never came. */
 export class AnswerLost extends Error {}
 
 export class Network {
   faults: NetworkFaults = CALM
   private service: Service | null = null
-  /** Hosts that the hub cannot hear, and that cannot hear it. */
-  private readonly parted = new Set<Host>()
-  private readonly held: { call: () => void; host: Host }[] = []
+  /** Hosts that cannot be heard, that cannot hear, or both. */
+  private readonly parted = new Map<Host, readonly Way[]>()
+  private readonly held: { call: () => void; host: Host; way: Way }[] = []
   private readonly sockets = new Set<SimSocket>()
   private readonly world: NetworkWorld
 
@@ -95,7 +98,7 @@ export class Network {
   dial(from: Host, token: string): FrameSocket {
     const near = new SimSocket(from, this)
     this.track(near)
-    this.later(() => {
+    this.later(from, 'out', () => {
       const { service } = this
       if (service === null || !service.host.alive) return near.refused('connect ECONNREFUSED')
       // A process that stands still has its connections taken by the system.
@@ -106,7 +109,7 @@ export class Network {
       far.readyState = SOCKET.open
       service.host.act(() => service.open(far, token))
       this.carry(far, near, () => near.opened())
-    }, from)
+    })
     return near
   }
 
@@ -126,13 +129,13 @@ export class Network {
       )
       const unreachable = () =>
         end(() => reject(new TurnbellError('hub_unreachable', { detail: 'nobody listens' })))
-      this.later(() => {
+      this.later(from, 'out', () => {
         const { service } = this
         if (service === null || !service.host.alive) return unreachable()
         if (dice.chance(this.faults.call_lost))
           return end(() => reject(new AnswerLost('reset before it arrived')))
         service.host.onEnd(() =>
-          this.later(() => end(() => reject(new AnswerLost('reset by the hub'))), from),
+          this.later(from, 'in', () => end(() => reject(new AnswerLost('reset by the hub')))),
         )
         service.host.act(() => {
           let settle!: (how: 'written' | 'broken') => void
@@ -153,7 +156,7 @@ export class Network {
               if (open && from.alive && cut !== 'after') asked.arrived?.(told)
               end(() => (cut === 'after' ? reject(new AnswerLost('cut on its way')) : resolve(told)))
             }
-            this.later(arrive, from)
+            this.later(from, 'in', arrive)
           }
           void service.serve(asked, answered).then((told) => {
             const slow_ms = dice.chance(this.faults.answer_slow) ? dice.between(1, SLOW_ANSWER_MS_MAX) : 0
@@ -161,28 +164,28 @@ export class Network {
             else this.world.timeline.at(slow_ms, () => service.host.act(() => write(told)))
           })
         })
-      }, from)
+      })
     })
   }
 
-  /** Between this host and the hub nothing gets through, and nobody is told. */
-  part(host: Host): void {
-    this.parted.add(host)
+  /** Nothing gets through these ways, and nobody is told. */
+  part(host: Host, ways: readonly Way[]): void {
+    this.parted.set(host, ways)
   }
 
-  /** What was held up arrives now. */
+  /** What was held up arrives now, in order. */
   heal(host?: Host): void {
     if (host === undefined) this.parted.clear()
     else this.parted.delete(host)
     const held = this.held.splice(0)
     for (const one of held) {
-      if (this.parted.has(one.host)) this.held.push(one)
-      else this.world.timeline.at(this.latency(), one.call)
+      if (this.isParted(one.host, one.way)) this.held.push(one)
+      else this.world.timeline.at(0, one.call)
     }
   }
 
-  isParted(host: Host): boolean {
-    return this.parted.has(host)
+  private isParted(host: Host, way: Way): boolean {
+    return this.parted.get(host)?.includes(way) === true
   }
 
   /** Cuts the links of a host; both ends hear of it. */
@@ -203,21 +206,23 @@ export class Network {
   }
 
   /** Something that crosses the network between the hub and this host. */
-  later(call: () => void, host: Host): void {
-    this.world.timeline.at(this.latency(), () => {
-      if (this.parted.has(host)) this.held.push({ call, host })
-      else call()
-    })
+  later(host: Host, way: Way, call: () => void): void {
+    this.world.timeline.at(this.latency(), () => this.cross(host, way, call))
   }
 
   /** One message on a connection, behind those before it. */
   carry(from: SimSocket, to: SimSocket, call: () => void): void {
     from.last_arrival = Math.max(from.last_arrival, this.world.timeline.now + this.latency())
     this.world.timeline.at(from.last_arrival - this.world.timeline.now, () => {
-      const host = [from.host, to.host].find((one) => this.parted.has(one))
-      if (host !== undefined) this.held.push({ call: () => to.host.act(call), host })
-      else to.host.act(call)
+      const arrive = () => to.host.act(call)
+      this.cross(from.host, 'out', () => this.cross(to.host, 'in', arrive))
     })
+  }
+
+  /** Now, or once it is no longer parted. */
+  private cross(host: Host, way: Way, call: () => void): void {
+    if (this.isParted(host, way)) this.held.push({ call, host, way })
+    else call()
   }
 
   frame(from: SimSocket, to: SimSocket, text: string): void {
