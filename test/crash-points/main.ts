@@ -114,12 +114,13 @@ async function explored(program: string, directory: string, plan: Plan, ending: 
   return outcome
 }
 
-/** Evenly, beginning at a place of the seed's. */
+/** So many of them, or all, evenly; which ones is the seed's. */
 function spread(all: readonly number[], wanted: number | undefined, seed: number): readonly number[] {
-  if (wanted === undefined) return all
-  if (wanted === 0) return []
-  const every = Math.max(1, Math.floor(all.length / wanted))
-  return all.filter((_, index) => index % every === seed % every)
+  if (wanted === undefined || wanted >= all.length) return all
+  return Array.from(
+    { length: wanted },
+    (_, index) => all[(Math.floor((index * all.length) / wanted) + seed) % all.length] as number,
+  )
 }
 
 function slices(points: readonly number[]): number[][] {

@@ -1,6 +1,6 @@
 /**
- * What is played: everything by which a hub changes files of its home and of a project, through its doors, and each kind
- * of it more than once, so that it is also there while others are crashed into.
+ * What is played: how a hub at work changes files of its home and of a project, through its doors. Signals, and what was left
+ * behind for it, a second time at the end, so that they also meet what everything before has left there.
  */
 import { once } from 'node:events'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'

@@ -1,5 +1,5 @@
 /**
- * A part of `npm run crash-points`: the real hub is recorded while it does everything by which it changes files, and a
+ * A part of `npm run crash-points`: the real hub is recorded at work, and a
  * crash comes after calls all over the trace. Which calls those are, and what a crash may leave, is `test/crash-points`.
  */
 import fs from 'node:fs'
