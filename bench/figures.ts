@@ -18,9 +18,11 @@ export interface Figure {
 
 export type Goal = `${string}: ${'<=' | '>='} ${number}`
 
-export function met({ ratio, goal }: Figure): boolean {
+/** By value and limit: the ratio is rounded for showing, and may lie on a bound that is missed. */
+export function met({ value, limit, goal }: Figure): boolean {
   if (goal === null) return true
-  if (ratio === null) return false
+  if (value === null || limit === null) return false
+  const ratio = value / limit
   const [, comparison, bound] = goal.split(' ')
   return comparison === '<=' ? ratio <= Number(bound) : ratio >= Number(bound)
 }

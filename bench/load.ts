@@ -5,6 +5,7 @@ import {
   meanSignalLine,
   startHub,
   usage,
+  type BareHub,
   type Hub,
   type Process,
 } from './processes.ts'
@@ -21,6 +22,7 @@ export const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-$
 const WARM_UP_SENDS = 20_000
 const WARM_UP_SENDERS = 20
 const WARM_UP_MS_MAX = 20_000
+const WARM_UP_BARE_MS_MAX = 2_000
 
 export interface Sent extends RunResult {
   /** How busy the hub was, all its threads together, in percent of one core. */
@@ -72,15 +74,27 @@ export async function connectLoad(
   count: number,
 ): Promise<LoadedHub> {
   const group = await connectSenders(sender, hub, `sender-of-${count}`, count)
-  return {
-    group,
-    hub,
-    async run(ms, sends) {
-      const before = await usage(hub.pid)
-      const result = await sender.run({ group, ms, ...(sends === undefined ? {} : { sends }) })
-      const used_us = (await usage(hub.pid)).cpu_us - before.cpu_us
-      return { ...result, hub_cpu_percent: (100 * used_us) / result.elapsed_us }
-    },
+  return { group, hub, run: runOf(sender, hub.pid, group) }
+}
+
+/** The same to a server that asks nobody who is there, warmed up by them. */
+export async function connectBareLoad(
+  sender: Remote<SenderHandlers>,
+  { pid, url }: BareHub,
+  count: number,
+): Promise<LoadedHub['run']> {
+  const senders = Array.from({ length: count }, (_, index) => ({ identity: `sender-${index}`, token: '' }))
+  const { group } = await sender.connect({ url, senders, to: RECIPIENTS })
+  await sender.run({ group, sends: WARM_UP_SENDS, ms: WARM_UP_BARE_MS_MAX })
+  return runOf(sender, pid, group)
+}
+
+function runOf(sender: Remote<SenderHandlers>, pid: number, group: number): LoadedHub['run'] {
+  return async (ms, sends) => {
+    const before = await usage(pid)
+    const result = await sender.run({ group, ms, ...(sends === undefined ? {} : { sends }) })
+    const used_us = (await usage(pid)).cpu_us - before.cpu_us
+    return { ...result, hub_cpu_percent: (100 * used_us) / result.elapsed_us }
   }
 }
 

@@ -1,10 +1,13 @@
-/** Goals 3 and 4: the same signals, kept durably by servers that others have made. */
+/**
+ * Goals 3 and 4: the same signals, kept durably by servers that others have made. And what of them a hub in Node can
+ * reach at all: `bare-hub.ts` in the same rounds.
+ */
 import { figure, interleave, leftOut, short, type Figure, type Goal } from './figures.ts'
 import { diskFlushes } from './limits.ts'
-import { busy, connectLoad, RECIPIENTS, warmUp, type Sent } from './load.ts'
+import { busy, connectBareLoad, connectLoad, RECIPIENTS, warmUp, type Sent } from './load.ts'
 import type { PeerSenderHandlers } from './peer-sender.ts'
 import { startNats, startRedis, Unavailable, type PeerServer } from './peer-servers.ts'
-import { startHub } from './processes.ts'
+import { startBareHub, startHub } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { RunResult } from './closed-loop.ts'
 import type { SenderHandlers } from './sender.ts'
@@ -32,18 +35,23 @@ export async function peers(): Promise<Figure[]> {
   const sender = await startRemote<SenderHandlers>('sender')
   const peer_sender = await startRemote<PeerSenderHandlers>('peer-sender')
   const hub = await startHub('durable')
+  const bare = await startBareHub()
   const { servers, missing } = await startPeers(peer_sender.call)
   try {
     await warmUp(sender.call, hub)
     const figures: Figure[] = []
     for (const count of SENDERS) {
       const own = await connectLoad(sender.call, hub, count)
+      const runBare = await connectBareLoad(sender.call, bare, count)
       const runs = await Promise.all(servers.map((server) => connectPeer(peer_sender.call, server, count)))
       const rounds = await interleave<Record<string, PeerRun | Sent>>(ROUNDS, {
         turnbell: () => own.run(SEND_MS),
+        bare: () => runBare(SEND_MS),
         ...Object.fromEntries(servers.map(({ protocol }, index) => [protocol, runs[index] ?? nothing])),
       })
       for (const server of servers) figures.push(figureOf(server, count, rounds))
+      figures.push(besideBare(count, rounds))
+      for (const server of servers) figures.push(bareFigureOf(server, count, rounds))
     }
     for (const [name, why] of missing) {
       for (const count of SENDERS) {
@@ -52,7 +60,7 @@ export async function peers(): Promise<Figure[]> {
     }
     return figures
   } finally {
-    await Promise.all([sender, peer_sender, hub, ...servers].map((one) => one.stop()))
+    await Promise.all([sender, peer_sender, hub, bare, ...servers].map((one) => one.stop()))
   }
 }
 
@@ -89,21 +97,43 @@ async function connectPeer(
   }
 }
 
-function figureOf(
-  { protocol, described }: PeerServer,
-  count: number,
-  rounds: readonly Record<string, PeerRun | Sent>[],
-): Figure {
+type Rounds = readonly Record<string, PeerRun | Sent>[]
+
+function figureOf({ protocol, described }: PeerServer, count: number, rounds: Rounds): Figure {
   const pairs = rounds.map((round) => {
     const [own, peer] = [round['turnbell'] as Sent, round[protocol] as PeerRun]
     return { value: own.sends_per_s, limit: peer.sends_per_s, own, peer }
   })
   const name = `${protocol}-${count}`
   return figure(name, 'sends/s', GOALS[name] ?? null, pairs, ({ own, peer }) => [
-    `durable sends of ${count} sender${count === 1 ? '' : 's'}, each with a connection of its own and one send under way; p50 ${short(own.p50_us)} us; ${busy(own)}`,
+    `durable sends of ${sendersOf(count)}, each with a connection of its own and one send under way; p50 ${short(own.p50_us)} us; ${busy(own)}`,
     `limit: the same bytes to ${described}; p50 ${short(peer.p50_us)} us${flushesOf(peer)}`,
   ])
 }
 
+function besideBare(count: number, rounds: Rounds): Figure {
+  const pairs = rounds.map((round) => {
+    const [own, bare] = [round['turnbell'] as Sent, round['bare'] as Sent]
+    return { value: own.sends_per_s, limit: bare.sends_per_s, bare }
+  })
+  return figure(`bare-${count}`, 'sends/s', null, pairs, ({ bare }) => [
+    `durable sends of ${sendersOf(count)}`,
+    `limit: the same to ${BARE}; p50 ${short(bare.p50_us)} us; ${busy(bare)}`,
+  ])
+}
+
+function bareFigureOf({ protocol, described }: PeerServer, count: number, rounds: Rounds): Figure {
+  const pairs = rounds.map((round) => {
+    const [bare, peer] = [round['bare'] as Sent, round[protocol] as PeerRun]
+    return { value: bare.sends_per_s, limit: peer.sends_per_s }
+  })
+  return figure(`${protocol}-${count}-bare`, 'sends/s', null, pairs, () => [
+    `durable sends of ${sendersOf(count)} to ${BARE}`,
+    `limit: the same bytes to ${described}`,
+  ])
+}
+
+const BARE = 'a WebSocket server in Node that writes and syncs them, and does nothing else'
+const sendersOf = (count: number) => (count === 1 ? 'one sender' : `${count} senders`)
 const flushesOf = ({ flushes_a_send }: PeerRun) =>
   flushes_a_send === null ? '' : `, and the disk counted ${short(flushes_a_send)} flushes a send`

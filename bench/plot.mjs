@@ -30,10 +30,16 @@ function goals() {
   const rows = [...figures.values()]
     .filter(({ goal }) => goal !== null)
     .map((figure) => {
-      const { name, ratio } = figure
+      const { name, value, limit } = figure
       const { comparison, bound } = boundOf(figure)
+      const ratio = value / limit
       const share = comparison === '<=' ? ratio / bound : bound / ratio
-      return { label: name, value: share, text: `${ratio} (goal ${comparison} ${bound})`, bad: share > 1 }
+      return {
+        label: name,
+        value: share,
+        text: `${figure.ratio} (goal ${comparison} ${bound})`,
+        bad: share > 1,
+      }
     })
   if (rows.length === 0) return null
   return dotChart(

@@ -188,6 +188,16 @@ export async function startHub(kind: keyof typeof HUBS, home = temporaryDirector
   }
 }
 
+/** What answers a hello and takes sends, and has no home. */
+export type BareHub = Pick<Hub, 'pid' | 'stop' | 'url'>
+
+export async function startBareHub(): Promise<BareHub> {
+  const { pid, stop, match } = await startNode([path.join(HERE, 'bare-hub.js'), temporaryDirectory()], {
+    ready: /^bare ready (http\S+)$/,
+  })
+  return { pid, stop, url: match?.[1] ?? '' }
+}
+
 export function daemonArgs(home: string, identity: string): string[] {
   return [TURNBELL, 'daemon', '--home', home, '--persona', identity, '--surface', 'mcp']
 }

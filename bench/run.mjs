@@ -22,6 +22,7 @@ const PROGRAMS = [
   'stored-process',
   'links',
   'bare-ws',
+  'bare-hub',
 ]
 const root = path.resolve(import.meta.dirname, '..')
 process.chdir(root)

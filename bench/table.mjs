@@ -15,7 +15,9 @@ const rows = [...readFigures(source).values()].map((figure) => {
       rounded(ratio),
       rounds,
     ],
-    ...(bound === null ? ['none', ''] : [`${bound.comparison} ${bound.bound}`, verdict(ratio, bound)]),
+    ...(bound === null
+      ? ['none', '']
+      : [`${bound.comparison} ${bound.bound}`, verdict(value / limit, bound)]),
   ]
 })
 const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column].length)))

@@ -1,0 +1,70 @@
+/**
+ * A WebSocket server that keeps each send in a file, synced, before it says so, and does nothing else: no personas, no
+ * checks, no queues, no events. No hub in this language over this protocol is faster. On a port it picks; argument:
+ * an empty directory.
+ *
+ * A send that is alone is synced at once, with the loop standing still: the fastest way, which a hub with others to
+ * answer cannot take. Several share one write and one sync, while more arrive.
+ */
+import fs from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { WebSocketServer, type WebSocket } from 'ws'
+
+interface Waiting {
+  socket: WebSocket
+  receipt: string
+  line: Buffer
+}
+
+const NEWLINE = Buffer.from('\n')
+const fd = fs.openSync(path.join(process.argv[2] ?? '', 'bare-hub.jsonl'), 'a', 0o600)
+let waiting: Waiting[] = []
+let committing = false
+
+function commit(): void {
+  const batch = waiting
+  waiting = []
+  fs.writevSync(
+    fd,
+    batch.map(({ line }) => line),
+  )
+  if (batch.length > 1) return fs.fdatasync(fd, (error) => done(batch, error))
+  fs.fdatasyncSync(fd)
+  done(batch, null)
+}
+
+function done(batch: readonly Waiting[], error: Error | null): void {
+  if (error !== null) throw error
+  for (const { socket, receipt } of batch) socket.send(receipt)
+  committing = false
+  wake()
+}
+
+function wake(): void {
+  if (committing || waiting.length === 0) return
+  committing = true
+  setImmediate(commit)
+}
+
+const server = http.createServer()
+const sockets = new WebSocketServer({ server, path: '/ws', perMessageDeflate: false })
+let sends = 0
+sockets.on('connection', (socket) => {
+  socket.on('message', (data: Buffer) => {
+    const frame = JSON.parse(data.toString()) as { type: string; id: number }
+    if (frame.type === 'hello') socket.send('{"type":"welcome"}')
+    if (frame.type !== 'call') return
+    sends += 1
+    const signal_id = String(sends).padStart(26, '0')
+    const result = `{"signal_id":"${signal_id}","durable":true,"seq":${sends},"status":"pending"}`
+    const receipt = `{"type":"result","id":${frame.id},"ok":true,"result":${result}}`
+    waiting.push({ socket, receipt, line: Buffer.concat([data, NEWLINE]) })
+    wake()
+  })
+})
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`bare ready http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
+})
+process.on('SIGTERM', () => process.exit(0))
