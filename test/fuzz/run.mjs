@@ -9,9 +9,9 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { build } from 'esbuild'
+import { bundled } from '../support/bundled.mjs'
 import { commandOptions } from '../support/command-options.mjs'
 import { createEnding } from '../support/ending.mjs'
 import { instrument } from './instrument.mjs'
@@ -48,31 +48,17 @@ const inputs = values.inputs ?? (values.minutes === undefined ? 1_000_000 : Infi
 const length = Number.isFinite(inputs) ? `--inputs ${inputs}` : `--minutes ${values.minutes}`
 
 const root = path.resolve(import.meta.dirname, '../..')
-// Inside node_modules, so that packages left out of the bundle are found from there.
-const cache = path.join(root, 'node_modules/.cache')
-fs.mkdirSync(cache, { recursive: true })
 const ending = createEnding()
-const out = ending.removes(fs.mkdtempSync(path.join(cache, 'turnbell-fuzz-')))
 const home = ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-')))
-
 const ways = instrument(root, 'turnbellWays')
-await build({
-  entryPoints: [fileURLToPath(new URL('./main.ts', import.meta.url))],
-  outfile: path.join(out, 'main.js'),
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'esm',
-  packages: 'external',
+const out = await bundled('fuzz', ['test/fuzz/main.ts'], ending, {
   sourcemap: true,
-  logLevel: 'warning',
   plugins: [ways.plugin],
   // How many there are is known only when all is bundled.
   banner: {
     js: "import { workerData as turnbellOrder } from 'node:worker_threads'; const turnbellWays = (globalThis.turnbellWays = new Uint8Array(turnbellOrder.ways))",
   },
 })
-fs.writeFileSync(path.join(out, 'package.json'), '{"type":"module"}')
 
 const beats = new Int32Array(new SharedArrayBuffer(8))
 const now = new Uint8Array(new SharedArrayBuffer(1 << 20))

@@ -1,30 +1,14 @@
 /** `npm run soak`: Node 20 runs no TypeScript, so the driver is bundled first. See `main.ts` for what it takes. */
-import { build } from 'esbuild'
-import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { bundled } from '../support/bundled.mjs'
 import { createEnding } from '../support/ending.mjs'
 import { freshProduct } from '../support/product.mjs'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const ending = createEnding()
 
-// Inside node_modules, so that packages left out of the bundle are found from there.
-const cache = path.join(root, 'node_modules/.cache')
-fs.mkdirSync(cache, { recursive: true })
-const out = ending.removes(fs.mkdtempSync(path.join(cache, 'turnbell-soak-')))
-await build({
-  entryPoints: [path.join(root, 'test/soak/main.ts')],
-  outdir: out,
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'esm',
-  packages: 'external',
-  sourcemap: 'inline',
-  logLevel: 'warning',
-})
-fs.writeFileSync(path.join(out, 'package.json'), '{"type":"module"}')
+const out = await bundled('soak', ['test/soak/main.ts'], ending)
 
 // Read when the driver is loaded; whoever names another build sees to it.
 const own = process.env.TURNBELL_TEST_BIN === undefined
