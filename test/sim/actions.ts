@@ -108,7 +108,7 @@ const ACTIONS = {
     void world.stopHub()
   },
   killHubAtDisk(world) {
-    world.disk_fuse = world.dice.between(1, 30)
+    world.disk_fuse = { left: world.dice.between(1, 30), power: world.dice.chance(0.3) }
   },
   cutPower(world) {
     world.cutPower()
@@ -120,6 +120,10 @@ const ACTIONS = {
     if (dice.chance(0.5)) ACTIONS.broadcast(world)
     if (dice.chance(0.3)) ACTIONS.failSync(world)
     const power = dice.chance(0.5)
+    if (dice.chance(0.5)) {
+      world.disk_fuse = { left: dice.between(1, 12), power }
+      return
+    }
     const longest_ms = 2 * (plan.sync_ms_max + world.network.faults.latency_ms_max)
     timeline.at(dice.between(0, longest_ms), () => (power ? ACTIONS.cutPower(world) : ACTIONS.killHub(world)))
   },

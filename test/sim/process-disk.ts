@@ -16,8 +16,15 @@ export const CALM_DISK: DiskFaults = { sync_ms_max: 2, sync_fails: 0, full: 0, s
 
 export interface DiskWorld extends HostWorld {
   disk_faults: DiskFaults
-  /** The process is killed at the operation that brings this to zero; null for never. */
-  disk_fuse: number | null
+  /** Null where nothing waits for it to burn down. */
+  disk_fuse: DiskFuse | null
+  cutPower(): void
+}
+
+/** So many operations of whoever writes, and then it is killed in the middle, or the power is cut. */
+export interface DiskFuse {
+  left: number
+  power: boolean
 }
 
 /** Of this process; the platters are shared by all that come after it. */
@@ -25,8 +32,10 @@ export function processDisk(host: Host, platters: MemoryDisk, world: DiskWorld):
   const { timeline } = world
   const change = <T>(what: () => T): T => {
     if (!host.alive) throw new Killed('this process is gone')
-    if (world.disk_fuse !== null && --world.disk_fuse <= 0) {
+    const { disk_fuse: fuse } = world
+    if (fuse !== null && --fuse.left <= 0) {
       world.disk_fuse = null
+      if (fuse.power) world.cutPower()
       host.kill()
       throw new Killed('killed at the disk')
     }

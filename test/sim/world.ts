@@ -20,7 +20,7 @@ import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
 import { Operator } from './operator.ts'
 import { RecordPlatters } from './played-records.ts'
-import { CALM_DISK, type DiskFaults } from './process-disk.ts'
+import { CALM_DISK, type DiskFaults, type DiskFuse } from './process-disk.ts'
 import { startDaemon, type DaemonWatch, type SimDaemon } from './sim-daemon.ts'
 import { startHub, type HubWorld, type SimHub } from './sim-hub.ts'
 import { GOOD, Surface, type Manners, type SurfaceWorld } from './surface.ts'
@@ -48,7 +48,7 @@ export class World implements HubWorld, SurfaceWorld {
   platters = new MemoryDisk()
   readonly records = new RecordPlatters()
   disk_faults: DiskFaults = CALM_DISK
-  disk_fuse: number | null = null
+  disk_fuse: DiskFuse | null = null
   readonly truth: Truth
   readonly bells: BellWatch
   readonly metrics = new MetricsWatch()
