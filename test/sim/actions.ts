@@ -22,6 +22,8 @@ export interface Plan {
 const PERSONAS = ['ada', 'bob', 'cy', 'dee']
 const PRIORITIES = [3, 3, 3, 3, 0, 1, 5, 9]
 const LOCK_LOOK_MS = 10_000
+/** How long it may take to write that somebody is wrapped, while another hub comes in between. */
+const WRAP_MS_MAX = 500
 const LONG_TTL_S = 86_400
 
 function anyHost(world: World) {
@@ -130,20 +132,25 @@ const ACTIONS = {
   usurpHub(world, plan) {
     // It stands still, its lock goes stale, another takes over; later it goes on.
     if (world.hub === null) return
-    const { dice, hub, timeline } = world
+    const { dice, hub, operator, personas, timeline } = world
     const { host } = hub
+    const { latency_ms_max } = world.network.faults
     let soon_ms = 0
     if (dice.chance(0.3)) {
-      // In the middle of a sync that fails.
-      ACTIONS.failSync(world)
+      // In the middle of a sync that fails; the other's are good.
+      world.disk_faults = { ...world.disk_faults, sync_fails: 1 }
       ACTIONS.burst(world)
-      soon_ms = dice.between(0, plan.sync_ms_max + world.network.faults.latency_ms_max)
+      soon_ms = dice.between(0, plan.sync_ms_max + latency_ms_max)
     } else if (plan.weights.wrap !== undefined && dice.chance(0.5)) {
-      // In the middle of writing that somebody is wrapped.
-      ACTIONS.wrap(world)
-      soon_ms = dice.between(0, world.disk_faults.sync_ms_max + world.network.faults.latency_ms_max)
+      // In the middle of writing that somebody is wrapped, whom the other may have back before it goes on.
+      const identity = dice.pick(personas)
+      void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
+      world.disk_faults = { ...world.disk_faults, sync_ms_max: WRAP_MS_MAX }
+      soon_ms = dice.between(0, WRAP_MS_MAX + latency_ms_max)
+      timeline.at(soon_ms + dice.between(500, 10_000), () => void operator.bringBack(identity))
     }
     timeline.at(soon_ms, () => {
+      world.disk_faults = { ...world.disk_faults, sync_fails: 0, sync_ms_max: CALM_DISK.sync_ms_max }
       if (!host.alive) return
       host.stop()
       world.startHub()
