@@ -38,5 +38,8 @@ export const TokenRequest = z.strictObject({
   /** Only the operator may say. */
   facets: Facets.optional(),
 })
-export const TokenAnswer = z.object({ token: z.string(), expires_in: z.number().int() })
+/** As a header carries it: another one could be kept, but never shown. */
+export const BearerToken = z.string().regex(/^[\x21-\x7e]+$/)
+
+export const TokenAnswer = z.object({ token: BearerToken, expires_in: z.number().int() })
 export type TokenAnswer = z.infer<typeof TokenAnswer>

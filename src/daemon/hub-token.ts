@@ -4,8 +4,11 @@
  */
 import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import { TokenAnswer, TokenPayload } from '../contracts/token.ts'
+import { BearerToken, TokenAnswer, TokenPayload } from '../contracts/token.ts'
 import type { Clock } from '../ports/clock.ts'
+
+/** The longest that a timer of Node's waits; a longer one is over at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1
 
 export interface TokenSourceOptions {
   /** The hub's address, read anew each time. */
@@ -28,7 +31,10 @@ export interface TokenSource {
   current(): Promise<string>
   /** The hub did not take the one we hold: the next is asked for with the operator's token. */
   forget(): void
-  /** When the present one should be renewed, in milliseconds from now; null without one. */
+  /**
+   * When to look whether the present one is to be renewed, in milliseconds from now; null without one. Never more than a
+   * timer takes: one that holds for longer is looked at in between.
+   */
   renewIn(): number | null
 }
 
@@ -74,8 +80,12 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       // A given token is all there is; that it was refused is for a person to mend.
       if (options.given === undefined) held = null
     },
-    renewIn: () => (held === null ? null : Math.max(0, held.renew_at - clock.now())),
+    renewIn: () => (held === null ? null : clamped(held.renew_at - clock.now())),
   }
+}
+
+function clamped(delay_ms: number): number {
+  return Math.min(Math.max(0, delay_ms), TIMER_MAX_MS)
 }
 
 /** The payload is only read for its time; whether it is genuine is the hub's business. */
@@ -87,7 +97,7 @@ function fromText(token: string, now: number): { token: string; renew_at: number
     payload = null
   }
   const parsed = TokenPayload.safeParse(payload)
-  if (!parsed.success) {
+  if (!parsed.success || !BearerToken.safeParse(token).success) {
     throw new TurnbellError('token_invalid', { detail: 'the given token is not one of ours' })
   }
   const expires_at = parsed.data.exp * 1000
@@ -135,6 +145,11 @@ async function post(url: string, bearer: string, body: object): Promise<{ status
     )
     asked.on('timeout', () => asked.destroy(new Error('no answer in time')))
     asked.on('error', failed)
+    // Who listens for it must end the connection; who does not hears nothing at all.
+    asked.on('upgrade', (_, socket) => {
+      socket.destroy()
+      failed(new Error('the answer switches to another protocol'))
+    })
     asked.end(JSON.stringify(body))
   })
 }

@@ -47,7 +47,7 @@ export interface Bridge {
 
 export function createBridge(options: BridgeOptions): Bridge {
   const { upstream, transport, clock, log } = options
-  const drains = createDrains(upstream, log)
+  const drains = createDrains({ upstream, clock, log })
   const calls = createToolCalls(options, drains)
   const servers = new Set<Server>()
   /** Resources a client of the 2025 era subscribed to; for a newer one the SDK sorts them out. */
@@ -152,7 +152,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   // What the SDK refuses by itself, as the hub tells it. Only what has an error is held against the form of one.
   transport.send = (message) =>
     send('error' in message && isJSONRPCErrorResponse(message) ? withProblem(message, options) : message)
-  transport.onwritten = (request_id) => calls.written(request_id)
+  transport.onwritten = (request_id, how) => calls.written(request_id, how)
   transport.onplain = (call) => plain.take(call)
   transport.onreceived = (message) => {
     if (!('method' in message)) return

@@ -3,16 +3,24 @@
  * client has the bytes; here is remembered what must still be said.
  *
  * A confirmation waits for a hub that is away and is said before the next drain. One that is never said
- * costs a repetition, never a signal.
+ * costs a repetition, never a signal. A client waits less long: a drain that stands behind one for more than
+ * that is not made at all, as going past it might repeat what the client has.
  */
 import * as z from 'zod'
-import { AnswerLost, type Upstream } from './upstream.ts'
+import { AnswerLost, unreachable, type Upstream } from './upstream.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'
-import { fromProblem, Problem } from '../../contracts/errors.ts'
+import { describeIssues, fromProblem, Problem } from '../../contracts/errors.ts'
 import type { DrainId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+
+export interface DrainsDeps {
+  upstream: Pick<Upstream, 'request'>
+  clock: Pick<Clock, 'after'>
+  log: Log
+}
 
 export interface OpenDrain {
   drain_id: DrainId
@@ -22,7 +30,8 @@ export interface OpenDrain {
 export interface Drains {
   /**
    * Drains, after everything that was asked of the hub before: a drain makes the former ones of its
-   * session final. One whose answer was lost goes back and is asked for once more.
+   * session final. One whose answer was lost goes back and is asked for once more. Rejects with
+   * `hub_unreachable` where what is to be said first has not been within `bridge_wait_ms`; then it is never asked for.
    */
   take<T>(session_id: string, ask: () => Promise<T>): Promise<T>
   /** The client is being handed this one: until it is confirmed or released nothing else gives it back. */
@@ -42,7 +51,7 @@ const Held = z.object({
   signals: z.array(z.object({ signal_id: z.string(), drain_id: z.string().optional() })),
 })
 
-export function createDrains(upstream: Upstream, log: Log): Drains {
+export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
   /** One after the other, in the order they were asked for. */
   let queue: Promise<unknown> = Promise.resolve()
   /** The last of them that a leaving process waits for; a drain that is under way breaks by itself. */
@@ -57,6 +66,23 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
     const done = queue.then(step)
     queue = done.catch(() => undefined)
     return done
+  }
+
+  /** As `inTurn`, but behind what the hub has yet to be told only for as long as a client waits. */
+  function inTurnSoon<T>(step: () => Promise<T>): Promise<T> {
+    if (waiting === 0) return inTurn(step)
+    return new Promise((resolve, reject) => {
+      let late = false
+      const patience = clock.after(LIMITS.bridge_wait_ms, () => {
+        late = true
+        reject(unreachable(new Error('it has yet to hear what became of a former drain')))
+      })
+      const begin = async () => {
+        patience.cancel()
+        if (!late) resolve(await step())
+      }
+      inTurn(begin).catch(reject)
+    })
   }
 
   function say(what: string, tool: string, args: Record<string, unknown>): Promise<void> {
@@ -88,12 +114,12 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
         { name: 'signals', arguments: { action, params } },
         { repeatable: true, wait_ms: LIMITS.bridge_leftover_wait_ms },
       )
-      const { isError, structuredContent } = Call.parse(answer)
-      if (isError === true) throw fromProblem(Problem.parse(structuredContent))
+      const { isError, structuredContent } = understood(Call, answer)
+      if (isError === true) throw fromProblem(understood(Problem, structuredContent))
       return structuredContent
     }
     const held = await ask('inbox', { leased_to: session_id, limit: LIMITS.inbox_limit_max })
-    const left = Held.parse(held).signals.filter(
+    const left = understood(Held, held).signals.filter(
       ({ drain_id }) => drain_id === undefined || !open.has(drain_id),
     )
     if (left.length > 0) {
@@ -105,7 +131,7 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
 
   return {
     take(session_id, ask) {
-      return inTurn(async () => {
+      return inTurnSoon(async () => {
         for (let attempt = 1; ; attempt++) {
           // The next drain would make it final, and so would the end of the turn.
           if (lost_in !== null) await giveBackLeft(lost_in)
@@ -136,6 +162,14 @@ export function createDrains(upstream: Upstream, log: Log): Drains {
     settled: () => said,
     releaseLeft: (session_id) => inTurn(() => giveBackLeft(session_id)),
   }
+}
+
+/** Throws `hub_unreachable` for what no hub says of the leases it keeps. */
+function understood<T>(form: z.ZodType<T>, told: unknown): T {
+  const parsed = form.safeParse(told)
+  if (parsed.success) return parsed.data
+  const why = `what listens there does not say which signals it holds: ${describeIssues(parsed.error)}`
+  throw unreachable(new Error(why, { cause: parsed.error }))
 }
 
 /** The drain in a tool's result, or null for a peek, an empty one, or anything else. */

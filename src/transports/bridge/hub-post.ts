@@ -68,6 +68,11 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
       else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true))
     })
     request.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(!connected, error)))
+    // Who listens for it must end the connection; who does not hears nothing at all.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy()
+      failed(new HubAway(false, new Error('the answer switches to another protocol')))
+    })
     request.on('response', (response) => {
       response.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(false, error)))
       onResponse(response)

@@ -13,9 +13,12 @@ import {
 import { wireJson } from '../../contracts/json.ts'
 import { plainCallIn, type PlainCall } from '../mcp/plain-call.ts'
 
+/** Only a result hands anything over: the SDK puts an error in the place of one that it finds no client would take. */
+export type Answered = 'result' | 'error'
+
 export interface StdioLines extends Transport {
   /** The answer to this request is in the client's pipe. */
-  onwritten?: (request_id: string | number) => void
+  onwritten?: (request_id: string | number, how: Answered) => void
   /** A plain call of the client, before anybody else has it. True where it is taken. */
   onplain?: (call: PlainCall) => boolean
   /** Any other message of the client, before the SDK has it. */
@@ -28,7 +31,7 @@ export interface StdioLines extends Transport {
 interface Batch {
   texts: string[]
   /** The requests that it answers. */
-  answers: (string | number)[]
+  answers: { request_id: string | number; how: Answered }[]
   written: Promise<void>
 }
 
@@ -98,14 +101,14 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
   /** What is answered in one turn of the loop leaves in one write: writing costs more than many an answer. */
   function beginBatch(): Batch {
     const texts: string[] = []
-    const answers: (string | number)[] = []
+    const answers: Batch['answers'] = []
     const written = new Promise<void>((resolve, reject) => {
       // After every promise that settles now.
       process.nextTick(() => {
         batch = null
         output.write(texts.join(''), (error) => {
           if (error) return reject(error)
-          for (const request_id of answers) transport.onwritten?.(request_id)
+          for (const { request_id, how } of answers) transport.onwritten?.(request_id, how)
           resolve()
         })
       })
@@ -127,7 +130,9 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
       if (closed) return Promise.reject(new Error('the client is gone'))
       const { texts, answers, written } = (batch ??= beginBatch())
       texts.push(serializeMessage(message))
-      if (!('method' in message) && message.id !== undefined) answers.push(message.id)
+      if (!('method' in message) && message.id !== undefined) {
+        answers.push({ request_id: message.id, how: 'result' in message ? 'result' : 'error' })
+      }
       return written
     },
     async close() {

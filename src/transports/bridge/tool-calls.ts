@@ -6,6 +6,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import { ownMeta } from './own-meta.ts'
 import { onceMore, sayable } from './repeats.ts'
+import type { Answered } from './stdio-lines.ts'
 import { AnswerLost, type Params, type Upstream } from './upstream.ts'
 import { isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
@@ -41,7 +42,7 @@ export interface ToolCallOptions {
 export interface ToolCalls {
   call(request_id: string | number, call: ToolCall): Promise<CallToolResult>
   /** The answer to this request is in the client's pipe. */
-  written(request_id: string | number): void
+  written(request_id: string | number, how: Answered): void
   /** Resolves once the hub has answered everything that it was asked so far, or could not. */
   settled(): Promise<void>
 }
@@ -50,21 +51,25 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
   const { upstream, log } = options
   const under_way = new Set<Promise<unknown>>()
   /** What must happen once the answer to a request has left. */
-  const afterwards = new Map<string | number, () => void>()
+  const afterwards = new Map<string | number, (how: Answered) => void>()
 
-  /** A drain ends in one of two ways: its answer is written, or the client gave the call up. */
+  /** A drain ends in one of three ways: its answer is written, an error in its place, or the client gave the call up. */
   function watch(request_id: string | number, call: ToolCall, drain: OpenDrain): void {
     drains.handed(drain)
+    const goBack = (why: string) => {
+      log.warn({ drain_id: drain.drain_id }, `${why}; its signals go back`)
+      drains.release(drain.signal_ids)
+    }
     const givenUp = () => {
       afterwards.delete(request_id)
-      log.warn({ drain_id: drain.drain_id }, 'the client gave the drain up; its signals go back')
-      drains.release(drain.signal_ids)
+      goBack('the client gave the drain up')
     }
     if (call.signal.aborted) return givenUp()
     call.signal.addEventListener('abort', givenUp, { once: true })
-    afterwards.set(request_id, () => {
+    afterwards.set(request_id, (how) => {
       call.signal.removeEventListener('abort', givenUp)
-      if (options.drainWritten === undefined) drains.confirm(drain.drain_id)
+      if (how === 'error') goBack('the client was told of an error in place of the drain')
+      else if (options.drainWritten === undefined) drains.confirm(drain.drain_id)
       else options.drainWritten(call, drain)
     })
   }
@@ -75,7 +80,9 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       call.signal.throwIfAborted()
       return ask(request_id, call)
     }
-    afterwards.set(request_id, () => options.answerWritten?.(call))
+    afterwards.set(request_id, (how) => {
+      if (how === 'result') options.answerWritten?.(call)
+    })
     return own
   }
 
@@ -105,10 +112,10 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
 
   return {
     call: options.answer === undefined ? ask : answerOf,
-    written(request_id) {
+    written(request_id, how) {
       const then = afterwards.get(request_id)
       afterwards.delete(request_id)
-      then?.()
+      then?.(how)
     },
     async settled() {
       await Promise.allSettled(under_way)

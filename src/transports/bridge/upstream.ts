@@ -10,7 +10,7 @@ import type { CallHere } from './calls-here.ts'
 import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
-import { jsonIn } from '../../contracts/json.ts'
+import { jsonAs, jsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -102,7 +102,8 @@ type Notified = z.infer<typeof Notified>
 
 const RpcAnswer = z.object({
   result: z.record(z.string(), z.unknown()).optional(),
-  error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
+  // No client reads an error of another code.
+  error: z.object({ code: z.number().int(), message: z.string(), data: z.unknown().optional() }).optional(),
 })
 
 export function createUpstream(deps: UpstreamDeps): Upstream {
@@ -126,8 +127,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       { identity: deps.identity, kind: 'agent', session_id, facets: deps.facets },
       abort,
     )
-    if (answer.status !== 200) throw refusalIn(answer)
-    const { token: text, expires_in } = TokenAnswer.parse(JSON.parse(answer.body))
+    const { token: text, expires_in } = tokenIn(answer)
     token = { text, session_id, renew_at: asked_at + expires_in * 1000 * LIMITS.token_renew_ratio }
     return text
   }
@@ -269,6 +269,17 @@ function resultIn(answer: HubAnswer): Result {
   throw refusalIn(answer)
 }
 
+/** Throws `hub_unreachable` where it is no hub that answers: another program may have its port. */
+function tokenIn(answer: HubAnswer): TokenAnswer {
+  const told = answer.status === 200 ? jsonAs(TokenAnswer, answer.body) : null
+  if (told !== null) return told
+  const problem = Problem.safeParse(bodyOf(answer))
+  if (problem.success) throw fromProblem(problem.data)
+  throw new TurnbellError('hub_unreachable', {
+    detail: `what listens there answered ${answer.status} to /auth/token, and no token that can be shown`,
+  })
+}
+
 /** The last message of an event stream is the answer; what came before it was progress. */
 function bodyOf({ content_type, body }: HubAnswer): unknown {
   return jsonIn(content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body)
@@ -289,7 +300,8 @@ function refusalIn(answer: HubAnswer): TurnbellError {
   })
 }
 
-function unreachable(cause: unknown): TurnbellError {
+/** For what the hub was never told. */
+export function unreachable(cause: unknown): TurnbellError {
   // It is there, and says itself what to do.
   if (cause instanceof TurnbellError && cause.code === 'hub_not_ready') return cause
   return new TurnbellError('hub_unreachable', {

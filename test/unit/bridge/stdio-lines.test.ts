@@ -125,13 +125,17 @@ describe('what goes out', () => {
     expect(written).toEqual([])
   })
 
-  test('is told of as written for answers only', async () => {
-    const written: (string | number)[] = []
-    lines.onwritten = (id) => written.push(id)
+  test('is told of as written for answers only, a result apart from an error', async () => {
+    const written: unknown[] = []
+    lines.onwritten = (id, how) => written.push([id, how])
     await lines.send(PING)
     await lines.send({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     await lines.send({ jsonrpc: '2.0', id: 8, error: { code: -1, message: 'no' } })
-    expect(written).toEqual([8])
+    await lines.send({ jsonrpc: '2.0', id: 9, result: {} })
+    expect(written).toEqual([
+      [8, 'error'],
+      [9, 'result'],
+    ])
   })
 
   test('to a client that is gone is no answer that was written', async () => {

@@ -1,3 +1,4 @@
+import net, { type AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import type { HubFrame } from '../../../src/contracts/frames.ts'
@@ -297,6 +298,44 @@ describe('the token', () => {
     expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([`Bearer ${given}`])
   })
 
+  test('that was given for longer than a timer takes is looked at in between, and is no busy loop', async () => {
+    const clock = fakeClock()
+    const exp = clock.now() / 1000 + 40 * 86_400
+    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
+    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const { hub, tokens } = await linkToHub({ clock, given })
+    expect(tokens.renewIn()).toBe(2 ** 31 - 1)
+    await clock.advance(2 ** 31 - 1)
+    expect(await tokens.current()).toBe(given)
+    expect(tokens.renewIn()).toBe(0.8 * 40 * 86_400_000 - (2 ** 31 - 1))
+    expect(hub.tokenRequests).toEqual([])
+  })
+
+  test('that a hub gave for longer than a timer takes is looked at in between', async () => {
+    const { tokens } = await linkToHub({ clock: fakeClock(), expires_in: 40 * 86_400 })
+    await tokens.current()
+    expect(tokens.renewIn()).toBe(2 ** 31 - 1)
+  })
+
+  test('is not waited for where the answer switches to another protocol', async () => {
+    const server = net.createServer((socket) => {
+      socket.on('error', () => {})
+      socket.end('HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n')
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { tokens } = await linkToHub({ url: () => `http://127.0.0.1:${port}` })
+    await expect(tokens.current()).rejects.toMatchObject({ code: 'hub_unreachable' })
+  })
+
+  test('that was given and that no header carries is refused at once', async () => {
+    const exp = Math.floor(systemClock.now() / 1000) + 100
+    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
+    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.0\n0`
+    await expect(linkToHub({ given })).rejects.toMatchObject({ code: 'token_invalid' })
+  })
+
   test.each(['', 'nonsense', 'e30.00'])('that was given as %j is refused at once', async (given) => {
     await expect(linkToHub({ given })).rejects.toMatchObject({ code: 'token_invalid' })
   })
@@ -304,6 +343,7 @@ describe('the token', () => {
   test.each([
     ['no JSON', 'hello'],
     ['another shape', { token: 7 }],
+    ['a token that no header carries', { token: 'a\nb', expires_in: 3_600 }],
   ])('answered with %s is a hub that cannot be reached', async (_, body) => {
     const { hub, tokens } = await linkToHub()
     hub.tokenRefusal = { status: 200, body }

@@ -1,0 +1,104 @@
+/** What becomes of answers that no hub should give. */
+import net, { type AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { createUpstream } from '../../../src/transports/bridge/upstream.ts'
+import { hubPost } from '../../../src/transports/bridge/hub-post.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+
+const SWITCHES = 'HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
+const GOOD_TOKEN = { token: 't', expires_in: 3_600 }
+const GOOD = { jsonrpc: '2.0', id: 1, result: { content: [] } }
+
+const saying = (value: unknown, status = 200) => {
+  const body = typeof value === 'string' ? value : JSON.stringify(value)
+  const head = `HTTP/1.1 ${status} X\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}`
+  return `${head}\r\n\r\n${body}`
+}
+
+/** Answers every request by its path, down to the bytes. */
+async function answering(answers: Record<string, string>) {
+  const asked: string[] = []
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (bytes) => {
+      const path = /^POST (\S+)/.exec(bytes.toString('latin1'))?.[1] ?? ''
+      asked.push(path)
+      socket.end(answers[path] ?? '')
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const clock = fakeClock()
+  const upstream = createUpstream({
+    ...{ identity: 'ada', session_id: () => 's', query: '', version: '0', clock },
+    ...{ locate: () => url, operatorToken: () => 'operator' },
+  })
+  onTestFinished(() => upstream.close())
+  /** However long it waits for a hub. */
+  async function request(repeatable = false): Promise<unknown> {
+    let outcome: { value: unknown } | null = null
+    const settled = (value: unknown) => void (outcome = { value })
+    upstream.request('tools/list', {}, { repeatable }).then(settled, settled)
+    await eventually('an answer', async () => {
+      await clock.advance(500)
+      return outcome !== null
+    })
+    return outcome!.value
+  }
+  return { url, clock, asked, answers, request }
+}
+
+test('a call whose answer switches to another protocol ends as one whose answer broke off', async () => {
+  const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': SWITCHES })
+  expect(await hub.request()).toMatchObject({
+    code: 'hub_unreachable',
+    hint: 'It may or may not have acted. Look before you call again.',
+  })
+})
+
+test('a stream whose answer switches to another protocol ends', async () => {
+  const { url, clock } = await answering({ '/mcp': SWITCHES })
+  const http = hubPost(clock)
+  onTestFinished(() => http.close())
+  const stream = http.stream(`${url}/mcp`, {}, {}, new AbortController().signal, () => {})
+  await expect(stream).rejects.toMatchObject({ unsent: false })
+})
+
+test.each([
+  ['no JSON', 'hello', 200],
+  ['nothing', '', 200],
+  ['another form', { token: 7 }, 200],
+  ['a token that no header carries', { token: 'a\nb', expires_in: 3_600 }, 200],
+  ['an empty token', { token: '', expires_in: 3_600 }, 200],
+  ['no problem', '<html>', 502],
+])('a token answered with %s comes from no hub: it is waited for', async (_, told, status) => {
+  const hub = await answering({ '/auth/token': saying(told, status), '/mcp': saying(GOOD) })
+  const refused = (await hub.request()) as TurnbellError
+  expect(refused.code).toBe('hub_unreachable')
+  expect(refused.hint).toContain('turnbell up')
+  expect(refused.detail).toContain(`answered ${status} to /auth/token`)
+  expect(new Set(hub.asked)).toEqual(new Set(['/auth/token']))
+  hub.answers['/auth/token'] = saying(GOOD_TOKEN)
+  expect(await hub.request()).toEqual(GOOD.result)
+})
+
+test.each([1.5, 1e300])(
+  'an error whose code is %d is not passed on, as no client could read it',
+  async (code) => {
+    const error = saying({ jsonrpc: '2.0', id: 1, error: { code, message: 'm' } })
+    const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': error })
+    expect(await hub.request()).toMatchObject({ name: 'TurnbellError', code: 'internal' })
+  },
+)
+
+test('an error with a whole number for its code passes as it is', async () => {
+  const error = { code: -32_602, message: 'm', data: { x: 1 } }
+  const hub = await answering({
+    '/auth/token': saying(GOOD_TOKEN),
+    '/mcp': saying({ jsonrpc: '2.0', id: 1, error }),
+  })
+  expect(await hub.request()).toMatchObject(error)
+})
