@@ -61,7 +61,9 @@ export function headless(deps: HeadlessDeps): Headless {
 
   /** The one of our sessions for which this one works, or which it is. */
   async function rootOf(server: OwnedServer, sessionID: string): Promise<Place | null> {
-    for (let id: string | undefined = sessionID; id !== undefined;) {
+    const seen = new Set<string>()
+    for (let id: string | undefined = sessionID; id !== undefined && !seen.has(id);) {
+      seen.add(id)
       const root = ours().find((place) => place.id === id)
       if (root !== undefined) return root
       const session = await server.session({ id, directory })

@@ -81,10 +81,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const told = status()
     const before = state
     state = next
-    if (before.session?.id !== next.session?.id) {
-      log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
-      keep(next.session)
-    }
+    const another = before.session?.id !== next.session?.id
+    if (another) log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
+    if (another || before.session?.directory !== next.session?.directory) keep(next.session)
     doubting?.cancel()
     doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], endDoubt)
     if (saysMore(told, status())) void host?.report(status())

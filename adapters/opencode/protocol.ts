@@ -3,11 +3,12 @@
  * what the server really sends. Whatever is not read here may change.
  */
 import * as z from 'zod'
+import { SessionId } from '../../src/contracts/ids.ts'
 
 export const Health = z.looseObject({ version: z.string() })
 
 export const Session = z.looseObject({
-  id: z.string(),
+  id: SessionId,
   /** Set for a subagent's. */
   parentID: z.string().optional(),
   directory: z.string(),

@@ -171,14 +171,14 @@ export async function connectOpencode(
   return {
     async session({ id, directory }) {
       try {
-        return await read(`/session/${encodeURIComponent(id)}${inDirectory(directory)}`, Session)
+        return await read(`/session/${encoded(id)}${inDirectory(directory)}`, Session)
       } catch (error) {
         if (error instanceof OpencodeError && error.status === 404) return null
         throw error
       }
     },
     async newestMessage({ id, directory }) {
-      const route = `/session/${encodeURIComponent(id)}/message${inDirectory(directory)}&limit=1`
+      const route = `/session/${encoded(id)}/message${inDirectory(directory)}&limit=1`
       return (await read(route, Messages)).at(-1)?.info ?? null
     },
     async isBusy({ id, directory }) {
@@ -186,7 +186,7 @@ export async function connectOpencode(
       return (statuses[id]?.type ?? 'idle') !== 'idle'
     },
     async prompt({ id, directory }, prompt) {
-      const route = `/session/${encodeURIComponent(id)}/prompt_async${inDirectory(directory)}`
+      const route = `/session/${encoded(id)}/prompt_async${inDirectory(directory)}`
       await post(route, prompt)
     },
     async begin(directory) {
@@ -207,10 +207,10 @@ export async function connectOpencode(
       ]
     },
     async permit({ id, directory }, reply) {
-      await post(`/permission/${encodeURIComponent(id)}/reply${inDirectory(directory)}`, reply)
+      await post(`/permission/${encoded(id)}/reply${inDirectory(directory)}`, reply)
     },
     async rejectQuestion({ id, directory }) {
-      await post(`/question/${encodeURIComponent(id)}/reject${inDirectory(directory)}`, {})
+      await post(`/question/${encoded(id)}/reject${inDirectory(directory)}`, {})
     },
     isGone: () => stream.signal.aborted,
     close: () => stream.abort(),
@@ -219,5 +219,13 @@ export async function connectOpencode(
 
 /** Every directory has an instance of its own in the server. */
 function inDirectory(directory: string): string {
-  return `?directory=${encodeURIComponent(directory)}`
+  return `?directory=${encoded(directory)}`
+}
+
+/**
+ * For a URL, which holds no half of a character. What file systems and URLs make of one stands in its place:
+ * https://webidl.spec.whatwg.org/#idl-USVString
+ */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed())
 }

@@ -6,7 +6,7 @@
  * written to. A subagent's session has a parent and is never bound.
  */
 import type { Event, KeptMessage, Prompt, Session } from './protocol.ts'
-import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 
@@ -59,8 +59,10 @@ export function isPersons({ parentID }: Session): boolean {
 
 export function bound(state: TrackedSession, session: Session): TrackedSession {
   const { id, directory } = session
-  if (state.session?.id === id) return { ...state, choice: { ...state.choice, ...choiceIn(session) } }
-  return { ...state, ...UNBOUND, session: { id, directory }, choice: choiceIn(session), turn: 'idle' }
+  const place = { id, directory }
+  if (state.session?.id === id)
+    return { ...state, session: place, choice: { ...state.choice, ...choiceIn(session) } }
+  return { ...state, ...UNBOUND, session: place, choice: choiceIn(session), turn: 'idle' }
 }
 
 export function unbound(state: TrackedSession): TrackedSession {
@@ -253,5 +255,7 @@ export function bellMetadata(identity: Identity, doorbell_id: DoorbellId): Recor
 
 function bellIn(name: unknown, identity: Identity): DoorbellId | null {
   const prefix = `${identity}:`
-  return typeof name === 'string' && name.startsWith(prefix) ? name.slice(prefix.length) : null
+  if (typeof name !== 'string' || !name.startsWith(prefix)) return null
+  // Whoever writes in the session may write this too; the daemon takes no report with what is no id.
+  return DoorbellId.safeParse(name.slice(prefix.length)).data ?? null
 }

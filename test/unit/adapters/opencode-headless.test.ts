@@ -375,3 +375,18 @@ test("its subagents are answered too, and nobody else's sessions", async () => {
     await agent(OURS, 'allow').asked(asks(`per_of_${id}`, id), at.server)
   expect(at.answered.map(([id]) => id)).toEqual(['per_of_ses_2', 'per_of_ses_3'])
 })
+
+test('sessions that each name the other as the one they work for are followed once, and belong to nobody', async () => {
+  const circle = [session('ses_2', { parentID: 'ses_3' }), session('ses_3', { parentID: 'ses_2' })]
+  const at = owned([session('ses_1'), ...circle])
+  const real = { ...at.server }
+  const looked_up: string[] = []
+  at.server.session = async (place) => {
+    looked_up.push(place.id)
+    if (looked_up.length > circle.length) throw new OpencodeError(404, 'looked up again')
+    return real.session(place)
+  }
+  await agent(OURS, 'allow').asked(asks('per_1', 'ses_2'), at.server)
+  expect(looked_up).toEqual(['ses_2', 'ses_3'])
+  expect(at.answered).toEqual([])
+})

@@ -2,7 +2,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Asked, Event } from '../../../adapters/opencode/protocol.ts'
-import { connectOpencode, OpencodeVersionError } from '../../../adapters/opencode/server.ts'
+import { connectOpencode, OpencodeError, OpencodeVersionError } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -19,6 +19,12 @@ afterEach(() => {
 const ANSWERS: Record<string, unknown> = {
   'GET /permission?directory=%2Fa%20b': [{ id: 'per_1', sessionID: 'ses_1' }],
   'GET /question?directory=%2Fa%20b': [{ id: 'que_1', sessionID: 'ses_1' }],
+  'GET /session/ses_nameless?directory=%2Fa%20b': { id: '', directory: '/a b', time: { created: 1 } },
+  'GET /session/ses_long?directory=%2Fa%20b': {
+    ...{ id: 'x'.repeat(LIMITS.session_id_length_max + 1), directory: '/a b', time: { created: 1 } },
+  },
+  'GET /permission?directory=%2F%EF%BF%BD': [],
+  'GET /question?directory=%2F%EF%BF%BD': [],
   'POST /session?directory=%2Fa%20b': { id: 'ses_new', directory: '/a b', time: { created: 1 } },
   'GET /session/ses_1/message?directory=%2Fa%20b&limit=1': [
     { info: { id: 'msg_2', role: 'user', time: { created: 2 } }, parts: [] },
@@ -105,6 +111,33 @@ test('asks for a session in its own directory, with the password', async () => {
   await expect(
     link.prompt(at('ses_0'), { parts: [{ type: 'text', text: 'ring', metadata: {} }] }),
   ).rejects.toMatchObject({ status: 404 })
+  link.close()
+})
+
+test.each(['ses_nameless', 'ses_long'])(
+  'an id that is none, as of %s, is an answer in another form',
+  async (id) => {
+    const place = await served()
+    const link = await place.connect()
+    await expect(link.session(at(id))).rejects.toThrow(OpencodeError)
+    await expect(link.session(at(id))).rejects.toThrow('answered in another form')
+    link.close()
+  },
+)
+
+// A server may write half a character into its JSON; no address can hold one.
+test('what half a character stands in is asked for with the mark that stands for it', async () => {
+  const place = await served()
+  const link = await place.connect()
+  const half = { id: 'ses_1\ud800', directory: '/\ud800' }
+  expect(await link.session(half)).toBeNull()
+  expect(await link.isBusy(half)).toBe(false)
+  expect(await link.open(half.directory)).toEqual([])
+  await expect(link.newestMessage(half)).rejects.toMatchObject({ status: 404 })
+  await link.prompt(half, { parts: [{ type: 'text', text: 'ring', metadata: {} }] })
+  expect(place.asked.at(-1)?.route).toBe('POST /session/ses_1%EF%BF%BD/prompt_async?directory=%2F%EF%BF%BD')
+  await expect(link.permit(half, { reply: 'once' })).rejects.toMatchObject({ status: 404 })
+  await expect(link.rejectQuestion(half)).rejects.toMatchObject({ status: 404 })
   link.close()
 })
 

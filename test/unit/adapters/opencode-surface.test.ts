@@ -157,6 +157,23 @@ describe('the session that is rung', () => {
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
   })
 
+  test('is asked and rung in the directory that it was last told to work in, which is kept', async () => {
+    const place = await attached()
+    const moved = { ...EARLIER, directory: '/moved' }
+    tell(place.updated(session('ses_1', { directory: '/moved' })))
+    expect(kept).toEqual([EARLIER, moved])
+    const real = { ...place.server }
+    const rung: Place[] = []
+    place.server.prompt = async (at, prompt) => {
+      rung.push(at)
+      await real.prompt(at, prompt)
+    }
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    expect(rung).toEqual([moved])
+    tell(place.updated(session('ses_1', { directory: '/moved', agent: 'plan' })))
+    expect(kept).toHaveLength(2)
+  })
+
   test('is kept while the server is away, and gone on with in the next', async () => {
     const place = await attached()
     surface.disconnected()
@@ -731,6 +748,19 @@ describe('a bell', () => {
     tell(place.message('msg_1'), place.part('msg_1', { turnbell: 'bob:x' }), place.answer('msg_1'))
     expect(await status()).not.toHaveProperty('seen_doorbell_id')
   })
+
+  test.each(['', 'x', '01ARZ3NDEKTSV4RRFFQ69G5FA', '01ARZ3NDEKTSV4RRFFQ69G5FAVX'])(
+    'that bears %j for an id was never rung, and has no receipt',
+    async (doorbell_id) => {
+      const place = await attached()
+      tell(
+        place.message('msg_1'),
+        place.part('msg_1', { turnbell: `ada:${doorbell_id}` }),
+        place.answer('msg_1'),
+      )
+      expect(await status()).not.toHaveProperty('seen_doorbell_id')
+    },
+  )
 
   test('is rung with the agent and the model that the person chose', async () => {
     const model = { id: 'big', providerID: 'p', variant: 'high' }
