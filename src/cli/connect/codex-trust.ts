@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { VERSION } from '../../system/version.ts'
@@ -50,8 +50,10 @@ export interface Trust {
 
 export async function trustHooks(asked: Asked, commands: readonly string[]): Promise<Trust> {
   return withAppServer(asked, async (call) => {
-    const ours = Hooks.parse(await call('hooks/list', { cwds: [asked.project] }))
-      .data.flatMap(({ hooks }) => hooks)
+    const listed = Hooks.safeParse(await call('hooks/list', { cwds: [asked.project] }))
+    if (!listed.success) throw notDone(`it lists them in another form: ${describeIssues(listed.error)}`)
+    const ours = listed.data.data
+      .flatMap(({ hooks }) => hooks)
       .filter(({ command }) => command != null && commands.includes(command))
     const untrusted = ours.filter(({ trustStatus }) => trustStatus !== 'trusted')
     if (untrusted.length > 0) {
@@ -81,6 +83,13 @@ function edits(values: [string, object | null][]): object {
   }
 }
 
+function notDone(why: string): TurnbellError {
+  return new TurnbellError('timed_out', {
+    detail: `Codex did not do what it was asked about its hooks: ${why}.`,
+    hint: 'Connect again; or leave out --trust-hooks, and say yes when Codex asks at its next start.',
+  })
+}
+
 type Call = (method: string, params: object) => Promise<unknown>
 
 async function withAppServer<T>(
@@ -90,10 +99,7 @@ async function withAppServer<T>(
   const child = spawn(codex, ['app-server'], { cwd: project, env, stdio: ['pipe', 'pipe', 'ignore'] })
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
   const fail = (why: string) => {
-    const error = new TurnbellError('timed_out', {
-      detail: `Codex did not do what it was asked about its hooks: ${why}.`,
-      hint: 'Connect again; or leave out --trust-hooks, and say yes when Codex asks at its next start.',
-    })
+    const error = notDone(why)
     for (const { reject } of waiting.values()) reject(error)
   }
   child.once('error', (error) => fail(error.message))

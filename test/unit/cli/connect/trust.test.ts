@@ -89,6 +89,16 @@ test('what the file became while Codex was told stays', async () => {
   expect(fs.readFileSync(file, 'utf8')).toBe('# said meanwhile\n')
 })
 
+test('a Codex that lists its hooks in another form is told of, with what to do instead', async () => {
+  const { cli, codex } = place()
+  const script = fs.readFileSync(codex, 'utf8')
+  fs.writeFileSync(codex, script.replace('{ data: [{ hooks }] }', '{ hooks }'))
+  expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).not.toBe(0)
+  expect(cli.stderr()).toContain('Everything but the trust is written')
+  expect(cli.stderr()).toContain('it lists them in another form: data: ')
+  expect(cli.stderr()).toContain('leave out --trust-hooks')
+})
+
 test('hooks that Codex does not list are told, because they do not run', async () => {
   const { cli } = place(1)
   expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
