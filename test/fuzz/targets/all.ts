@@ -6,20 +6,23 @@ import { clientFrames } from './client-frames.ts'
 import { config } from './config.ts'
 import { hooks } from './hooks.ts'
 import { http } from './http.ts'
+import { hubAnswers } from './hub-answers.ts'
 import { hubFrames } from './hub-frames.ts'
 import { journalDamage, journalLines, snapshot } from './journal.ts'
 import { mcpHttp } from './mcp-http.ts'
 import { mcpStdio } from './mcp-stdio.ts'
 import { memoryFiles } from './memory-files.ts'
 import { memoryLog, memoryTable, recordFiles } from './memory-text.ts'
+import { opencodeAnswers } from './opencode-answers.ts'
 import { routines } from './routines.ts'
 import { screens } from './screens.ts'
 import { socketLines } from './socket-lines.ts'
 import { spool } from './spool.ts'
+import { tokenAnswers } from './token-answers.ts'
 import { tokens } from './tokens.ts'
 
 export const TARGETS: readonly Target[] = [
-  ...[clientFrames, hubFrames, socketLines, http, mcpHttp, mcpStdio, tokens],
+  ...[clientFrames, hubFrames, hubAnswers, socketLines, http, mcpHttp, mcpStdio, tokenAnswers, tokens],
   ...[journalDamage, journalLines, snapshot, memoryLog, memoryTable, recordFiles, memoryFiles],
-  ...[config, clientFiles, hooks, spool, routines, screens, agentLines],
+  ...[config, clientFiles, hooks, spool, routines, screens, agentLines, opencodeAnswers],
 ]

@@ -29,7 +29,7 @@ export const clientFiles: Target = {
   name: 'client-files',
   promise:
     'what connect puts into a file is there, and taken out again leaves the file as it was, or it is refused',
-  share: 7,
+  share: 6,
   words: [
     '[mcp_servers]',
     '[[x]]',

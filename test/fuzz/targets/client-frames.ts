@@ -21,7 +21,7 @@ export const clientFrames: Target = {
   name: 'client-frames',
   promise:
     'a link that gets any frames answers with frames, error frames or a close; no other link hears of it',
-  share: 3,
+  share: 6,
   words: [
     '@ada@',
     '@daemon@',

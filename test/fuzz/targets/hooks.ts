@@ -29,7 +29,7 @@ export const hooks: Target = {
   name: 'hooks',
   promise:
     'whatever a hook says moves a turn to a known state, and what is left of it in the spool is understood there',
-  share: 6,
+  share: 5,
   words: [
     'hook_event_name',
     'cwd',

@@ -16,7 +16,7 @@ const TURNS_MAX = 2_000
 export const hubFrames: Target = {
   name: 'hub-frames',
   promise: 'a daemon hands on only whole frames that are for it, keeps the link, and hears what comes next',
-  share: 3,
+  share: 5,
   words: ['signal.pushed', 'welcome', 'error', 'lifecycle.shutdown'],
 
   async open() {

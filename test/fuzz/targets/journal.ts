@@ -78,7 +78,7 @@ export const journalDamage: Target = {
   name: 'journal-damage',
   promise:
     'a damaged journal opens with every whole line before the damage, or is refused with its file and place',
-  share: 0.4,
+  share: 2,
   bytes_max: 32_768,
 
   async open() {
@@ -123,7 +123,7 @@ export const journalLines: Target = {
   name: 'journal-lines',
   promise:
     'whatever whole lines a journal holds, it opens with a state that can be read, or is refused with the place',
-  share: 0.5,
+  share: 2,
   words: [
     '"kind":"signal"',
     '"kind":"lease"',
@@ -156,7 +156,7 @@ export const journalLines: Target = {
 export const snapshot: Target = {
   name: 'snapshot',
   promise: 'with a damaged snapshot the state is the one that the journal gives',
-  share: 0.1,
+  share: 0.5,
   bytes_max: 4_194_304,
 
   async open() {

@@ -11,7 +11,7 @@ export const mcpHttp: Target = {
   name: 'mcp-http',
   promise:
     'every message is answered in the form of JSON-RPC or refused with a problem, and never with internal',
-  share: 2,
+  share: 5,
   words: [
     'mcp-session-id: x',
     'mcp-protocol-version: 2025-06-18',

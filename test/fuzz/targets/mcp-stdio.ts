@@ -36,7 +36,7 @@ const upstream: Upstream = {
 export const mcpStdio: Target = {
   name: 'mcp-stdio',
   promise: 'whatever lines come, each is answered or passed over, and the next one is heard',
-  share: 1.2,
+  share: 3,
 
   open() {
     const clock = fakeClock()

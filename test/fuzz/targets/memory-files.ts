@@ -22,7 +22,7 @@ export const memoryFiles: Target = {
   name: 'memory-files',
   promise:
     'whatever stands in the files of a memory is read or set aside; a second look finds the same, and so does a put',
-  share: 0.02,
+  share: 0.2,
   words: ['<<<<<<< HEAD', '=======', '>>>>>>> theirs', NEXT, '"kind":"issue"', '"id":"a"'],
 
   open({ directory }) {

@@ -14,7 +14,7 @@ export const routines: Target = {
   name: 'routines',
   promise:
     'steps have ids that differ, a reference leads to what an earlier step found or is refused, a pattern ends in time',
-  share: 2.5,
+  share: 4,
   bytes_max: 4_096,
   words: [
     '$from',

@@ -12,7 +12,7 @@ const NO_CURSOR = { cursor_x: 0, cursor_y: 0, cursor_visible: true, in_mode: fal
 export const screens: Target = {
   name: 'screens',
   promise: 'any screen is read as one of five states, and a draft only where there is a composer',
-  share: 3,
+  share: 2,
   words: [
     '\u001b[7m',
     '\u001b[0m',

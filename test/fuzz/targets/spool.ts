@@ -14,7 +14,7 @@ const HOME = '/hub/spool'
 export const spool: Target = {
   name: 'spool',
   promise: 'each line in the spool is taken or refused once, whatever stands around it',
-  share: 2,
+  share: 4,
 
   open() {
     const clock = fakeClock()

@@ -9,7 +9,7 @@ const OPERATOR = 'tbop_operator'
 export const tokens: Target = {
   name: 'tokens',
   promise: 'only the very tokens that were given out, and have not expired, are accepted',
-  share: 22,
+  share: 6,
   bytes_max: 4_096,
 
   open() {

@@ -1,0 +1,166 @@
+/** What listens where a hub should, without a network: it answers as an input says, and else as a hub does. */
+import http from 'node:http'
+import type { Duplex } from 'node:stream'
+import { jsonIn } from '../../src/contracts/json.ts'
+import type { FakeClock } from '../support/fake-clock.ts'
+import { piecesOf, type Answer, type Answers } from './false-answers.ts'
+import { IdleTime } from './idle-time.ts'
+import { turn, wire } from './wire.ts'
+
+export const FALSE_HUB_URL = 'http://hub.example'
+
+/** In the place of a status: no answer ever comes, the request is cut off, nobody listens. */
+const SILENT = 'silent'
+const GONE = 'gone'
+const REFUSED = 'refused'
+/** The connection itself, as a request. */
+const DIAL = 'dial'
+export const FALSE_HUB_WORDS = [SILENT, GONE, REFUSED, DIAL] as const
+
+/**
+ * All connections of Node's HTTP client lead to `dial`, until what this answers is called: neither the bridge nor a daemon
+ * takes them from outside.
+ */
+export function diverted(dial: () => Duplex): () => void {
+  const agents: { createConnection: unknown } = http.Agent.prototype
+  const before = agents.createConnection
+  agents.createConnection = dial
+  return () => void (agents.createConnection = before)
+}
+
+export interface Asked {
+  /** The tool with its action, `confirm` where a drain is; else MCP's method, else the path. */
+  name: string
+  /** Of a tool call. */
+  args: Record<string, unknown>
+}
+
+export class FalseHub extends IdleTime {
+  readonly answers: Answers
+  /** All values that it has said, or begun to. */
+  readonly said: unknown[] = []
+  private readonly otherwise: (asked: Asked) => Answer
+  private readonly onAsked: (asked: Asked) => void
+
+  /** `otherwise` answers what nothing is said of. */
+  constructor(
+    answers: Answers,
+    otherwise: (asked: Asked) => Answer,
+    onAsked: (asked: Asked) => void = () => {},
+  ) {
+    super()
+    this.answers = answers
+    this.otherwise = otherwise
+    this.onAsked = onAsked
+  }
+
+  dial(): Duplex {
+    this.moved()
+    const { ours, theirs } = wire()
+    // As a socket of the network: it closes once the other end has.
+    Object.assign(theirs, { allowHalfOpen: false, setTimeout: timeoutOf(theirs, this.clock) })
+    const answer = this.answers.next(DIAL)
+    if (answer === null) this.listen(ours)
+    else {
+      Object.assign(theirs, { connecting: true })
+      if (answer.status === REFUSED) setImmediate(() => theirs.destroy(new Error('nobody listens')))
+    }
+    return theirs
+  }
+
+  /** Requests come one after the other, each with its length. */
+  private listen(stream: Duplex): void {
+    let text = ''
+    stream.on('data', (chunk: Buffer) => {
+      this.moved()
+      text += chunk.toString('latin1')
+      const [, head = '', length = '', body = ''] =
+        /^([^]*?\ncontent-length: *(\d+)[^]*?)\r\n\r\n([^]*)$/i.exec(text) ?? []
+      if (head === '' || body.length < Number(length)) return
+      text = ''
+      void this.answer(stream, askedIn(head, body))
+    })
+  }
+
+  private async answer(stream: Duplex, asked: Asked): Promise<void> {
+    this.onAsked(asked)
+    const answer = this.answers.next(asked.name) ?? this.otherwise(asked)
+    if (answer.status === SILENT) return
+    if (answer.status === GONE) return void stream.destroy()
+    this.said.push(...valuesIn(answer))
+    const chunked = isChunked(answer)
+    stream.write(headOf(answer))
+    for (const piece of piecesOf(answer)) {
+      stream.write(chunked ? chunkOf(piece) : piece)
+      await turn()
+      this.moved()
+    }
+    if (answer.until_bytes !== Infinity) return void stream.destroy()
+    if (chunked) stream.write(chunkOf(Buffer.alloc(0)))
+    if (has(answer, 'connection: *close')) stream.end()
+  }
+}
+
+/** A socket's own `setTimeout`, by another clock. */
+function timeoutOf(socket: Duplex, clock: FakeClock): (timeout_ms: number) => Duplex {
+  return (timeout_ms) => {
+    if (timeout_ms > 0) clock.after(timeout_ms, () => socket.emit('timeout'))
+    return socket
+  }
+}
+
+interface Told {
+  method?: string
+  params?: { name?: string; arguments?: Record<string, unknown> }
+}
+
+function askedIn(head: string, body: string): Asked {
+  const { method, params } = JSON.parse(body) as Told
+  const path = /^POST (\S+)/.exec(head)?.[1] ?? ''
+  if (method !== 'tools/call') return { name: method ?? path, args: {} }
+  const args = params?.arguments ?? {}
+  if ('confirm' in args) return { name: 'confirm', args }
+  const action = args['action']
+  return { name: `${params?.name}${typeof action === 'string' ? `_${action}` : ''}`, args }
+}
+
+/** As a client takes it to be: told once, and nothing else of it. */
+function isChunked({ fields }: Answer): boolean {
+  const told = fields.filter((field) => /^transfer-encoding/i.test(field))
+  return told.length === 1 && /^transfer-encoding: *chunked$/i.test(told.join())
+}
+
+function has({ fields }: Answer, field: string): boolean {
+  return fields.some((one) => new RegExp(`^${field}`, 'i').test(one))
+}
+
+/** An answer that is framed in no way of its own has its length told. */
+function headOf(answer: Answer): string {
+  const { status, fields, body } = answer
+  const framed = ['content-length', 'transfer-encoding', 'connection: *close'].some((how) => has(answer, how))
+  return [
+    `HTTP/1.1 ${status} X`,
+    ...fields,
+    ...(framed ? [] : [`content-length: ${body.length}`]),
+    '\r\n',
+  ].join('\r\n')
+}
+
+function chunkOf(piece: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+}
+
+/** What a reader may take for its words: the body, or else the data of each event in it. */
+function valuesIn({ fields, body }: Answer): unknown[] {
+  const length = /^content-length: *(\d+)/im.exec(fields.join('\n'))?.[1]
+  const text = body.subarray(0, length === undefined ? body.length : Number(length)).toString()
+  const whole = jsonIn(text)
+  if (whole !== null) return [whole]
+  const events = text.split(/\r?\n\r?\n/).map((event) =>
+    event
+      .split(/\r?\n/)
+      .flatMap((line) => (line.startsWith('data:') ? [line.slice('data:'.length)] : []))
+      .join('\n'),
+  )
+  return events.map(jsonIn).filter((value) => value !== null)
+}
