@@ -30,7 +30,8 @@ export class RecordPlatters {
     const change = { kind, id, before: await this.store.get(kind, id) }
     await how(this.store)
     this.unsynced.push(change)
-    return () => void (this.unsynced = this.unsynced.filter((one) => one !== change))
+    // With it goes what came before, also where that one's own sync has failed.
+    return () => void (this.unsynced = this.unsynced.slice(this.unsynced.indexOf(change) + 1))
   }
 
   /** From some change on nothing of what was not synced is there: a file system keeps the order of what is done to names. */
