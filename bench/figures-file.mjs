@@ -23,6 +23,12 @@ export function readFigures(source) {
   return figures
 }
 
+/** How near the goal is: 1 is just met, below is better, whichever way round the ratio counts. Not of the ratio that is shown. */
+export function shareOf({ value, limit }, { comparison, bound }) {
+  const ratio = value / limit
+  return comparison === '<=' ? ratio / bound : bound / ratio
+}
+
 /** `11: >= 0.4`, as a figure names its goal: null where it has none. */
 export function boundOf({ goal }) {
   if (goal === null) return null

@@ -1,10 +1,9 @@
 /** Goal 9: what a hub needs for each daemon that is only there. */
 import fs from 'node:fs'
-import path from 'node:path'
 import { collect } from './collect.ts'
 import { figure, interleave, short, type Figure, type Pair } from './figures.ts'
 import type { LinkHandlers } from './links.ts'
-import { operatorToken, startHub, startNode, usage, type Process } from './processes.ts'
+import { operatorToken, startBareServer, startHub, usage, type Process } from './processes.ts'
 import { startRemote } from './remote.ts'
 
 const ROUNDS = 5
@@ -72,9 +71,7 @@ async function gcHub(): Promise<Server> {
 }
 
 async function bareServer(): Promise<Server> {
-  const program = path.join(import.meta.dirname, 'bare-ws.js')
-  const { pid, stop, match } = await startNode(['--expose-gc', program], { ready: /^bare ready (http\S+)$/ })
-  return { pid, stop, url: match?.[1] ?? '', token: '' }
+  return { ...(await startBareServer(['bare-ws.js'], ['--expose-gc'])), token: '' }
 }
 
 /** Node raises its own soft limit to the hard one. */

@@ -5,7 +5,7 @@ import {
   meanSignalLine,
   startHub,
   usage,
-  type BareHub,
+  type BareServer,
   type Hub,
   type Process,
 } from './processes.ts'
@@ -80,7 +80,7 @@ export async function connectLoad(
 /** The same to a server that asks nobody who is there, warmed up by them. */
 export async function connectBareLoad(
   sender: Remote<SenderHandlers>,
-  { pid, url }: BareHub,
+  { pid, url }: BareServer,
   count: number,
 ): Promise<LoadedHub['run']> {
   const senders = Array.from({ length: count }, (_, index) => ({ identity: `sender-${index}`, token: '' }))

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { boundOf, figuresFile, readFigures } from './figures-file.mjs'
+import { boundOf, figuresFile, readFigures, shareOf } from './figures-file.mjs'
 import { barChart, dotChart } from './svg.mjs'
 
 const [source, directory = 'docs/performance'] = figuresFile('usage: node bench/plot.mjs OUT.jsonl [DIR]\n')
@@ -25,19 +25,16 @@ function draw(name, svg) {
   fs.writeFileSync(path.join(directory, `${name}.svg`), svg)
 }
 
-/** How near each goal is: 1 is just met, below is better, whichever way round the ratio counts. */
 function goals() {
   const rows = [...figures.values()]
     .filter(({ goal }) => goal !== null)
     .map((figure) => {
-      const { name, value, limit } = figure
-      const { comparison, bound } = boundOf(figure)
-      const ratio = value / limit
-      const share = comparison === '<=' ? ratio / bound : bound / ratio
+      const goal = boundOf(figure)
+      const share = shareOf(figure, goal)
       return {
-        label: name,
+        label: figure.name,
         value: share,
-        text: `${figure.ratio} (goal ${comparison} ${bound})`,
+        text: `${figure.ratio} (goal ${goal.comparison} ${goal.bound})`,
         bad: share > 1,
       }
     })

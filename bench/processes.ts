@@ -188,11 +188,17 @@ export async function startHub(kind: keyof typeof HUBS, home = temporaryDirector
   }
 }
 
-/** What answers a hello and takes sends, and has no home. */
-export type BareHub = Pick<Hub, 'pid' | 'stop' | 'url'>
+/** What answers a hello, and is no hub. */
+export type BareServer = Pick<Hub, 'pid' | 'stop' | 'url'>
 
-export async function startBareHub(): Promise<BareHub> {
-  const { pid, stop, match } = await startNode([path.join(HERE, 'bare-hub.js'), temporaryDirectory()], {
+/** `bare-hub.ts` takes sends, too. */
+export const startBareHub = () => startBareServer(['bare-hub.js', temporaryDirectory()])
+
+export async function startBareServer(
+  [program = '', ...args]: readonly string[],
+  node_options: readonly string[] = [],
+): Promise<BareServer> {
+  const { pid, stop, match } = await startNode([...node_options, path.join(HERE, program), ...args], {
     ready: /^bare ready (http\S+)$/,
   })
   return { pid, stop, url: match?.[1] ?? '' }

@@ -1,5 +1,5 @@
 /** `node bench/table.mjs OUT.jsonl`: what `npm run bench > OUT.jsonl` said, as the table of bench/README.md. */
-import { boundOf, figuresFile, readFigures } from './figures-file.mjs'
+import { boundOf, figuresFile, readFigures, shareOf } from './figures-file.mjs'
 
 const [source] = figuresFile('usage: node bench/table.mjs OUT.jsonl\n')
 const head = ['line', 'value', 'limit', 'ratio', 'lowest and highest round', 'goal', '']
@@ -17,7 +17,7 @@ const rows = [...readFigures(source).values()].map((figure) => {
     ],
     ...(bound === null
       ? ['none', '']
-      : [`${bound.comparison} ${bound.bound}`, verdict(value / limit, bound)]),
+      : [`${bound.comparison} ${bound.bound}`, verdict(shareOf(figure, bound))]),
   ]
 })
 const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column].length)))
@@ -26,9 +26,8 @@ process.stdout.write(line(head))
 process.stdout.write(line(widths.map((width) => '-'.repeat(width))))
 for (const row of rows) process.stdout.write(line(row))
 
-function verdict(ratio, { comparison, bound }) {
-  const met = comparison === '<=' ? ratio <= bound : ratio >= bound
-  return met ? 'met' : '**missed**'
+function verdict(share) {
+  return share <= 1 ? 'met' : '**missed**'
 }
 
 function threeDigits(value) {

@@ -221,6 +221,8 @@ export const LIMITS = {
   close_grace_ms: 30_000,
   token_ttl_s: 3_600,
   token_ttl_s_max: 30 * 86_400,
+  /** The longest that a timer of Node's waits; a longer one is over at once. */
+  timer_max_ms: 2 ** 31 - 1,
 
   // Local sockets
   line_bytes_max: 65_536,

@@ -7,9 +7,6 @@ import { LIMITS } from '../contracts/limits.ts'
 import { BearerToken, TokenAnswer, TokenPayload } from '../contracts/token.ts'
 import type { Clock } from '../ports/clock.ts'
 
-/** The longest that a timer of Node's waits; a longer one is over at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1
-
 export interface TokenSourceOptions {
   /** The hub's address, read anew each time. */
   url: () => string
@@ -80,12 +77,11 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       // A given token is all there is; that it was refused is for a person to mend.
       if (options.given === undefined) held = null
     },
-    renewIn: () => (held === null ? null : clamped(held.renew_at - clock.now())),
+    renewIn() {
+      if (held === null) return null
+      return Math.min(Math.max(0, held.renew_at - clock.now()), LIMITS.timer_max_ms)
+    },
   }
-}
-
-function clamped(delay_ms: number): number {
-  return Math.min(Math.max(0, delay_ms), TIMER_MAX_MS)
 }
 
 /** The payload is only read for its time; whether it is genuine is the hub's business. */

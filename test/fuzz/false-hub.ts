@@ -3,8 +3,9 @@ import http from 'node:http'
 import type { Duplex } from 'node:stream'
 import { jsonIn } from '../../src/contracts/json.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { piecesOf, type Answer, type Answers } from './false-answers.ts'
+import { piecesOf, scriptIn, type Answer, type Answers } from './false-answers.ts'
 import { IdleTime } from './idle-time.ts'
+import type { Opened } from './target.ts'
 import { turn, wire } from './wire.ts'
 
 export const FALSE_HUB_URL = 'http://hub.example'
@@ -21,11 +22,25 @@ export const FALSE_HUB_WORDS = [SILENT, GONE, REFUSED, DIAL] as const
  * All connections of Node's HTTP client lead to `dial`, until what this answers is called: neither the bridge nor a daemon
  * takes them from outside.
  */
-export function diverted(dial: () => Duplex): () => void {
+function diverted(dial: () => Duplex): () => void {
   const agents: { createConnection: unknown } = http.Agent.prototype
   const before = agents.createConnection
   agents.createConnection = dial
   return () => void (agents.createConnection = before)
+}
+
+/** A world whose inputs are scripts of such hubs. `play` says which hub it is that connections lead to from then on. */
+export function behindFalseHubs(
+  seeds: readonly string[],
+  play: (script: ReturnType<typeof scriptIn>, meet: (hub: FalseHub) => void) => Promise<string>,
+): Opened {
+  let hub: FalseHub
+  const restore = diverted(() => hub.dial())
+  return {
+    seeds,
+    attempt: (input) => play(scriptIn(input), (met) => (hub = met)),
+    close: restore,
+  }
 }
 
 export interface Asked {

@@ -4,46 +4,13 @@
  * nothing; who is still there asks right before the change whether the place is its own, as the store of files does.
  */
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { HeldRecords, RecordBody, RecordStore } from '../../src/ports/record-store.ts'
+import type { HeldRecords, RecordStore } from '../../src/ports/record-store.ts'
 import { heldInOrder } from '../../src/storage/held-in-order.ts'
-import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { createTurns } from '../../src/storage/turns.ts'
 import { systemError } from '../support/memory-disk.ts'
-import type { Dice } from '../support/dice.ts'
 import type { Host } from './host.ts'
 import type { DiskWorld } from './process-disk.ts'
-
-/** What was done to one record, and whether a power cut can still undo it. */
-interface Change {
-  kind: string
-  id: string
-  before: RecordBody | null
-}
-
-/** What a machine's disk has of records, whatever becomes of processes. */
-export class RecordPlatters {
-  readonly store = createMemoryRecordStore()
-  private unsynced: Change[] = []
-
-  /** Answers what to call once it is synced. */
-  async change(kind: string, id: string, how: (store: RecordStore) => Promise<void>): Promise<() => void> {
-    const change = { kind, id, before: await this.store.get(kind, id) }
-    await how(this.store)
-    this.unsynced.push(change)
-    // With it goes what came before, also where that one's own sync has failed.
-    return () => void (this.unsynced = this.unsynced.slice(this.unsynced.indexOf(change) + 1))
-  }
-
-  /** From some change on nothing of what was not synced is there: a file system keeps the order of what is done to names. */
-  async cutPower(dice: Dice): Promise<void> {
-    const lost = this.unsynced.slice(dice.between(0, this.unsynced.length))
-    this.unsynced = []
-    for (const { kind, id, before } of lost.reverse()) {
-      if (before === null) await this.store.remove(kind, id)
-      else await this.store.put(kind, id, before)
-    }
-  }
-}
+import type { RecordPlatters } from './record-platters.ts'
 
 /** `mayChange` throws once another hub has the store. */
 export function playedRecords(

@@ -18,8 +18,9 @@ import { playedOutside } from '../support/outside.ts'
 import { AS_WRITTEN } from '../support/played-places.ts'
 import { Killed, type Host } from './host.ts'
 import type { Asked, Service, Told } from './network.ts'
-import { playedRecords, type RecordPlatters } from './played-records.ts'
+import { playedRecords } from './played-records.ts'
 import { processDisk, type DiskWorld } from './process-disk.ts'
+import type { RecordPlatters } from './record-platters.ts'
 
 export const SECRETS = { operator_token: 'tbop_simulated-operator', signing_key: 'simulated-signing-key' }
 export const HUB_DIRECTORY = '/home/hub'

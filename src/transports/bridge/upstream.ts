@@ -300,7 +300,7 @@ function refusalIn(answer: HubAnswer): TurnbellError {
   })
 }
 
-/** For what the hub was never told. */
+/** For what was not done, because no hub answers or what answers is none. */
 export function unreachable(cause: unknown): TurnbellError {
   // It is there, and says itself what to do.
   if (cause instanceof TurnbellError && cause.code === 'hub_not_ready') return cause

@@ -13,8 +13,8 @@ import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
 import { HubAway, hubPost } from '../../../src/transports/bridge/hub-post.ts'
 import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
 import { createUpstream, type Upstream } from '../../../src/transports/bridge/upstream.ts'
-import { Answers, answerOf, scriptIn, type Answer } from '../false-answers.ts'
-import { diverted, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub, type Asked } from '../false-hub.ts'
+import { Answers, answerOf, type Answer } from '../false-answers.ts'
+import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub, type Asked } from '../false-hub.ts'
 import { INITIALIZE } from '../mcp-messages.ts'
 import { samplesOf } from '../seeds.ts'
 import { Broken, insist, type Target } from '../target.ts'
@@ -72,21 +72,13 @@ export const hubAnswers: Target = {
     ...['100', '101', '103', '204', '302', '401', '500', '503', ...Object.keys(ERRORS)],
   ],
 
-  open() {
-    let hub: FalseHub
-    const restore = diverted(() => hub.dial())
-    return {
-      seeds: seeds(),
-      attempt(input) {
-        const { asks, answers } = scriptIn(input)
-        if (asks[0] === 'stream') return streamed(answers, (met) => (hub = met))
-        const scene = new Scene(answers)
-        hub = scene.hub
-        return scene.play(asks)
-      },
-      close: restore,
-    }
-  },
+  open: () =>
+    behindFalseHubs(seeds(), ({ asks, answers }, meet) => {
+      if (asks[0] === 'stream') return streamed(answers, meet)
+      const scene = new Scene(answers)
+      meet(scene.hub)
+      return scene.play(asks)
+    }),
 }
 
 // --- A hub that is well, and others -------------------------------------------------------------

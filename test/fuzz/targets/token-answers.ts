@@ -2,11 +2,12 @@
 import http from 'node:http'
 import { ERRORS, type ErrorCode } from '../../../src/contracts/error-catalogue.ts'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { TokenAnswer, type TokenPayload } from '../../../src/contracts/token.ts'
 import { createTokenSource, type TokenSource } from '../../../src/daemon/hub-token.ts'
 import { START } from '../../support/fake-clock.ts'
-import { answerOf, scriptIn } from '../false-answers.ts'
-import { diverted, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub } from '../false-hub.ts'
+import { answerOf } from '../false-answers.ts'
+import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub } from '../false-hub.ts'
 import { linesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
@@ -16,8 +17,6 @@ const HOUR_MS = 3_600_000
 /** After an hour such a one holds still, and is to be renewed. */
 const LIFE_S = 4_000
 const HELD = 'a token'
-/** What a timer of Node's takes; one that is longer is over at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1
 
 export const tokenAnswers: Target = {
   name: 'token-answers',
@@ -31,19 +30,12 @@ export const tokenAnswers: Target = {
     ...['100', '101', '204', '302', '401', '503', '\r', ...Object.keys(ERRORS)],
   ],
 
-  open() {
-    let hub: FalseHub
-    const restore = diverted(() => hub.dial())
-    return {
-      seeds: seeds(),
-      attempt(input) {
-        const { asks, answers } = scriptIn(input)
-        hub = new FalseHub(answers, () => answerOf('{"token":"well","expires_in":3600}'))
-        return played(hub, asks)
-      },
-      close: restore,
-    }
-  },
+  open: () =>
+    behindFalseHubs(seeds(), ({ asks, answers }, meet) => {
+      const hub = new FalseHub(answers, () => answerOf('{"token":"well","expires_in":3600}'))
+      meet(hub)
+      return played(hub, asks)
+    }),
 }
 
 function seeds(): string[] {
@@ -101,6 +93,6 @@ async function current(hub: FalseHub, source: TokenSource): Promise<string> {
   }
   http.validateHeaderValue('authorization', `Bearer ${token}`)
   const renew_ms = source.renewIn() ?? 0
-  insist(renew_ms <= TIMER_MAX_MS, () => `no timer waits for ${renew_ms} ms`)
+  insist(renew_ms <= LIMITS.timer_max_ms, () => `no timer waits for ${renew_ms} ms`)
   return HELD
 }
