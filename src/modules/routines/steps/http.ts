@@ -117,9 +117,21 @@ function shown(answer: WebAnswer, from: URL, secrets: Secrets): Json {
     status,
     url: without(secrets, placeOf(from)),
     headers: Object.fromEntries(headers.map(([name, value]) => [name, without(secrets, value)])),
-    ...(json === null ? { body: text } : { json: json as Json }),
+    ...(json === null ? { body: text } : { json: jsonWithout(secrets, json as Json) }),
     cut,
   }
+}
+
+/** JSON can spell a text in more ways than can be listed; read, it has one. */
+function jsonWithout(secrets: Secrets, value: Json): Json {
+  if (typeof value === 'string') return without(secrets, value)
+  if (Array.isArray(value)) return value.map((one) => jsonWithout(secrets, one))
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).map(([name, one]) => [
+    without(secrets, name),
+    jsonWithout(secrets, one),
+  ])
+  return Object.fromEntries(members) as Json
 }
 
 /** What a query says may be meant for the server alone. */

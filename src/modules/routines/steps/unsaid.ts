@@ -39,19 +39,48 @@ function saidWithout(secrets: Secrets, text: string): string {
   return parts.map((part, at) => without(secrets, part, at < parts.length - 1)).join('…')
 }
 
+type Spelling = [spelled: string, name: string]
+
+/** JSON asks for each of its texts. */
+const spelled_before = new WeakMap<Secrets, Spelling[]>()
+
+function spellings(secrets: Secrets): Spelling[] {
+  const known = spelled_before.get(secrets) ?? spell(secrets)
+  spelled_before.set(secrets, known)
+  return known
+}
+
 /** Longest first: one spelling may be a part of another. */
-function spellings(secrets: Secrets): [spelled: string, name: string][] {
+function spell(secrets: Secrets): Spelling[] {
   const all = [...secrets].flatMap(([name, secret]) => {
-    const encoded = [addressed(secret), asInForms(secret), asInForms(secret).replaceAll('+', '%20')]
+    const encoded = [
+      ...[addressed(secret), encodeURIComponent(secret.toWellFormed())],
+      ...[asInForms(secret), asInForms(secret).replaceAll('+', '%20')],
+    ]
     // Escapes have no case, and neither have the names of hosts.
     const either = [secret, ...encoded].flatMap((one) => [
       ...[one, one.toLowerCase()],
       one.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()),
     ])
-    const spelled = new Set([...either, JSON.stringify(secret).slice(1, -1)])
-    return [...spelled].map((one): [string, string] => [one, name])
+    const spelled = new Set([...either, ...inJson(secret)])
+    return [...spelled].map((one): Spelling => [one, name])
   })
   return all.filter(([spelled]) => spelled !== '').sort(([a], [b]) => b.length - a.length)
+}
+
+/** Slashes, signs and what is no ASCII are escaped by some and not by others. */
+function inJson(secret: string): string[] {
+  const plain = JSON.stringify(secret).slice(1, -1)
+  const escaped = (unit: string) =>
+    `\\u${unit
+      .charCodeAt(unit.length - 1)
+      .toString(16)
+      .padStart(4, '0')}`
+  const ascii = (text: string) => text.replaceAll(/[^\u0000-\u007f]/g, escaped)
+  const signs = plain.replaceAll(/[^\u0000-\u007f]|[+&'<>`]|\\"/g, (unit) =>
+    escaped(unit).replaceAll(/[a-f]/g, (digit) => digit.toUpperCase()),
+  )
+  return [signs, ...[plain, plain.replaceAll('/', '\\/')].flatMap((one) => [one, ascii(one)])]
 }
 
 /** As the path of an address says it. */

@@ -259,6 +259,28 @@ describe('a secret', () => {
     })
   })
 
+  describe('that JSON repeats', () => {
+    const ODD = 'Ab/c+é"4711'
+    const WAYS: [string, string][] = [
+      ['with escaped slashes', String.raw`Ab\/c+é\"4711`],
+      ['in ASCII', String.raw`Ab/c+\u00e9\"4711`],
+      ['with escaped signs', String.raw`Ab/c\u002B\u00E9\u00224711`],
+      ['with a letter that is escaped for nothing', String.raw`\u0041b/c+é\"4711`],
+    ]
+
+    test.each(WAYS)('%s is not shown of a value or a name', async (_, spelled) => {
+      const headers = { 'content-type': 'application/json' }
+      const { ask } = world(() => ({ headers, body: `{"${spelled}":["you said ${spelled}"]}` }), {}, ODD)
+      const ended = await ask({ headers: header })
+      expect(ended?.result).toMatchObject({ json: { '[API_TOKEN]': ['you said [API_TOKEN]'] } })
+    })
+
+    test.each(WAYS.slice(0, -1))('%s is not shown of what is no JSON', async (_, spelled) => {
+      const { ask } = world(() => ({ body: `you said ${spelled}` }), {}, ODD)
+      expect((await ask({ headers: header }))?.result).toMatchObject({ body: 'you said [API_TOKEN]' })
+    })
+  })
+
   test('off the leash, or not set, is not sent', async () => {
     const { ask, asked } = world(() => ({}), { env: ['UNSET'] })
     for (const dry_run of [true, false]) {
