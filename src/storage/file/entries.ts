@@ -245,8 +245,25 @@ const ids = (name: string): Needed => [
   (value) => Array.isArray(value) && value.every((id) => typeof id === 'string'),
 ]
 
+const count = (name: string): Needed => [
+  name,
+  (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+]
+const place = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  'segment' in value &&
+  'bytes' in value &&
+  Number.isSafeInteger(value.segment) &&
+  Number.isSafeInteger(value.bytes)
+
 /** Without which an entry cannot be applied. */
 const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {
+  segment: [
+    ...['version', 'segment', 'first', 'revision', 'epoch', 'last_seq'].map(count),
+    ['follows', (value) => value === null || place(value)],
+    ['last_signal_id', (value) => value === null || typeof value === 'string'],
+  ],
   lease: [text('drain_id'), text('session_id'), text('identity'), time('at'), ids('signal_ids')],
   confirm: [text('drain_id'), time('at'), ids('signal_ids')],
   release: [ids('pending'), ids('dead')],

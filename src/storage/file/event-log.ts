@@ -39,7 +39,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const newer = path.join(directory, NEWER)
   const older = path.join(directory, OLDER)
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const before = [...readEvents(older), ...readEvents(newer)]
+  const before = readEvents([older, newer])
   const last = Math.max(before.at(-1)?.seq ?? 0, ...openedAfter(older), ...openedAfter(newer))
   const is_new = size(newer) + size(older) === 0
   const clean = is_new || endsWith(newer, CLOSED) || (size(newer) === 0 && endsWith(older, CLOSED))
@@ -154,9 +154,9 @@ function write(fd: number, bytes: Buffer, from: number, done: (error: Error | nu
 }
 
 /** Torn and foreign lines are skipped. */
-function readEvents(file: string): HubEvent[] {
+function readEvents(files: readonly string[]): HubEvent[] {
   const events: HubEvent[] = []
-  for (const line of readText(file).split('\n')) {
+  for (const line of files.flatMap((file) => readText(file).split('\n'))) {
     if (line === '') continue
     const event = parse(line)
     // Seqs only grow; a line that steps back was not written by us.

@@ -159,7 +159,7 @@ class Replay {
     try {
       const bad = this.scan(fd, segment, from, segment.bytes)
       // A whole first line that describes nothing is no torn write, whatever stands behind it.
-      if (segment.head === null && bad?.offset !== 0) {
+      if (segment.head === null && (bad?.offset !== 0 || bad.whole)) {
         throw damaged(segment.file, { offset: 0, reason: 'the first line does not describe the file' })
       }
       if (bad !== null && wasSynced(disk, fd, bad.offset, segment.bytes)) throw damaged(segment.file, bad)

@@ -30,12 +30,13 @@ interface Rejected {
 }
 
 interface Checked {
+  content: Buffer
   head: SegmentEntry | null
   /** Good lines behind the head, newlines included. */
   lines: Buffer[]
   rejected: Rejected[]
-  /** The file ends in a torn write, as a crash leaves it. */
-  torn: boolean
+  /** In which the file ends, as a crash leaves it; null where it does not. */
+  torn: Rejected | null
 }
 
 /**
@@ -47,8 +48,10 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
   const repaired: RepairedFile[] = []
   const segments = listSegments(disk, directory)
   const joined = new Set<number>()
-  for (const { head } of segments) {
-    if (head !== null) for (let old = head.first; old < head.segment; old += 1) joined.add(old)
+  for (const { head, segment } of segments) {
+    if (head === null || head.segment !== segment) continue
+    for (const old of segments)
+      if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
   }
   const standing = segments.filter(({ segment }) => !joined.has(segment))
   for (const { file, head } of standing) if (head !== null) checkVersion(file, head)
@@ -58,16 +61,20 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
     const checked = check(disk, segment, last)
     const reason = whyOutOfPlace(segment, before, standing[place + 1], checked)
     if (reason !== null) checked.rejected.push({ offset: 0, reason })
-    if (checked.rejected.length > 0) repaired.push(rewrite(disk, segment, before, checked))
+    if (checked.rejected.length > 0) {
+      // A file that is rewritten anyway takes its torn end out as well: no rewritten file has one.
+      if (checked.torn !== null) checked.rejected.push(checked.torn)
+      repaired.push(rewrite(disk, segment, before, checked))
+    }
     before = segment
   }
   repairEpoch(disk, directory, segments)
   return repaired
 }
 
-function check(disk: Disk, { file, bytes }: SegmentFile, last: boolean): Checked {
+function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): Checked {
   const content = disk.readFile(file) ?? Buffer.alloc(0)
-  const checked: Checked = { head: null, lines: [], rejected: [], torn: false }
+  const checked: Checked = { content, head: null, lines: [], rejected: [], torn: null }
   const readHeader = createHeaderReader()
   const keep = (start: number, end: number): boolean => {
     if (!lineHolds(content, start, end)) return false
@@ -91,10 +98,9 @@ function check(disk: Disk, { file, bytes }: SegmentFile, last: boolean): Checked
     const newline = content.indexOf(NEWLINE, start)
     const end = newline === -1 ? content.length : newline
     if (newline === -1 || !keep(start, end)) {
-      if (last && tornFrom(disk, file, start, bytes)) {
-        checked.torn = true
-        // A file that is rewritten anyway takes its torn end out as well: no rewritten file has one.
-        if (checked.rejected.length > 0) checked.rejected.push(rejectedLine(content, start, content.length))
+      // One that was rewritten was synced as a whole, and is never written to again.
+      if (last && !((head?.revision ?? 0) > 0) && tornFrom(disk, file, start, bytes)) {
+        checked.torn = rejectedLine(content, start, content.length)
         break
       }
       const good = goodTail(content, start, end, keep)
@@ -143,9 +149,13 @@ function whyOutOfPlace(
   segment: SegmentFile,
   before: SegmentFile | null,
   next: SegmentFile | undefined,
-  { head, lines, rejected }: Checked,
+  { content, head, lines, rejected }: Checked,
 ): string | null {
-  if (head === null) return rejected.length > 0 || lines.length === 0 ? null : 'the first line is missing'
+  if (head === null) {
+    if (rejected.length > 0) return null
+    if (lines.length > 0) return 'the first line is missing'
+    return next === undefined ? null : 'nothing is left of the file'
+  }
   if (head.segment !== segment.segment) return `the first line says that it is segment ${head.segment}`
   const expected = head.follows?.segment ?? 0
   const found = before?.segment ?? 0
@@ -153,6 +163,9 @@ function whyOutOfPlace(
   const sealed = next?.head?.follows?.segment === segment.segment ? next.head.follows.bytes : 0
   if (head.revision === 0 && segment.bytes < sealed) {
     return `the file ended at byte ${segment.bytes}, but it was ${sealed} bytes long`
+  }
+  if (head.revision === 0 && sealed > 0 && content[sealed - 1] !== NEWLINE) {
+    return `a line goes on behind byte ${sealed}, where the file ended`
   }
   return null
 }
@@ -166,23 +179,22 @@ function rewrite(
   const { file } = segment
   const kept_in = `${file}.rejected`
   const earlier = disk.readFile(kept_in) ?? Buffer.alloc(0)
-  const told = checked.rejected.map((rejected) => Buffer.from(`${JSON.stringify(rejected)}\n`))
+  const reasons = checked.rejected.map((rejected) => Buffer.from(`${JSON.stringify(rejected)}\n`))
   // First what is taken out, then taking it out: a crash in between sets it aside twice, never not at all.
-  replaceFile(disk, kept_in, [earlier, ...told])
+  replaceFile(disk, kept_in, [earlier, ...reasons])
+  const told = checked.head
   const head: SegmentEntry = {
-    ...(checked.head ?? {
-      kind: 'segment',
-      version: FORMAT_VERSION,
-      segment: segment.segment,
-      first: segment.segment,
-      epoch: 1,
-      last_seq: 0,
-      last_signal_id: null,
-    }),
+    kind: 'segment',
+    version: FORMAT_VERSION,
     segment: segment.segment,
+    // One that came from another place stands for no other than itself.
+    first: told?.segment === segment.segment ? told.first : segment.segment,
     // Its length is no longer what the next one remembers.
-    revision: (checked.head?.revision ?? 0) + 1,
+    revision: (told?.revision ?? 0) + 1,
+    epoch: told?.epoch ?? 1,
     follows: before === null ? null : { segment: before.segment, bytes: before.bytes },
+    last_seq: told?.last_seq ?? 0,
+    last_signal_id: told?.last_signal_id ?? null,
   }
   replaceFile(disk, file, [sealedLine(head), ...checked.lines])
   return { file, kept_in, rejected: checked.rejected.length }
@@ -192,7 +204,7 @@ function rewrite(
 function repairEpoch(disk: Disk, directory: string, segments: readonly SegmentFile[]): void {
   const file = path.join(directory, 'epoch')
   const text = disk.readFile(file)?.toString('latin1').trim()
-  if (text === undefined || (/^\d+$/.test(text) && Number(text) > 0)) return
+  if (text === undefined || (Number.isSafeInteger(Number(text)) && Number(text) > 0)) return
   const highest = Math.max(0, ...segments.map(({ head }) => head?.epoch ?? 0))
   replaceFile(disk, file, [Buffer.from(`${highest + 1}\n`)])
 }

@@ -9,6 +9,8 @@ const CHUNK_BYTES = 1024 * 1024
 export interface BadLine {
   offset: number
   reason: string
+  /** Its checksum holds: it is no torn write, and says nothing that a hub has written. */
+  whole?: true
 }
 
 /** A line as it stands in a buffer that is filled anew afterwards; `end` leaves the newline out. */
@@ -81,7 +83,8 @@ export function visitLines(
     try {
       visit(buffer, start, end, offset + start)
     } catch (error) {
-      return { offset: offset + start, reason: error instanceof Error ? error.message : String(error) }
+      const reason = error instanceof Error ? error.message : String(error)
+      return { offset: offset + start, reason, whole: true }
     }
     start = end + 1
   }

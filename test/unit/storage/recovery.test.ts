@@ -512,6 +512,28 @@ describe('repair', () => {
     repairJournal('/hub', disk)
     expect(await payloads(disk)).toHaveLength(6)
   })
+
+  test('gives a segment of which nothing is left a first line, and the others open', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const lost = lines(disk, SECOND).filter(({ text }) => text.includes('"kind":"signal"')).length
+    disk.put(SECOND, Buffer.alloc(0))
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    const reasons = repairJournal('/hub', disk).map(
+      ({ kept_in }) => (JSON.parse(disk.content(kept_in).toString()) as { reason: string }).reason,
+    )
+    expect(reasons).toEqual(['nothing is left of the file'])
+    expect(lost).toBeGreaterThan(0)
+    expect(await payloads(disk)).toHaveLength(8 - lost)
+  })
+
+  test('keeps a segment that another file is a copy of', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const head = JSON.parse(lines(disk, SECOND)[0]!.text) as object
+    const { crc: _, ...joined } = { crc: '', ...head, segment: 9, first: 1, revision: 1 }
+    disk.put(SECOND, Buffer.concat([sealedLine(joined), disk.content(SECOND)]))
+    repairJournal('/hub', disk)
+    expect(await payloads(disk)).toContain('payload 0')
+  })
 })
 
 describe('two owners', () => {
