@@ -59,9 +59,9 @@ export function readBlame(output: Pick<GitOutput, 'stdout'>): BlamedLine[] {
   let sha = ''
   let line = 0
   let about: Record<string, string> = {}
-  for (const told of textOf(output.stdout).split('\n')) {
+  for (const told of textOf(output.stdout).split('\n').slice(0, -1)) {
     if (told.startsWith('\t')) {
-      lines.push(blamed(sha, line, told.slice(1), about))
+      if (Number.isSafeInteger(line)) lines.push(blamed(sha, line, told.slice(1), about))
       ;[sha, about] = ['', {}]
       continue
     }

@@ -88,7 +88,7 @@ export function readDiff(output: GitOutput): ChangedFile[] {
   }
   while (at < fields.length) {
     const [, insertions = '-', deletions = '-', told = ''] =
-      /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(fields[at] ?? '') ?? []
+      /^(\d{1,15}|-)\t(\d{1,15}|-)\t(.*)$/s.exec(fields[at] ?? '') ?? []
     // Of a renamed file both paths follow.
     const path = told === '' ? fields[at + 2] : told
     at += told === '' ? 3 : 1

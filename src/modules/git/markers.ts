@@ -80,7 +80,8 @@ export function readHits({ stdout }: Pick<GitOutput, 'stdout'>): Hit[] {
     // Output that was stopped ends in the middle of one.
     if (name === -1 || number === -1 || end === -1) return hits
     const [file, text] = [told.slice(at, name), told.slice(number + 1, end)]
-    hits.push({ file, line: Number(told.slice(name + 1, number)), text })
+    const line = Number(told.slice(name + 1, number))
+    if (Number.isSafeInteger(line)) hits.push({ file, line, text })
     at = end + 1
   }
 }
@@ -128,7 +129,7 @@ function firstOf(words: readonly string[], text: string): string | null {
 const WORDS = /\w/
 
 function countsOf(found: readonly Marker[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const { marker } of found) counts[marker] = (counts[marker] ?? 0) + 1
-  return counts
+  const counts = new Map<string, number>()
+  for (const { marker } of found) counts.set(marker, (counts.get(marker) ?? 0) + 1)
+  return Object.fromEntries(counts)
 }

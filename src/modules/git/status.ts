@@ -68,7 +68,8 @@ export function readStatus(output: Pick<GitOutput, 'stdout'>): ReadStatus {
     else if (kind === '1 ') readEntry(found, field, after(field, 8))
     else if (kind === '2 ') {
       at += 1
-      readEntry(found, field, after(field, 9), fields[at])
+      // Output that was stopped may end between the two paths.
+      if (at < fields.length) readEntry(found, field, after(field, 9), fields[at])
     }
   }
   return found
@@ -81,7 +82,7 @@ function readHeader(header: ReadStatus['header'], line: string): void {
   if (name === 'branch.head') header.branch = value === '(detached)' ? null : value
   if (name === 'branch.upstream') header.upstream = value
   if (name === 'branch.ab') {
-    const [, ahead, behind] = /^\+(\d+) -(\d+)$/.exec(value) ?? []
+    const [, ahead, behind] = /^\+(\d{1,15}) -(\d{1,15})$/.exec(value) ?? []
     header.ahead = Number(ahead ?? 0)
     header.behind = Number(behind ?? 0)
   }
