@@ -30,7 +30,7 @@ export const agentLines: Target = {
   name: 'agent-lines',
   promise:
     'whatever an agent’s program says, a turn stays in a known state and each request has one answer or none',
-  share: 7,
+  share: 6,
   words: [
     'thread/started',
     'turn/completed',

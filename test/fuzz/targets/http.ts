@@ -15,7 +15,7 @@ const JSON_TYPE = 'content-type: application/json'
 export const http: Target = {
   name: 'http',
   promise: 'every request is answered with a result or a problem, and never with internal',
-  share: 8,
+  share: 7,
   words: [
     ...[
       '@ada@',

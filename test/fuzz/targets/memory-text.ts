@@ -14,7 +14,7 @@ const NEWLINE = 10
 export const memoryLog: Target = {
   name: 'memory-log',
   promise: 'each line of a log is a record or has a reason; read on from any line end, it says the same',
-  share: 9,
+  share: 8,
   words: ['<<<<<<< HEAD', '=======', '>>>>>>> theirs', '||||||| base', '"id":"a"'],
 
   open() {
@@ -89,7 +89,7 @@ export const recordFiles: Target = {
   name: 'record-files',
   promise:
     'a file is the record of its name or has a reason; the record is written as a file that says the same',
-  share: 9,
+  share: 8,
 
   open() {
     const plain = '{\n  "kind": "issue",\n  "id": "a",\n  "title": "x",\n  "tags": ["p", "q"]\n}\n'

@@ -14,7 +14,7 @@ const HOME = '/hub/spool'
 export const spool: Target = {
   name: 'spool',
   promise: 'each line in the spool is taken or refused once, whatever stands around it',
-  share: 4,
+  share: 3,
 
   open() {
     const clock = fakeClock()
