@@ -9,7 +9,7 @@ import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalH
 import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
 import { LineScanner, wasSynced, type BadLine } from './scan.ts'
-import { listSegments, type SegmentFile } from './segments.ts'
+import { joinedSegments, listSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 import type { Location, SignalIndex } from './signal-index.ts'
 import { wordsOf } from './ulid-words.ts'
@@ -38,11 +38,8 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
     if (name.endsWith('.new')) disk.remove(path.join(directory, name))
   }
   const all = listSegments(disk, directory)
-  const joined = new Set<number>()
-  for (const { head, segment } of all) {
-    if (head === null || head.segment !== segment || head.first >= segment) continue
-    for (const old of all) if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
-  }
+  for (const { file, head } of all) if (head !== null) checkVersion(file, head)
+  const joined = joinedSegments(all)
   const segments = all.filter(({ segment }) => !joined.has(segment))
   for (const { segment, file } of all) if (joined.has(segment)) disk.remove(file)
   for (const [place, { file, head, segment }] of segments.entries()) {
@@ -52,7 +49,6 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
         throw damaged(file, { offset: 0, reason: 'the first line, which describes the file, is damaged' })
       continue
     }
-    checkVersion(file, head)
     const before = segments[place - 1]?.segment ?? 0
     if (head.segment !== segment || (head.follows?.segment ?? 0) !== before) {
       const missing = head.follows?.segment ?? 0

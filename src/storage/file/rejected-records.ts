@@ -43,7 +43,8 @@ export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadF
     kept_in = place
     writeReason(kept_in, reason, modeOf(modes.file))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return true
+    // Where it still stands it is the place for it that is not there.
+    if (codeOf(error) === 'ENOENT' && stampAt(file) === null) return true
     needRefusal(error)
   }
   onRejected({ file, kept_in, reason })

@@ -12,7 +12,7 @@ import { FORMAT_VERSION, parseEntry, type SegmentEntry } from './entries.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { checkVersion } from './recovery.ts'
 import { wasSynced } from './scan.ts'
-import { listSegments, type SegmentFile } from './segments.ts'
+import { joinedSegments, listSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 
 export interface RepairedFile {
@@ -47,14 +47,9 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
   const directory = path.join(hub_directory, 'journal')
   const repaired: RepairedFile[] = []
   const segments = listSegments(disk, directory)
-  const joined = new Set<number>()
-  for (const { head, segment } of segments) {
-    if (head === null || head.segment !== segment) continue
-    for (const old of segments)
-      if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
-  }
+  for (const { file, head } of segments) if (head !== null) checkVersion(file, head)
+  const joined = joinedSegments(segments)
   const standing = segments.filter(({ segment }) => !joined.has(segment))
-  for (const { file, head } of standing) if (head !== null) checkVersion(file, head)
   let before: SegmentFile | null = null
   for (const [place, segment] of standing.entries()) {
     const last = place === standing.length - 1
@@ -62,6 +57,7 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
     const reason = whyOutOfPlace(segment, before, standing[place + 1], checked)
     if (reason !== null) checked.rejected.push({ offset: 0, reason })
     if (checked.rejected.length > 0) {
+      leaveOutLate(checked, sealedAt(segment, standing[place + 1]))
       // A file that is rewritten anyway takes its torn end out as well: no rewritten file has one.
       if (checked.torn !== null) checked.rejected.push(checked.torn)
       repaired.push(rewrite(disk, segment, before, checked))
@@ -98,8 +94,10 @@ function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): C
     const newline = content.indexOf(NEWLINE, start)
     const end = newline === -1 ? content.length : newline
     if (newline === -1 || !keep(start, end)) {
+      // A first line that holds is no torn write, whatever it says; the next open takes it for damage, too.
+      const whole = start === 0 && newline !== -1 && lineHolds(content, start, end)
       // One that was rewritten was synced as a whole, and is never written to again.
-      if (last && !((head?.revision ?? 0) > 0) && tornFrom(disk, file, start, bytes)) {
+      if (last && !whole && !((head?.revision ?? 0) > 0) && tornFrom(disk, file, start, bytes)) {
         checked.torn = rejectedLine(content, start, content.length)
         break
       }
@@ -160,7 +158,7 @@ function whyOutOfPlace(
   const expected = head.follows?.segment ?? 0
   const found = before?.segment ?? 0
   if (expected !== found) return `it follows segment ${expected}, which is missing; before it stands ${found}`
-  const sealed = next?.head?.follows?.segment === segment.segment ? next.head.follows.bytes : 0
+  const sealed = sealedAt(segment, next) ?? 0
   if (head.revision === 0 && segment.bytes < sealed) {
     return `the file ended at byte ${segment.bytes}, but it was ${sealed} bytes long`
   }
@@ -168,6 +166,29 @@ function whyOutOfPlace(
     return `a line goes on behind byte ${sealed}, where the file ended`
   }
   return null
+}
+
+/** Where the file ended when the next one was begun; null where nothing says so. */
+function sealedAt({ segment, head }: SegmentFile, next: SegmentFile | undefined): number | null {
+  const follows = next?.head?.follows
+  return head?.revision === 0 && follows?.segment === segment ? follows.bytes : null
+}
+
+/** What a former owner wrote after another hub had taken the journal: an open would cut it off, as its senders were told. */
+function leaveOutLate(checked: Checked, sealed: number | null): void {
+  if (sealed === null) return
+  const { content } = checked
+  checked.lines = checked.lines.filter((line) => {
+    const offset = line.byteOffset - content.byteOffset
+    if (offset < sealed) return true
+    const text = content.toString('utf8', offset, offset + line.length - 1)
+    checked.rejected.push({
+      offset,
+      reason: 'a former owner wrote here after another hub had taken the journal',
+      text,
+    })
+    return false
+  })
 }
 
 function rewrite(

@@ -36,6 +36,16 @@ export function listSegments(disk: Disk, directory: string): SegmentFile[] {
   })
 }
 
+/** The numbers of those that stand in another one since they were compacted: leftovers of a crash right after that. */
+export function joinedSegments(all: readonly SegmentFile[]): ReadonlySet<number> {
+  const joined = new Set<number>()
+  for (const { head, segment } of all) {
+    if (head === null || head.segment !== segment) continue
+    for (const old of all) if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
+  }
+  return joined
+}
+
 function readHead(disk: Disk, fd: number): SegmentEntry | null {
   const buffer = Buffer.alloc(HEAD_BYTES_MAX)
   const filled = disk.read(fd, buffer, 0)

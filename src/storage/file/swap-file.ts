@@ -45,8 +45,10 @@ export async function swapFile(options: SwapOptions): Promise<boolean> {
     mayChange()
     fs.renameSync(draft, file)
   } finally {
+    // Whoever has taken the place meanwhile may have begun one of their own here.
+    const is_ours = fs.statSync(draft, { throwIfNoEntry: false })?.ino === fs.fstatSync(handle.fd).ino
     await handle.close()
-    await fs.promises.rm(draft, { force: true })
+    if (is_ours) await fs.promises.rm(draft, { force: true })
   }
   await syncDirectory(path.dirname(file))
   return true

@@ -334,6 +334,25 @@ describe('damage anywhere else', () => {
     expect(() => repairJournal('/hub', disk)).toThrow(/format 2/)
   })
 
+  test('so is one whose first line says other things of the file', async () => {
+    const { disk } = await home(3)
+    const {
+      crc: _,
+      last_signal_id,
+      ...head
+    } = JSON.parse(lines(disk, FIRST)[0]!.text) as Record<string, unknown>
+    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
+    // As long as before: lines name their own places.
+    disk.put(
+      FIRST,
+      Buffer.concat([sealedLine({ ...head, version: 2, last_signal_at: last_signal_id }), rest]),
+    )
+    await expect(open(disk.afterKill())).rejects.toMatchObject({
+      detail: expect.stringContaining('format 2') as string,
+    })
+    expect(() => repairJournal('/hub', disk)).toThrow(/format 2/)
+  })
+
   test('an epoch that is none is named, and repaired above all that were', async () => {
     const { disk } = await home(1)
     disk.put('/hub/journal/epoch', Buffer.from('banana'))
@@ -512,6 +531,42 @@ describe('repair', () => {
     repairJournal('/hub', disk)
     expect(await payloads(disk)).toHaveLength(6)
   })
+
+  test('mends a last segment whose first line holds and describes nothing', async () => {
+    const { disk } = await home(1)
+    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
+    const {
+      crc: _,
+      follows: __,
+      ...head
+    } = JSON.parse(lines(disk, FIRST)[0]!.text) as Record<string, unknown>
+    disk.put(FIRST, Buffer.concat([sealedLine(head), rest]))
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
+    expect(await payloads(disk)).toEqual(['payload 0'])
+  })
+
+  test.each([false, true])(
+    'leaves out what a former owner wrote behind the end, damaged: %s',
+    async (is_damaged) => {
+      const { disk } = await home(4, { segment_bytes_max: 600 })
+      const end = disk.content(FIRST).length
+      const known = lines(disk, FIRST).find(({ text }) => text.includes('payload 1'))!
+      const { crc: _, ...line } = JSON.parse(known.text) as Record<string, unknown>
+      const late = { ...line, seq: 3, signal_id: '01KJMMA2G0S00PBKNE345H2K09', payload: 'refused' }
+      disk.put(
+        FIRST,
+        Buffer.concat([disk.content(FIRST), sealedLine({ kind: 'commit', at: end }), sealedLine(late)]),
+      )
+      if (is_damaged) {
+        damage(disk, FIRST, 'payload 0')
+        expect(repairJournal('/hub', disk)).toHaveLength(1)
+        expect(disk.content(`${FIRST}.rejected`).toString()).toContain('refused')
+      }
+      const kept = ['payload 0', 'payload 1', 'payload 2', 'payload 3'].slice(is_damaged ? 1 : 0)
+      expect(await payloads(disk)).toEqual(kept)
+    },
+  )
 
   test('gives a segment of which nothing is left a first line, and the others open', async () => {
     const { disk } = await home(8, { segment_bytes_max: 900 })

@@ -53,6 +53,13 @@ describe('a bad record', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe('{')
   })
 
+  test('stays where it is and is passed over where the place of the rejected leads nowhere', async () => {
+    const { directory, notices, file, lists } = await withBadRecord()
+    fs.symlinkSync(path.join(directory, 'nowhere', 'at', 'all'), path.join(directory, 'rejected'))
+    await lists()
+    expect(notices).toEqual([told(file)])
+  })
+
   test('stays where it is and is passed over where a file stands in the place of the rejected', async () => {
     const { directory, notices, file, lists } = await withBadRecord()
     fs.writeFileSync(path.join(directory, 'rejected'), 'mine')
