@@ -44,6 +44,11 @@ function request(asked: WebRequest, clock: Pick<Clock, 'after'>): Promise<WebAns
       fail(new TurnbellError('request_failed', { detail: `${where}: ${cause.message}`, cause }))
 
     sent.on('error', broken)
+    // Who listens for it must end the connection; who does not hears nothing at all.
+    sent.once('upgrade', (_, socket) => {
+      socket.destroy()
+      broken(new Error('the answer switches to another protocol'))
+    })
     sent.once('response', (response) => {
       const chunks: Buffer[] = []
       let bytes = 0

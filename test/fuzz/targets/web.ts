@@ -28,18 +28,19 @@ const QUOTES_BYTES = 2
 const TIMES_MAX = 3_000
 
 /** With what JSON, addresses and forms each spell in their own way. */
-const SECRET = 'Tk/9+é"z!'
+const SECRET = 'Tk/9+é"<z!'
 
 /** What stands in an input where an answer is to repeat the secret, and how it is spelled then. */
 const SPELLINGS: Record<string, string> = {
   '@plain@': SECRET,
-  '@json@': 'Tk/9+é\\"z!',
-  // As PHP, Python and .NET write JSON.
-  '@slashed@': 'Tk\\/9+é\\"z!',
-  '@ascii@': 'Tk/9+\\u00e9\\"z!',
-  '@units@': 'Tk/9\\u002B\\u00E9\\u0022z!',
-  '@component@': 'Tk%2F9%2B%C3%A9%22z!',
-  '@form@': 'Tk%2F9%2B%C3%A9%22z%21',
+  '@json@': 'Tk/9+é\\"<z!',
+  // As PHP, Python, Go and .NET write JSON.
+  '@slashed@': 'Tk\\/9+é\\"<z!',
+  '@ascii@': 'Tk/9+\\u00e9\\"<z!',
+  '@markup@': 'Tk/9+é\\"\\u003cz!',
+  '@units@': 'Tk/9\\u002B\\u00E9\\u0022\\u003Cz!',
+  '@component@': 'Tk%2F9%2B%C3%A9%22%3Cz!',
+  '@form@': 'Tk%2F9%2B%C3%A9%22%3Cz%21',
 }
 
 export const webAnswers: Target = {
@@ -211,11 +212,7 @@ export const webBytes: Target = {
         insist(clock.armed() === 0, () => 'a timer is left behind')
         if (input.subarray(0, PLAIN.length).equals(PLAIN)) judgePlain(ended, input.subarray(PLAIN.length))
         if (!(ended instanceof TurnbellError)) return judgeAnswer(ended)
-        // Node tells nobody of a change of protocols that nobody has asked for.
-        insist(
-          ended.code !== 'timed_out' || input.includes(' 101'),
-          () => 'it waits, and nobody is there any more',
-        )
+        insist(ended.code !== 'timed_out', () => 'it waits, and nobody is there any more')
         return ended.code
       },
       close: () => new Promise<void>((closed) => void server.close(() => closed())),

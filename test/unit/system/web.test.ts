@@ -90,6 +90,20 @@ describe('a request', () => {
     expect(await asking).toBe('timed_out')
   })
 
+  test('whose answer switches to another protocol is refused', async () => {
+    const talker = createPlainServer((socket) =>
+      socket
+        .on('error', () => {})
+        .once('data', () => socket.write('HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n')),
+    )
+    await new Promise<void>((listening) => talker.listen(0, '127.0.0.1', listening))
+    const { port } = talker.address() as AddressInfo
+    expect(await refusedWith(() => ask({ url: `http://127.0.0.1:${port}/` }))).toBe('request_failed')
+    expect(clock.armed()).toBe(0)
+    // The connection has ended: nothing keeps the server.
+    await new Promise((closed) => talker.close(closed))
+  })
+
   test('that is answered by half is refused', async () => {
     answer = (_, response) => {
       response.writeHead(200, { 'content-length': '50' })

@@ -1,4 +1,4 @@
-/** What is told of a request, with no secret in it: each is replaced by its name, however it is spelled there. */
+/** What is told of a request, with no secret in it: each is replaced by its name, in every way in which servers spell it. */
 import { TurnbellError } from '../../../contracts/errors.ts'
 
 /** By the names of their variables. */
@@ -68,19 +68,28 @@ function spell(secrets: Secrets): Spelling[] {
   return all.filter(([spelled]) => spelled !== '').sort(([a], [b]) => b.length - a.length)
 }
 
-/** Slashes, signs and what is no ASCII are escaped by some and not by others. */
+/** What some escape in JSON and others do not: signs, markup as Go and as Gson do, what is no ASCII, or nothing. */
+const ESCAPED = [
+  /[^\u0000-\u007f]|[+&'<>`]|\\"/g,
+  /[&<>\u2028\u2029]/g,
+  /[&'<=>\u2028\u2029]/g,
+  /[^\u0000-\u007f]/g,
+  /(?!)/g,
+]
+
 function inJson(secret: string): string[] {
   const plain = JSON.stringify(secret).slice(1, -1)
-  const escaped = (unit: string) =>
-    `\\u${unit
+  const hex = (unit: string) =>
+    unit
       .charCodeAt(unit.length - 1)
       .toString(16)
-      .padStart(4, '0')}`
-  const ascii = (text: string) => text.replaceAll(/[^\u0000-\u007f]/g, escaped)
-  const signs = plain.replaceAll(/[^\u0000-\u007f]|[+&'<>`]|\\"/g, (unit) =>
-    escaped(unit).replaceAll(/[a-f]/g, (digit) => digit.toUpperCase()),
+      .padStart(4, '0')
+  return [plain, plain.replaceAll('/', '\\/')].flatMap((one) =>
+    ESCAPED.flatMap((set) => [
+      one.replaceAll(set, (unit) => `\\u${hex(unit)}`),
+      one.replaceAll(set, (unit) => `\\u${hex(unit).toUpperCase()}`),
+    ]),
   )
-  return [signs, ...[plain, plain.replaceAll('/', '\\/')].flatMap((one) => [one, ascii(one)])]
 }
 
 /** As the path of an address says it. */

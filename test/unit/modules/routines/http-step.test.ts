@@ -260,12 +260,13 @@ describe('a secret', () => {
   })
 
   describe('that JSON repeats', () => {
-    const ODD = 'Ab/c+é"4711'
+    const ODD = 'Ab/c+é"<4711'
     const WAYS: [string, string][] = [
-      ['with escaped slashes', String.raw`Ab\/c+é\"4711`],
-      ['in ASCII', String.raw`Ab/c+\u00e9\"4711`],
-      ['with escaped signs', String.raw`Ab/c\u002B\u00E9\u00224711`],
-      ['with a letter that is escaped for nothing', String.raw`\u0041b/c+é\"4711`],
+      ['with escaped slashes', String.raw`Ab\/c+é\"<4711`],
+      ['in ASCII', String.raw`Ab/c+\u00e9\"<4711`],
+      ['as Go does', String.raw`Ab/c+é\"\u003c4711`],
+      ['with escaped signs', String.raw`Ab/c\u002B\u00E9\u0022\u003C4711`],
+      ['with a letter that is escaped for nothing', String.raw`\u0041b/c+é\"<4711`],
     ]
 
     test.each(WAYS)('%s is not shown of a value or a name', async (_, spelled) => {
