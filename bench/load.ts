@@ -7,6 +7,7 @@ import {
   usage,
   type BareServer,
   type Hub,
+  type HubKind,
   type Process,
 } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
@@ -42,23 +43,26 @@ export interface Load {
   syncOff: LoadedHub
   /** What one send appends to the journal. */
   line_bytes: number
+  /** Another hub under the same senders, which stops with the others. */
+  beside(kind: HubKind): Promise<LoadedHub>
   stop(): Promise<void>
 }
 
 /** Starts both hubs and `count` senders connected to each, warmed up. */
 export async function startLoad(count: number): Promise<Load> {
   const sender = await startRemote<SenderHandlers>('sender')
-  const durable = await startHub('durable')
-  const syncOff = await startHub('sync off')
-  const load = {
-    durable: await warmLoad(sender.call, durable, count),
-    syncOff: await warmLoad(sender.call, syncOff, count),
+  const started: Process[] = [sender]
+  const beside = async (kind: HubKind): Promise<LoadedHub> => {
+    const hub = await startHub(kind)
+    started.push(hub)
+    return warmLoad(sender.call, hub, count)
   }
-  const stopped: Process[] = [sender, durable, syncOff]
+  const durable = await beside('durable')
+  const syncOff = await beside('sync off')
   return {
-    ...load,
-    line_bytes: meanSignalLine(durable.journal),
-    stop: async () => void (await Promise.all(stopped.map((one) => one.stop()))),
+    ...{ durable, syncOff, beside },
+    line_bytes: meanSignalLine(durable.hub.journal),
+    stop: async () => void (await Promise.all(started.map((one) => one.stop()))),
   }
 }
 

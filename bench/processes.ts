@@ -171,11 +171,13 @@ export interface Hub extends Process {
 const HUBS = {
   durable: [TURNBELL, 'hub'],
   'sync off': [path.join(HERE, 'hub-without-sync.js')],
+  'blocking sync': [path.join(HERE, 'hub-with-blocking-sync.js')],
   'slow disk': [path.join(HERE, 'hub-on-slow-disk.js')],
   'with gc': ['--expose-gc', path.join(HERE, 'hub-with-gc.js')],
 } satisfies Record<string, string[]>
+export type HubKind = keyof typeof HUBS
 
-export async function startHub(kind: keyof typeof HUBS, home = temporaryDirectory()): Promise<Hub> {
+export async function startHub(kind: HubKind, home = temporaryDirectory()): Promise<Hub> {
   const hub = await startNode([...HUBS[kind], '--home', home, '--port', '0'], {
     ready: /^turnbell hub ready (http\S+)$/,
   })

@@ -17,6 +17,7 @@ const PROGRAMS = [
   'echo',
   'journal-process',
   'hub-without-sync',
+  'hub-with-blocking-sync',
   'hub-on-slow-disk',
   'hub-with-gc',
   'stored-process',

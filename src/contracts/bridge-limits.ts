@@ -20,12 +20,14 @@ export const BRIDGE_LIMITS = {
   /** A hub that has been away for this long within one call is started, where that is allowed. */
   bridge_autostart_after_ms: 1_500,
   bridge_answer_ms: 60_000,
+  /** What a hub says fits frame_bytes_max; beside it stands what it told of its progress. */
+  bridge_answer_bytes_max: 4 * 1024 * 1024,
   /** A stream of changes that ended is opened again after this long, growing to the maximum. */
   bridge_listen_min_ms: 200,
   bridge_listen_max_ms: 10_000,
   /** A token is renewed when this share of its life is over, so that a hub away for minutes costs nothing. */
   token_renew_ratio: 0.8,
-  /** Confirmations that wait for a hub that is away; the oldest is dropped, its signals come back. */
+  /** Confirmations that wait for a hub that is away; one more is dropped, its signals come back. */
   bridge_confirms_max: 256,
   /** A bridge that begins looks for drains a killed one left; a hub that is away takes them back itself. */
   bridge_leftover_wait_ms: 2_000,

@@ -132,17 +132,19 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
   return {
     take(session_id, ask) {
       return inTurnSoon(async () => {
-        for (let attempt = 1; ; attempt++) {
-          // The next drain would make it final, and so would the end of the turn.
-          if (lost_in !== null) await giveBackLeft(lost_in)
+        for (let lost: AnswerLost | null = null, asked = 0; ; asked += 1) {
+          try {
+            // The next drain would make it final, and so would the end of the turn.
+            if (lost_in !== null) await giveBackLeft(lost_in)
+          } catch (error) {
+            throw lost ?? error
+          }
+          if (lost !== null && asked === 2) throw lost
           try {
             return await ask()
           } catch (error) {
             if (!(error instanceof AnswerLost)) throw error
-            lost_in = session_id
-            if (attempt === 1) continue
-            await giveBackLeft(session_id)
-            throw error
+            ;[lost, lost_in] = [error, session_id]
           }
         }
       })

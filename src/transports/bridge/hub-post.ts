@@ -110,6 +110,7 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
           response.on('data', (text: string) => {
             const events = (rest + text).split(/\r?\n\r?\n/)
             rest = events.pop() as string
+            if (rest.length > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
             for (const event of events) {
               const data = eventData(event)
               if (data !== '') onEvent(data)
@@ -126,7 +127,12 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
 
 function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null) => void): void {
   const chunks: Buffer[] = []
-  response.on('data', (chunk: Buffer) => chunks.push(chunk))
+  let bytes = 0
+  response.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
+  })
   response.on('end', () =>
     done(
       response.complete
@@ -138,6 +144,11 @@ function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null
         : null,
     ),
   )
+}
+
+/** No hub says so much. */
+function tooLong(): Error {
+  return new Error(`the answer has more than ${LIMITS.bridge_answer_bytes_max} bytes`)
 }
 
 /** The data lines of one server-sent event; a comment has none. Source: the HTML standard, section 9.2. */

@@ -116,8 +116,34 @@ describe('what a lost drain may have left', () => {
     await atRest()
     asked[1]?.answer(told)
     await atRest()
-    expect(outcomes).toMatchObject([{ name: 'TurnbellError', code: 'hub_unreachable' }])
+    // The first ask may have been heard: not that nothing was done.
+    expect(outcomes).toMatchObject([
+      {
+        name: 'TurnbellError',
+        code: 'hub_unreachable',
+        hint: expect.stringContaining('may or may not') as string,
+      },
+    ])
     expect(whats()).toEqual(['drain', expect.stringContaining('inbox')])
+  })
+
+  test('is given back once more where the second ask was lost, too', async () => {
+    const outcomes = drain()
+    const lost = [new AnswerLost(new Error('gone')), new AnswerLost(new Error('gone again'))]
+    for (const [turn, error] of lost.entries()) {
+      await atRest()
+      asked[2 * turn]?.fail(error)
+      await atRest()
+      asked[2 * turn + 1]?.answer({ structuredContent: { signals: [] } })
+    }
+    await atRest()
+    expect(whats()).toEqual([
+      'drain',
+      expect.stringContaining('inbox'),
+      'drain',
+      expect.stringContaining('inbox'),
+    ])
+    expect(outcomes).toEqual([lost[1]])
   })
 
   test('is still given back before the next drain, once it is told', async () => {

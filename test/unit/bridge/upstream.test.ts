@@ -2,6 +2,7 @@
 import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { createUpstream } from '../../../src/transports/bridge/upstream.ts'
 import { hubPost } from '../../../src/transports/bridge/hub-post.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -57,6 +58,26 @@ test('a call whose answer switches to another protocol ends as one whose answer 
     code: 'hub_unreachable',
     hint: 'It may or may not have acted. Look before you call again.',
   })
+})
+
+test('an answer that is longer than any of a hub breaks off', async () => {
+  const hub = await answering({
+    '/auth/token': saying(GOOD_TOKEN),
+    '/mcp': saying('x'.repeat(LIMITS.bridge_answer_bytes_max + 1)),
+  })
+  expect(await hub.request()).toMatchObject({
+    code: 'hub_unreachable',
+    detail: expect.stringContaining('more than') as string,
+  })
+})
+
+test('a stream with an event that comes to no end breaks off', async () => {
+  const head = 'HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\ndata: '
+  const { url, clock } = await answering({ '/mcp': head + 'x'.repeat(LIMITS.bridge_answer_bytes_max) })
+  const http = hubPost(clock)
+  onTestFinished(() => http.close())
+  const stream = http.stream(`${url}/mcp`, {}, {}, new AbortController().signal, () => {})
+  await expect(stream).rejects.toMatchObject({ message: expect.stringContaining('more than') as string })
 })
 
 test('a stream whose answer switches to another protocol ends', async () => {
