@@ -36,8 +36,7 @@ export function playedRecords(
     mayChange()
     mayFail('ENOSPC', world.disk_faults.full)
     await synced()
-    mayChange()
-    const settle = await platters.change(kind, id, how)
+    const settle = await platters.change(kind, id, mayChange, how)
     await synced()
     settle()
   }
@@ -48,15 +47,27 @@ export function playedRecords(
     remove: (id) => written(kind, id, (to) => to.remove(kind, id)),
     setAside: (id, reason) => written(kind, id, (to) => to.setAside(kind, id, reason)),
   })
+  const settled = new Map<string, Promise<void>>()
+  /** What a killed hub has left is synced before anybody is told of it, as the store of files does. */
+  const told = async (kind: string): Promise<HeldRecords> => {
+    const settling = settled.get(kind) ?? synced().then(() => platters.settle(kind))
+    settled.set(kind, settling)
+    await settling.catch((error: unknown) => {
+      settled.delete(kind)
+      throw error
+    })
+    return of(kind)
+  }
   return {
-    list: (kind) => store.list(kind),
-    get: (kind, id) => turns.one(kind, id, () => of(kind).get(id)),
+    list: async (kind) => (await told(kind)).list(),
+    get: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.get(id))),
     put(kind, id, body) {
       const copy = structuredClone(body)
       return turns.one(kind, id, () => of(kind).put(id, copy))
     },
-    remove: (kind, id) => turns.one(kind, id, () => of(kind).remove(id)),
+    remove: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.remove(id))),
     setAside: (kind, id, reason) => turns.one(kind, id, () => of(kind).setAside(id, reason)),
-    exclusive: (kind, work) => turns.alone(kind, () => heldInOrder(of(kind), work)),
+    exclusive: async (kind, work) =>
+      turns.alone(kind, () => told(kind).then((folder) => heldInOrder(folder, work))),
   }
 }

@@ -14,13 +14,27 @@ export class RecordPlatters {
   readonly store = createMemoryRecordStore()
   private unsynced: Change[] = []
 
-  /** Answers what to call once it is synced. */
-  async change(kind: string, id: string, how: (store: RecordStore) => Promise<void>): Promise<() => void> {
+  /** `mayChange` throws at the last moment. Answers what to call once it is synced. */
+  async change(
+    kind: string,
+    id: string,
+    mayChange: () => void,
+    how: (store: RecordStore) => Promise<void>,
+  ): Promise<() => void> {
     const change = { kind, id, before: await this.store.get(kind, id) }
-    await how(this.store)
+    mayChange()
     this.unsynced.push(change)
-    // With it goes what came before, also where that one's own sync has failed.
-    return () => void (this.unsynced = this.unsynced.slice(this.unsynced.indexOf(change) + 1))
+    await how(this.store)
+    // With it goes what came before in its folder, also where that one's own sync has failed.
+    return () => {
+      const until = this.unsynced.indexOf(change)
+      this.unsynced = this.unsynced.filter((one, at) => one.kind !== kind || at > until)
+    }
+  }
+
+  /** The folder of a kind is synced. */
+  settle(kind: string): void {
+    this.unsynced = this.unsynced.filter((one) => one.kind !== kind)
   }
 
   /** From some change on nothing of what was not synced is there: a file system keeps the order of what is done to names. */

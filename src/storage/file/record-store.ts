@@ -5,8 +5,11 @@
  * These are small and rarely written, so every put pays for its own syncs.
  */
 import path from 'node:path'
+import { codeOf } from './disk.ts'
 import { recordName } from './record-file.ts'
 import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
+import { unreadable } from './refusal.ts'
+import { syncDirectory } from './sync-directory.ts'
 import type { HeldRecords, RecordStore } from '../../ports/record-store.ts'
 import { heldInOrder } from '../held-in-order.ts'
 import { createTurns } from '../turns.ts'
@@ -28,6 +31,7 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
   const { directory, onRejected = () => {}, mayChange = () => {} } = options
   const turns = createTurns()
   const folders = new Map<string, HeldRecords>()
+  const settled = new Map<string, Promise<void>>()
 
   const whileOurs = async (work: () => Promise<void>): Promise<boolean> => {
     mayChange()
@@ -49,6 +53,21 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
     return folder
   }
 
+  /**
+   * What a killed process has renamed or removed and not yet synced is there to be read; whoever is told of it takes it for
+   * kept. So it is synced before anybody is.
+   */
+  const told = async (kind: string): Promise<HeldRecords> => {
+    const folder = folderOf(kind)
+    const settling = settled.get(kind) ?? syncWay(path.join(directory, recordName(kind)))
+    settled.set(kind, settling)
+    await settling.catch((error: unknown) => {
+      settled.delete(kind)
+      throw error
+    })
+    return folder
+  }
+
   return {
     async put(kind, id, body) {
       const folder = folderOf(kind)
@@ -56,10 +75,23 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
       const copy = structuredClone(body)
       return turns.one(kind, id, () => folder.put(id, copy))
     },
-    get: async (kind, id) => turns.one(kind, id, () => folderOf(kind).get(id)),
-    list: async (kind) => folderOf(kind).list(),
-    remove: async (kind, id) => turns.one(kind, id, () => folderOf(kind).remove(id)),
+    get: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.get(id))),
+    list: async (kind) => (await told(kind)).list(),
+    remove: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.remove(id))),
     setAside: async (kind, id, reason) => turns.one(kind, id, () => folderOf(kind).setAside(id, reason)),
-    exclusive: async (kind, work) => turns.alone(kind, () => heldInOrder(folderOf(kind), work)),
+    exclusive: async (kind, work) =>
+      turns.alone(kind, () => told(kind).then((folder) => heldInOrder(folder, work))),
+  }
+}
+
+/** The names in a folder, its own, and that of the folder it is in; each may not be there yet. */
+async function syncWay(folder: string): Promise<void> {
+  const above = path.dirname(folder)
+  for (const one of [folder, above, path.dirname(above)]) {
+    try {
+      await syncDirectory(one)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw unreadable(one, error)
+    }
   }
 }

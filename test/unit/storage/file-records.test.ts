@@ -1,7 +1,9 @@
 import fs from 'node:fs'
+import fsPromises from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { RecordStore } from '../../../src/ports/record-store.ts'
 import type { RejectedRecord } from '../../../src/storage/file/record-folder.ts'
 import { createFileRecordStore } from '../../../src/storage/file/record-store.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -127,4 +129,59 @@ test('who reads a directory that another has taken leaves what is no record wher
   await expect(store.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject({ code: 'store_fenced' })
   expect(fs.readdirSync(directory)).toEqual(['persona'])
   expect(notices.map(({ kept_in }) => kept_in)).toEqual([null, null])
+})
+
+describe('what a killed process has left', () => {
+  /** Directories in the order in which they are synced; `fails` says whether one cannot be. */
+  function watchSyncs(fails: (directory: string) => boolean = () => false): string[] {
+    const synced: string[] = []
+    const open = fsPromises.open.bind(fsPromises)
+    vi.spyOn(fsPromises, 'open').mockImplementation(async (file, ...rest) => {
+      if (fails(String(file)))
+        throw Object.assign(new Error('EIO: by order of the test'), { code: 'EIO', errno: -5 })
+      if (fs.statSync(String(file), { throwIfNoEntry: false })?.isDirectory() === true)
+        synced.push(String(file))
+      return open(file, ...rest)
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    return synced
+  }
+
+  async function left() {
+    const home = temporaryDirectory()
+    const directory = path.join(home, 'records')
+    await createFileRecordStore({ directory }).put('persona', 'ada', { version: 1 })
+    return {
+      store: createFileRecordStore({ directory }),
+      way: [path.join(directory, 'persona'), directory, home],
+    }
+  }
+
+  test.each([
+    ['listed', (store: RecordStore) => store.list('persona')],
+    ['read', (store: RecordStore) => store.get('persona', 'ada')],
+    ['missed by a removal', (store: RecordStore) => store.remove('persona', 'bob')],
+    ['looked at alone', (store: RecordStore) => store.exclusive('persona', (held) => held.list())],
+  ])('is synced before it is %s, and only once', async (_, tell) => {
+    const { store, way } = await left()
+    const synced = watchSyncs()
+    await tell(store)
+    await tell(store)
+    expect(synced).toEqual(way)
+  })
+
+  test('is not told of where that sync fails, until one succeeds', async () => {
+    const { store, way } = await left()
+    let broken = true
+    const synced = watchSyncs((directory) => broken && directory === way[1])
+    await expect(store.list('persona')).rejects.toMatchObject({ code: 'store_unavailable' })
+    broken = false
+    expect(await store.list('persona')).toEqual([{ id: 'ada', body: { version: 1 } }])
+    expect(synced).toEqual([way[0], ...way])
+  })
+
+  test('is nothing where there is no folder yet', async () => {
+    const store = createFileRecordStore({ directory: path.join(temporaryDirectory(), 'records') })
+    expect(await store.list('persona')).toEqual([])
+  })
 })
