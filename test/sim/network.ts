@@ -170,18 +170,14 @@ export class Network {
 
   /** Nothing gets through these ways, and nobody is told. */
   part(host: Host, ways: readonly Way[]): void {
-    this.parted.set(host, ways)
+    this.parted.set(host, [...(this.parted.get(host) ?? []), ...ways])
   }
 
-  /** What was held up arrives now, in order. */
+  /** What was held up arrives, in order, before anything that is sent or arrives later. */
   heal(host?: Host): void {
     if (host === undefined) this.parted.clear()
     else this.parted.delete(host)
-    const held = this.held.splice(0)
-    for (const one of held) {
-      if (this.isParted(one.host, one.way)) this.held.push(one)
-      else this.world.timeline.at(0, one.call)
-    }
+    for (const one of this.held.splice(0)) this.cross(one.host, one.way, one.call)
   }
 
   private isParted(host: Host, way: Way): boolean {

@@ -58,6 +58,8 @@ export class World implements HubWorld, SurfaceWorld {
   hub: SimHub | null = null
   /** Hubs that stood still when another took their place. */
   readonly stale_hubs: Host[] = []
+  /** Hubs whose end has been counted: one that is replaced still runs for a moment. */
+  private readonly written_off = new WeakSet<Host>()
   readonly daemons = new Map<string, SimDaemon>()
   /** Daemons whose place another has taken, and those that ended. */
   readonly rivals: Host[] = []
@@ -180,8 +182,8 @@ export class World implements HubWorld, SurfaceWorld {
   /** It ended as a hub, or before it had become one. */
   private hubGone(host: Host): void {
     if (this.hub?.host === host) {
+      this.writeOff(host)
       this.hub = null
-      this.truth.onHubGone()
     }
     if (this.hub === null) this.restartLater(() => this.hub === null && this.startHub())
   }
@@ -299,7 +301,13 @@ export class World implements HubWorld, SurfaceWorld {
 
   /** Whatever the former one has done and not told by now it never tells; the new one may. */
   onTaken(): void {
-    if (this.hub !== null) this.truth.onHubGone()
+    if (this.hub !== null) this.writeOff(this.hub.host)
+  }
+
+  private writeOff(host: Host): void {
+    if (this.written_off.has(host)) return
+    this.written_off.add(host)
+    this.truth.onHubGone()
   }
 
   onEvent: HubWorld['onEvent'] = (_host, event) => {

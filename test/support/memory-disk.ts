@@ -186,15 +186,17 @@ export class MemoryDisk implements Disk {
 
   sync(fd: number, done: (error: Error | null) => void): void {
     const { name, file } = this.opened(fd)
-    const upTo = file.unsynced.length
+    const own = new Set(file.unsynced)
+    // Others may have synced meanwhile, and written more.
+    const upTo = () => file.unsynced.findLastIndex((change) => own.has(change)) + 1
     const finish = () => {
       try {
         this.count('sync', name)
       } catch (error) {
-        if (this.failed_sync_loses) file.unsynced.splice(0, upTo)
+        if (this.failed_sync_loses) file.unsynced.splice(0, upTo())
         return done(error as Error)
       }
-      settle(file, upTo)
+      settle(file, upTo())
       done(null)
     }
     if (this.held !== null) this.held.push(finish)
