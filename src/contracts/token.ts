@@ -41,5 +41,5 @@ export const TokenRequest = z.strictObject({
 /** As a header carries it: another one could be kept, but never shown. */
 export const BearerToken = z.string().regex(/^[\x21-\x7e]+$/)
 
-export const TokenAnswer = z.object({ token: BearerToken, expires_in: z.number().int() })
+export const TokenAnswer = z.object({ token: BearerToken, expires_in: z.number().int().positive() })
 export type TokenAnswer = z.infer<typeof TokenAnswer>
