@@ -10,7 +10,9 @@ import { mutate, type Material } from './mutate.ts'
 import { Broken, type Opened, type Target } from './target.ts'
 
 export interface Settings {
+  /** All together, and how many of them at least are no seeds. */
   inputs: number
+  changed_min: number
   seed: number
   /** Told before each input. Answers false where time is over. */
   goOn(): boolean
@@ -79,7 +81,8 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
 
   const first = settings.inputs === 0 ? settings.regressions : [...settings.regressions, ...corpus.slice()]
   for (const input of first) await tried(input)
-  while (inputs < settings.inputs && crashes.size < CRASHES_MAX && settings.goOn()) {
+  const until = Math.max(settings.inputs, inputs + settings.changed_min)
+  while (inputs < until && crashes.size < CRASHES_MAX && settings.goOn()) {
     const input = mutate(chosen(corpus, dice), material)
     if (!(await tried(input))) continue
     if (corpus.length < CORPUS_MAX) corpus.push(input)

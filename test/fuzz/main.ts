@@ -37,8 +37,8 @@ declare global {
 
 const order = workerData as Order
 
-/** However little is asked for, each target is tried with more than its seeds. */
-const INPUTS_MIN = 100
+/** However little is asked for, each target is tried with so many beside its seeds. */
+const CHANGED_MIN = 100
 
 export type Told =
   | {
@@ -82,7 +82,8 @@ async function run(target: Target, share: number): Promise<void> {
   const until = began + order.minutes * 60_000 * share
   let worlds = 0
   const outcome = await fuzz(target, new Coverage(globalThis.turnbellWays), {
-    inputs: order.only === null ? Math.max(INPUTS_MIN, Math.ceil(order.inputs * share)) : 0,
+    inputs: order.only === null ? Math.ceil(order.inputs * share) : 0,
+    changed_min: order.only === null ? CHANGED_MIN : 0,
     seed: order.seed,
     goOn: () => performance.now() < until,
     regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],

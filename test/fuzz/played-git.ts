@@ -1,6 +1,6 @@
 /**
  * Git, as it prints what strangers have written. In what order a command says what, and what ends each part, is taken
- * from git 2.39; names, messages, paths and lines are a target's.
+ * from git 2.39; names, messages, paths and lines are a target's. That there is a repository it always says.
  */
 import * as z from 'zod'
 import { TurnbellError } from '../../src/contracts/errors.ts'

@@ -24,7 +24,7 @@ const SHOWN_BYTES = 600
 const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
 
   --inputs N    over all targets together (1000000, or as many as fit where minutes are given); each
-                target is tried with a hundred at least
+                target is tried with a hundred beside its seeds
   --seed N      of all chances (1)
   --minutes N   end after so long, whatever is left
   --input FILE  only this input, as a crash has printed it

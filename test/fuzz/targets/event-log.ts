@@ -7,10 +7,9 @@ import type { EventLog } from '../../../src/ports/event-log.ts'
 import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { linesOf } from '../seeds.ts'
+import { NEXT } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
 
-/** Between the older file and the newer one. */
-const NEXT = '\u0001\n'
 const EVENTS_MAX = 20
 const PAGE = 3
 /** No log has counted so far; beyond it the next number cannot be told from the one before. */

@@ -1,10 +1,9 @@
 /** Whatever bytes git may print, and however it may end. */
 import type { GitOutput } from '../../../src/ports/git.ts'
 import { answerOf, ended, GIT_ACTIONS, printsOf, SAMPLE, toldBy } from '../played-git.ts'
+import { NEXT } from '../parts.ts'
 import type { Target } from '../target.ts'
 
-/** Between what one command prints and the next. */
-const NEXT = '\u0001\n'
 const NEWLINE = 10
 /** What is said many times, so that it does not fit into an answer. */
 const REPEATED_BYTES_MAX = 512 * 1024

@@ -1,4 +1,7 @@
-/** What strangers wrote into a repository, as git tells it: names, messages, paths and lines. */
+/**
+ * What strangers wrote into a repository, as git tells it: names, messages, paths and lines. How a text is cut, defanged and
+ * searched for issues is not judged here: what is expected is made with the product's own.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { MarkerWord, SearchedText } from '../../../src/contracts/git.ts'

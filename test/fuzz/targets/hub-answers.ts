@@ -7,7 +7,7 @@ import { Problem, toProblem, TurnbellError, type ErrorCode } from '../../../src/
 import { DrainId } from '../../../src/contracts/ids.ts'
 import { DrainResult } from '../../../src/contracts/signal.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { createIds, systemRandom } from '../../../src/system/random.ts'
+import { createIds } from '../../../src/system/random.ts'
 import { createBridge, type Bridge } from '../../../src/transports/bridge/bridge.ts'
 import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
 import { HubAway, hubPost } from '../../../src/transports/bridge/hub-post.ts'
@@ -15,6 +15,7 @@ import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
 import { createUpstream, type Upstream } from '../../../src/transports/bridge/upstream.ts'
 import { Answers, answerOf, type Answer } from '../false-answers.ts'
 import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub, type Asked } from '../false-hub.ts'
+import { seededRandom } from '../../support/fake-clock.ts'
 import { INITIALIZE } from '../mcp-messages.ts'
 import { samplesOf } from '../seeds.ts'
 import { Broken, insist, type Target } from '../target.ts'
@@ -227,7 +228,7 @@ class Scene {
     })
     this.bridge = createBridge({
       ...{ ...shared, upstream: this.upstream, transport: stdioLines(this.toBridge, toClient) },
-      ...{ instructions: 'x', ids: createIds(clock, systemRandom) },
+      ...{ instructions: 'x', ids: createIds(clock, seededRandom()) },
       log: { ...silentLog, error: (fields) => this.logged(fields) },
     })
   }
@@ -294,7 +295,7 @@ class Scene {
     }
   }
 
-  private judged({ result, error }: Message): string {
+  private judged({ id, result, error }: Message): string {
     const refused = error !== undefined || result?.isError === true
     const told = error === undefined ? result?.structuredContent : error.data
     const problem = Problem.safeParse(told)
@@ -302,6 +303,11 @@ class Scene {
     insist(
       (told === undefined && error === undefined) || this.isHubs(told),
       () => `neither the hub's words nor a problem: ${JSON.stringify(told).slice(0, 200)}`,
+    )
+    // What `initialize` is answered is the bridge's own.
+    insist(
+      id === 1 || result === undefined || told !== undefined || this.isWhole(result),
+      () => `not the hub's words: ${JSON.stringify(result).slice(0, 200)}`,
     )
     if (refused) return 'refused'
     const drain = DrainResult.safeParse(told)
@@ -316,12 +322,30 @@ class Scene {
     )
   }
 
+  private isWhole(result: object): boolean {
+    const own = withoutEra(result)
+    const said = (this.hub.said as Message[]).map((one) => withoutEra(one.result ?? {}))
+    return Object.keys(own).length === 0 || said.some((one) => isDeepStrictEqual(one, own))
+  }
+
   /** A hub may say that it broke, or nothing that can be understood; but here nothing breaks of it. */
   private logged({ err }: { err?: unknown }): void {
     const { message } = err as Error
     const hubs = (this.hub.said as { error?: Error }[]).some(({ error }) => error?.message === message)
     if (!hubs && !(err instanceof TurnbellError)) this.faults.push(err as Error)
   }
+}
+
+/** Less what only the one or the other era of the protocol says beside it. */
+function withoutEra(result: object): object {
+  const {
+    resultType: _,
+    ttlMs: __,
+    cacheScope: ___,
+    _meta: ____,
+    ...rest
+  } = result as Record<string, unknown>
+  return rest
 }
 
 // --- Its stream ---------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ import { fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
+import { inOne, NEXT, partsOf } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
 
 const HOME = '/hub'
 const JOURNAL = '/hub/journal'
 const EPOCH = `${JOURNAL}/epoch`
-/** Between the epoch, the first segment, the second one and so on. */
-const NEXT = Buffer.from('\u0001\n')
 /** In the place of a file that is not there. */
 const GONE = 'gone'
 const SEGMENTS_MAX = 9
@@ -35,17 +34,17 @@ const fileOf = (segment: number) => `${JOURNAL}/${String(segment).padStart(10, '
 export const journalSegments: Target = {
   name: 'journal-segments',
   promise:
-    'a journal opens with what its whole lines say, or is refused with its place and left as it is; repaired it opens, and nothing is thrown away',
+    'a journal opens with what its whole lines say, or is refused with its place and left as it is; one that a hub has written opens once it is repaired, and nothing is thrown away',
   share: 0.3,
   bytes_max: 32_768,
   words: [
-    ...[NEXT.toString(), GONE, '{"kind":"commit","at":0}\n', '"left":', '"follows":null'],
+    ...[NEXT, GONE, '{"kind":"commit","at":0}\n', '"left":', '"follows":null'],
     ...['"segment":', '"first":', '"revision":', '"follows":{"segment":', '"bytes":'],
   ],
 
   async open() {
     const disks = await homes()
-    const journals = disks.map(inOne)
+    const journals = disks.map(inputOf)
     const unsealed = journals.map((journal) =>
       journal.toString().replaceAll(/,"crc":"[0-9a-f]{8}"\}$/gm, '}'),
     )
@@ -112,7 +111,7 @@ function damaged(disk: MemoryDisk): Buffer[] {
       changed.files.delete(file)
       if (bytes !== null) changed.put(file, bytes)
     }
-    return inOne(changed)
+    return inputOf(changed)
   })
 }
 
@@ -128,21 +127,18 @@ function open(disk: MemoryDisk): Promise<FileSignalStore> {
 
 // --- Inputs -----------------------------------------------------------------------------------
 
-function inOne(disk: MemoryDisk): Buffer {
+function inputOf(disk: MemoryDisk): Buffer {
   const files = [EPOCH, ...Array.from({ length: SEGMENTS_MAX }, (_, at) => fileOf(at + 1))]
   const last = files.findLastIndex((file) => disk.files.has(file))
   const parts = files.slice(0, last + 1).map((file) => disk.readFile(file) ?? Buffer.from(GONE))
-  return Buffer.concat(parts.flatMap((part, at) => (at === 0 ? [part] : [NEXT, part])))
+  return inOne(parts)
 }
 
 /** Odd are lines that are whole, and that no hub has written. */
 function diskOf(input: Buffer): { disk: MemoryDisk; odd: boolean } {
   const disk = new MemoryDisk()
   let odd = false
-  for (let at = 0, nth = 0; at <= input.length && nth <= SEGMENTS_MAX; nth += 1) {
-    const found = input.indexOf(NEXT, at)
-    const part = input.subarray(at, found === -1 ? input.length : found)
-    at += part.length + NEXT.length
+  for (const [nth, part] of partsOf(input, SEGMENTS_MAX + 1).entries()) {
     if (part.equals(Buffer.from(GONE))) continue
     const bytes = nth === 0 ? part : sealed(part)
     disk.put(nth === 0 ? EPOCH : fileOf(nth), bytes)
@@ -297,10 +293,13 @@ async function repaired(before: MemoryDisk, odd: boolean): Promise<string> {
     insist(standing.has(file), () => `repaired it does not count any more: ${file}`)
   const after = disk.afterKill()
   const found = await opened(disk)
-  if (odd && 'refused' in found) return 'odd'
+  if (odd && 'refused' in found) {
+    isRefusal(found.refused, after, disk)
+    return 'odd'
+  }
   insist('state' in found, () => `repaired it is refused again: ${JSON.stringify(found)}`)
   await saysTheSame(after, found.state)
-  if (!odd) await goesOn(disk)
+  await goesOn(disk)
   return `repaired ${Math.min(files.length, 3)}`
 }
 

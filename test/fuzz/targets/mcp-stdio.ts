@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream'
 import type { Upstream } from '../../../src/transports/bridge/upstream.ts'
 import { createBridge } from '../../../src/transports/bridge/bridge.ts'
 import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
-import { createIds, systemRandom } from '../../../src/system/random.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { createIds } from '../../../src/system/random.ts'
+import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
 import { LEGACY, MODERN } from '../mcp-messages.ts'
 import { Broken, insist, type Target } from '../target.ts'
 import { Heard } from '../wire.ts'
@@ -60,7 +60,7 @@ export const mcpStdio: Target = {
           instructions: 'x',
           version: '0',
           clock,
-          ids: createIds(clock, systemRandom),
+          ids: createIds(clock, seededRandom()),
           log: { debug: quiet, info: quiet, warn: quiet, error: (fields) => void bugs.push(fields) },
         })
         toBridge.write(input)

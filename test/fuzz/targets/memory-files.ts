@@ -5,6 +5,7 @@ import { readTwining } from '../../../src/cli/import/twining.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
 import { fixtures } from '../seeds.ts'
+import { NEXT } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
 
 const FILES = [
@@ -15,8 +16,6 @@ const FILES = [
   'records/issue/a.json',
 ]
 const KINDS = ['entry', 'decision', 'entity', 'relation', 'issue']
-/** Between what stands in one file and in the next. */
-const NEXT = '\u0001\n'
 
 export const memoryFiles: Target = {
   name: 'memory-files',

@@ -1,4 +1,7 @@
-/** What a hub itself keeps in its spool: lines it has taken, how far it got with them, what waits and what was refused. */
+/**
+ * What a hub itself keeps in its spool: lines it has taken, how far it got with them, what waits and what was refused. Which
+ * lines wait and which are whole is asked of the product's own readers.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { jsonIn } from '../../../src/contracts/json.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -9,6 +12,7 @@ import { openWaitingLines, type WaitingLine } from '../../../src/storage/file/wa
 import { createIds } from '../../../src/system/random.ts'
 import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
+import { inOne, NEXT, partsOf } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
 
 const HOME = '/hub/spool'
@@ -17,8 +21,6 @@ const WAITING = `${HOME}/waiting.jsonl`
 const REJECTED = `${HOME}/rejected.jsonl`
 /** In the order in which an input says them. */
 const FILES = [`${HOME}/hooks.jsonl`, `${HOME}/${TAKEN}`, `${HOME}/${TAKEN}.done`, WAITING, REJECTED]
-/** Between what stands in one file and in the next. */
-const NEXT = Buffer.from('\u0001\n')
 const NEWLINE = 10
 
 export const spoolFiles: Target = {
@@ -26,7 +28,7 @@ export const spoolFiles: Target = {
   promise:
     'whatever stands in its own files, a spool hands out each line that is not done once, and none is lost that is not taken',
   share: 1,
-  words: [NEXT.toString(), 'later', 'broke', 'refuse', '"over":true', `${TAKEN}:0`, `${TAKEN}:8`, '16\n'],
+  words: [NEXT, 'later', 'broke', 'refuse', '"over":true', `${TAKEN}:0`, `${TAKEN}:8`, '16\n'],
 
   open() {
     const waiting = (key: string, line: string, tries = 0) =>
@@ -54,7 +56,7 @@ export const spoolFiles: Target = {
         ]),
       ],
       async attempt(input) {
-        const parts = partsOf(input)
+        const parts = partsOf(input, FILES.length)
         const disk = new MemoryDisk()
         for (const [at, file] of FILES.entries())
           if (parts[at]?.length !== 0) disk.put(file, parts[at] ?? Buffer.alloc(0))
@@ -85,21 +87,6 @@ export const spoolFiles: Target = {
       },
     }
   },
-}
-
-function inOne(parts: readonly string[]): string {
-  return parts.join(NEXT.toString())
-}
-
-function partsOf(input: Buffer): Buffer[] {
-  const parts: Buffer[] = []
-  for (let at = 0; at <= input.length && parts.length < FILES.length;) {
-    const found = input.indexOf(NEXT, at)
-    const end = found === -1 ? input.length : found
-    parts.push(input.subarray(at, end))
-    at = end + NEXT.length
-  }
-  return parts
 }
 
 /** A hub that takes all there is, once each time it is told to. */

@@ -65,6 +65,7 @@ function givenToken(): string {
 
 async function played(hub: FalseHub, asks: readonly string[]): Promise<string> {
   const given = asks.includes('given') ? givenToken() : undefined
+  const until: Until = new Map(given === undefined ? [] : [[given, START + LIFE_S * 1_000]])
   const source = createTokenSource({
     ...{ url: () => FALSE_HUB_URL, identity: 'ada', session_id: 's', clock: hub.clock },
     ...{ operatorToken: () => 'operator-token', given },
@@ -73,17 +74,21 @@ async function played(hub: FalseHub, asks: readonly string[]): Promise<string> {
   for (const ask of asks.slice(0, ASKS_MAX)) {
     if (ask === 'later') await hub.clock.advance(HOUR_MS)
     if (ask === 'refused') source.forget()
-    outcomes.push(await current(hub, source))
+    outcomes.push(await current(hub, source, until))
   }
   hub.answers.clear()
   source.forget()
-  const last = await current(hub, source)
+  const last = await current(hub, source, until)
   // A given one that is over is for a person to mend.
   insist(given !== undefined || last === HELD, () => `a hub that is well again gives none: ${last}`)
   return [...new Set([...outcomes, last])].sort().join(' ')
 }
 
-async function current(hub: FalseHub, source: TokenSource): Promise<string> {
+/** When each token that was said is over. */
+type Until = Map<string, number>
+
+async function current(hub: FalseHub, source: TokenSource, until: Until): Promise<string> {
+  const { length } = hub.said
   let token: string
   try {
     token = await hub.settled('a token', source.current())
@@ -92,7 +97,14 @@ async function current(hub: FalseHub, source: TokenSource): Promise<string> {
     throw error
   }
   http.validateHeaderValue('authorization', `Bearer ${token}`)
-  const renew_ms = source.renewIn() ?? 0
+  for (const said of hub.said.slice(length)) {
+    const { data } = TokenAnswer.safeParse(said)
+    if (data !== undefined) until.set(data.token, hub.clock.now() + data.expires_in * 1_000)
+  }
+  const left_ms = (until.get(token) ?? 0) - hub.clock.now()
+  insist(left_ms > 0, () => `a token is shown that is over since ${-left_ms} ms`)
+  const renew_ms = source.renewIn() ?? Infinity
   insist(renew_ms <= LIMITS.timer_max_ms, () => `no timer waits for ${renew_ms} ms`)
+  insist(renew_ms < left_ms, () => `it is over in ${left_ms} ms, and renewed in ${renew_ms}`)
   return HELD
 }

@@ -10,10 +10,9 @@ import { createWeb } from '../../../src/system/web.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { playedOutside, type PlayedOutside } from '../../support/outside.ts'
 import { routineWorld } from '../../support/routine-world.ts'
+import { NEXT } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
-
-/** Between one answer and the next. */
-const NEXT = '\u0001\n'
+import { turn } from '../wire.ts'
 
 // --- Answers ----------------------------------------------------------------------------------
 
@@ -205,8 +204,7 @@ export const webBytes: Target = {
           (answer) => (found = answer),
           (error: unknown) => (found = refused(error)),
         )
-        for (let turns = 0; found === null && turns < QUIET_TURNS; turns += hung_up ? 1 : 0)
-          await new Promise<void>((turn) => setImmediate(turn))
+        for (let turns = 0; found === null && turns < QUIET_TURNS; turns += hung_up ? 1 : 0) await turn()
         await clock.advance(TIMEOUT_MS)
         const ended = await asked
         insist(clock.armed() === 0, () => 'a timer is left behind')

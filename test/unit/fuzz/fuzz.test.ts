@@ -19,7 +19,14 @@ async function fuzzed(
     ...more,
   }
   const outcome = await fuzz(target, new Coverage(ways), {
-    ...{ inputs: 6_000, seed: 1, regressions: [], goOn: () => true, directory: temporaryDirectory },
+    ...{
+      inputs: 6_000,
+      changed_min: 0,
+      seed: 1,
+      regressions: [],
+      goOn: () => true,
+      directory: temporaryDirectory,
+    },
     trying: (input) => void tried.push(input.toString('latin1')),
     found: (crash) => void crashes.push(crash),
     ...more,
@@ -47,6 +54,13 @@ describe('the fuzzer', () => {
     expect(crashes[0]?.input.toString()).toContain('deepest')
     expect(crashes[0]?.input.length).toBeLessThanOrEqual(13)
     expect(ways).toBeGreaterThanOrEqual(2)
+  })
+
+  test('changes inputs also where there are more seeds than inputs were asked for', async () => {
+    const seeds = ['a', 'b', 'c']
+    const open = () => ({ seeds, attempt: (input: Buffer) => input.toString('latin1').slice(0, 1) })
+    const { inputs } = await fuzzed(() => '', { open, inputs: 1, changed_min: 5 })
+    expect(inputs).toBe(seeds.length + 5)
   })
 
   test('keeps one input for each kind of outcome', async () => {
