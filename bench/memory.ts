@@ -86,7 +86,7 @@ function needAll(root: string, posted: number): void {
   const folder = path.join(root, '.turnbell')
   const names = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const kept = names
-    .filter((name) => name.endsWith('blackboard.jsonl'))
+    .filter((name) => name.endsWith('blackboard.jsonl') && !name.startsWith('rejected'))
     .map((name) => fs.readFileSync(path.join(folder, name), 'utf8').split(ENTRY.summary).length - 1)
     .reduce((sum, count) => sum + count, 0)
   if (kept < posted) throw new Error(`${posted - kept} of ${posted} posts are not there`)

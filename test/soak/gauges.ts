@@ -45,13 +45,22 @@ export function slope(weights: readonly Weight[], of: (weight: Weight) => number
 
 /** Bytes of all files below a directory. */
 export function bytesBelow(directory: string): number {
-  if (!fs.existsSync(directory)) return 0
-  return fs
-    .readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => {
-      // A file may be let go between the list and the look.
-      const stat = fs.statSync(`${entry.parentPath}/${entry.name}`, { throwIfNoEntry: false })
-      return sum + (stat?.size ?? 0)
-    }, 0)
+  let sum = 0
+  for (const entry of entriesIn(directory)) {
+    const name = `${directory}/${entry.name}`
+    if (entry.isDirectory()) sum += bytesBelow(name)
+    // A file may be let go between the list and the look.
+    else if (entry.isFile()) sum += fs.statSync(name, { throwIfNoEntry: false })?.size ?? 0
+  }
+  return sum
+}
+
+/** None of a directory that is not there, or no more. */
+function entriesIn(directory: string): fs.Dirent[] {
+  try {
+    return fs.readdirSync(directory, { withFileTypes: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
 }
