@@ -248,17 +248,15 @@ const ids = (name: string): Needed => [
   (value) => Array.isArray(value) && value.every((id) => typeof id === 'string'),
 ]
 
-const count = (name: string): Needed => [
-  name,
-  (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-]
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+const count = (name: string): Needed => [name, isCount]
 const place = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   'segment' in value &&
   'bytes' in value &&
-  Number.isSafeInteger(value.segment) &&
-  Number.isSafeInteger(value.bytes)
+  isCount(value.segment) &&
+  isCount(value.bytes)
 
 /** Without which an entry cannot be applied. */
 const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {

@@ -3,7 +3,8 @@
  * and everything else stays. A signal whose line is lost is lost; what happened to a signal that is lost
  * makes it wait again, which is the safe side.
  *
- * The end of the last segment is left to the next open, which knows how to cut a torn one.
+ * The end of the last segment is left to the next open, which knows how to cut a torn one, unless the file is written anew
+ * anyway.
  */
 import { TextDecoder } from 'node:util'
 import path from 'node:path'
@@ -37,6 +38,8 @@ interface Checked {
   rejected: Rejected[]
   /** In which the file ends, as a crash leaves it; null where it does not. */
   torn: Rejected | null
+  /** Where signals begin at the end of the file of which the last is missing, all or nothing; null where none do. */
+  begun: number | null
 }
 
 /**
@@ -57,8 +60,10 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
     const reason = whyOutOfPlace(segment, before, standing[place + 1], checked)
     if (reason !== null) checked.rejected.push({ offset: 0, reason })
     if (checked.rejected.length > 0) {
-      leaveOutLate(checked, sealedAt(segment, standing[place + 1]))
-      // A file that is rewritten anyway takes its torn end out as well: no rewritten file has one.
+      // An open would cut these off, as their senders were told; of a rewritten file it cuts nothing.
+      const sealed = sealedAt(segment, standing[place + 1])
+      leaveOut(checked, sealed, 'a former owner wrote here after another hub had taken the journal')
+      if (last) leaveOut(checked, checked.begun, 'the signals that belong together are not all there')
       if (checked.torn !== null) checked.rejected.push(checked.torn)
       repaired.push(rewrite(disk, segment, before, checked))
     }
@@ -70,17 +75,23 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
 
 function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): Checked {
   const content = disk.readFile(file) ?? Buffer.alloc(0)
-  const checked: Checked = { content, head: null, lines: [], rejected: [], torn: null }
+  const checked: Checked = { content, head: null, lines: [], rejected: [], torn: null, begun: null }
+  // It was synced as a whole, and is never written to again.
+  const is_rewritten = (head?.revision ?? 0) > 0
   const readHeader = createHeaderReader()
   const keep = (start: number, end: number): boolean => {
     if (!lineHolds(content, start, end)) return false
     try {
-      if (isSignalLine(content, start)) readHeader(content, start, end)
-      else {
+      if (isSignalLine(content, start)) {
+        const { left } = readHeader(content, start, end)
+        checked.begun = left === 0 ? null : (checked.begun ?? start)
+      } else {
+        checked.begun = null
         const entry = parseEntry(content.toString('utf8', start, end))
         if (entry.kind === 'segment' && start === 0) {
-          checked.head = entry
-          return true
+          checked.head = head
+          // Nobody else reads one that is so long.
+          return head !== null
         }
       }
     } catch {
@@ -96,8 +107,7 @@ function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): C
     if (newline === -1 || !keep(start, end)) {
       // A first line that holds is no torn write, whatever it says; the next open takes it for damage, too.
       const whole = start === 0 && newline !== -1 && lineHolds(content, start, end)
-      // One that was rewritten was synced as a whole, and is never written to again.
-      if (last && !whole && !((head?.revision ?? 0) > 0) && tornFrom(disk, file, start, bytes)) {
+      if (last && !whole && !is_rewritten && tornFrom(disk, file, start, bytes)) {
         checked.torn = rejectedLine(content, start, content.length)
         break
       }
@@ -158,11 +168,12 @@ function whyOutOfPlace(
   const expected = head.follows?.segment ?? 0
   const found = before?.segment ?? 0
   if (expected !== found) return `it follows segment ${expected}, which is missing; before it stands ${found}`
-  const sealed = sealedAt(segment, next) ?? 0
-  if (head.revision === 0 && segment.bytes < sealed) {
+  const sealed = sealedAt(segment, next)
+  if (sealed === null) return null
+  if (segment.bytes < sealed) {
     return `the file ended at byte ${segment.bytes}, but it was ${sealed} bytes long`
   }
-  if (head.revision === 0 && sealed > 0 && content[sealed - 1] !== NEWLINE) {
+  if (sealed > 0 && content[sealed - 1] !== NEWLINE) {
     return `a line goes on behind byte ${sealed}, where the file ended`
   }
   return null
@@ -174,19 +185,14 @@ function sealedAt({ segment, head }: SegmentFile, next: SegmentFile | undefined)
   return head?.revision === 0 && follows?.segment === segment ? follows.bytes : null
 }
 
-/** What a former owner wrote after another hub had taken the journal: an open would cut it off, as its senders were told. */
-function leaveOutLate(checked: Checked, sealed: number | null): void {
-  if (sealed === null) return
+/** Sets aside what stands from there on; nothing where that is null. */
+function leaveOut(checked: Checked, from: number | null, reason: string): void {
+  if (from === null) return
   const { content } = checked
   checked.lines = checked.lines.filter((line) => {
     const offset = line.byteOffset - content.byteOffset
-    if (offset < sealed) return true
-    const text = content.toString('utf8', offset, offset + line.length - 1)
-    checked.rejected.push({
-      offset,
-      reason: 'a former owner wrote here after another hub had taken the journal',
-      text,
-    })
+    if (offset < from) return true
+    checked.rejected.push({ ...rejectedLine(content, offset, offset + line.length - 1), reason })
     return false
   })
 }
@@ -203,22 +209,29 @@ function rewrite(
   const reasons = checked.rejected.map((rejected) => Buffer.from(`${JSON.stringify(rejected)}\n`))
   // First what is taken out, then taking it out: a crash in between sets it aside twice, never not at all.
   replaceFile(disk, kept_in, [earlier, ...reasons])
-  const told = checked.head
+  const said = checked.head
+  const own = said?.segment === segment.segment ? said : null
   const head: SegmentEntry = {
     kind: 'segment',
     version: FORMAT_VERSION,
     segment: segment.segment,
     // One that came from another place stands for no other than itself.
-    first: told?.segment === segment.segment ? told.first : segment.segment,
+    first: own?.first ?? segment.segment,
     // Its length is no longer what the next one remembers.
-    revision: (told?.revision ?? 0) + 1,
-    epoch: told?.epoch ?? 1,
-    follows: before === null ? null : { segment: before.segment, bytes: before.bytes },
-    last_seq: told?.last_seq ?? 0,
-    last_signal_id: told?.last_signal_id ?? null,
+    revision: (said?.revision ?? 0) + 1,
+    epoch: said?.epoch ?? 1,
+    follows: followed(own?.follows ?? null, before),
+    last_seq: said?.last_seq ?? 0,
+    last_signal_id: said?.last_signal_id ?? null,
   }
   replaceFile(disk, file, [sealedLine(head), ...checked.lines])
   return { file, kept_in, rejected: checked.rejected.length }
+}
+
+/** Where the one before ended, its follower alone knows: behind that a former owner may have written. */
+function followed(said: SegmentEntry['follows'], before: SegmentFile | null): SegmentEntry['follows'] {
+  if (before === null) return null
+  return said?.segment === before.segment ? said : { segment: before.segment, bytes: before.bytes }
 }
 
 /** An epoch that cannot be read is put above every one that wrote a segment. */

@@ -314,13 +314,12 @@ function nothingLost(
   const repair = files.find((one) => one.file === file)
   insist(repair !== undefined, () => `${file} was changed, and nobody is told`)
   const aside = linesOf(after.content(repair.kept_in)).map((line) => asideIn(line.toString()))
+  const isKept = (part: Buffer) =>
+    left.includes(part) || aside.some((piece) => piece.includes(part) || piece.equals(part.subarray(0, -1)))
   for (const line of linesOf(bytes).slice(head === null ? 0 : 1)) {
-    // Behind a line that is damaged to its end may stand a whole one.
+    // Behind a line that is damaged to its end may stand a whole one, which is judged by itself.
     const is_kept = [Buffer.alloc(0), ...aside].some(
-      (piece) =>
-        piece.includes(line) ||
-        piece.equals(line.subarray(0, -1)) ||
-        (line.subarray(0, piece.length).equals(piece) && left.includes(line.subarray(piece.length))),
+      (piece) => line.subarray(0, piece.length).equals(piece) && isKept(line.subarray(piece.length)),
     )
     insist(is_kept, () => `thrown away and kept nowhere, of ${file}: ${line.toString()}`)
   }

@@ -568,6 +568,43 @@ describe('repair', () => {
     },
   )
 
+  test('leaves it out as well where only the next file is damaged', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const [known] = lines(disk, FIRST).filter(({ text }) => text.includes('payload 1'))
+    const { crc: _, ...line } = JSON.parse(known!.text) as Record<string, unknown>
+    const late = { ...line, seq: 3, signal_id: '01KJMMA2G0S00PBKNE345H2K09', payload: 'refused' }
+    disk.put(FIRST, Buffer.concat([disk.content(FIRST), sealedLine(late)]))
+    damage(disk, SECOND, 'payload 3')
+    expect(repairJournal('/hub', disk)).toMatchObject([{ file: SECOND }])
+    expect(await payloads(disk)).toEqual([0, 1, 2, 4, 5, 6, 7].map((place) => `payload ${place}`))
+  })
+
+  test('keeps nothing of signals that belong together and are not all there', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    for (const place of [0, 1]) await store.append(make.signal({ payload: `payload ${place}` }))
+    await store.appendAll([1, 2, 3].map((part) => make.signal({ payload: `part ${part}` })))
+    const left = disk.afterKill()
+    const third = lines(left, FIRST).find(({ text }) => text.includes('part 3'))!
+    left.put(FIRST, left.content(FIRST).subarray(0, third.offset + 20))
+    damage(left, FIRST, 'payload 0')
+    expect(repairJournal('/hub', left)).toMatchObject([{ rejected: 4 }])
+    expect(await payloads(left)).toEqual(['payload 1'])
+  })
+
+  test.each([
+    { segment: 1, bytes: -5 },
+    { segment: -1, bytes: 5 },
+  ])('takes a first line that follows %o for damage', async (follows) => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const { crc: _, ...head } = JSON.parse(lines(disk, SECOND)[0]!.text) as Record<string, unknown>
+    const rest = disk.content(SECOND).subarray(lines(disk, SECOND)[1]!.offset)
+    disk.put(SECOND, Buffer.concat([sealedLine({ ...head, follows }), rest]))
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    repairJournal('/hub', disk)
+    expect(await payloads(disk)).toHaveLength(8)
+  })
+
   test('gives a segment of which nothing is left a first line, and the others open', async () => {
     const { disk } = await home(8, { segment_bytes_max: 900 })
     const lost = lines(disk, SECOND).filter(({ text }) => text.includes('"kind":"signal"')).length
