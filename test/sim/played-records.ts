@@ -6,6 +6,7 @@
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { HeldRecords, RecordStore } from '../../src/ports/record-store.ts'
 import { heldInOrder } from '../../src/storage/held-in-order.ts'
+import { settledRecords } from '../../src/storage/settled-records.ts'
 import { createTurns } from '../../src/storage/turns.ts'
 import { systemError } from '../support/memory-disk.ts'
 import type { Host } from './host.ts'
@@ -40,34 +41,33 @@ export function playedRecords(
     await synced()
     settle()
   }
-  const of = (kind: string): HeldRecords => ({
+  const held = (kind: string): HeldRecords => ({
     get: (id) => store.get(kind, id),
     list: () => store.list(kind),
     put: (id, body) => written(kind, id, (to) => to.put(kind, id, body)),
     remove: (id) => written(kind, id, (to) => to.remove(kind, id)),
     setAside: (id, reason) => written(kind, id, (to) => to.setAside(kind, id, reason)),
   })
-  const settled = new Map<string, Promise<void>>()
-  /** What a killed hub has left is synced before anybody is told of it, as the store of files does. */
-  const told = async (kind: string): Promise<HeldRecords> => {
-    const settling = settled.get(kind) ?? synced().then(() => platters.settle(kind))
-    settled.set(kind, settling)
-    await settling.catch((error: unknown) => {
-      settled.delete(kind)
-      throw error
-    })
-    return of(kind)
+  const folders = new Map<string, HeldRecords>()
+  const folderOf = (kind: string): HeldRecords => {
+    const sync = async () => {
+      const settle = platters.settling(kind)
+      await synced()
+      settle()
+    }
+    const folder = folders.get(kind) ?? settledRecords(held(kind), sync)
+    folders.set(kind, folder)
+    return folder
   }
   return {
-    list: async (kind) => (await told(kind)).list(),
-    get: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.get(id))),
+    list: async (kind) => folderOf(kind).list(),
+    get: async (kind, id) => turns.one(kind, id, () => folderOf(kind).get(id)),
     put(kind, id, body) {
       const copy = structuredClone(body)
-      return turns.one(kind, id, () => of(kind).put(id, copy))
+      return turns.one(kind, id, () => folderOf(kind).put(id, copy))
     },
-    remove: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.remove(id))),
-    setAside: (kind, id, reason) => turns.one(kind, id, () => of(kind).setAside(id, reason)),
-    exclusive: async (kind, work) =>
-      turns.alone(kind, () => told(kind).then((folder) => heldInOrder(folder, work))),
+    remove: async (kind, id) => turns.one(kind, id, () => folderOf(kind).remove(id)),
+    setAside: (kind, id, reason) => turns.one(kind, id, () => folderOf(kind).setAside(id, reason)),
+    exclusive: async (kind, work) => turns.alone(kind, () => heldInOrder(folderOf(kind), work)),
   }
 }

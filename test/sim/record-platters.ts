@@ -32,9 +32,10 @@ export class RecordPlatters {
     }
   }
 
-  /** The folder of a kind is synced. */
-  settle(kind: string): void {
-    this.unsynced = this.unsynced.filter((one) => one.kind !== kind)
+  /** The folder of a kind is being synced: answers what to call once it is. What is changed meanwhile is not. */
+  settling(kind: string): () => void {
+    const own = new Set(this.unsynced.filter((one) => one.kind === kind))
+    return () => void (this.unsynced = this.unsynced.filter((one) => !own.has(one)))
   }
 
   /** From some change on nothing of what was not synced is there: a file system keeps the order of what is done to names. */

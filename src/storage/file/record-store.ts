@@ -8,10 +8,11 @@ import path from 'node:path'
 import { codeOf } from './disk.ts'
 import { recordName } from './record-file.ts'
 import { createRecordFolder, type RejectedRecord } from './record-folder.ts'
-import { unreadable } from './refusal.ts'
+import { writing } from './refusal.ts'
 import { syncDirectory } from './sync-directory.ts'
 import type { HeldRecords, RecordStore } from '../../ports/record-store.ts'
 import { heldInOrder } from '../held-in-order.ts'
+import { settledRecords } from '../settled-records.ts'
 import { createTurns } from '../turns.ts'
 
 export interface RecordStoreOptions {
@@ -31,7 +32,6 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
   const { directory, onRejected = () => {}, mayChange = () => {} } = options
   const turns = createTurns()
   const folders = new Map<string, HeldRecords>()
-  const settled = new Map<string, Promise<void>>()
 
   const whileOurs = async (work: () => Promise<void>): Promise<boolean> => {
     mayChange()
@@ -44,28 +44,23 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
     if (known !== undefined) return known
     const name = recordName(kind)
     if (name === REJECTED) throw new Error(`records of the kind ${REJECTED} would stand among the rejected`)
-    const folder = createRecordFolder({
-      ...{ kind, form: 'wrapped', secret: true, edited: false, onRejected, mayChange, alone: whileOurs },
-      folder: path.join(directory, name),
+    const folder = path.join(directory, name)
+    const records = createRecordFolder({
+      ...{
+        kind,
+        folder,
+        form: 'wrapped',
+        secret: true,
+        edited: false,
+        onRejected,
+        mayChange,
+        alone: whileOurs,
+      },
       rejected: path.join(directory, REJECTED, name),
     })
-    folders.set(kind, folder)
-    return folder
-  }
-
-  /**
-   * What a killed process has renamed or removed and not yet synced is there to be read; whoever is told of it takes it for
-   * kept. So it is synced before anybody is.
-   */
-  const told = async (kind: string): Promise<HeldRecords> => {
-    const folder = folderOf(kind)
-    const settling = settled.get(kind) ?? syncWay(path.join(directory, recordName(kind)))
-    settled.set(kind, settling)
-    await settling.catch((error: unknown) => {
-      settled.delete(kind)
-      throw error
-    })
-    return folder
+    const settled = settledRecords(records, () => syncWay(folder))
+    folders.set(kind, settled)
+    return settled
   }
 
   return {
@@ -75,12 +70,11 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
       const copy = structuredClone(body)
       return turns.one(kind, id, () => folder.put(id, copy))
     },
-    get: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.get(id))),
-    list: async (kind) => (await told(kind)).list(),
-    remove: async (kind, id) => turns.one(kind, id, () => told(kind).then((folder) => folder.remove(id))),
+    get: async (kind, id) => turns.one(kind, id, () => folderOf(kind).get(id)),
+    list: async (kind) => folderOf(kind).list(),
+    remove: async (kind, id) => turns.one(kind, id, () => folderOf(kind).remove(id)),
     setAside: async (kind, id, reason) => turns.one(kind, id, () => folderOf(kind).setAside(id, reason)),
-    exclusive: async (kind, work) =>
-      turns.alone(kind, () => told(kind).then((folder) => heldInOrder(folder, work))),
+    exclusive: async (kind, work) => turns.alone(kind, () => heldInOrder(folderOf(kind), work)),
   }
 }
 
@@ -88,10 +82,12 @@ export function createFileRecordStore(options: RecordStoreOptions): RecordStore 
 async function syncWay(folder: string): Promise<void> {
   const above = path.dirname(folder)
   for (const one of [folder, above, path.dirname(above)]) {
-    try {
-      await syncDirectory(one)
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw unreadable(one, error)
-    }
+    await writing(one, async () => {
+      try {
+        await syncDirectory(one)
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') throw error
+      }
+    })
   }
 }

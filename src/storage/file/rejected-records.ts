@@ -44,7 +44,7 @@ export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadF
     writeReason(kept_in, reason, modeOf(modes.file))
   } catch (error) {
     // Where it still stands it is the place for it that is not there.
-    if (codeOf(error) === 'ENOENT' && stampAt(file) === null) return true
+    if (codeOf(error) === 'ENOENT' && !fs.existsSync(file)) return true
     needRefusal(error)
   }
   onRejected({ file, kept_in, reason })

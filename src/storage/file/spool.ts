@@ -116,9 +116,10 @@ export function openSpool({
   /** One that was carried over by a process that died before it had noted that. */
   const passCarried = async (batch: Batch) => {
     if (open().waiting.get(keyOf(batch)) === undefined) return
-    const end = bytesOf(batch).indexOf(0x0a, batch.offset)
-    // Whoever wrote it did not sync it: a power cut may have taken it from here.
-    if (end !== -1) await pass(batch, end + 1)
+    const bytes = bytesOf(batch)
+    const end = bytes.indexOf(0x0a, batch.offset)
+    // Whoever wrote it did not sync it: a power cut may have taken its end from here, or all of it.
+    await pass(batch, end === -1 ? Math.max(batch.offset, bytes.length) : end + 1)
   }
 
   const bytesOf = ({ name }: Batch) => disk.readFile(at(name)) ?? Buffer.alloc(0)

@@ -29,6 +29,8 @@ export async function swapFile(options: SwapOptions): Promise<boolean> {
   // What stands there may be a link, and would be written through.
   await fs.promises.rm(draft, { recursive: true, force: true })
   const handle = await fs.promises.open(draft, 'wx')
+  /** Somebody who stood still, or has the place by now, may have begun one of their own there. */
+  const isOurs = () => fs.statSync(draft, { throwIfNoEntry: false })?.ino === fs.fstatSync(handle.fd).ino
   try {
     await handle.writeFile(text)
     await likeBefore(handle, file)
@@ -43,12 +45,14 @@ export async function swapFile(options: SwapOptions): Promise<boolean> {
       fs.fdatasyncSync(handle.fd)
     }
     mayChange()
+    if (!isOurs()) throw new Error('another process writes there')
     fs.renameSync(draft, file)
   } finally {
-    // Whoever has taken the place meanwhile may have begun one of their own here.
-    const is_ours = fs.statSync(draft, { throwIfNoEntry: false })?.ino === fs.fstatSync(handle.fd).ino
-    await handle.close()
-    if (is_ours) await fs.promises.rm(draft, { force: true })
+    try {
+      if (isOurs()) fs.rmSync(draft, { force: true })
+    } finally {
+      await handle.close()
+    }
   }
   await syncDirectory(path.dirname(file))
   return true

@@ -180,6 +180,31 @@ describe('what a killed process has left', () => {
     expect(synced).toEqual([way[0], ...way])
   })
 
+  test.each([
+    ['put', (store: RecordStore) => store.put('persona', 'ada', { version: 2 })],
+    ['removal', (store: RecordStore) => store.remove('persona', 'ada')],
+  ])('by a %s whose own sync failed is synced before it is told of', async (_, change) => {
+    const { store, way } = await left()
+    let broken = false
+    const synced = watchSyncs((directory) => broken && directory === way[0])
+    await store.list('persona')
+    broken = true
+    await expect(change(store)).rejects.toMatchObject({ code: 'store_unavailable' })
+    broken = false
+    synced.length = 0
+    await store.remove('persona', 'ada')
+    expect(synced.slice(0, way.length)).toEqual(way)
+  })
+
+  test('is synced by a put, too: of a folder that was just made, its own name', async () => {
+    const home = temporaryDirectory()
+    const folder = path.join(home, 'records', 'persona')
+    fs.mkdirSync(folder, { recursive: true })
+    const synced = watchSyncs()
+    await createFileRecordStore({ directory: path.join(home, 'records') }).put('persona', 'ada', {})
+    expect(synced).toEqual([folder, path.dirname(folder), home, folder])
+  })
+
   test('is nothing where there is no folder yet', async () => {
     const store = createFileRecordStore({ directory: path.join(temporaryDirectory(), 'records') })
     expect(await store.list('persona')).toEqual([])

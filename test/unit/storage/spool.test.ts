@@ -177,6 +177,17 @@ describe('what was left in the spool', () => {
     expect(handed).toEqual(['waits', 'one'])
   })
 
+  test('is handed over once where a power cut took the end of the file it was carried over from', async () => {
+    leave('waits\n')
+    await open().takeAll(take)
+    const taken = names().find((name) => name.endsWith('.taken')) as string
+    fs.rmSync(path.join(directory, `${taken}.done`), { force: true })
+    fs.writeFileSync(path.join(directory, taken), 'wai')
+    ready = true
+    expect(await open().takeAll(take)).toEqual({ taken: 1, refused: 0 })
+    expect(handed).toEqual(['waits'])
+  })
+
   test('is kept aside once by who died before noting that, also where what waits is kept aside first', async () => {
     leave('waits\n')
     await open().takeAll(take)

@@ -28,3 +28,21 @@ test.each([
   expect(fs.existsSync(file)).toBe(false)
   expect(fs.existsSync(draft) ? fs.readFileSync(draft, 'utf8') : undefined).toBe(theirs)
 })
+
+test('a draft that another has put in the place of ours takes nobody’s place', async () => {
+  const file = path.join(temporaryDirectory(), 'index')
+  fs.writeFileSync(file, 'before')
+  let asked = 0
+  const swapped = swapFile({
+    ...{ file, text: Buffer.from('ours'), needWay: () => {}, since: () => Buffer.alloc(0) },
+    mayChange() {
+      asked += 1
+      if (asked === 1) return
+      fs.rmSync(`${file}.new`)
+      fs.writeFileSync(`${file}.new`, 'half')
+    },
+  })
+  await expect(swapped).rejects.toThrow('another process writes there')
+  expect(fs.readFileSync(file, 'utf8')).toBe('before')
+  expect(fs.readFileSync(`${file}.new`, 'utf8')).toBe('half')
+})

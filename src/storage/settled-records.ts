@@ -1,0 +1,42 @@
+/** Records of which nothing is told before it would survive a crash. */
+import type { HeldRecords } from '../ports/record-store.ts'
+
+/**
+ * What a killed process has changed and not yet synced is there to be read, and so is a change whose own sync has failed;
+ * whoever is told of it takes it for kept. So `sync`, which makes all of them durable, comes before the first answer and
+ * before the next one after a failure.
+ */
+export function settledRecords(records: HeldRecords, sync: () => Promise<void>): HeldRecords {
+  let settled: Promise<void> | null = null
+  const settle = async (): Promise<void> => {
+    const settling = (settled ??= sync())
+    try {
+      await settling
+    } catch (error) {
+      if (settled === settling) settled = null
+      throw error
+    }
+  }
+  const changing = async (change: () => Promise<void>): Promise<void> => {
+    await settle()
+    try {
+      await change()
+    } catch (error) {
+      settled = null
+      throw error
+    }
+  }
+  return {
+    async get(id) {
+      await settle()
+      return records.get(id)
+    },
+    async list() {
+      await settle()
+      return records.list()
+    },
+    put: (id, body) => changing(() => records.put(id, body)),
+    remove: (id) => changing(() => records.remove(id)),
+    setAside: (id, reason) => records.setAside(id, reason),
+  }
+}
