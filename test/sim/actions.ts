@@ -202,8 +202,7 @@ const ACTIONS = {
     const plain = [...world.surfaces.values()].some((one) => one.host === host && one.manners.plain)
     if (host === null || plain) return
     const ways = world.dice.pick([['out', 'in'], ['out', 'in'], ['out'], ['in']] as const)
-    world.network.part(host, ways)
-    world.timeline.at(world.dice.between(100, 120_000), () => world.network.heal(host))
+    world.timeline.at(world.dice.between(100, 120_000), world.network.part(host, ways))
   },
   roughNetwork(world, plan) {
     world.network.faults = world.dice.chance(0.5) ? plan.network : CALM

@@ -78,8 +78,8 @@ export class AnswerLost extends Error {}
 export class Network {
   faults: NetworkFaults = CALM
   private service: Service | null = null
-  /** Hosts that cannot be heard, that cannot hear, or both. */
-  private readonly parted = new Map<Host, readonly Way[]>()
+  /** Hosts that cannot be heard, that cannot hear, or both; one may be parted several times at once. */
+  private readonly parted = new Set<{ host: Host; ways: readonly Way[] }>()
   private readonly held: { call: () => void; host: Host; way: Way }[] = []
   private readonly sockets = new Set<SimSocket>()
   private readonly world: NetworkWorld
@@ -168,20 +168,29 @@ export class Network {
     })
   }
 
-  /** Nothing gets through these ways, and nobody is told. */
-  part(host: Host, ways: readonly Way[]): void {
-    this.parted.set(host, [...(this.parted.get(host) ?? []), ...ways])
+  /** Nothing gets through these ways, and nobody is told, until what this answers is called. */
+  part(host: Host, ways: readonly Way[]): () => void {
+    const parting = { host, ways }
+    this.parted.add(parting)
+    return () => {
+      if (this.parted.delete(parting)) this.letThrough()
+    }
+  }
+
+  /** Nobody is parted any more. */
+  heal(): void {
+    this.parted.clear()
+    this.letThrough()
   }
 
   /** What was held up arrives, in order, before anything that is sent or arrives later. */
-  heal(host?: Host): void {
-    if (host === undefined) this.parted.clear()
-    else this.parted.delete(host)
+  private letThrough(): void {
     for (const one of this.held.splice(0)) this.cross(one.host, one.way, one.call)
   }
 
   private isParted(host: Host, way: Way): boolean {
-    return this.parted.get(host)?.includes(way) === true
+    for (const parting of this.parted) if (parting.host === host && parting.ways.includes(way)) return true
+    return false
   }
 
   /** Cuts the links of a host; both ends hear of it. */

@@ -60,6 +60,8 @@ export class World implements HubWorld, SurfaceWorld {
   readonly stale_hubs: Host[] = []
   /** Hubs whose end has been counted: one that is replaced still runs for a moment. */
   private readonly written_off = new WeakSet<Host>()
+  /** Who has taken the home last, as a hub or as one that is starting. */
+  private owner: Host | null = null
   readonly daemons = new Map<string, SimDaemon>()
   /** Daemons whose place another has taken, and those that ended. */
   readonly rivals: Host[] = []
@@ -181,10 +183,8 @@ export class World implements HubWorld, SurfaceWorld {
 
   /** It ended as a hub, or before it had become one. */
   private hubGone(host: Host): void {
-    if (this.hub?.host === host) {
-      this.writeOff(host)
-      this.hub = null
-    }
+    if (this.owner === host) this.writeOff(host)
+    if (this.hub?.host === host) this.hub = null
     if (this.hub === null) this.restartLater(() => this.hub === null && this.startHub())
   }
 
@@ -300,8 +300,9 @@ export class World implements HubWorld, SurfaceWorld {
   }
 
   /** Whatever the former one has done and not told by now it never tells; the new one may. */
-  onTaken(): void {
-    if (this.hub !== null) this.writeOff(this.hub.host)
+  onTaken(host: Host): void {
+    if (this.owner !== null) this.writeOff(this.owner)
+    this.owner = host
   }
 
   private writeOff(host: Host): void {

@@ -110,7 +110,7 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
           response.on('data', (text: string) => {
             const events = (rest + text).split(/\r?\n\r?\n/)
             rest = events.pop() as string
-            if (rest.length > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
+            if (Buffer.byteLength(rest) > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
             for (const event of events) {
               const data = eventData(event)
               if (data !== '') onEvent(data)

@@ -79,6 +79,7 @@ const ESCAPED = [
 
 function inJson(secret: string): string[] {
   const plain = JSON.stringify(secret).slice(1, -1)
+  // Only an escaped quote has two, of which the last counts.
   const hex = (unit: string) =>
     unit
       .charCodeAt(unit.length - 1)
