@@ -29,16 +29,16 @@ const hook = (letter: string) => ({
 })
 const LINES = [
   hook('A'),
-  post('B', '/work/bob'),
-  post('C', '/work/shut'),
-  post('D', '/work/broken'),
-  { ...post('E', '/work/bob'), type: 'gossip' },
+  post('B', '/projects/bob'),
+  post('C', '/projects/shut'),
+  post('D', '/projects/broken'),
+  { ...post('E', '/projects/bob'), type: 'gossip' },
   {
-    ...{ id: idOf('F'), at: AT, type: 'archive', root: '/work/bob', trigger: 'commit' },
+    ...{ id: idOf('F'), at: AT, type: 'archive', root: '/projects/bob', trigger: 'commit' },
     before: '2026-03-01T11:30:00.000Z',
   },
   hook('G'),
-  post('H', '/work/bob'),
+  post('H', '/projects/bob'),
 ]
 const DONE_TO_A_DISK: ReadonlySet<Operation> = new Set(['write', 'truncate', 'sync', 'rename', 'remove'])
 const PASSES = LIMITS.spool_tries_max + 2
@@ -59,7 +59,7 @@ async function left(): Promise<Kept> {
   const home = createMemoryRecordStore()
   const openProject = memoryProjects()
   const world = await memoryWorld({ home, openProject })
-  await world.project('/work/bob').put('entry', idOf('0'), {
+  await world.project('/projects/bob').put('entry', idOf('0'), {
     ...{ id: idOf('0'), timestamp: '2026-03-01T10:00:00.000Z', agent_id: 'ann', entry_type: 'finding' },
     ...{ tags: [], scope: 'project', summary: 'old', detail: '' },
   })
@@ -81,10 +81,10 @@ async function run(kept: Kept, dies_before = Infinity): Promise<number> {
   }
   const opened = new Map<string, ProjectStore>()
   const openProject = (root: string): ProjectStore | null => {
-    if (root === '/work/broken') throw new RangeError('it broke')
+    if (root === '/projects/broken') throw new RangeError('it broke')
     const project = opened.get(root) ?? (kept.openProject(root) as ProjectStore)
     if (!opened.has(root)) {
-      const isShut = () => root === '/work/shut' && pass < 2
+      const isShut = () => root === '/projects/shut' && pass < 2
       opened.set(root, { ...project, records: stepping(project.records, step, kept.puts, isShut) })
     }
     return opened.get(root) as ProjectStore
@@ -163,9 +163,9 @@ async function outcome({ disk, openProject, events, puts }: Kept) {
   })
   return {
     names: disk.names(),
-    board: await ids('/work/bob', 'entry'),
-    archive: await ids('/work/bob', 'archive/2026-03-01'),
-    shut: await ids('/work/shut', 'entry'),
+    board: await ids('/projects/bob', 'entry'),
+    archive: await ids('/projects/bob', 'archive/2026-03-01'),
+    shut: await ids('/projects/shut', 'entry'),
     told: events.map(({ type, data }) => [type, data['id']]),
     puts: puts.toSorted(),
     rejected: line_ids.toSorted(),
