@@ -7,7 +7,7 @@ import { memoryProjects } from './memory-projects.ts'
 import { recordWorld, type RecordWorld, type RecordWorldKept } from './record-world.ts'
 
 export interface MemoryWorld extends RecordWorld, MemoryModules {
-  /** Bob's, in /work/bob. */
+  /** Bob's, in /projects/bob. */
   bob: ReturnType<RecordWorld['as']>
   /** As bob; answers the entry's id. */
   post(input: object): Promise<string>

@@ -75,7 +75,7 @@ export interface RecordWorld {
   needs: WhereNeeds & { events: EventLog; clock: FakeClock; ids: Ids; log: Log }
   /** What the module told, oldest first. */
   told(): HubEvent[]
-  /** Ada has no project; bob's is /work/bob, and the one of gil is not there. */
+  /** Ada has no project; bob's is /projects/bob, and the one of gil is not there. */
   as(identity: string, context?: Partial<RecordCall['context']>): RecordCall
 }
 
@@ -96,7 +96,7 @@ export async function recordWorld(
     log = silentLog,
   } = kept
   const projects = await openProjects({ records: home, places, clock, ids, log })
-  const roots: Record<string, string> = { bob: '/work/bob', gil: '/gone/gil' }
+  const roots: Record<string, string> = { bob: '/projects/bob', gil: '/gone/gil' }
   const members = new Map<string, string>()
   for (const [identity, root] of Object.entries(roots)) {
     members.set(identity, (projects.find(root) ?? (await projects.at(root))).project_id)

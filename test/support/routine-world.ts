@@ -98,7 +98,7 @@ export function routineWorld(
       {
         types: createStepTypes([...builtInSteps(outside), ...PLAYED], played.types),
         reach: reachOn(played.leash ?? {}, outside),
-        rootOf: played.root ?? (() => '/work/project'),
+        rootOf: played.root ?? (() => '/projects/project'),
         clock,
         ids: createIds(clock, seededRandom()),
         log: { error: (fields, message) => void logged.push({ fields, message }) },

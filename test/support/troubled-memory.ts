@@ -1,4 +1,4 @@
-/** Shared memory over records that cannot always be written, and processes that die over them. As bob, in /work/bob. */
+/** Shared memory over records that cannot always be written, and processes that die over them. As bob, in /projects/bob. */
 import { expect } from 'vitest'
 import { ReadInput } from '../../src/contracts/blackboard.ts'
 import type { Decision } from '../../src/contracts/decision.ts'
@@ -55,7 +55,7 @@ export async function troubledMemory(): Promise<TroubledMemory> {
   const memory: TroubledMemory = {
     world: await memoryWorld({ openProject: projects.openProject, log }),
     ...{ trouble: () => null, archives_shut: false, logged },
-    kept: () => projects.untroubled('/work/bob'),
+    kept: () => projects.untroubled('/projects/bob'),
     looks: () => projects.looks(),
     refuse: (...kinds) => void (memory.trouble = (kind) => (kinds.includes(kind) ? refused() : null)),
     mend: () => void (memory.trouble = () => null),

@@ -256,12 +256,19 @@ describe('call', () => {
   test('says what it is about: a directory, seen from here, or a project by its name', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home, hub: { 'sentinel.list_issues': () => ({}) } })
-    const said = ['.', './app/', '../x', '/work/app', 'shop', 'portfolio', '/work/größe']
+    const said = ['.', './app/', '../x', '/projects/app', 'shop', 'portfolio', '/projects/größe']
     for (const scope of said)
       expect(await turnbell.run('call', 'sentinel', 'list_issues', '--scope', scope)).toBe(0)
     expect(turnbell.hubCalls.map(({ scope }) => Buffer.from(scope ?? '', 'latin1').toString())).toEqual([
-      ...[home, path.join(home, 'app'), path.join(path.dirname(home), 'x'), '/work/app', 'shop', 'portfolio'],
-      '/work/größe',
+      ...[
+        home,
+        path.join(home, 'app'),
+        path.join(path.dirname(home), 'x'),
+        '/projects/app',
+        'shop',
+        'portfolio',
+      ],
+      '/projects/größe',
     ])
   })
 

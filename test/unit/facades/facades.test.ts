@@ -79,7 +79,9 @@ describe('the lifecycle of a persona', () => {
     try {
       const call = async (action: string, params: object) =>
         (await hub.request('POST', `/api/personas/${action}`, { body: params })).body
-      expect(await call('add', { identity: 'ada', surface: 'command', project: '/work/x' })).toMatchObject({
+      expect(
+        await call('add', { identity: 'ada', surface: 'command', project: '/projects/x' }),
+      ).toMatchObject({
         state: 'active',
       })
       expect(await call('wrap', { identity: 'ada' })).toMatchObject({ state: 'wrapped' })
@@ -108,10 +110,10 @@ describe('the lifecycle of a persona', () => {
     const hub = await startSmallHub()
     try {
       for (const identity of ['ada', 'bob'])
-        await hub.personas.add({ identity, surface: 'mcp', project: '/work/x' })
+        await hub.personas.add({ identity, surface: 'mcp', project: '/projects/x' })
       const listed = await hub.request('GET', '/api/projects/list')
-      expect(listed.body['projects']).toMatchObject([{ root: '/work/x' }])
-      const removed = await hub.request('POST', '/api/projects/remove', { body: { project: '/work/x' } })
+      expect(listed.body['projects']).toMatchObject([{ root: '/projects/x' }])
+      const removed = await hub.request('POST', '/api/projects/remove', { body: { project: '/projects/x' } })
       expect(removed.body).toEqual({ removed: ['ada', 'bob'] })
     } finally {
       await hub.close()

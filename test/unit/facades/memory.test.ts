@@ -5,7 +5,7 @@ import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
 let hub: SmallHub
 beforeAll(async () => {
   hub = await startSmallHub()
-  await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/work/bob' })
+  await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/projects/bob' })
 })
 afterAll(() => hub.close())
 
@@ -122,16 +122,16 @@ describe('the project', () => {
   }
 
   test('is the one that the call names, by its root or its id', async () => {
-    expect(await posted({ 'x-scope': '/work/shop' })).toBe('shop')
+    expect(await posted({ 'x-scope': '/projects/shop' })).toBe('shop')
     const { body } = await hub.request('POST', '/api/projects/list', { body: {} })
     const known = body['projects'] as unknown as { project_id: string; root: string }[]
-    const shop = known.find(({ root }) => root === '/work/shop')
+    const shop = known.find(({ root }) => root === '/projects/shop')
     expect(await posted({ 'x-scope': shop?.project_id ?? '' })).toBe('shop')
   })
 
   test('is the caller’s own where it names none, and only a known one where it is an agent', async () => {
     expect(await posted({}, hub.token('bob'))).toBe('bob')
-    const refused = await call('twining_status', {}, { headers: { 'x-scope': '/work/unheard' } })
+    const refused = await call('twining_status', {}, { headers: { 'x-scope': '/projects/unheard' } })
     expect(refused).toMatchObject({ code: 'project_unknown' })
   })
 })
@@ -159,7 +159,7 @@ describe('what another tool remembered', () => {
     expect(JSON.stringify(found)).not.toContain('context_import')
     const { status, body } = await hub.request('POST', '/api/context/import', {
       body: params,
-      headers: { 'x-scope': '/work/shop' },
+      headers: { 'x-scope': '/projects/shop' },
     })
     expect(status).toBe(200)
     expect(body).toMatchObject({ project_id: expect.any(String) as string, rejected: [] })

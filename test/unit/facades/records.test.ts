@@ -12,9 +12,9 @@ const PROJECTS = ['adr', 'adrs', 'architect', 'dojo', 'old-adrs', 'sentinel', 's
 let hub: SmallHub
 beforeAll(async () => {
   hub = await startSmallHub({ grants: { facets: FACETS, pro: false, intents: {} } })
-  await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/work/bob' })
+  await hub.personas.add({ identity: 'bob', surface: 'mcp', project: '/projects/bob' })
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
-  for (const project of PROJECTS) await as('operator')('registry/add', { path: `/work/${project}` })
+  for (const project of PROJECTS) await as('operator')('registry/add', { path: `/projects/${project}` })
 })
 afterAll(() => hub.close())
 
@@ -87,7 +87,7 @@ describe('feedback and learnings', () => {
 
   test('are of the project that the caller, or the call, is about', async () => {
     await as('bob')('learnings/append', { text: 'Of bob' })
-    await ada({ 'x-scope': '/work/shop' })('learnings/append', { text: 'Of the shop' })
+    await ada({ 'x-scope': '/projects/shop' })('learnings/append', { text: 'Of the shop' })
     expect(texts(await as('bob')('learnings/list', {}))).toEqual(['Of bob'])
     const everywhere = await ada({ 'x-scope': 'portfolio' })('learnings/list', { sort: 'id' })
     expect(texts(everywhere)).toEqual(['Of bob', 'Of the shop'])
@@ -108,12 +108,12 @@ test('a list takes by GET what it takes by POST, where a field has several forms
 
 describe('sentinel', () => {
   test('keeps issues with their epics, under today’s names and the old ones', async () => {
-    const call = ada({ 'x-scope': '/work/sentinel' })
+    const call = ada({ 'x-scope': '/projects/sentinel' })
     const old = async (tool: string, params: object) => {
       const request = {
         body: { tool, params },
         token: hub.token('ada'),
-        headers: { 'x-scope': '/work/sentinel' },
+        headers: { 'x-scope': '/projects/sentinel' },
       }
       return (await hub.request('POST', '/call', request)).body['result'] as unknown as KeptRecord
     }
@@ -144,7 +144,7 @@ describe('sentinel', () => {
   })
 
   test('keeps how to see that an issue is done', async () => {
-    const call = ada({ 'x-scope': '/work/sentinel' })
+    const call = ada({ 'x-scope': '/projects/sentinel' })
     const spec = { title: 'Cookies', steps: ['Log in'], expected: 'The start page.', issue_id: NOWHERE }
     expect(await call('sentinel/create_test_spec', spec)).toMatchObject({ ...spec, status: 'draft' })
     expect(await call('sentinel/list_test_specs', { issue_id: NOWHERE })).toMatchObject({ total: 1 })
@@ -178,7 +178,7 @@ describe('a scan of the code', () => {
 
 describe('architect', () => {
   test('keeps policies until they are retired', async () => {
-    const call = ada({ 'x-scope': '/work/architect' })
+    const call = ada({ 'x-scope': '/projects/architect' })
     const policy = await call('architect/create_policy', { title: 'No network', text: 'In unit tests.' })
     expect(policy).toMatchObject({ status: 'active', severity: 'warning' })
     expect(await call('architect/read_policy', { id: policy['id'] })).toEqual(policy)
@@ -191,7 +191,7 @@ describe('architect', () => {
   const JOURNAL = { title: 'Keep signals in a journal', decision: 'They are appended and synced.' }
 
   test('keeps what was decided, as decisions of one domain', async () => {
-    const call = ada({ 'x-scope': '/work/adr' })
+    const call = ada({ 'x-scope': '/projects/adr' })
     const adr = await call('architect/create_adr', {
       ...JOURNAL,
       context: 'Crashes.',
@@ -221,7 +221,7 @@ describe('architect', () => {
   })
 
   test('replaces a decision by another, and overrides one by hand', async () => {
-    const call = ada({ 'x-scope': '/work/adrs' })
+    const call = ada({ 'x-scope': '/projects/adrs' })
     const first = await call('architect/create_adr', { ...JOURNAL, status: 'provisional' })
     expect(first).toMatchObject({ status: 'provisional' })
     const supersedes = first['id']
@@ -254,7 +254,7 @@ describe('architect', () => {
 
   test('knows what its tools were called, and what their parameters were', async () => {
     const old = async (tool: string, params: object) => {
-      const headers = { 'x-scope': '/work/old-adrs' }
+      const headers = { 'x-scope': '/projects/old-adrs' }
       const asked = { body: { tool, params }, token: hub.token('ada'), headers }
       return (await hub.request('POST', '/call', asked)).body
     }
@@ -288,7 +288,7 @@ describe('dojo', () => {
   })
 
   test('leads from a wish to a proposal', async () => {
-    const call = ada({ 'x-scope': '/work/dojo' })
+    const call = ada({ 'x-scope': '/projects/dojo' })
     const wish = await call('dojo/add_wish', { text: 'A link checker', links: ['docs/'] })
     const wish_id = wish['id']
     expect(await call('dojo/list_wishes', { status: 'open' })).toMatchObject({ records: [wish] })
@@ -309,7 +309,7 @@ describe('dojo', () => {
 
 describe('the store', () => {
   test('puts, finds and closes what the facades put, and the other way round', async () => {
-    const call = ada({ 'x-scope': '/work/store', 'x-agent-id': 'ada/worker' })
+    const call = ada({ 'x-scope': '/projects/store', 'x-agent-id': 'ada/worker' })
     const put = await call('store/put', { kind: 'friction', record: { text: 'Stored' } })
     expect(put).toMatchObject({ kind: 'friction', status: 'open', count: 1, agent_id: 'ada/worker' })
     expect(texts(await call('friction/list', {}))).toEqual(['Stored'])
@@ -350,12 +350,12 @@ describe('the store', () => {
 describe('the registry', () => {
   test('knows projects by path and alias, the ones of personas included', async () => {
     const call = ada()
-    const added = await call('registry/add', { path: '/work/shop/', name: 'Shop', aliases: ['shop'] })
-    expect(added).toMatchObject({ root: '/work/shop', name: 'Shop', aliases: ['shop'] })
-    for (const project of ['shop', '/work/shop', '/work/shop/src/index.ts', added['project_id']]) {
+    const added = await call('registry/add', { path: '/projects/shop/', name: 'Shop', aliases: ['shop'] })
+    expect(added).toMatchObject({ root: '/projects/shop', name: 'Shop', aliases: ['shop'] })
+    for (const project of ['shop', '/projects/shop', '/projects/shop/src/index.ts', added['project_id']]) {
       expect(await call('registry/resolve', { project })).toEqual(added)
     }
-    expect(await call('registry/alias', { project: '/work/bob', alias: 'bobs' })).toMatchObject({
+    expect(await call('registry/alias', { project: '/projects/bob', alias: 'bobs' })).toMatchObject({
       aliases: ['bobs'],
     })
     expect(await call('registry/alias', { project: 'shop', alias: 'bobs' })).toMatchObject({
@@ -364,7 +364,7 @@ describe('the registry', () => {
     await call('registry/alias', { project: 'bobs', alias: 'bobs', remove: true })
     expect(await call('registry/resolve', { project: 'bobs' })).toMatchObject({ code: 'project_unknown' })
     const { projects } = (await call('registry/list', {})) as unknown as { projects: { root: string }[] }
-    expect(projects.map(({ root }) => root)).toContain('/work/bob')
+    expect(projects.map(({ root }) => root)).toContain('/projects/bob')
     expect(await call('registry/add', { path: 'here' })).toMatchObject({ code: 'params_invalid' })
     expect(await call('registry/add', { path: '/x', aliases: ['portfolio'] })).toMatchObject({
       code: 'params_invalid',
@@ -372,8 +372,8 @@ describe('the registry', () => {
   })
 
   test('forgets a project only for the operator, with its personas, by any of its names', async () => {
-    await hub.personas.add({ identity: 'cyd', surface: 'mcp', project: '/work/cyd' })
-    const added = await ada()('registry/alias', { project: '/work/cyd', alias: 'cyds' })
+    await hub.personas.add({ identity: 'cyd', surface: 'mcp', project: '/projects/cyd' })
+    const added = await ada()('registry/alias', { project: '/projects/cyd', alias: 'cyds' })
     expect(added).toMatchObject({ aliases: ['cyds'] })
     expect(await ada()('registry/remove', { project: 'cyds' })).toMatchObject({ code: 'operator_required' })
     expect(await as('operator')('registry/remove', { project: 'cyds' })).toEqual({ removed: ['cyd'] })

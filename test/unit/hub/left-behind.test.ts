@@ -29,11 +29,11 @@ async function left(lines: readonly (object | string)[], blackboard = world.blac
 const entries = async () => (await world.blackboard.read(world.bob, ReadInput.parse({}))).entries
 
 const POST = {
-  ...{ id: '01KJMHHR00AAAAAAAAAAAAAAAA', at: AT, type: 'post', root: '/work/bob', identity: 'ann' },
+  ...{ id: '01KJMHHR00AAAAAAAAAAAAAAAA', at: AT, type: 'post', root: '/projects/bob', identity: 'ann' },
   entry: { entry_type: 'status', summary: 'The tests are green' },
 }
 const ARCHIVE = {
-  ...{ id: '01KJMHHR00BBBBBBBBBBBBBBBB', at: AT, type: 'archive', root: '/work/bob', trigger: 'commit' },
+  ...{ id: '01KJMHHR00BBBBBBBBBBBBBBBB', at: AT, type: 'archive', root: '/projects/bob', trigger: 'commit' },
   before: '2026-03-01T12:00:30.000Z',
 }
 
@@ -60,7 +60,7 @@ describe('what was left behind', () => {
 
   test('stays as somebody has changed it since', async () => {
     await left([POST])
-    const records = world.project('/work/bob')
+    const records = world.project('/projects/bob')
     const posted = await records.get('entry', POST.id)
     await records.put('entry', POST.id, { ...posted, summary: 'They are red' })
     expect(await left([POST])).toEqual(['taken'])
@@ -111,7 +111,7 @@ describe('what was left behind', () => {
     ['a line without an id', { ...POST, id: undefined }, /id/],
     ['an entry without a summary', { ...POST, entry: { entry_type: 'status' } }, /summary/],
     ['a place that is no path', { ...POST, root: 'bob' }, /root/],
-    ['a path that cannot be one', { ...POST, root: '/work/\0bob' }, /root.*NUL/],
+    ['a path that cannot be one', { ...POST, root: '/projects/\0bob' }, /root.*NUL/],
     ['a directory that is gone', { ...POST, root: '/gone/bob' }, /gone\/bob/],
     [
       'a decision',
@@ -127,7 +127,7 @@ describe('what was left behind', () => {
     const full = async (): Promise<void> => {
       throw new TurnbellError('store_unavailable', { detail: 'the disk is full' })
     }
-    const elsewhere = { ...POST, root: '/work/other' }
+    const elsewhere = { ...POST, root: '/projects/other' }
     const tried: string[] = []
     const postLeft: MemoryWorld['blackboard']['postLeft'] = async ({ context }) => {
       tried.push(String(context.scope))
@@ -139,7 +139,7 @@ describe('what was left behind', () => {
       { later: 'the disk is full' },
       'taken',
     ])
-    expect(tried).toEqual(['/work/bob', '/work/other'])
+    expect(tried).toEqual(['/projects/bob', '/projects/other'])
     expect(await left([POST, ARCHIVE])).toEqual(['taken', 'taken'])
   })
 

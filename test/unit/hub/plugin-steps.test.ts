@@ -20,7 +20,7 @@ import { NO_LEASH } from '../../support/routine-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const { z, defineStep, Refusal } = PLUGIN_API
-const ROOT = '/work/app'
+const ROOT = '/projects/app'
 const PROJECT = { project_id: '01JZ0000000000000000000000', root: ROOT, aliases: [], created_at: '' }
 
 /** The plugins that the page for authors shows, each a module as somebody would copy it. */

@@ -151,8 +151,8 @@ describe('/call', () => {
   })
 
   test.each([
-    ['in UTF-8', Buffer.from('/work/größe').toString('latin1'), '/work/größe'],
-    ['in another coding', '/work/gr\u00f6\u00dfe', '/work/größe'],
+    ['in UTF-8', Buffer.from('/projects/größe').toString('latin1'), '/projects/größe'],
+    ['in another coding', '/projects/gr\u00f6\u00dfe', '/projects/größe'],
   ])('takes a directory %s', async (_, header, scope) => {
     const headers = { 'x-scope': header }
     await hub.request('POST', '/call', { body: { tool: 'signals', action: 'inbox' }, headers })

@@ -150,8 +150,8 @@ describe('over MCP', () => {
       mcp('tools/call', { ...SEND, ...more }, { headers: told, meta })
     await call({})
     expect(hub.lines.at(-1)).toMatchObject({ scope: 'portfolio', run_id: 'r1' })
-    await call({ scope: '/work/x' })
-    expect(hub.lines.at(-1)).toMatchObject({ scope: '/work/x', run_id: 'r1' })
+    await call({ scope: '/projects/x' })
+    expect(hub.lines.at(-1)).toMatchObject({ scope: '/projects/x', run_id: 'r1' })
     expect(await call({}, { 'x-scope': '' })).toMatchObject({ code: 'request_invalid' })
   })
 

@@ -51,7 +51,7 @@ describe('assembling', () => {
   })
 
   test('knows a whole path for the place in the project that it is', async () => {
-    const root = '/work/bob'
+    const root = '/projects/bob'
     await world.post({ entry_type: 'warning', summary: 'A', scope: `${root}/src/auth/` })
     await world.decide({
       summary: 'B',
@@ -59,10 +59,10 @@ describe('assembling', () => {
       affected_files: [`${root}/lib/a.ts`],
     })
     await world.post({ entry_type: 'finding', summary: 'C', scope: root })
-    await world.post({ entry_type: 'finding', summary: 'D', scope: '/work/bobby/src/' })
+    await world.post({ entry_type: 'finding', summary: 'D', scope: '/projects/bobby/src/' })
     const { entries } = await world.blackboard.read(world.bob, ReadInput.parse({}))
     expect(entries.map(({ scope }) => scope)).toEqual([
-      ...['src/auth/', 'src/auth/jwt.ts', 'project', '/work/bobby/src/'],
+      ...['src/auth/', 'src/auth/jwt.ts', 'project', '/projects/bobby/src/'],
     ])
     const { active_warnings, active_decisions } = await assemble({
       task: 'x',
@@ -162,8 +162,8 @@ describe('a pin', () => {
 
   test('is of the caller’s own project where the call is about all of them, like everything else', async () => {
     await pin('of bob', 'b')
-    await world.projects.at('/work/other')
-    const elsewhere = world.as('ada', { scope: '/work/other' })
+    await world.projects.at('/projects/other')
+    const elsewhere = world.as('ada', { scope: '/projects/other' })
     await world.memory.pin(elsewhere, { key: 'o', text: 'of others' })
     const all = world.as('bob', { scope: 'portfolio' })
     expect((await world.memory.pins(all)).map(({ text }) => text)).toEqual(['of bob'])

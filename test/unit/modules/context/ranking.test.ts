@@ -22,7 +22,7 @@ const LISTS = ['open_needs', 'recent_findings', 'active_warnings', 'recent_quest
 let world: MemoryWorld
 beforeAll(async () => {
   world = await memoryWorld()
-  const store = world.project('/work/bob')
+  const store = world.project('/projects/bob')
   for (const [n, { days_ago, ...entry }] of ENTRIES.entries()) {
     const time = world.clock.now() - days_ago * 86_400_000
     const id = timedUlid(time, n)

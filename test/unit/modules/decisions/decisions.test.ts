@@ -106,7 +106,7 @@ describe('a decision', () => {
 
 test('an entry that somebody took out does not come back', async () => {
   await world.decide({ affected_files: ['src/a.ts'] })
-  const store = world.project('/work/bob')
+  const store = world.project('/projects/bob')
   for (const { id: entry } of await store.list('entry')) await store.remove('entry', entry)
   const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
   await restarted.decide({ summary: 'Another', domain: 'api' })
@@ -233,7 +233,7 @@ describe('a trace', () => {
 
   test('ends in a circle, and at what is not there', async () => {
     const [a = '', , c = ''] = ids
-    const store = world.project('/work/bob')
+    const store = world.project('/projects/bob')
     const first = await store.get('decision', a)
     await store.put('decision', a, { ...first, depends_on: [c, NOWHERE] })
     expect(await trace(a, 'both')).toEqual(['c', 'b'])
@@ -363,7 +363,7 @@ describe('a decision that is in doubt', () => {
   test('is active after a crash, too, or after a person took the other back by hand', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
-    const store = world.project('/work/bob')
+    const store = world.project('/projects/bob')
     const body = (await store.get('decision', one.id)) as RecordBody
     await store.put('decision', one.id, { ...body, status: 'overridden' })
     const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })

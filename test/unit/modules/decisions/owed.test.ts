@@ -81,8 +81,8 @@ describe('what is owed is told without another change', () => {
   })
 
   test('but never in a directory that nobody has made a project', async () => {
-    const call = memory.world.as('operator', { scope: '/work/cloned' })
-    const project = memory.world.project('/work/cloned')
+    const call = memory.world.as('operator', { scope: '/projects/cloned' })
+    const project = memory.world.project('/projects/cloned')
     const entry = { id: '01JZ0000000000000000000001', entry_type: 'status', summary: 'Pulled' }
     const id = '01JZ0000000000000000000000'
     const outbox = { entries: [{ ...entry, timestamp: '2026-03-01T12:00:00.000Z' }], graph: false }

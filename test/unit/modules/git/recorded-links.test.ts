@@ -56,7 +56,7 @@ describe.each([
 describe('recorded links', () => {
   test('are all listed, however many pages they fill', async () => {
     const world = await recorded()
-    const store = world.project('/work/bob')
+    const store = world.project('/projects/bob')
     const count = LIMITS.records_page_max + 1
     await world.links().add(link('0', '#1'))
     const [row] = await store.list(COMMIT_LINK.name)
@@ -71,11 +71,11 @@ describe('recorded links', () => {
 
   test('belong to their project', async () => {
     const world = await recorded()
-    await world.projects.at('/work/other')
-    await world.links('/work/other').add(link('a', '#1'))
+    await world.projects.at('/projects/other')
+    await world.links('/projects/other').add(link('a', '#1'))
     expect(await world.links().list({})).toEqual([])
-    expect(await world.links('/work/other').list({})).toHaveLength(1)
-    expect(await world.project('/work/other').list(COMMIT_LINK.name)).toHaveLength(1)
+    expect(await world.links('/projects/other').list({})).toHaveLength(1)
+    expect(await world.project('/projects/other').list(COMMIT_LINK.name)).toHaveLength(1)
   })
 
   test('that are made at the same moment are one', async () => {

@@ -22,7 +22,7 @@ const around = async (input: object) => {
   const { neighbors } = await world.graph.neighbors(world.bob, NeighborsInput.parse(input))
   return neighbors.map(({ entity: { name }, relation, direction }) => `${direction} ${relation.type} ${name}`)
 }
-const kept = (kind: string) => world.project('/work/bob').list(kind)
+const kept = (kind: string) => world.project('/projects/bob').list(kind)
 
 describe('an entity', () => {
   test('of a name and type that is there gets the new properties beside the old', async () => {
@@ -124,7 +124,7 @@ describe('what is around an entity', () => {
   })
 
   test('ends at a relation to what somebody took away', async () => {
-    const store = world.project('/work/bob')
+    const store = world.project('/projects/bob')
     const [b] = (await store.list('entity')).filter(({ body }) => body['name'] === 'b')
     await store.remove('entity', b?.id ?? '')
     expect(await around({ entity: 'a', depth: 3 })).toEqual([

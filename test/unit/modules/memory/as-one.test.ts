@@ -12,7 +12,7 @@ async function merged() {
   const world = await memoryWorld()
   const { graph, bob } = world
   await graph.addEntity(bob, AddEntityInput.parse({ name: 'src/b.ts', type: 'file' }))
-  const records = world.needs.openProject('/work/bob')!.records
+  const records = world.needs.openProject('/projects/bob')!.records
   const [here, there] = [id(1), id(2)]
   const shop = { name: 'shop', type: 'module', created_at: at }
   await records.put('entity', here, { ...shop, id: here, properties: { a: '1', b: '1' }, updated_at: at })

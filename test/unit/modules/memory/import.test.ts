@@ -15,7 +15,7 @@ import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { treeOf, TWINING_ANSWERED, twiningAnswers, twiningProject } from '../../../support/twining.ts'
 
 let world: MemoryWorld
-const operator = (scope: string | null = '/work/shop') => world.as('operator', { scope })
+const operator = (scope: string | null = '/projects/shop') => world.as('operator', { scope })
 const take = (input: object, scope?: string | null): Promise<Imported> =>
   world.imports.import(operator(scope), ImportInput.parse(JSON.parse(JSON.stringify(input))))
 
@@ -134,8 +134,8 @@ describe('what is taken over', () => {
 
   test('becomes memory of just that directory, which is a known project then', async () => {
     await world.projects.at('/work')
-    const { project_id } = await take({ entries: [entry('A')] }, '/work/shop/')
-    expect(world.projects.find('/work/shop')?.project_id).toBe(project_id)
+    const { project_id } = await take({ entries: [entry('A')] }, '/projects/shop/')
+    expect(world.projects.find('/projects/shop')?.project_id).toBe(project_id)
     expect(world.told().at(-1)).toMatchObject({
       ...{ type: 'memory.imported', agent_id: 'operator' },
       data: { project_id, entries: 1, decisions: 0 },
@@ -237,7 +237,7 @@ describe('what is taken over', () => {
     const archived = [{ day: '2026-01-05', entry: entry('A') }]
     expect((await take({ archived })).counts.archived).toEqual(all)
     expect((await world.blackboard.read(operator(), ReadInput.parse({}))).total_count).toBe(0)
-    const rows = await world.project('/work/shop').list('archive/2026-01-05')
+    const rows = await world.project('/projects/shop').list('archive/2026-01-05')
     expect(rows).toMatchObject([{ id: ID('A') }])
     expect((await take({ archived })).counts.archived).toEqual(known)
     // It was archived there after it was taken over the last time, or the other way around.

@@ -256,7 +256,7 @@ describe('counting', () => {
 describe('every change', () => {
   test('is told once it is kept, by who really called, without what the record says', async () => {
     const call = world.as('bob', { agent_id: 'somebody' })
-    const { project_id } = world.projects.get('/work/bob')
+    const { project_id } = world.projects.get('/projects/bob')
     const chore = await world.records.put(call, { kind: 'chore', record: { title: 'x' } })
     await world.records.close(call, { kind: 'chore', id: chore.id, fields: { result: 'y' } })
     const about = { kind: 'chore', id: chore.id, project_id }

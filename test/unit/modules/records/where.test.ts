@@ -25,49 +25,56 @@ describe('a record is kept', () => {
 
   test('in the project of who calls', async () => {
     await put(world.as('bob'))
-    expect(await kept('/work/bob')).toEqual(['x'])
-    expect(await texts(world.as('ada', { scope: '/work/bob' }))).toEqual(['x'])
+    expect(await kept('/projects/bob')).toEqual(['x'])
+    expect(await texts(world.as('ada', { scope: '/projects/bob' }))).toEqual(['x'])
     expect(await texts(world.as('ada'))).toEqual([])
   })
 
   test('in the project that the call names: by id, by alias, by directory, from inside of it', async () => {
-    const { project_id } = await world.projects.add({ path: '/work/app', aliases: ['app'] })
-    const scopes = [project_id, 'app', '/work/app', '/work/app/', '/work/./app', '/work/app/src/auth']
+    const { project_id } = await world.projects.add({ path: '/projects/app', aliases: ['app'] })
+    const scopes = [
+      project_id,
+      'app',
+      '/projects/app',
+      '/projects/app/',
+      '/projects/./app',
+      '/projects/app/src/auth',
+    ]
     for (const scope of scopes) await put(world.as('bob', { scope }), scope)
-    expect((await kept('/work/app')).sort()).toEqual([...scopes].sort())
-    expect(await kept('/work/bob')).toEqual([])
+    expect((await kept('/projects/app')).sort()).toEqual([...scopes].sort())
+    expect(await kept('/projects/bob')).toEqual([])
   })
 
   test('in the innermost of two projects that hold the directory', async () => {
-    await world.projects.at('/work/mono')
-    await world.projects.at('/work/mono/packages/a')
-    await put(world.as('ada', { scope: '/work/mono/packages/a/src' }), 'inner')
-    await put(world.as('ada', { scope: '/work/mono/packages' }), 'outer')
-    expect(await kept('/work/mono/packages/a')).toEqual(['inner'])
-    expect(await kept('/work/mono')).toEqual(['outer'])
+    await world.projects.at('/projects/mono')
+    await world.projects.at('/projects/mono/packages/a')
+    await put(world.as('ada', { scope: '/projects/mono/packages/a/src' }), 'inner')
+    await put(world.as('ada', { scope: '/projects/mono/packages' }), 'outer')
+    expect(await kept('/projects/mono/packages/a')).toEqual(['inner'])
+    expect(await kept('/projects/mono')).toEqual(['outer'])
   })
 
   test('in a directory that nobody knew by the operator alone, and it is a project from then on', async () => {
-    const unknown = { code: 'project_unknown', detail: 'The hub knows no project "/work/new".' }
-    const agent = world.as('ada', { scope: '/work/new' })
+    const unknown = { code: 'project_unknown', detail: 'The hub knows no project "/projects/new".' }
+    const agent = world.as('ada', { scope: '/projects/new' })
     await expect(put(agent)).rejects.toMatchObject(unknown)
     await expect(texts(agent)).rejects.toMatchObject(unknown)
-    const call = world.as('operator', { scope: '/work/new' })
+    const call = world.as('operator', { scope: '/projects/new' })
     expect(await texts(call)).toEqual([])
     const refused = world.records.put(call, { kind: 'note', record: {} })
     await expect(refused).rejects.toMatchObject({ code: 'params_invalid' })
     const { id } = await put(world.as('ada'))
     const elsewhere = world.records.put(call, { kind: 'note', record: { id, text: 'y' } })
     await expect(elsewhere).rejects.toMatchObject({ code: 'record_unknown' })
-    expect(world.projects.find('/work/new')).toBeNull()
+    expect(world.projects.find('/projects/new')).toBeNull()
     await put(call)
-    expect(world.told().at(-1)?.data['project_id']).toBe(world.projects.get('/work/new').project_id)
-    expect(await kept('/work/new')).toEqual(['x'])
+    expect(world.told().at(-1)?.data['project_id']).toBe(world.projects.get('/projects/new').project_id)
+    expect(await kept('/projects/new')).toEqual(['x'])
     expect(await texts(agent)).toEqual(['x'])
   })
 
   test('with the hub whatever the call names, where its kind belongs to the hub', async () => {
-    for (const scope of [null, '/work/bob', 'portfolio', 'no such project']) {
+    for (const scope of [null, '/projects/bob', 'portfolio', 'no such project']) {
       await world.records.put(world.as('bob', { scope }), { kind: 'session', record: { project_id: 'p' } })
     }
     expect(await world.home.list('session')).toHaveLength(4)
@@ -77,10 +84,10 @@ describe('a record is kept', () => {
   })
 
   test('under its own area, which says nothing of the project', async () => {
-    const record = { text: 'x', scope: '/work/bob' }
+    const record = { text: 'x', scope: '/projects/bob' }
     await world.records.put(world.as('ada'), { kind: 'note', record })
-    expect(await kept('/work/bob')).toEqual([])
-    expect((await world.home.list('note'))[0]?.body['scope']).toBe('/work/bob')
+    expect(await kept('/projects/bob')).toEqual([])
+    expect((await world.home.list('note'))[0]?.body['scope']).toBe('/projects/bob')
   })
 })
 
@@ -109,13 +116,13 @@ describe('the portfolio', () => {
   test('reads every known project that is there, and says of each record whose it is', async () => {
     await put(world.as('ada'), 'with the hub')
     const inBob = await put(world.as('bob'), 'bob')
-    await put(world.as('operator', { scope: '/work/app' }), 'app')
+    await put(world.as('operator', { scope: '/projects/app' }), 'app')
     const page = await world.records.query(all(), { kind: 'note', sort: 'id', limit: 1 })
     const rest = await world.records.query(all(), { kind: 'note', sort: 'id', after: String(page.next) })
     const project = (root: string) => world.projects.get(root).project_id
     expect([...page.records, ...rest.records]).toMatchObject([
-      { text: 'bob', project_id: project('/work/bob') },
-      { text: 'app', project_id: project('/work/app') },
+      { text: 'bob', project_id: project('/projects/bob') },
+      { text: 'app', project_id: project('/projects/app') },
     ])
     expect([page.total, rest.next]).toEqual([2, null])
     expect(await world.records.get(all(), { kind: 'note', id: inBob.id })).toEqual(inBob)
@@ -135,7 +142,7 @@ describe('a directory that nobody knew', () => {
   const operator = (scope: string | null) => world.as('operator', { scope })
   beforeEach(async () => {
     const places = playedPlaces({
-      ...{ memories: ['/src/clone', '/work/bob/lib'], repositories: ['/src/new'], homes: ['/home/ada'] },
+      ...{ memories: ['/src/clone', '/projects/bob/lib'], repositories: ['/src/new'], homes: ['/home/ada'] },
     })
     world = await recordWorld(Object.values(KINDS), { places })
   })
@@ -161,13 +168,13 @@ describe('a directory that nobody knew', () => {
   })
 
   test('is meant by everybody where it lies in a known project, and has a memory of its own', async () => {
-    expect(await texts(world.as('ada', { scope: '/work/bob/lib/src' }))).toEqual([])
-    expect(world.projects.find('/work/bob/lib')).toBeNull()
-    await put(world.as('ada', { scope: '/work/bob/lib/src' }), 'inner')
-    await put(world.as('ada', { scope: '/work/bob' }), 'outer')
-    expect(await kept('/work/bob/lib')).toEqual(['inner'])
-    expect(await kept('/work/bob')).toEqual(['outer'])
-    expect(world.projects.find('/work/bob/lib')).not.toBeNull()
+    expect(await texts(world.as('ada', { scope: '/projects/bob/lib/src' }))).toEqual([])
+    expect(world.projects.find('/projects/bob/lib')).toBeNull()
+    await put(world.as('ada', { scope: '/projects/bob/lib/src' }), 'inner')
+    await put(world.as('ada', { scope: '/projects/bob' }), 'outer')
+    expect(await kept('/projects/bob/lib')).toEqual(['inner'])
+    expect(await kept('/projects/bob')).toEqual(['outer'])
+    expect(world.projects.find('/projects/bob/lib')).not.toBeNull()
   })
 
   test('is refused where it holds a home, to read and to write, however it is called', async () => {
@@ -194,7 +201,7 @@ describe('a directory that nobody knew', () => {
   })
 
   test('that holds a home and was a persona’s project leaves it the memory of the hub', async () => {
-    const places = playedPlaces({ homes: ['/work/bob'] })
+    const places = playedPlaces({ homes: ['/projects/bob'] })
     world = await recordWorld(Object.values(KINDS), { places, home: world.home })
     await put(world.as('bob'), 'with the hub')
     expect(await texts(world.as('ada'))).toEqual(['with the hub'])

@@ -22,13 +22,13 @@ beforeEach(async () => {
 describe('a project', () => {
   test('is found by its id, its directory and its aliases, also after a restart', async () => {
     const { project_id } = await projects.add({
-      path: '/work/app/',
+      path: '/projects/app/',
       name: 'The app',
       aliases: ['app', 'main'],
     })
     for (const known of [projects, await open()]) {
-      for (const name of [project_id, '/work/app', '/work/./app', 'app', 'main']) {
-        expect(known.find(name)).toMatchObject({ project_id, root: '/work/app', name: 'The app' })
+      for (const name of [project_id, '/projects/app', '/projects/./app', 'app', 'main']) {
+        expect(known.find(name)).toMatchObject({ project_id, root: '/projects/app', name: 'The app' })
       }
       expect(known.find('The app')).toBeNull()
       expect(known.find('/work')).toBeNull()
@@ -36,24 +36,24 @@ describe('a project', () => {
   })
 
   test('is around every path inside of it', async () => {
-    await projects.at('/work/app')
-    expect(projects.around('/work/app/src/x.ts')?.root).toBe('/work/app')
-    expect(projects.around('/work/application')).toBeNull()
+    await projects.at('/projects/app')
+    expect(projects.around('/projects/app/src/x.ts')?.root).toBe('/projects/app')
+    expect(projects.around('/projects/application')).toBeNull()
     expect(projects.around('/')).toBeNull()
     expect(projects.around('src/x.ts')).toBeNull()
-    expect(() => projects.get('/work/other')).toThrow(/project_unknown/)
+    expect(() => projects.get('/projects/other')).toThrow(/project_unknown/)
   })
 
   test('added again keeps its id and its aliases, and takes new ones', async () => {
-    const first = await projects.add({ path: '/work/app', aliases: ['app'] })
-    const again = await projects.add({ path: '/work/app', aliases: ['app', 'main'] })
+    const first = await projects.add({ path: '/projects/app', aliases: ['app'] })
+    const again = await projects.add({ path: '/projects/app', aliases: ['app', 'main'] })
     expect(again).toEqual({ ...first, aliases: ['app', 'main'] })
-    expect(await projects.at('/work/app')).toEqual(again)
+    expect(await projects.at('/projects/app')).toEqual(again)
     expect(projects.list()).toEqual([again])
   })
 
   test('that was recorded before there were aliases has none', async () => {
-    const body = { project_id: ids.next(), root: '/work/old', created_at: '2026-01-01T00:00:00.000Z' }
+    const body = { project_id: ids.next(), root: '/projects/old', created_at: '2026-01-01T00:00:00.000Z' }
     await records.put('project', body.project_id, body)
     expect((await open()).list()).toEqual([{ ...body, aliases: [] }])
   })
@@ -61,7 +61,7 @@ describe('a project', () => {
 
 describe('an alias', () => {
   test('is given and taken away', async () => {
-    const { root } = await projects.at('/work/app')
+    const { root } = await projects.at('/projects/app')
     expect(await projects.alias(root, 'app', false)).toMatchObject({ aliases: ['app'] })
     expect(await projects.alias('app', 'app', false)).toMatchObject({ aliases: ['app'] })
     expect(await projects.alias('app', 'main', false)).toMatchObject({ aliases: ['app', 'main'] })
@@ -83,7 +83,7 @@ describe('an alias', () => {
 
   test('is one of a few', async () => {
     const aliases = Array.from({ length: LIMITS.project_aliases_max }, (_, n) => `a${n}`)
-    await projects.add({ path: '/work/app', aliases })
+    await projects.add({ path: '/projects/app', aliases })
     await expect(projects.alias('a0', 'more', false)).rejects.toMatchObject({ code: 'limit_reached' })
   })
 })

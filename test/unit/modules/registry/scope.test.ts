@@ -13,12 +13,12 @@ import { playedPlaces } from '../../../support/played-places.ts'
 
 /** A memory in bob's project that nobody made known, a work tree, another with a memory above it, and a home. */
 const HELD = {
-  memories: ['/work/bob/vendor/lib', '/src/clone', '/team'],
-  repositories: ['/src/clone/vendor/lib', '/src/new', '/team/tool', '/work/bob/sub', '/home/ada'],
+  memories: ['/projects/bob/vendor/lib', '/src/clone', '/team'],
+  repositories: ['/src/clone/vendor/lib', '/src/new', '/team/tool', '/projects/bob/sub', '/home/ada'],
   homes: ['/home/ada'],
 }
 
-/** Ada's project is /work/ada, bob's /work/bob, which holds another; cyd has none, and gil's was taken away. */
+/** Ada's project is /projects/ada, bob's /projects/bob, which holds another; cyd has none, and gil's was taken away. */
 async function world(looked?: (directory: string) => void) {
   const ids = createIds(systemClock, systemRandom)
   const records = createMemoryRecordStore()
@@ -29,10 +29,10 @@ async function world(looked?: (directory: string) => void) {
     ids,
     log: silentLog,
   })
-  const ada = await projects.add({ path: '/work/ada' })
-  const bob = await projects.add({ path: '/work/bob', aliases: ['bobs'] })
-  const inner = await projects.add({ path: '/work/bob/packages/inner' })
-  const gone = await projects.add({ path: '/work/gil' })
+  const ada = await projects.add({ path: '/projects/ada' })
+  const bob = await projects.add({ path: '/projects/bob', aliases: ['bobs'] })
+  const inner = await projects.add({ path: '/projects/bob/packages/inner' })
+  const gone = await projects.add({ path: '/projects/gil' })
   await projects.remove(gone.project_id)
   const belongs: Record<string, string | undefined> = {
     ...{ ada: ada.project_id, bob: bob.project_id, cyd: undefined, gil: gone.project_id },
@@ -72,28 +72,34 @@ const NEITHER = ['project_unknown', 'repository_unknown']
 describe('a call is about', () => {
   test('the project that its scope names: by id, by alias, by directory, however that is written', async () => {
     const { known, bob } = await world()
-    for (const scope of [bob.project_id, 'bobs', '/work/bob', '/work/bob/', '/work/./ada/../bob']) {
+    for (const scope of [
+      bob.project_id,
+      'bobs',
+      '/projects/bob',
+      '/projects/bob/',
+      '/projects/./ada/../bob',
+    ]) {
       const asked = call('ada', scope)
-      expect(await meant(known, asked), scope).toEqual(['/work/bob', '/work/bob', '/work/bob'])
+      expect(await meant(known, asked), scope).toEqual(['/projects/bob', '/projects/bob', '/projects/bob'])
     }
   })
 
   test('the innermost project around a directory; and git looks into that directory itself', async () => {
     const { known } = await world()
-    expect(await meant(known, call('ada', '/work/bob/sub/'))).toEqual([
-      ...['/work/bob', '/work/bob', '/work/bob/sub'],
+    expect(await meant(known, call('ada', '/projects/bob/sub/'))).toEqual([
+      ...['/projects/bob', '/projects/bob', '/projects/bob/sub'],
     ])
-    expect(await meant(known, call('ada', '/work/bob/packages/inner/src'))).toEqual([
-      ...['/work/bob/packages/inner', '/work/bob/packages/inner', '/work/bob/packages/inner/src'],
+    expect(await meant(known, call('ada', '/projects/bob/packages/inner/src'))).toEqual([
+      ...['/projects/bob/packages/inner', '/projects/bob/packages/inner', '/projects/bob/packages/inner/src'],
     ])
-    expect(await meant(known, call('ada', '/work/bob/packages'))).toEqual([
-      ...['/work/bob', '/work/bob', '/work/bob/packages'],
+    expect(await meant(known, call('ada', '/projects/bob/packages'))).toEqual([
+      ...['/projects/bob', '/projects/bob', '/projects/bob/packages'],
     ])
   })
 
   test('the project of its persona, where it names none', async () => {
     const { known } = await world()
-    expect(await meant(known, call('ada'))).toEqual(['/work/ada', '/work/ada', '/work/ada'])
+    expect(await meant(known, call('ada'))).toEqual(['/projects/ada', '/projects/ada', '/projects/ada'])
   })
 
   test('the hub, where its persona has no project either; and then there is no directory', async () => {
@@ -104,15 +110,19 @@ describe('a call is about', () => {
 
   test('every project at once, which for a directory is to name none', async () => {
     const { known } = await world()
-    expect(await meant(known, call('ada', 'portfolio'))).toEqual(['portfolio', '/work/ada', '/work/ada'])
+    expect(await meant(known, call('ada', 'portfolio'))).toEqual([
+      'portfolio',
+      '/projects/ada',
+      '/projects/ada',
+    ])
     expect(await meant(known, call('cyd', 'portfolio'))).toEqual(['portfolio', ...NEITHER])
   })
 
   test.each([
     ['an unknown directory', '/etc', 'directory'],
     ['a directory around a project', '/work', 'directory'],
-    ['a way out of a project', '/work/ada/../../etc', 'directory'],
-    ['a directory whose name only begins alike', '/work/adah', 'directory'],
+    ['a way out of a project', '/projects/ada/../../etc', 'directory'],
+    ['a directory whose name only begins alike', '/projects/adah', 'directory'],
     ['an unknown id', '01JZ0000000000000000000000', 'unknown'],
     ['an unknown alias', 'alices', 'unknown'],
     ['a relative path', 'work/ada', 'unknown'],
@@ -133,16 +143,16 @@ describe('a call is about', () => {
 
   test('a memory that nobody made known and that is nearer than the project around it', async () => {
     const { known, bob } = await world()
-    for (const scope of ['/work/bob/vendor/lib', '/work/bob/vendor/lib/src/x.ts'])
+    for (const scope of ['/projects/bob/vendor/lib', '/projects/bob/vendor/lib/src/x.ts'])
       for (const kind of ['operator', 'agent'] as const)
         expect(await meant(known, call('cyd', scope, kind))).toEqual([
-          ...['directory', '/work/bob/vendor/lib', scope],
+          ...['directory', '/projects/bob/vendor/lib', scope],
         ])
-    const { project_id } = await known.projects.at('/work/bob/vendor/lib')
-    expect(known.projects.around('/work/bob/vendor/lib/src')).toMatchObject({ project_id })
-    expect(known.projects.around('/work/bob/vendor')).toEqual(bob)
+    const { project_id } = await known.projects.at('/projects/bob/vendor/lib')
+    expect(known.projects.around('/projects/bob/vendor/lib/src')).toMatchObject({ project_id })
+    expect(known.projects.around('/projects/bob/vendor')).toEqual(bob)
     // A work tree without a memory belongs to the project around it.
-    expect(known.projects.around('/work/bob/sub/src')).toEqual(bob)
+    expect(known.projects.around('/projects/bob/sub/src')).toEqual(bob)
   })
 })
 
@@ -175,11 +185,19 @@ test('no directory is looked at for a call that names none, or the root of a pro
   const looked: string[] = []
   const { known, bob } = await world((directory) => looked.push(directory))
   looked.length = 0
-  for (const scope of [null, 'bobs', bob.project_id, '/work/bob', '/work/bob/', 'portfolio', 'nobodys'])
+  for (const scope of [
+    null,
+    'bobs',
+    bob.project_id,
+    '/projects/bob',
+    '/projects/bob/',
+    'portfolio',
+    'nobodys',
+  ])
     await meant(known, call('ada', scope))
   expect(looked).toEqual([])
-  known.projects.around('/work/bob/src/auth')
-  expect([...new Set(looked)]).toEqual(['/work/bob/src/auth', '/work/bob/src'])
+  known.projects.around('/projects/bob/src/auth')
+  expect([...new Set(looked)]).toEqual(['/projects/bob/src/auth', '/projects/bob/src'])
   // Nor for one that the caller may not mean.
   looked.length = 0
   await meant(known, call('ada', '/src/clone/src'))

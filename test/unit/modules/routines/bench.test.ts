@@ -31,7 +31,7 @@ function world(
   })
   return {
     outside,
-    bench: (more: Partial<BenchInput> = {}, root = () => '/work/app') =>
+    bench: (more: Partial<BenchInput> = {}, root = () => '/projects/app') =>
       bench({ reach, clock, root }, input(more)),
   }
 }
@@ -48,7 +48,12 @@ describe('a program is timed', () => {
       ...{ min_ms: 5, median_ms: 10, max_ms: 30, timed_out: false, failed: null },
     })
     expect(outside.ran).toMatchObject(
-      [1_000, 995, 965].map((timeout_ms) => ({ argv: ['make'], root: '/work/app', cwd: 'sub', timeout_ms })),
+      [1_000, 995, 965].map((timeout_ms) => ({
+        argv: ['make'],
+        root: '/projects/app',
+        cwd: 'sub',
+        timeout_ms,
+      })),
     )
   })
 

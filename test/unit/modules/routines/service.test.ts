@@ -305,7 +305,7 @@ describe('too many routines', () => {
       )
     const leash = { ...NO_LEASH, exec: ['wait'] }
     const projects = [
-      { project_id: '01JZ0000000000000000000000', root: '/work/x', aliases: [], created_at: '' },
+      { project_id: '01JZ0000000000000000000000', root: '/projects/x', aliases: [], created_at: '' },
     ]
     const world = routineKernel({ outside, projects, settings: { leash } })
     const wait = () =>
@@ -313,7 +313,7 @@ describe('too many routines', () => {
         'routine',
         'step',
         { step: 'exec', with: { argv: ['wait'] } },
-        { context: { scope: '/work/x' } },
+        { context: { scope: '/projects/x' } },
       )
     const running = Array.from({ length: LIMITS.routine_runs_max }, wait)
     expect((await world.refused('routine', 'step', { step: 'expect' })).code).toBe('limit_reached')

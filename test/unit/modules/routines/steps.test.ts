@@ -75,7 +75,7 @@ describe('a program', () => {
       result: { exit_code: 2, stdout: 'out', stderr: 'err', cut: false },
     })
     expect(outside.ran).toMatchObject([
-      { argv: ['make', 'all'], root: '/work/project', cwd: 'sub', timeout_ms: 500 },
+      { argv: ['make', 'all'], root: '/projects/project', cwd: 'sub', timeout_ms: 500 },
     ])
   })
 

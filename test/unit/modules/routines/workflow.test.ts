@@ -66,7 +66,7 @@ const others = [
 
 const CLEAN = {
   ...{
-    root: '/work/x',
+    root: '/projects/x',
     head: 'abc',
     branch: 'main',
     upstream: 'origin/main',
@@ -79,11 +79,11 @@ const CLEAN = {
 }
 const project = {
   project_id: '01JZ0000000000000000000000',
-  root: '/work/x',
+  root: '/projects/x',
   aliases: [],
   created_at: '2026-03-01T12:00:00.000Z',
 }
-const here = { context: { scope: '/work/x' } }
+const here = { context: { scope: '/projects/x' } }
 
 beforeEach(() => {
   asked = {}
@@ -253,7 +253,7 @@ describe('a preflight', () => {
     })
     expect(report).toMatchObject({ routine: 'workflow.preflight', ok: true, generation: 1 })
     expect(made.ran).toMatchObject([
-      { argv: ['npm', 'test'], root: '/work/x' },
+      { argv: ['npm', 'test'], root: '/projects/x' },
       { argv: ['npm', 'run', 'lint'] },
     ])
     expect(await made.call('routine', 'report', { name: 'workflow.preflight' })).toEqual({
