@@ -38,7 +38,10 @@ interface Checked {
   rejected: Rejected[]
   /** In which the file ends, as a crash leaves it; null where it does not. */
   torn: Rejected | null
-  /** Where signals begin at the end of the file of which the last is missing, all or nothing; null where none do. */
+  /**
+   * Where signals begin at the end of the file of which the last is missing, all or nothing; null where none do, and in a
+   * compacted file, which may have a part of some.
+   */
   begun: number | null
 }
 
@@ -65,7 +68,7 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
       leaveOut(checked, sealed, 'a former owner wrote here after another hub had taken the journal')
       if (last) leaveOut(checked, checked.begun, 'the signals that belong together are not all there')
       if (checked.torn !== null) checked.rejected.push(checked.torn)
-      repaired.push(rewrite(disk, segment, before, checked))
+      repaired.push(rewrite(disk, segment, { before, last }, checked))
     }
     before = segment
   }
@@ -84,10 +87,10 @@ function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): C
     try {
       if (isSignalLine(content, start)) {
         const { left } = readHeader(content, start, end)
-        checked.begun = left === 0 ? null : (checked.begun ?? start)
+        checked.begun = left === 0 || is_rewritten ? null : (checked.begun ?? start)
       } else {
-        checked.begun = null
         const entry = parseEntry(content.toString('utf8', start, end))
+        checked.begun = null
         if (entry.kind === 'segment' && start === 0) {
           checked.head = head
           // Nobody else reads one that is so long.
@@ -200,7 +203,7 @@ function leaveOut(checked: Checked, from: number | null, reason: string): void {
 function rewrite(
   disk: Disk,
   segment: SegmentFile,
-  before: SegmentFile | null,
+  { before, last }: { before: SegmentFile | null; last: boolean },
   checked: Checked,
 ): RepairedFile {
   const { file } = segment
@@ -220,11 +223,15 @@ function rewrite(
     // Its length is no longer what the next one remembers.
     revision: (said?.revision ?? 0) + 1,
     epoch: said?.epoch ?? 1,
-    follows: followed(own?.follows ?? null, before),
+    follows: followed(said?.follows ?? null, before),
     last_seq: said?.last_seq ?? 0,
     last_signal_id: said?.last_signal_id ?? null,
   }
-  replaceFile(disk, file, [sealedLine(head), ...checked.lines])
+  const lines = [sealedLine(head), ...checked.lines]
+  const at = lines.reduce((sum, { length }) => sum + length, 0)
+  // Those that stand in it name other places now: by this one damage of the first line is told from a torn write.
+  if (last) lines.push(sealedLine({ kind: 'commit', at }))
+  replaceFile(disk, file, lines)
   return { file, kept_in, rejected: checked.rejected.length }
 }
 

@@ -592,6 +592,28 @@ describe('repair', () => {
     expect(await payloads(left)).toEqual(['payload 1'])
   })
 
+  test('keeps the rest of a group in a compacted file, as a start does', async () => {
+    const { disk } = await home(3)
+    const all = lines(disk, FIRST).map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+    const [head, ...signals] = all.filter(({ kind }) => kind === 'segment' || kind === 'signal')
+    const compacted = [{ ...head, revision: 1 }, ...signals.slice(0, 2), { ...signals[2], left: 1 }]
+    disk.put(FIRST, Buffer.concat(compacted.map(({ crc: _, ...line }) => sealedLine(line))))
+    expect(await payloads(disk.afterKill())).toHaveLength(3)
+    damage(disk, FIRST, 'payload 0')
+    expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
+    expect(await payloads(disk)).toEqual(['payload 1', 'payload 2'])
+  })
+
+  test('leaves a last file of which a later damage of the first line is told from a torn write', async () => {
+    const { disk } = await home(3)
+    damage(disk, FIRST, 'payload 0')
+    repairJournal('/hub', disk)
+    damage(disk, FIRST, '"kind":"segment"')
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
+    expect(await payloads(disk)).toEqual(['payload 1', 'payload 2'])
+  })
+
   test.each([
     { segment: 1, bytes: -5 },
     { segment: -1, bytes: 5 },
