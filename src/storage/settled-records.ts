@@ -1,4 +1,4 @@
-/** Records of which nothing is told before it would survive a crash. */
+/** Records of which nothing that a former process or a failure has left is told before it would survive a crash. */
 import type { HeldRecords } from '../ports/record-store.ts'
 
 /**
@@ -16,6 +16,8 @@ export function settledRecords(records: HeldRecords, sync: () => Promise<void>):
       if (settled === settling) settled = null
       throw error
     }
+    // Something has failed meanwhile, perhaps behind what this one has synced.
+    if (settled !== settling) await settle()
   }
   const changing = async (change: () => Promise<void>): Promise<void> => {
     await settle()

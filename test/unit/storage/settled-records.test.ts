@@ -1,0 +1,30 @@
+/** When records are synced that others left; what is asked for at once. */
+import { expect, test } from 'vitest'
+import type { HeldRecords } from '../../../src/ports/record-store.ts'
+import { settledRecords } from '../../../src/storage/settled-records.ts'
+import { atRest } from '../../support/fake-clock.ts'
+
+test('a failure while others wait for a sync is synced behind that one before they are told', async () => {
+  const syncs: (() => void)[] = []
+  const changes: ((error: Error) => void)[] = []
+  const change = () => new Promise<void>((_, fail) => changes.push(fail))
+  const none: HeldRecords = {
+    ...{ get: async () => null, list: async () => [], put: change, remove: change, setAside: change },
+  }
+  const records = settledRecords(none, () => new Promise((done) => syncs.push(done)))
+  const refused = [records.put('a', {}), records.put('b', {})].map((put) => put.catch(() => 'refused'))
+  syncs[0]?.()
+  await atRest()
+  changes[0]?.(new Error('EIO'))
+  await atRest()
+  let told = false
+  const list = records.list().then(() => (told = true))
+  changes[1]?.(new Error('EIO'))
+  await atRest()
+  syncs[1]?.()
+  await atRest()
+  expect([told, syncs.length]).toEqual([false, 3])
+  syncs[2]?.()
+  await list
+  expect(await Promise.all(refused)).toEqual(['refused', 'refused'])
+})
