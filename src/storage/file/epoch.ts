@@ -15,12 +15,12 @@ export interface Epoch {
 
 export function raiseEpoch(disk: Disk, journal: string): Epoch {
   const file = path.join(journal, 'epoch')
-  const number = (read(disk, file) ?? 0) + 1
+  const number = (read(disk, file, isRaisable) ?? 0) + 1
   replaceFile(disk, file, [Buffer.from(`${number}\n`)])
   return {
     number,
     check() {
-      const found = read(disk, file)
+      const found = read(disk, file, isEpoch)
       if (found === number) return
       if (found === null) {
         throw new TurnbellError('store_unavailable', {
@@ -35,11 +35,15 @@ export function raiseEpoch(disk: Disk, journal: string): Epoch {
   }
 }
 
-function read(disk: Disk, file: string): number | null {
+const isEpoch = (number: number) => Number.isSafeInteger(number) && number > 0
+/** Above it there is another one. */
+export const isRaisable = (number: number) => number > 0 && isEpoch(number + 1)
+
+function read(disk: Disk, file: string, fits: (number: number) => boolean): number | null {
   const bytes = disk.readFile(file)
   if (bytes === null) return null
   const number = Number(bytes.toString('latin1').trim())
-  if (Number.isSafeInteger(number) && number > 0) return number
+  if (fits(number)) return number
   throw new TurnbellError('store_damaged', {
     detail: `${file} at byte 0: this is no epoch: ${JSON.stringify(bytes.toString('latin1', 0, 40))}`,
     hint: `Make sure that no other hub runs on this directory, then write the highest epoch that a first line in ${path.dirname(file)} names into it.`,

@@ -10,6 +10,7 @@ import { TextDecoder } from 'node:util'
 import path from 'node:path'
 import { replaceFile, systemDisk, type Disk } from './disk.ts'
 import { FORMAT_VERSION, parseEntry, type SegmentEntry } from './entries.ts'
+import { isRaisable } from './epoch.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { checkVersion } from './recovery.ts'
 import { wasSynced } from './scan.ts'
@@ -245,7 +246,7 @@ function followed(said: SegmentEntry['follows'], before: SegmentFile | null): Se
 function repairEpoch(disk: Disk, directory: string, segments: readonly SegmentFile[]): void {
   const file = path.join(directory, 'epoch')
   const text = disk.readFile(file)?.toString('latin1').trim()
-  if (text === undefined || (Number.isSafeInteger(Number(text)) && Number(text) > 0)) return
-  const highest = Math.max(0, ...segments.map(({ head }) => head?.epoch ?? 0))
-  replaceFile(disk, file, [Buffer.from(`${highest + 1}\n`)])
+  if (text === undefined || isRaisable(Number(text))) return
+  const above = segments.map(({ head }) => (head?.epoch ?? 0) + 1)
+  replaceFile(disk, file, [Buffer.from(`${Math.max(1, ...above.filter(isRaisable))}\n`)])
 }

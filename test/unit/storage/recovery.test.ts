@@ -353,14 +353,17 @@ describe('damage anywhere else', () => {
     expect(() => repairJournal('/hub', disk)).toThrow(/format 2/)
   })
 
-  test('an epoch that is none is named, and repaired above all that were', async () => {
-    const { disk } = await home(1)
-    disk.put('/hub/journal/epoch', Buffer.from('banana'))
-    await expect(open(disk)).rejects.toMatchObject(refusal('/hub/journal/epoch', 0))
-    repairJournal('/hub', disk)
-    await open(disk)
-    expect(disk.content('/hub/journal/epoch').toString()).toBe('3\n')
-  })
+  test.each(['banana', '0', '1.5', String(Number.MAX_SAFE_INTEGER)])(
+    'an epoch of %s is named, and repaired above all that were',
+    async (epoch) => {
+      const { disk } = await home(1)
+      disk.put('/hub/journal/epoch', Buffer.from(epoch))
+      await expect(open(disk)).rejects.toMatchObject(refusal('/hub/journal/epoch', 0))
+      repairJournal('/hub', disk)
+      await open(disk)
+      expect(disk.content('/hub/journal/epoch').toString()).toBe('3\n')
+    },
+  )
 
   test('that is found only when the body is read refuses that drain and leases nothing', async () => {
     const { disk, ids } = await home(2)
