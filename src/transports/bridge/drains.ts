@@ -10,7 +10,7 @@ import * as z from 'zod'
 import { AnswerLost, unreachable, type Upstream } from './upstream.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'
-import { describeIssues, fromProblem, Problem } from '../../contracts/errors.ts'
+import { describeIssues, fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { DrainId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -137,7 +137,9 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
             // The next drain would make it final, and so would the end of the turn.
             if (lost_in !== null) await giveBackLeft(lost_in)
           } catch (error) {
-            throw lost ?? error
+            // Where no hub says otherwise, what was asked first may have happened.
+            const is_away = error instanceof TurnbellError && error.code === 'hub_unreachable'
+            throw is_away ? (lost ?? error) : error
           }
           if (lost !== null && asked === 2) throw lost
           try {

@@ -1,6 +1,6 @@
 /** What is said of drains, in which order, and who waits for whom. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createDrains, type Drains } from '../../../src/transports/bridge/drains.ts'
@@ -125,6 +125,16 @@ describe('what a lost drain may have left', () => {
       },
     ])
     expect(whats()).toEqual(['drain', expect.stringContaining('inbox')])
+  })
+
+  test('and is refused by the hub is told in its words', async () => {
+    const outcomes = drain()
+    await atRest()
+    asked[0]?.fail(new AnswerLost(new Error('gone')))
+    await atRest()
+    asked[1]?.fail(new TurnbellError('facet_forbidden', { detail: 'closed' }))
+    await atRest()
+    expect(outcomes).toMatchObject([{ code: 'facet_forbidden' }])
   })
 
   test('is given back once more where the second ask was lost, too', async () => {
