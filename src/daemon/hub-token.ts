@@ -3,6 +3,7 @@
  * without it the one we were given is renewed while it still holds.
  */
 import { fromProblem, Problem, TurnbellError } from '../contracts/errors.ts'
+import { jsonIn } from '../contracts/json.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { BearerToken, TokenAnswer, TokenPayload } from '../contracts/token.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -104,12 +105,7 @@ async function requestToken(options: TokenSourceOptions, bearer: string): Promis
   const { identity, session_id } = options
   const body = { identity, kind: 'daemon', session_id }
   const { status, text } = await (options.post ?? post)(`${options.url()}/auth/token`, bearer, body)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = null
-  }
+  const value = jsonIn(text)
   const problem = Problem.safeParse(value)
   if (problem.success) throw fromProblem(problem.data)
   const answer = TokenAnswer.safeParse(value)

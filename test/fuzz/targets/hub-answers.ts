@@ -323,8 +323,8 @@ class Scene {
   }
 
   private isWhole(result: object): boolean {
-    const own = withoutEra(result)
-    const said = (this.hub.said as Message[]).map((one) => withoutEra(one.result ?? {}))
+    const own = plain(result)
+    const said = (this.hub.said as Message[]).map((one) => plain(one.result ?? {}))
     return Object.keys(own).length === 0 || said.some((one) => isDeepStrictEqual(one, own))
   }
 
@@ -336,16 +336,11 @@ class Scene {
   }
 }
 
-/** Less what only the one or the other era of the protocol says beside it. */
-function withoutEra(result: object): object {
-  const {
-    resultType: _,
-    ttlMs: __,
-    cacheScope: ___,
-    _meta: ____,
-    ...rest
-  } = result as Record<string, unknown>
-  return rest
+/** As JSON says it, less what only one era of the protocol says beside it, and an empty content, which may be left out. */
+function plain(result: object): object {
+  const written = JSON.parse(JSON.stringify(result)) as Record<string, unknown>
+  const { resultType: _, ttlMs: __, cacheScope: ___, _meta: ____, content = [], ...rest } = written
+  return isDeepStrictEqual(content, []) ? rest : { ...rest, content }
 }
 
 // --- Its stream ---------------------------------------------------------------------------------
