@@ -48,17 +48,9 @@ export class SignalReader {
     }
   }
 
-  /** Recovery reads headers; whether what follows is JSON is seen only here. Throws `store_damaged`. */
+  /** Throws `store_damaged`. */
   private signalIn(row: Row, line: Buffer): Signal {
-    try {
-      return signalOf(line.toString())
-    } catch (cause) {
-      const { segment, offset } = this.index.location(row)
-      throw new TurnbellError('store_damaged', {
-        detail: `segment ${segment} at byte ${offset}: ${(cause as Error).message}`,
-        cause,
-      })
-    }
+    return understood(this.index.location(row), () => signalOf(line.toString()))
   }
 
   pendingEntry(row: Row): PendingEntry {
@@ -156,12 +148,25 @@ export class SignalReader {
     const { rows } = this.index
     const length = rows.get(row, 'result_length')
     if (length === 0) return undefined
-    const line = this.readLine({
+    const at = {
       segment: rows.get(row, 'result_segment'),
       offset: rows.get(row, 'result_offset'),
       length,
+    }
+    const line = this.readLine(at)
+    return understood(at, () => wholeLine<{ result: Json }>(line.toString()).result)
+  }
+}
+
+/** Recovery reads what it needs of a line; whether the rest can be told is seen only when it is. Throws `store_damaged`. */
+function understood<T>({ segment, offset }: Location, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new TurnbellError('store_damaged', {
+      detail: `segment ${segment} at byte ${offset}: ${(cause as Error).message}`,
+      cause,
     })
-    return wholeLine<{ result: Json }>(line.toString()).result
   }
 }
 

@@ -429,6 +429,20 @@ describe('whole lines that say what no hub has written', () => {
     await expect(open(disk)).rejects.toMatchObject(refusal(FIRST, HEAD.length))
   })
 
+  test('a result that is nested too deep to be told is damage, with its place', async () => {
+    const signal = sealed(`${SIGNAL}${TIMES},"intent":"x","origin":"agent","priority":1,"payload":1`)
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+    const times = '"at":"2026-03-01T12:00:00.000Z"'
+    const complete = sealed(
+      `{"kind":"complete",${times},"signal_ids":["01ARZ3NDEKTSV4RRFFQ69G5FAV"],"result":${deep}`,
+    )
+    const store = await open(journal(HEAD, signal, complete))
+    await expect(store.read('01ARZ3NDEKTSV4RRFFQ69G5FAV')).rejects.toMatchObject({
+      code: 'store_damaged',
+      detail: expect.stringContaining(`at byte ${HEAD.length + signal.length}: `) as string,
+    })
+  })
+
   test('what looks like a commit and is no JSON proves nothing', async () => {
     const disk = journal(
       HEAD,
