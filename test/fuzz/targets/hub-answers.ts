@@ -5,6 +5,7 @@ import { parseJSONRPCMessage } from '@modelcontextprotocol/server'
 import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
 import { Problem, toProblem, TurnbellError, type ErrorCode } from '../../../src/contracts/errors.ts'
 import { DrainId } from '../../../src/contracts/ids.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { DrainResult } from '../../../src/contracts/signal.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createIds } from '../../../src/system/random.ts'
@@ -244,6 +245,8 @@ class Scene {
     const { answers } = this.hub
     const goodbye = answers.next(GOODBYE)
     answers.clear()
+    // Behind a confirmation whose answer hangs a drain is refused after a while.
+    await this.hub.clock.advance(LIMITS.bridge_answer_ms)
     insist((await this.ask('drain')) === 'result', () => 'a hub that is well again is not heard')
     if (goodbye !== null) answers.put(goodbye)
     this.toBridge.end()
