@@ -23,7 +23,10 @@ export function readFigures(source) {
   return figures
 }
 
-/** How near the goal is: 1 is just met, below is better, whichever way round the ratio counts. Judged is the ratio as it was measured, not as it is shown. */
+/**
+ * How near the goal is: 1 is just met, below is better, whichever way round the ratio counts. The ratio is the measured one,
+ * not the rounded one that is shown.
+ */
 export function shareOf({ value, limit }, { comparison, bound }) {
   const ratio = value / limit
   return comparison === '<=' ? ratio / bound : bound / ratio

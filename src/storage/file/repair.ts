@@ -110,8 +110,8 @@ function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): C
     const end = newline === -1 ? content.length : newline
     if (newline === -1 || !keep(start, end)) {
       // A first line that holds is no torn write, whatever it says; the next open takes it for damage, too.
-      const whole = start === 0 && newline !== -1 && lineHolds(content, start, end)
-      if (last && !whole && !is_rewritten && tornFrom(disk, file, start, bytes)) {
+      const is_whole = start === 0 && newline !== -1 && lineHolds(content, start, end)
+      if (last && !is_whole && !is_rewritten && tornFrom(disk, file, start, bytes)) {
         checked.torn = rejectedLine(content, start, content.length)
         break
       }

@@ -51,6 +51,28 @@ function lines(disk: MemoryDisk, file: string): { text: string; offset: number }
     })
 }
 
+/** What a line says, less the checksum that it gets anew. */
+function saidIn(text: string): Record<string, unknown> {
+  const { crc: _, ...said } = JSON.parse(text) as Record<string, unknown>
+  return said
+}
+
+/** Gives a file another first line, whose checksum holds. */
+function putHead(disk: MemoryDisk, file: string, changed: (head: Record<string, unknown>) => object): void {
+  const [head, next] = lines(disk, file)
+  const rest = disk.content(file).subarray(next!.offset)
+  disk.put(file, Buffer.concat([sealedLine(changed(saidIn(head!.text))), rest]))
+}
+
+/** As a hub writes that stood still while another one took the journal. */
+function writeLate(disk: MemoryDisk): void {
+  const at = disk.content(FIRST).length
+  const known = lines(disk, FIRST).find(({ text }) => text.includes('payload 1'))!
+  const signal_id = '01KJMMA2G0S00PBKNE345H2K09'
+  const late = { ...saidIn(known.text), seq: 3, signal_id, payload: 'refused' }
+  disk.put(FIRST, Buffer.concat([disk.content(FIRST), sealedLine({ kind: 'commit', at }), sealedLine(late)]))
+}
+
 /** Changes one byte of the line in which `text` stands; answers where that line begins. */
 function damage(disk: MemoryDisk, file: string, text: string): number {
   const line = lines(disk, file).find((one) => one.text.includes(text))
@@ -322,11 +344,7 @@ describe('damage anywhere else', () => {
 
   test('a journal of a later format is left to the version that wrote it', async () => {
     const { disk } = await home(1)
-    const { sealedLine } = await import('../../../src/storage/file/line.ts')
-    const head = JSON.parse(lines(disk, FIRST)[0]!.text) as { crc?: string; version: number }
-    delete head.crc
-    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
-    disk.put(FIRST, Buffer.concat([sealedLine({ ...head, version: 2 }), rest]))
+    putHead(disk, FIRST, (head) => ({ ...head, version: 2 }))
     await expect(open(disk)).rejects.toMatchObject({
       code: 'store_damaged',
       hint: 'Start the version of turnbell that wrote it.',
@@ -336,17 +354,12 @@ describe('damage anywhere else', () => {
 
   test('so is one whose first line says other things of the file', async () => {
     const { disk } = await home(3)
-    const {
-      crc: _,
-      last_signal_id,
-      ...head
-    } = JSON.parse(lines(disk, FIRST)[0]!.text) as Record<string, unknown>
-    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
     // As long as before: lines name their own places.
-    disk.put(
-      FIRST,
-      Buffer.concat([sealedLine({ ...head, version: 2, last_signal_at: last_signal_id }), rest]),
-    )
+    putHead(disk, FIRST, ({ last_signal_id, ...head }) => ({
+      ...head,
+      version: 2,
+      last_signal_at: last_signal_id,
+    }))
     await expect(open(disk.afterKill())).rejects.toMatchObject({
       detail: expect.stringContaining('format 2') as string,
     })
@@ -551,13 +564,7 @@ describe('repair', () => {
 
   test('mends a last segment whose first line holds and describes nothing', async () => {
     const { disk } = await home(1)
-    const rest = disk.content(FIRST).subarray(lines(disk, FIRST)[1]!.offset)
-    const {
-      crc: _,
-      follows: __,
-      ...head
-    } = JSON.parse(lines(disk, FIRST)[0]!.text) as Record<string, unknown>
-    disk.put(FIRST, Buffer.concat([sealedLine(head), rest]))
+    putHead(disk, FIRST, ({ follows: _, ...head }) => head)
     await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
     expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
     expect(await payloads(disk)).toEqual(['payload 0'])
@@ -567,14 +574,7 @@ describe('repair', () => {
     'leaves out what a former owner wrote behind the end, damaged: %s',
     async (is_damaged) => {
       const { disk } = await home(4, { segment_bytes_max: 600 })
-      const end = disk.content(FIRST).length
-      const known = lines(disk, FIRST).find(({ text }) => text.includes('payload 1'))!
-      const { crc: _, ...line } = JSON.parse(known.text) as Record<string, unknown>
-      const late = { ...line, seq: 3, signal_id: '01KJMMA2G0S00PBKNE345H2K09', payload: 'refused' }
-      disk.put(
-        FIRST,
-        Buffer.concat([disk.content(FIRST), sealedLine({ kind: 'commit', at: end }), sealedLine(late)]),
-      )
+      writeLate(disk)
       if (is_damaged) {
         damage(disk, FIRST, 'payload 0')
         expect(repairJournal('/hub', disk)).toHaveLength(1)
@@ -587,10 +587,7 @@ describe('repair', () => {
 
   test('leaves it out as well where only the next file is damaged', async () => {
     const { disk } = await home(8, { segment_bytes_max: 900 })
-    const [known] = lines(disk, FIRST).filter(({ text }) => text.includes('payload 1'))
-    const { crc: _, ...line } = JSON.parse(known!.text) as Record<string, unknown>
-    const late = { ...line, seq: 3, signal_id: '01KJMMA2G0S00PBKNE345H2K09', payload: 'refused' }
-    disk.put(FIRST, Buffer.concat([disk.content(FIRST), sealedLine(late)]))
+    writeLate(disk)
     damage(disk, SECOND, 'payload 3')
     expect(repairJournal('/hub', disk)).toMatchObject([{ file: SECOND }])
     expect(await payloads(disk)).toEqual([0, 1, 2, 4, 5, 6, 7].map((place) => `payload ${place}`))
@@ -611,10 +608,10 @@ describe('repair', () => {
 
   test('keeps the rest of a group in a compacted file, as a start does', async () => {
     const { disk } = await home(3)
-    const all = lines(disk, FIRST).map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+    const all = lines(disk, FIRST).map(({ text }) => saidIn(text))
     const [head, ...signals] = all.filter(({ kind }) => kind === 'segment' || kind === 'signal')
     const compacted = [{ ...head, revision: 1 }, ...signals.slice(0, 2), { ...signals[2], left: 1 }]
-    disk.put(FIRST, Buffer.concat(compacted.map(({ crc: _, ...line }) => sealedLine(line))))
+    disk.put(FIRST, Buffer.concat(compacted.map((line) => sealedLine(line))))
     expect(await payloads(disk.afterKill())).toHaveLength(3)
     damage(disk, FIRST, 'payload 0')
     expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
@@ -636,9 +633,7 @@ describe('repair', () => {
     { segment: -1, bytes: 5 },
   ])('takes a first line that follows %o for damage', async (follows) => {
     const { disk } = await home(8, { segment_bytes_max: 900 })
-    const { crc: _, ...head } = JSON.parse(lines(disk, SECOND)[0]!.text) as Record<string, unknown>
-    const rest = disk.content(SECOND).subarray(lines(disk, SECOND)[1]!.offset)
-    disk.put(SECOND, Buffer.concat([sealedLine({ ...head, follows }), rest]))
+    putHead(disk, SECOND, (head) => ({ ...head, follows }))
     await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
     repairJournal('/hub', disk)
     expect(await payloads(disk)).toHaveLength(8)
@@ -659,8 +654,7 @@ describe('repair', () => {
 
   test('keeps a segment that another file is a copy of', async () => {
     const { disk } = await home(8, { segment_bytes_max: 900 })
-    const head = JSON.parse(lines(disk, SECOND)[0]!.text) as object
-    const { crc: _, ...joined } = { crc: '', ...head, segment: 9, first: 1, revision: 1 }
+    const joined = { ...saidIn(lines(disk, SECOND)[0]!.text), segment: 9, first: 1, revision: 1 }
     disk.put(SECOND, Buffer.concat([sealedLine(joined), disk.content(SECOND)]))
     repairJournal('/hub', disk)
     expect(await payloads(disk)).toContain('payload 0')

@@ -5,44 +5,50 @@ import { expect, test } from 'vitest'
 import { swapFile } from '../../../src/storage/file/swap-file.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-test.each([
-  ['of one that has lost the place is taken away', undefined],
-  ['that another has begun in its place stays', 'theirs'],
-])('the draft %s', async (_, theirs) => {
+/** `atLast` is what happens when leave is asked for the last time. */
+function swapping(atLast: (draft: string) => void) {
   const file = path.join(temporaryDirectory(), 'index')
   const draft = `${file}.new`
+  fs.writeFileSync(file, 'before')
   let asked = 0
+  const mayChange = () => {
+    asked += 1
+    if (asked > 1) atLast(draft)
+  }
   const swapped = swapFile({
     ...{ file, text: Buffer.from('ours'), needWay: () => {}, since: () => Buffer.alloc(0) },
-    mayChange() {
-      asked += 1
-      if (asked === 1) return
-      if (theirs !== undefined) {
-        fs.rmSync(draft)
-        fs.writeFileSync(draft, theirs)
-      }
-      throw new Error('another has it')
-    },
+    mayChange,
+  })
+  const textOf = (name: string) => (fs.existsSync(name) ? fs.readFileSync(name, 'utf8') : undefined)
+  return { swapped, left: () => [textOf(file), textOf(draft)] }
+}
+
+function beginTheirs(draft: string): void {
+  fs.rmSync(draft)
+  fs.writeFileSync(draft, 'theirs')
+}
+
+function refuse(): never {
+  throw new Error('another has it')
+}
+
+test('the draft of one that has lost the place is taken away', async () => {
+  const { swapped, left } = swapping(refuse)
+  await expect(swapped).rejects.toThrow('another has it')
+  expect(left()).toEqual(['before', undefined])
+})
+
+test('the draft that another has begun in its place stays', async () => {
+  const { swapped, left } = swapping((draft) => {
+    beginTheirs(draft)
+    refuse()
   })
   await expect(swapped).rejects.toThrow('another has it')
-  expect(fs.existsSync(file)).toBe(false)
-  expect(fs.existsSync(draft) ? fs.readFileSync(draft, 'utf8') : undefined).toBe(theirs)
+  expect(left()).toEqual(['before', 'theirs'])
 })
 
 test('a draft that another has put in the place of ours takes nobody’s place', async () => {
-  const file = path.join(temporaryDirectory(), 'index')
-  fs.writeFileSync(file, 'before')
-  let asked = 0
-  const swapped = swapFile({
-    ...{ file, text: Buffer.from('ours'), needWay: () => {}, since: () => Buffer.alloc(0) },
-    mayChange() {
-      asked += 1
-      if (asked === 1) return
-      fs.rmSync(`${file}.new`)
-      fs.writeFileSync(`${file}.new`, 'half')
-    },
-  })
+  const { swapped, left } = swapping(beginTheirs)
   await expect(swapped).rejects.toThrow('another process writes there')
-  expect(fs.readFileSync(file, 'utf8')).toBe('before')
-  expect(fs.readFileSync(`${file}.new`, 'utf8')).toBe('half')
+  expect(left()).toEqual(['before', 'theirs'])
 })

@@ -1,4 +1,4 @@
-/** What is told of a request, with no secret in it: each is replaced by its name, in every way in which servers spell it. */
+/** What is told of a request, with no secret in it: each is replaced by its name, in the ways in which servers spell it. */
 import { TurnbellError } from '../../../contracts/errors.ts'
 
 /** By the names of their variables. */
