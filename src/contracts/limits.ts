@@ -34,6 +34,8 @@ export const LIMITS = {
   /** Payloads of one drain together, so that its answer fits frame_bytes_max on every transport. */
   drain_bytes_max: 128 * 1024,
   inbox_limit_max: 1_000,
+  /** A page of an inbox as JSON: as many short signals as its limit. */
+  inbox_bytes_max: 1024 * 1024,
   ack_batch_max: 1_000,
   deliveries_max: 5,
   lease_ms: 30 * 60_000,

@@ -104,11 +104,15 @@ export const signals = defineFacade({
         before_seq: z.number().int().min(1).optional(),
         limit: z.number().int().min(1).max(LIMITS.inbox_limit_max).default(INBOX_LIMIT_DEFAULT),
       }),
-      output: z.object({ signals: z.array(SignalView) }),
+      output: z.object({
+        signals: z.array(SignalView),
+        /** `before_seq` of the page behind this one; null on the last. A page may be shorter than `limit`. */
+        next: z.number().int().nullable(),
+      }),
       errors: ['identity_mismatch', 'store_unavailable'],
       allow: READERS,
       examples: [{ status: ['acked'] }],
-      handle: async (input, { signals, caller }) => ({ signals: await signals.inbox(caller, input) }),
+      handle: (input, { signals, caller }) => signals.inbox(caller, input),
     }),
 
     ack: defineAction({

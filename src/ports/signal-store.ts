@@ -56,6 +56,14 @@ export interface SignalQuery {
   /** Newest first from before this position. */
   before_seq?: Seq
   limit: number
+  /** What is found takes no more as JSON; one is always among it. */
+  bytes_max?: number
+}
+
+export interface SignalPage {
+  signals: SignalView[]
+  /** `before_seq` of the page behind this one; null where nothing more is found. */
+  next: Seq | null
 }
 
 export interface StoreHealth {
@@ -151,7 +159,7 @@ export interface SignalStore {
 
   read(signal_id: SignalId): Promise<SignalView | null>
   /** Newest first. */
-  query(query: SignalQuery): Promise<SignalView[]>
+  query(query: SignalQuery): Promise<SignalPage>
   /** Who has how much waiting. */
   depths(): Map<Identity, number>
 

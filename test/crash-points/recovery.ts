@@ -103,7 +103,7 @@ const open = ({ home }: Places, clock: FakeClock): Promise<Stores> =>
   openStores('file:', { clock, log, hub_dir: home.hub_dir, disk: DISK, sizes: SIZES })
 
 async function signalsOf({ signals }: Stores): Promise<SeenSignals> {
-  const views = await signals.query({ limit: Infinity })
+  const { signals: views } = await signals.query({ limit: Infinity })
   const seqs = new Set(views.map(({ seq }) => seq))
   if (seqs.size < views.length) throw new Error('two signals have the same seq')
   return seenSignals(views)

@@ -122,7 +122,7 @@ async function checkBroadcasts(ledger: Ledger, store: SignalStore, whoWasThere: 
   const isRecent = ({ at }: Wish) => ledger.passedAtMost(at) <= SIM_RETENTION.idempotency_window_ms / 2
   if (!ledger.wishes.some((wish) => wish.to === EVERYBODY && isRecent(wish))) return
   const reached = new Map<number, { to: Set<string>; by: number }>()
-  const all = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
+  const { signals: all } = await store.query({ from: HERALD, limit: Number.MAX_SAFE_INTEGER })
   for (const { payload, signal_id, to } of all) {
     const n = (payload as { n?: number } | null)?.n
     if (n === undefined || ledger.wishes[n]?.to !== EVERYBODY) continue

@@ -5,6 +5,8 @@ import { asViolation } from './excuses.ts'
 
 // Faults make errors by the thousand, and a stack costs more than the error. A single run with --trace has them whole.
 Error.stackTraceLimit = 4
+// The bundle is gone by the time that somebody reads where it broke.
+process.setSourceMapsEnabled(true)
 
 /** What nobody waits for, and what went wrong with it. */
 const left: unknown[] = []

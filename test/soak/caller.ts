@@ -16,6 +16,7 @@ export interface CallerWorld {
 
 interface Held {
   signals: { signal_id: string; drain_id?: string }[]
+  next: number | null
 }
 
 const RETRY_MS = 250
@@ -89,12 +90,17 @@ export class Caller {
   async settled(): Promise<void> {
     while (this.lost && !this.dead) {
       await this.attempt(async () => {
-        const held = await this.act<Held>('inbox', {
-          leased_to: this.session_id,
-          limit: LIMITS.inbox_limit_max,
-        })
-        const left = held.signals.filter(({ drain_id }) => drain_id === undefined || !this.open.has(drain_id))
-        if (left.length > 0) await this.act('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
+        for (let before_seq: number | undefined; ;) {
+          const params = { leased_to: this.session_id, limit: LIMITS.inbox_limit_max, before_seq }
+          const held = await this.act<Held>('inbox', params)
+          const left = held.signals.filter(
+            ({ drain_id }) => drain_id === undefined || !this.open.has(drain_id),
+          )
+          if (left.length > 0)
+            await this.act('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
+          if (held.next === null) break
+          before_seq = held.next
+        }
         this.lost = false
       })
       if (this.lost) await pause(RETRY_MS)

@@ -60,13 +60,12 @@ export class Team {
           limit: LIMITS.inbox_limit_max,
           ...(before_seq === undefined ? {} : { before_seq }),
         }
-        const page = await this.world.door.act<{ signals: SignalView[] }>({
+        const page = await this.world.door.act<{ signals: SignalView[]; next: number | null }>({
           ...{ facade: 'signals', action: 'inbox', params, token: this.world.operatorToken() },
         })
         for (const view of page.signals) views.set(view.signal_id, view)
-        const last = page.signals.at(-1)
-        if (last === undefined) break
-        before_seq = last.seq
+        if (page.next === null) break
+        before_seq = page.next
       }
     }
     return views

@@ -718,11 +718,35 @@ export function describeSignalStore(
       test('the newest come first, from before a position, up to a limit', async () => {
         await append(...Array.from({ length: 7 }, (_, place) => ({ payload: place })))
         const seqs = async (query: Parameters<SignalStore['query']>[0]) =>
-          (await store.query(query)).map(({ seq }) => seq)
+          (await store.query(query)).signals.map(({ seq }) => seq)
         expect(await seqs({ limit: 3 })).toEqual([7, 6, 5])
         expect(await seqs({ limit: 3, before_seq: 5 })).toEqual([4, 3, 2])
         expect(await seqs({ limit: 3, before_seq: 1 })).toEqual([])
         expect(await seqs({ limit: 100 })).toEqual([7, 6, 5, 4, 3, 2, 1])
+      })
+
+      test('a page ends before more than it may hold, never before the first, and says where it goes on', async () => {
+        await append({ payload: 'x' }, { payload: 'y'.repeat(3000) }, {}, { payload: 'z'.repeat(2000) })
+        const pages = async (query: Parameters<SignalStore['query']>[0]) => {
+          const seqs: number[][] = []
+          for (let before_seq = Infinity; ;) {
+            const page = await store.query({ ...query, before_seq })
+            seqs.push(page.signals.map(({ seq }) => seq))
+            if (page.next === null) return seqs
+            before_seq = page.next
+          }
+        }
+        const check = async () => {
+          expect(await pages({ limit: 10, bytes_max: 1 })).toEqual([[4], [3], [2], [1]])
+          expect(await pages({ limit: 10, bytes_max: 3500 })).toEqual([[4, 3], [2], [1]])
+          expect(await pages({ limit: 10, bytes_max: 100_000 })).toEqual([[4, 3, 2, 1]])
+          expect(await pages({ limit: 3 })).toEqual([[4, 3, 2], [1]])
+          expect(await pages({ limit: 4 })).toEqual([[4, 3, 2, 1]])
+          expect(await pages({ limit: 1, to: 'nobody' })).toEqual([[]])
+        }
+        await check()
+        store = await opened.afterKill()
+        await check()
       })
 
       test('every condition narrows', async () => {
@@ -734,7 +758,7 @@ export function describeSignalStore(
           {},
         )
         const seqs = async (query: Omit<Parameters<SignalStore['query']>[0], 'limit'>) =>
-          (await store.query({ ...query, limit: 10 })).map(({ seq }) => seq)
+          (await store.query({ ...query, limit: 10 })).signals.map(({ seq }) => seq)
         const check = async () => {
           expect(await seqs({ to: 'bob' })).toEqual([4, 3, 1])
           expect(await seqs({ from: 'carl' })).toEqual([2, 1])
@@ -758,11 +782,11 @@ export function describeSignalStore(
         await store.confirm(confirmed.drain_id, make.at())
         await store.release(returned.drain_id)
         const check = async () => {
-          const found = await store.query({ leased_to: 's-1', limit: 10 })
+          const { signals: found } = await store.query({ leased_to: 's-1', limit: 10 })
           expect(found.map(({ seq, drain_id }) => ({ seq, drain_id }))).toEqual([
             { seq: 3, drain_id: held.drain_id },
           ])
-          expect(await store.query({ leased_to: 's-3', limit: 10 })).toEqual([])
+          expect(await store.query({ leased_to: 's-3', limit: 10 })).toEqual({ signals: [], next: null })
         }
         await check()
         store = await opened.afterKill()
@@ -807,7 +831,7 @@ export function describeSignalStore(
           for (const gone of [confirmed, completed, expired]) {
             expect(await store.read(gone!.signal_id)).toBeNull()
           }
-          expect((await store.query({ limit: 10 })).map(({ payload }) => payload)).toEqual([
+          expect((await store.query({ limit: 10 })).signals.map(({ payload }) => payload)).toEqual([
             'waiting',
             'leased',
           ])

@@ -5,7 +5,7 @@ export const PERSONAS = ['ada', 'bob', 'carl']
 
 /** Stages that are kept lazily are left out: a crash may lose them. */
 export async function stateOf(store: SignalStore) {
-  const views = await store.query({ limit: 100_000 })
+  const { signals: views } = await store.query({ limit: 100_000 })
   return {
     views: views.map(({ stages: { pushed_at: _, rung_at: __, seen_at: ___, ...stages }, ...view }) => ({
       ...view,

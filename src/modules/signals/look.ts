@@ -5,22 +5,23 @@ import type { SignalParts } from './needs.ts'
 import type { InboxQuery } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
-import type { SignalQuery } from '../../ports/signal-store.ts'
+import type { SignalPage, SignalQuery } from '../../ports/signal-store.ts'
 
-export async function inbox(needs: SignalParts, caller: Caller, query: InboxQuery): Promise<SignalView[]> {
+export async function inbox(needs: SignalParts, caller: Caller, query: InboxQuery): Promise<SignalPage> {
   requireReader(caller, 'read an inbox')
   const to = caller.kind === 'operator' ? query.to : ownQueue(caller, query.to)
   const { limit, status, from, leased_to, before_seq } = query
-  const asked: SignalQuery = { limit }
+  const asked: SignalQuery = { limit, bytes_max: LIMITS.inbox_bytes_max }
   if (to !== undefined) asked.to = to
   if (status !== undefined) asked.status = status
   if (from !== undefined) asked.from = from
   if (leased_to !== undefined) asked.leased_to = leased_to
   if (before_seq !== undefined) asked.before_seq = before_seq
-  const views = await needs.store.query(asked)
-  return views.map((view) => shown(caller, view))
+  const { signals, next } = await needs.store.query(asked)
+  return { signals: signals.map((view) => shown(caller, view)), next }
 }
 
 /** A persona reads what it sent and what was sent to it; what is others' is as unknown as what is not there. */

@@ -20,6 +20,7 @@ import type {
 } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
+import type { SignalPage } from '../../ports/signal-store.ts'
 
 export interface BroadcastInput extends Omit<SendInput, 'to' | 'to_session' | 'require_live'> {
   /**
@@ -66,7 +67,7 @@ export interface SignalService {
   ): { signals: PendingEntry[]; total: number; as_of_seq: number }
   /** How many a daemon with this surface session has to ring for. */
   pendingCount(identity: Identity, session_id?: SessionId | null): number
-  inbox(caller: Caller, query: InboxQuery): Promise<SignalView[]>
+  inbox(caller: Caller, query: InboxQuery): Promise<SignalPage>
   ack(
     caller: Caller,
     input: { signal_ids: SignalId[]; result?: Json | undefined },

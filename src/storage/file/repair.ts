@@ -44,6 +44,8 @@ interface Checked {
    * compacted file, which may have a part of some.
    */
   begun: number | null
+  /** A commit line says where it stands itself: nobody has put the lines of this file anywhere else since. */
+  unmoved: boolean
 }
 
 /**
@@ -65,7 +67,7 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
     if (reason !== null) checked.rejected.push({ offset: 0, reason })
     if (checked.rejected.length > 0) {
       // An open would cut these off, as their senders were told; of a rewritten file it cuts nothing.
-      const sealed = sealedAt(segment, standing[place + 1])
+      const sealed = sealedAt(segment, standing[place + 1], checked)
       leaveOut(checked, sealed, 'a former owner wrote here after another hub had taken the journal')
       if (last) leaveOut(checked, checked.begun, 'the signals that belong together are not all there')
       if (checked.torn !== null) checked.rejected.push(checked.torn)
@@ -79,7 +81,15 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
 
 function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): Checked {
   const content = disk.readFile(file) ?? Buffer.alloc(0)
-  const checked: Checked = { content, head: null, lines: [], rejected: [], torn: null, begun: null }
+  const checked: Checked = {
+    content,
+    head: null,
+    lines: [],
+    rejected: [],
+    torn: null,
+    begun: null,
+    unmoved: false,
+  }
   // It was synced as a whole, and is never written to again.
   const is_rewritten = (head?.revision ?? 0) > 0
   const readHeader = createHeaderReader()
@@ -92,6 +102,7 @@ function check(disk: Disk, { file, bytes, head }: SegmentFile, last: boolean): C
       } else {
         const entry = parseEntry(content.toString('utf8', start, end))
         checked.begun = null
+        checked.unmoved ||= entry.kind === 'commit' && entry.at === start
         if (entry.kind === 'segment' && start === 0) {
           checked.head = head
           // Nobody else reads one that is so long.
@@ -161,7 +172,7 @@ function whyOutOfPlace(
   segment: SegmentFile,
   before: SegmentFile | null,
   next: SegmentFile | undefined,
-  { content, head, lines, rejected }: Checked,
+  { content, head, lines, rejected, unmoved }: Checked,
 ): string | null {
   if (head === null) {
     if (rejected.length > 0) return null
@@ -172,7 +183,7 @@ function whyOutOfPlace(
   const expected = head.follows?.segment ?? 0
   const found = before?.segment ?? 0
   if (expected !== found) return `it follows segment ${expected}, which is missing; before it stands ${found}`
-  const sealed = sealedAt(segment, next)
+  const sealed = sealedAt(segment, next, { head, unmoved })
   if (sealed === null) return null
   if (segment.bytes < sealed) {
     return `the file ended at byte ${segment.bytes}, but it was ${sealed} bytes long`
@@ -183,10 +194,15 @@ function whyOutOfPlace(
   return null
 }
 
-/** Where the file ended when the next one was begun; null where nothing says so. */
-function sealedAt({ segment, head }: SegmentFile, next: SegmentFile | undefined): number | null {
+/** Where the file ended when the next one was begun; null where nothing says so, or it has been rewritten since. */
+function sealedAt(
+  { segment }: SegmentFile,
+  next: SegmentFile | undefined,
+  { head, unmoved }: Pick<Checked, 'head' | 'unmoved'>,
+): number | null {
   const follows = next?.head?.follows
-  return head?.revision === 0 && follows?.segment === segment ? follows.bytes : null
+  const is_original = head === null ? unmoved : head.revision === 0
+  return is_original && follows?.segment === segment ? follows.bytes : null
 }
 
 /** Sets aside what stands from there on; nothing where that is null. */

@@ -4,7 +4,8 @@ import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Json } from '../../contracts/ids.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Drained, SignalQuery } from '../../ports/signal-store.ts'
+import type { Drained, SignalPage, SignalQuery } from '../../ports/signal-store.ts'
+import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
 import { PAYLOAD_MEMBER, signalOf, wholeLine } from './entries.ts'
 import type { LeaseRecord } from './leases.ts'
@@ -94,12 +95,12 @@ export class SignalReader {
   }
 
   /** Newest first. Rows never change their number, so others may work between two pages. */
-  async query(query: SignalQuery, clock: Pick<Clock, 'soon'>): Promise<SignalView[]> {
-    const found: SignalView[] = []
+  async query(query: SignalQuery, clock: Pick<Clock, 'soon'>): Promise<SignalPage> {
+    const { page: found, takes } = openPage(query)
     const { rows } = this.index
     const candidates = this.candidates(query)
     let pages = 0
-    for (let number = rows.pages.length - 1; number >= 0 && found.length < query.limit; number -= 1) {
+    for (let number = rows.pages.length - 1; number >= 0; number -= 1) {
       const page = rows.pages[number]
       if (page === undefined || (query.before_seq !== undefined && page.seq_base >= query.before_seq))
         continue
@@ -108,8 +109,7 @@ export class SignalReader {
         if (query.leased_to !== undefined && this.lease(row)?.session_id !== query.leased_to) continue
         const view = this.view(row)
         if (query.in_reply_to !== undefined && view.in_reply_to !== query.in_reply_to) continue
-        found.push(view)
-        if (found.length === query.limit) break
+        if (!takes(view)) return found
       }
       pages += 1
       if (pages % PAGES_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve))

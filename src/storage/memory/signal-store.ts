@@ -5,6 +5,7 @@ import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts
 import type { Clock } from '../../ports/clock.ts'
 import type { Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
+import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
 
 interface Row {
@@ -275,8 +276,10 @@ export function createMemorySignalStore(
       const row = rows.get(signal_id)
       return row === undefined ? null : view(row)
     },
-    async query({ to, from, status, in_reply_to, leased_to, before_seq = Infinity, limit }) {
-      return [...rows.values()]
+    async query(query) {
+      const { to, from, status, in_reply_to, leased_to, before_seq = Infinity } = query
+      const { page, takes } = openPage(query)
+      const found = [...rows.values()]
         .reverse()
         .filter(
           (row) =>
@@ -287,8 +290,8 @@ export function createMemorySignalStore(
             (in_reply_to === undefined || row.signal.in_reply_to === in_reply_to) &&
             (leased_to === undefined || (row.lease?.held === true && row.lease.session_id === leased_to)),
         )
-        .slice(0, limit)
-        .map(view)
+      found.every((row) => takes(view(row)))
+      return page
     },
     depths: () => new Map([...waiting].map(([identity, queue]) => [identity, queue.length])),
 

@@ -28,7 +28,9 @@ test.each(['read', 'query'] as const)('a %s waits for the change that it shows',
   const { store, signal, confirmed, finish } = await confirming()
   let told = false
   const asked =
-    way === 'read' ? store.read(signal.signal_id) : store.query({ limit: 1 }).then(([first]) => first ?? null)
+    way === 'read'
+      ? store.read(signal.signal_id)
+      : store.query({ limit: 1 }).then(({ signals: [first] }) => first ?? null)
   void asked.then(() => (told = true))
   await new Promise((resolve) => setImmediate(resolve))
   expect(told).toBe(false)

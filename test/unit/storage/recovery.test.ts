@@ -279,7 +279,7 @@ describe('damage anywhere else', () => {
       const random = seededRandom(seed)
       const left = disk.afterPowerCut((max) => Math.floor(random.next() * (max + 1)))
       const again = await open(left)
-      expect((await again.query({ limit: 10 })).map(({ payload }) => payload)).toContain('kept')
+      expect((await again.query({ limit: 10 })).signals.map(({ payload }) => payload)).toContain('kept')
       await again.close()
       disk.releaseSyncs()
       await late
@@ -425,7 +425,7 @@ describe('whole lines that say what no hub has written', () => {
   test('a signal without times is cut off where it is the end, and refused elsewhere', async () => {
     const signal = sealed(`${SIGNAL},"created_at":"soon","payload":1`)
     const store = await open(journal(HEAD, signal))
-    expect(await store.query({ limit: 9 })).toEqual([])
+    expect(await store.query({ limit: 9 })).toEqual({ signals: [], next: null })
     const at = HEAD.length + signal.length
     const synced = journal(HEAD, signal, sealedLine({ kind: 'commit', at }))
     await expect(open(synced)).rejects.toMatchObject(refusal(FIRST, HEAD.length))
@@ -570,20 +570,38 @@ describe('repair', () => {
     expect(await payloads(disk)).toEqual(['payload 0'])
   })
 
-  test.each([false, true])(
-    'leaves out what a former owner wrote behind the end, damaged: %s',
-    async (is_damaged) => {
-      const { disk } = await home(4, { segment_bytes_max: 600 })
-      writeLate(disk)
-      if (is_damaged) {
-        damage(disk, FIRST, 'payload 0')
-        expect(repairJournal('/hub', disk)).toHaveLength(1)
-        expect(disk.content(`${FIRST}.rejected`).toString()).toContain('refused')
-      }
-      const kept = ['payload 0', 'payload 1', 'payload 2', 'payload 3'].slice(is_damaged ? 1 : 0)
-      expect(await payloads(disk)).toEqual(kept)
-    },
-  )
+  test.each([
+    ['nothing', null, 0],
+    ['a signal', 'payload 0', 1],
+    ['the first line', '"kind":"segment"', 0],
+  ])('leaves out what a former owner wrote behind the end, damaged: %s', async (_, damaged, lost) => {
+    const { disk } = await home(4, { segment_bytes_max: 600 })
+    writeLate(disk)
+    if (damaged !== null) {
+      damage(disk, FIRST, damaged)
+      expect(repairJournal('/hub', disk)).toHaveLength(1)
+      expect(disk.content(`${FIRST}.rejected`).toString()).toContain('refused')
+    }
+    const kept = ['payload 0', 'payload 1', 'payload 2', 'payload 3'].slice(lost)
+    expect(await payloads(disk)).toEqual(kept)
+  })
+
+  test('keeps all of a compacted file without its first line, however long it was before', async () => {
+    const { disk } = await home(8, { segment_bytes_max: 900 })
+    const all = lines(disk, FIRST).map(({ text }) => saidIn(text))
+    const [head, ...signals] = all.filter(({ kind }) => kind === 'segment' || kind === 'signal')
+    const compacted = [{ ...head, revision: 1 }, ...signals]
+    disk.put(FIRST, Buffer.concat(compacted.map((line) => sealedLine(line))))
+    // As many digits as it had: the next file is no shorter than its follower knows.
+    putHead(disk, SECOND, ({ follows, ...second }) => ({
+      ...second,
+      follows: { segment: 1, bytes: 10 ** (String((follows as { bytes: number }).bytes).length - 1) },
+    }))
+    expect(await payloads(disk.afterKill())).toHaveLength(8)
+    damage(disk, FIRST, '"kind":"segment"')
+    expect(repairJournal('/hub', disk)).toMatchObject([{ rejected: 1 }])
+    expect(await payloads(disk)).toHaveLength(8)
+  })
 
   test('leaves it out as well where only the next file is damaged', async () => {
     const { disk } = await home(8, { segment_bytes_max: 900 })

@@ -4,6 +4,45 @@ import type { HeldRecords } from '../../../src/ports/record-store.ts'
 import { settledRecords } from '../../../src/storage/settled-records.ts'
 import { atRest } from '../../support/fake-clock.ts'
 
+test('a list that met a change half-way waits for it, and is read anew where that has failed', async () => {
+  const there = new Set<string>()
+  const changes: ((error?: Error) => void)[] = []
+  let syncs = 0
+  const records = settledRecords(
+    {
+      get: async () => null,
+      list: async () => [...there].map((id) => ({ id, body: {} })),
+      put: (id) => {
+        there.add(id)
+        return new Promise((done, fail) =>
+          changes.push((error) => (error === undefined ? done() : fail(error))),
+        )
+      },
+      remove: async () => undefined,
+      setAside: async () => undefined,
+    },
+    async () => void (syncs += 1),
+  )
+  const told: unknown[] = []
+  const list = async () => void told.push((await records.list()).map(({ id }) => id))
+  const kept = records.put('kept', {})
+  await atRest()
+  const first = list()
+  await atRest()
+  expect([told, syncs]).toEqual([[], 1])
+  changes[0]?.()
+  await Promise.all([kept, first])
+  expect([told, syncs]).toEqual([[['kept']], 1])
+
+  const refused = records.put('unsure', {}).catch(() => 'refused')
+  await atRest()
+  const second = list()
+  await atRest()
+  changes[1]?.(new Error('EIO'))
+  await Promise.all([refused, second])
+  expect([told[1], syncs]).toEqual([['kept', 'unsure'], 2])
+})
+
 test('a failure while others wait for a sync is synced behind that one before they are told', async () => {
   const syncs: (() => void)[] = []
   const changes: ((error: Error) => void)[] = []

@@ -107,7 +107,7 @@ describe('/call', () => {
   ])('answers {result} for %s', async (_, body) => {
     const answer = await hub.request('POST', '/call', { body, token: hub.token('ada') })
     expect(answer.status, answer.text).toBe(200)
-    expect(answer.body).toEqual({ result: { signals: [] } })
+    expect(answer.body).toEqual({ result: { signals: [], next: null } })
   })
 
   test.each([

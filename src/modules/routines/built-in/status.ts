@@ -26,12 +26,12 @@ export const status = (kinds: readonly RecordKind[]): Look => ({
   ],
   shows: {
     git: (result) => only(result, ['branch', 'head', 'upstream', 'ahead', 'behind', 'clean', 'counts']),
-    waiting({ signals }) {
+    waiting({ signals, next }) {
       const priority = (signal: { priority?: unknown }) => Number(signal.priority ?? 0)
       const waiting = entries(signals).toSorted((a, b) => priority(b) - priority(a))
       return {
         count: waiting.length,
-        more: waiting.length === WAITING_MAX,
+        more: typeof next === 'number',
         urgent: waiting.filter((signal) => priority(signal) >= URGENT_PRIORITY).length,
         signals: briefly(waiting, ['signal_id', 'from', 'intent', 'priority', 'created_at'], SHOWN_MAX),
       }

@@ -336,12 +336,12 @@ describe('looking', () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     await world.send({ to: 'alice' }, OPERATOR)
-    expect(await world.signals.inbox(BOB, { limit: 10 })).toHaveLength(1)
+    expect((await world.signals.inbox(BOB, { limit: 10 })).signals).toHaveLength(1)
     await expect(world.signals.inbox(BOB, { to: 'alice', limit: 10 })).rejects.toMatchObject({
       code: 'identity_mismatch',
     })
-    expect(await world.signals.inbox(OPERATOR, { limit: 10 })).toHaveLength(2)
-    expect(await world.signals.inbox(OPERATOR, { to: 'bob', limit: 10 })).toHaveLength(1)
+    expect((await world.signals.inbox(OPERATOR, { limit: 10 })).signals).toHaveLength(2)
+    expect((await world.signals.inbox(OPERATOR, { to: 'bob', limit: 10 })).signals).toHaveLength(1)
   })
 
   test('a daemon never holds what a signal says', async () => {

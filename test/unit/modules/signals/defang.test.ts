@@ -66,7 +66,7 @@ test('an agent reads it defanged wherever it reads it; the operator and the stor
   const seen = [
     (await world.drain(bob, { peek: true })).signals[0],
     await world.signals.read(bob, signal_id),
-    (await world.signals.inbox(bob, { limit: 1 }))[0],
+    (await world.signals.inbox(bob, { limit: 1 })).signals[0],
     (await world.drain(bob)).signals[0],
   ]
   for (const view of seen) {
