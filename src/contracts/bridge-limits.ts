@@ -20,8 +20,8 @@ export const BRIDGE_LIMITS = {
   /** A hub that has been away for this long within one call is started, where that is allowed. */
   bridge_autostart_after_ms: 1_500,
   bridge_answer_ms: 60_000,
-  /** What a hub says fits frame_bytes_max; beside it stands what it told of its progress. */
-  bridge_answer_bytes_max: 4 * 1024 * 1024,
+  /** Lists in it are bounded by bytes; the longest left are those that name each of `personas_max`. */
+  bridge_answer_bytes_max: 32 * 1024 * 1024,
   /** A stream of changes that ended is opened again after this long, growing to the maximum. */
   bridge_listen_min_ms: 200,
   bridge_listen_max_ms: 10_000,

@@ -49,6 +49,8 @@ export interface Drains {
 const Call = z.object({ isError: z.boolean().optional(), structuredContent: z.unknown() })
 const Held = z.object({
   signals: z.array(z.object({ signal_id: z.string(), drain_id: z.string().optional() })),
+  /** A hub of an earlier version told everything at once. */
+  next: z.number().nullish(),
 })
 
 export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
@@ -118,13 +120,17 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
       if (isError === true) throw fromProblem(understood(Problem, structuredContent))
       return structuredContent
     }
-    const held = await ask('inbox', { leased_to: session_id, limit: LIMITS.inbox_limit_max })
-    const left = understood(Held, held).signals.filter(
-      ({ drain_id }) => drain_id === undefined || !open.has(drain_id),
-    )
-    if (left.length > 0) {
-      log.info({ signals: left.length }, 'a drain that nobody was handed stands open; it goes back')
-      await ask('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
+    for (let before_seq: number | undefined; ;) {
+      const params = { leased_to: session_id, limit: LIMITS.inbox_limit_max, before_seq }
+      const held = understood(Held, await ask('inbox', params))
+      const left = held.signals.filter(({ drain_id }) => drain_id === undefined || !open.has(drain_id))
+      if (left.length > 0) {
+        log.info({ signals: left.length }, 'a drain that nobody was handed stands open; it goes back')
+        await ask('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
+      }
+      // Pages go back in time: whatever says otherwise would never come to an end.
+      if (held.next == null || held.next >= (before_seq ?? Infinity)) break
+      before_seq = held.next
     }
     if (lost_in === session_id) lost_in = null
   }

@@ -1,6 +1,7 @@
 /** One POST to the hub over a kept connection, telling apart what never left from what may have. */
 import http from 'node:http'
 import https from 'node:https'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 
@@ -8,6 +9,15 @@ export interface HubAnswer {
   status: number
   content_type: string
   body: string
+}
+
+/** The hub answers with more than is taken in; asking again helps nothing. */
+export class AnswerTooLarge extends TurnbellError {
+  constructor() {
+    super('answer_too_large', {
+      detail: `The answer has more than ${LIMITS.bridge_answer_bytes_max} bytes. Where the call changes something, that may be done.`,
+    })
+  }
 }
 
 /** The hub gave no complete answer. */
@@ -22,7 +32,7 @@ export class HubAway extends Error {
 }
 
 export interface HubPost {
-  /** @throws HubAway, or the reason of the abort. */
+  /** @throws HubAway, AnswerTooLarge, or the reason of the abort. */
   post(url: string, headers: Record<string, string>, body: unknown, abort?: AbortSignal): Promise<HubAnswer>
   /**
    * The same with an answer that goes on: `onEvent` gets the data of each server-sent event. Resolves when
@@ -63,18 +73,20 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
       ...(abort === undefined ? {} : { signal: abort }),
     })
     let connected = false
+    const broken = (error: Error, unsent: boolean) =>
+      failed(error instanceof AnswerTooLarge || abort?.aborted === true ? error : new HubAway(unsent, error))
     request.on('socket', (socket) => {
       if (!socket.connecting) connected = true
       else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true))
     })
-    request.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(!connected, error)))
+    request.on('error', (error) => broken(error, !connected))
     // Who listens for it must end the connection; who does not hears nothing at all.
     request.on('upgrade', (_, socket) => {
       socket.destroy()
       failed(new HubAway(false, new Error('the answer switches to another protocol')))
     })
     request.on('response', (response) => {
-      response.on('error', (error) => failed(abort?.aborted === true ? error : new HubAway(false, error)))
+      response.on('error', (error) => broken(error, false))
       onResponse(response)
     })
     request.end(text)
@@ -110,7 +122,8 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
           response.on('data', (text: string) => {
             const events = (rest + text).split(/\r?\n\r?\n/)
             rest = events.pop() as string
-            if (Buffer.byteLength(rest) > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
+            if (Buffer.byteLength(rest) > LIMITS.bridge_answer_bytes_max)
+              response.destroy(new AnswerTooLarge())
             for (const event of events) {
               const data = eventData(event)
               if (data !== '') onEvent(data)
@@ -131,7 +144,7 @@ function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null
   response.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
     bytes += chunk.length
-    if (bytes > LIMITS.bridge_answer_bytes_max) response.destroy(tooLong())
+    if (bytes > LIMITS.bridge_answer_bytes_max) response.destroy(new AnswerTooLarge())
   })
   response.on('end', () =>
     done(
@@ -144,11 +157,6 @@ function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null
         : null,
     ),
   )
-}
-
-/** No hub says so much. */
-function tooLong(): Error {
-  return new Error(`the answer has more than ${LIMITS.bridge_answer_bytes_max} bytes`)
 }
 
 /** The data lines of one server-sent event; a comment has none. Source: the HTML standard, section 9.2. */

@@ -75,8 +75,8 @@ export interface RequestOptions {
 export interface Upstream {
   /**
    * @throws RpcFailure for an error of the protocol, TurnbellError `hub_unreachable` when no hub came
-   * back in time, or one of the hub's own refusals. An `AnswerLost` is a `hub_unreachable` that the hub
-   * may have acted on.
+   * back in time, `answer_too_large`, or one of the hub's own refusals. An `AnswerLost` is a `hub_unreachable` that the
+   * hub may have acted on.
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
   /** A tool call that the hub in this very process answers; null where there is none, or it takes none now. */
@@ -232,7 +232,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       if (!reached) return
       const authorization = `Bearer ${await tokenFor(session_id)}`
       const answer = await http.post(`${locate()}/session/end`, { authorization }, {})
-      if (answer.status !== 200) throw refusalIn(answer)
+      if (answer.status !== 200) throw problemIn(answer) ?? foreign(answer)
     },
 
     close: () => http.close(),
@@ -266,18 +266,19 @@ function resultIn(answer: HubAnswer): Result {
     const { code, message, data } = parsed.data.error
     throw new RpcFailure(code, message, data)
   }
-  throw refusalIn(answer)
+  throw problemIn(answer) ?? new HubAway(false, foreign(answer))
 }
 
 /** Throws `hub_unreachable` where it is no hub that answers: another program may have its port. */
 function tokenIn(answer: HubAnswer): TokenAnswer {
   const told = answer.status === 200 ? jsonAs(TokenAnswer, answer.body) : null
   if (told !== null) return told
-  const problem = Problem.safeParse(bodyOf(answer))
-  if (problem.success) throw fromProblem(problem.data)
-  throw new TurnbellError('hub_unreachable', {
-    detail: `what listens there answered ${answer.status} to /auth/token, and no token that can be shown`,
-  })
+  throw (
+    problemIn(answer) ??
+    new TurnbellError('hub_unreachable', {
+      detail: `what listens there answered ${answer.status} to /auth/token, and no token that can be shown`,
+    })
+  )
 }
 
 /** The last message of an event stream is the answer; what came before it was progress. */
@@ -292,12 +293,14 @@ function lastEvent(body: string): string | undefined {
     .findLast((data) => data !== '')
 }
 
-function refusalIn(answer: HubAnswer): TurnbellError {
+function problemIn(answer: HubAnswer): TurnbellError | null {
   const problem = Problem.safeParse(bodyOf(answer))
-  if (problem.success) return fromProblem(problem.data)
-  return new TurnbellError('internal', {
-    detail: `The hub answered ${answer.status} without a problem: ${answer.body.slice(0, 200)}`,
-  })
+  return problem.success ? fromProblem(problem.data) : null
+}
+
+/** Another program has the hub's port, or stands between: then a hub may have acted. */
+function foreign({ status, body }: HubAnswer): Error {
+  return new Error(`what listens there answered ${status}, and not as a hub does: ${body.slice(0, 200)}`)
 }
 
 /** For what was not done, because no hub answers or what answers is none. */

@@ -127,6 +127,35 @@ describe('what a lost drain may have left', () => {
     expect(whats()).toEqual(['drain', expect.stringContaining('inbox')])
   })
 
+  test('goes back page by page, as long as the pages go back in time', async () => {
+    const outcomes = drain()
+    await atRest()
+    asked[0]?.fail(new AnswerLost(new Error('gone')))
+    const page = (signal_id: string, next?: number) => ({
+      structuredContent: { signals: [{ signal_id }], next },
+    })
+    for (const [turn, told] of [page('s9', 9), page('s4', 4), page('s3', 4)].entries()) {
+      await atRest()
+      asked[2 * turn + 1]?.answer(told)
+      await atRest()
+      asked[2 * turn + 2]?.answer({ structuredContent: {} })
+    }
+    await atRest()
+    asked[7]?.answer({})
+    await atRest()
+    expect(outcomes).toEqual([{}])
+    expect(whats()).toEqual([
+      'drain',
+      expect.not.stringContaining('before_seq'),
+      expect.stringContaining('s9'),
+      expect.stringContaining('"before_seq":9'),
+      expect.stringContaining('s4'),
+      expect.stringContaining('"before_seq":4'),
+      expect.stringContaining('s3'),
+      'drain',
+    ])
+  })
+
   test('and is refused by the hub is told in its words', async () => {
     const outcomes = drain()
     await atRest()

@@ -60,15 +60,16 @@ test('a call whose answer switches to another protocol ends as one whose answer 
   })
 })
 
-test('an answer that is longer than any of a hub breaks off', async () => {
+test('an answer that is too long is refused at once, as asking again would bring the same', async () => {
   const hub = await answering({
     '/auth/token': saying(GOOD_TOKEN),
     '/mcp': saying('x'.repeat(LIMITS.bridge_answer_bytes_max + 1)),
   })
-  expect(await hub.request()).toMatchObject({
-    code: 'hub_unreachable',
+  expect(await hub.request(true)).toMatchObject({
+    code: 'answer_too_large',
     detail: expect.stringContaining('more than') as string,
   })
+  expect(hub.asked).toEqual(['/auth/token', '/mcp'])
 })
 
 test('a stream with an event that comes to no end breaks off', async () => {
@@ -111,9 +112,26 @@ test.each([1.5, 1e300])(
   async (code) => {
     const error = saying({ jsonrpc: '2.0', id: 1, error: { code, message: 'm' } })
     const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': error })
-    expect(await hub.request()).toMatchObject({ name: 'TurnbellError', code: 'internal' })
+    expect(await hub.request()).toMatchObject({ name: 'TurnbellError', code: 'hub_unreachable' })
   },
 )
+
+test.each([
+  ['no JSON', '<html>', 404],
+  ['nothing', '', 200],
+  ['another form', { ok: true }, 200],
+])('a call answered with %s comes from no hub: it is waited for', async (_, told, status) => {
+  const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': saying(told, status) })
+  const refused = (await hub.request(true)) as TurnbellError
+  expect(refused).toMatchObject({
+    code: 'hub_unreachable',
+    hint: expect.stringContaining('may or may not') as string,
+  })
+  expect(refused.detail).toContain(`answered ${status}`)
+  expect(hub.asked.length).toBeGreaterThan(2)
+  hub.answers['/mcp'] = saying(GOOD)
+  expect(await hub.request()).toEqual(GOOD.result)
+})
 
 test('an error with a whole number for its code passes as it is', async () => {
   const error = { code: -32_602, message: 'm', data: { x: 1 } }
