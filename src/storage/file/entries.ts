@@ -15,6 +15,8 @@ import { openText } from './line.ts'
 import { wordsOf, type Words } from './ulid-words.ts'
 
 export const FORMAT_VERSION = 1
+/** No hub gets there: at a million signals a second that takes a hundred years. Behind it numbers are no longer exact. */
+export const SEQ_MAX = 2 ** 52
 
 /** First line of every segment. */
 export interface SegmentEntry {
@@ -250,19 +252,22 @@ const ids = (name: string): Needed => [
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
 const count = (name: string): Needed => [name, isCount]
-const place = (value: unknown): boolean =>
+/** Where another segment ended: behind its first line at least. */
+const end = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   'segment' in value &&
   'bytes' in value &&
   isCount(value.segment) &&
-  isCount(value.bytes)
+  isCount(value.bytes) &&
+  (value.bytes as number) > 0
 
 /** Without which an entry cannot be applied. */
 const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {
   segment: [
-    ...['version', 'segment', 'first', 'revision', 'epoch', 'last_seq'].map(count),
-    ['follows', (value) => value === null || place(value)],
+    ...['version', 'segment', 'first', 'revision', 'epoch'].map(count),
+    ['last_seq', (value) => isCount(value) && (value as number) < SEQ_MAX],
+    ['follows', (value) => value === null || end(value)],
     ['last_signal_id', (value) => value === null || typeof value === 'string'],
   ],
   lease: [text('drain_id'), text('session_id'), text('identity'), time('at'), ids('signal_ids')],

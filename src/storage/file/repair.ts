@@ -71,9 +71,10 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
       leaveOut(checked, sealed, 'a former owner wrote here after another hub had taken the journal')
       if (last) leaveOut(checked, checked.begun, 'the signals that belong together are not all there')
       if (checked.torn !== null) checked.rejected.push(checked.torn)
-      repaired.push(rewrite(disk, segment, { before, last }, checked))
-    }
-    before = segment
+      const { report, bytes } = rewrite(disk, segment, { before, last }, checked)
+      repaired.push(report)
+      before = { ...segment, bytes }
+    } else before = segment
   }
   repairEpoch(disk, directory, segments)
   return repaired
@@ -222,7 +223,7 @@ function rewrite(
   segment: SegmentFile,
   { before, last }: { before: SegmentFile | null; last: boolean },
   checked: Checked,
-): RepairedFile {
+): { report: RepairedFile; bytes: number } {
   const { file } = segment
   const kept_in = `${file}.rejected`
   const earlier = disk.readFile(kept_in) ?? Buffer.alloc(0)
@@ -249,7 +250,8 @@ function rewrite(
   // Those that stand in it name other places now: by this one damage of the first line is told from a torn write.
   if (last) lines.push(sealedLine({ kind: 'commit', at }))
   replaceFile(disk, file, lines)
-  return { file, kept_in, rejected: checked.rejected.length }
+  const bytes = lines.reduce((sum, { length }) => sum + length, 0)
+  return { report: { file, kept_in, rejected: checked.rejected.length }, bytes }
 }
 
 /** Where the one before ended, its follower alone knows: behind that a former owner may have written. */

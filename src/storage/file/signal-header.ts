@@ -3,7 +3,7 @@
  * making objects of them, which is what makes a restart with a million signals bearable. A line whose
  * members stand in another order, or carry more, is read as JSON; it means the same.
  */
-import { emptyHead, PAYLOAD_MEMBER, type SignalHead } from './entries.ts'
+import { emptyHead, PAYLOAD_MEMBER, SEQ_MAX, type SignalHead } from './entries.ts'
 import { wordsAt, wordsOf } from './ulid-words.ts'
 
 /** Text that is compared four bytes at a time; the last four may overlap those before. */
@@ -79,7 +79,7 @@ export function createHeaderReader(): (buffer: Buffer, start: number, end: numbe
       seq = seq * 10 + byte - DIGIT_0
       byte = buffer[++at] as number
     }
-    if (!stands(view, at, SIGNAL_ID)) return false
+    if (seq === 0 || seq >= SEQ_MAX || !stands(view, at, SIGNAL_ID)) return false
     at += SIGNAL_ID.length
     if (!wordsAt(buffer, at, head.id)) return false
     at += ULID_BYTES
@@ -226,7 +226,7 @@ function fillFromJson(head: SignalHead, buffer: Buffer, start: number, end: numb
 
 /** As JSON has it, `1e999` is a number as well. */
 function isPosition(seq: unknown): boolean {
-  return Number.isSafeInteger(seq) && (seq as number) > 0
+  return Number.isInteger(seq) && (seq as number) > 0 && (seq as number) < SEQ_MAX
 }
 
 /** As far as the minute, `2026-01-31T23:59`; neighbouring lines are mostly of one minute. */

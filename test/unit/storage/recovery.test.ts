@@ -648,6 +648,7 @@ describe('repair', () => {
 
   test.each([
     { segment: 1, bytes: -5 },
+    { segment: 1, bytes: 0 },
     { segment: -1, bytes: 5 },
   ])('takes a first line that follows %o for damage', async (follows) => {
     const { disk } = await home(8, { segment_bytes_max: 900 })
@@ -655,6 +656,21 @@ describe('repair', () => {
     await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
     repairJournal('/hub', disk)
     expect(await payloads(disk)).toHaveLength(8)
+  })
+
+  test.each([0, 2 ** 53 - 1, 2 ** 53])('takes a signal whose position is %d for damage', async (seq) => {
+    const { disk } = await home(3)
+    let content = Buffer.alloc(0)
+    for (const { text } of lines(disk, FIRST)) {
+      const said = saidIn(text)
+      const changed =
+        said['payload'] === 'payload 1' ? { seq } : said['kind'] === 'commit' ? { at: content.length } : {}
+      content = Buffer.concat([content, sealedLine({ ...said, ...changed })])
+    }
+    disk.put(FIRST, content)
+    await expect(open(disk.afterKill())).rejects.toMatchObject({ code: 'store_damaged' })
+    repairJournal('/hub', disk)
+    expect(await payloads(disk)).toEqual(['payload 0', 'payload 2'])
   })
 
   test('gives a segment of which nothing is left a first line, and the others open', async () => {
