@@ -1,5 +1,5 @@
 /** Node 20 runs no TypeScript: commands for developers bundle what they run first. */
-import { build } from 'esbuild'
+import { context, formatMessages, stop } from 'esbuild'
 import fs from 'node:fs'
 import path from 'node:path'
 
@@ -9,12 +9,13 @@ const cache = path.join(root, 'node_modules/.cache')
 
 /**
  * Answers the folder with a bundle for each of these sources, by its name, which goes with `ending`. `name` is the command's;
- * `more` are further settings of esbuild.
+ * `more` are further settings of esbuild. Never answers a command that ends meanwhile.
  */
 export async function bundled(name, sources, ending, more = {}) {
   fs.mkdirSync(cache, { recursive: true })
   const out = ending.removes(fs.mkdtempSync(path.join(cache, `turnbell-${name}-`)))
-  await build({
+  const bundler = await context({
+    absWorkingDir: root,
     entryPoints: sources.map((source) => path.join(root, source)),
     outdir: out,
     bundle: true,
@@ -23,9 +24,26 @@ export async function bundled(name, sources, ending, more = {}) {
     format: 'esm',
     packages: 'external',
     sourcemap: 'inline',
-    logLevel: 'warning',
     ...more,
+    // By itself it would also say that it was interrupted.
+    logLevel: 'silent',
   })
+  // A bundler that loses its parent says so at length, and may write what is removed with it.
+  ending.onInterrupt(async () => {
+    await bundler.cancel()
+    await stop()
+  })
+  try {
+    const { warnings } = await bundler.rebuild()
+    for (const text of await formatMessages(warnings, { kind: 'warning' })) process.stderr.write(text)
+  } catch (error) {
+    // Ctrl-C reaches the bundler as well, and it may be gone before we hear of it.
+    await new Promise((resolve) => setImmediate(resolve))
+    if (ending.interrupted) await new Promise(() => undefined)
+    throw error
+  } finally {
+    await bundler.dispose()
+  }
   // Bundles are ES modules by the package.json beside them, as dist/ is by the project's own.
   fs.writeFileSync(path.join(out, 'package.json'), '{"type":"module"}')
   return out

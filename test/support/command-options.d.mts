@@ -1,19 +1,30 @@
 import type { ParseArgsConfig } from 'node:util'
 
-interface Wanted {
-  options: NonNullable<ParseArgsConfig['options']>
-  numbers?: Readonly<Record<string, number>>
+export type Bounds = number | { least: number; most?: number } | { above: number; most?: number }
+
+type Options = NonNullable<ParseArgsConfig['options']>
+
+interface Wanted<O extends Options, N extends string> {
+  options?: O
+  numbers?: Readonly<Record<N, Bounds>>
   directories?: readonly string[]
   files?: readonly string[]
   names?: boolean | readonly string[]
   argv?: string[]
+  check?: (values: Values<O, N>) => void
 }
 
-/** Values of options that are texts, as bench has them. */
-export function commandOptions(
-  help: string,
-  wanted: Wanted,
-): { values: Partial<Record<string, string>>; positionals: string[] }
+/** One with a default is always there. */
+type Values<O extends Options, N extends string> = {
+  [K in keyof O]:
+    | (K extends N ? number : O[K]['type'] extends 'boolean' ? boolean : string)
+    | (O[K] extends { default: string | boolean } ? never : undefined)
+}
 
-export function wholeNumber(name: string, text: string, least: number): number
+export function commandOptions<O extends Options, N extends string = never>(
+  help: string,
+  wanted: Wanted<O, N>,
+): { values: Values<O, N>; positionals: string[] }
+
+export function number(name: string, text: string, bounds: Bounds): number
 export function needDirectory(name: string, directory: string): void

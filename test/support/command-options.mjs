@@ -4,13 +4,22 @@ import { parseArgs } from 'node:util'
 
 /**
  * Answers the values and what else was said, or ends the process: with 0 after `--help`, with 2 and the help where
- * something was not understood. Options named in `numbers` become whole numbers from the least that is named there, or
- * undefined where they are left out; those in `directories` and `files` are there. `names`: what may be said beside
- * options, whatever it is (true) or what there is (a list).
+ * something was not understood. Options named in `numbers` become numbers within the bounds that stand there (see
+ * `number`), or undefined where they are left out; those in `directories` and `files` are there. No text is empty. `names`:
+ * what may be said beside options, whatever it is (true) or what there is (a list). `check` gets the values, and throws for
+ * what does not go together.
  */
 export function commandOptions(
   help,
-  { options = {}, numbers = {}, directories = [], files = [], names = false, argv = process.argv.slice(2) },
+  {
+    options = {},
+    numbers = {},
+    directories = [],
+    files = [],
+    names = false,
+    argv = process.argv.slice(2),
+    check = () => undefined,
+  },
 ) {
   try {
     const { values, positionals } = parseArgs({
@@ -22,12 +31,15 @@ export function commandOptions(
       process.stdout.write(help)
       process.exit(0)
     }
-    for (const [name, least] of Object.entries(numbers)) {
-      if (values[name] !== undefined) values[name] = wholeNumber(name, values[name], least)
+    for (const [name, bounds] of Object.entries(numbers)) {
+      if (values[name] !== undefined) values[name] = number(name, values[name], bounds)
     }
+    for (const [name, value] of Object.entries(values))
+      if (value === '') throw new Error(`--${name}: is empty`)
     for (const name of directories) if (values[name] !== undefined) needDirectory(name, values[name])
     for (const name of files) if (values[name] !== undefined) needFile(name, values[name])
     if (Array.isArray(names)) needKnown(positionals, names)
+    check(values)
     return { values, positionals }
   } catch (error) {
     process.stderr.write(`${error.message}\n\n${help}`)
@@ -35,13 +47,22 @@ export function commandOptions(
   }
 }
 
-/** Throws for everything else, the empty text as well: it would be 0. */
-export function wholeNumber(name, text, least) {
+/**
+ * `bounds`: the least whole number, or `{least, most}` of whole numbers, or `{above, most}` of any. Throws for everything
+ * else, the empty text as well: it would be 0.
+ */
+export function number(name, text, bounds) {
   const value = Number(text)
-  if (text.trim() === '' || !Number.isSafeInteger(value) || value < least) {
-    throw new Error(`--${name}: ${JSON.stringify(text)} is no whole number from ${least}`)
-  }
-  return value
+  const {
+    least,
+    above,
+    most = Number.MAX_SAFE_INTEGER,
+  } = typeof bounds === 'number' ? { least: bounds } : bounds
+  const fits = above === undefined ? Number.isSafeInteger(value) && value >= least : value > above
+  if (text.trim() !== '' && fits && value <= most) return value
+  const kind = above === undefined ? `whole number from ${least}` : `number above ${above}`
+  const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+  throw new Error(`--${name}: ${JSON.stringify(text)} is no ${kind}${end}`)
 }
 
 export function needDirectory(name, directory) {

@@ -1,5 +1,4 @@
 /** How a command for developers ends: nothing that it made stays behind, not after Ctrl-C either. */
-import { stop } from 'esbuild'
 import fs from 'node:fs'
 
 /** What a shell says of who was ended so. */
@@ -23,8 +22,6 @@ export function createEnding() {
     if (interrupted) process.exit(code)
     interrupted = true
     try {
-      // A bundler that loses its parent says so at length, and may write what is removed here.
-      await stop()
       for (const act of acts) await act()
     } finally {
       process.exit(code)

@@ -1,16 +1,30 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { needDirectory, wholeNumber } from '../../support/command-options.mjs'
+import { needDirectory, number } from '../../support/command-options.mjs'
 
 describe('what a command is told', () => {
   test.each(['', ' ', '-1', '1.5', 'many', 'Infinity'])('%j is no whole number from 0', (text) => {
-    expect(() => wholeNumber('seed', text, 0)).toThrow(
-      `--seed: ${JSON.stringify(text)} is no whole number from 0`,
-    )
+    expect(() => number('seed', text, 0)).toThrow(`--seed: ${JSON.stringify(text)} is no whole number from 0`)
   })
 
   test('a number is at least so much', () => {
-    expect(wholeNumber('steps', '1', 1)).toBe(1)
-    expect(() => wholeNumber('steps', '0', 1)).toThrow('--steps: "0" is no whole number from 1')
+    expect(number('steps', '1', 1)).toBe(1)
+    expect(() => number('steps', '0', 1)).toThrow('--steps: "0" is no whole number from 1')
+  })
+
+  test('and at most so much', () => {
+    expect(number('jobs', '256', { least: 1, most: 256 })).toBe(256)
+    expect(() => number('jobs', '257', { least: 1, most: 256 })).toThrow(
+      '--jobs: "257" is no whole number from 1 to 256',
+    )
+  })
+
+  test.each(['', '0', '-1', '25', 'NaN', 'Infinity'])('%j is no part of a day', (text) => {
+    expect(number('hours', '0.5', { above: 0, most: 24 })).toBe(0.5)
+    expect(() => number('hours', text, { above: 0, most: 24 })).toThrow(
+      `--hours: ${JSON.stringify(text)} is no number above 0 to 24`,
+    )
   })
 
   test('a directory is there', () => {
@@ -18,5 +32,50 @@ describe('what a command is told', () => {
     for (const other of ['/nonexistent', 'package.json']) {
       expect(() => needDirectory('dir', other)).toThrow(`--dir: ${other} is no directory`)
     }
+  })
+})
+
+describe('a command', () => {
+  const OPTIONS = path.resolve('test/support/command-options.mjs')
+  const SCRIPT = `
+    import { commandOptions } from ${JSON.stringify(OPTIONS)}
+    const { values } = commandOptions('the help\\n', {
+      options: { seed: { type: 'string', default: '1' }, keep: { type: 'string' }, trace: { type: 'boolean' } },
+      numbers: { seed: 0 },
+      argv: process.argv.slice(1),
+      check({ keep, trace }) {
+        if (trace && keep !== undefined) throw new Error('--trace goes with no --keep')
+      },
+    })
+    process.stdout.write(JSON.stringify(values))`
+  const told = (...args: string[]) =>
+    new Promise<{ code: unknown; said: string; complained: string }>((resolve) => {
+      execFile(
+        process.execPath,
+        ['--input-type=module', '--eval', SCRIPT, '--', ...args],
+        (error, said, complained) => resolve({ code: error?.code ?? 0, said, complained }),
+      )
+    })
+
+  test('has its values, with numbers for what they are', async () => {
+    const { code, said } = await told('--keep', 'file')
+    expect([code, JSON.parse(said)]).toEqual([0, { help: false, seed: 1, keep: 'file' }])
+  })
+
+  test('shows its help, whatever else is said', async () => {
+    expect(await told('--help', '--seed', 'x')).toEqual({ code: 0, said: 'the help\n', complained: '' })
+  })
+
+  test.each([
+    [['--keep', ''], '--keep: is empty'],
+    [['--seed', ''], '--seed: "" is no whole number from 0'],
+    [['--keep', 'file', '--trace'], '--trace goes with no --keep'],
+    [['--what'], "Unknown option '--what'"],
+    [['what'], "Unexpected argument 'what'"],
+  ])('refuses %j with 2, the reason and its help', async (args, reason) => {
+    const { code, said, complained } = await told(...args)
+    expect([code, said]).toEqual([2, ''])
+    expect(complained).toContain(reason)
+    expect(complained).toContain('the help')
   })
 })

@@ -1,0 +1,45 @@
+/** What becomes of a bundler whose command is interrupted. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+const SUPPORT = path.resolve('test/support')
+
+/** Says where it bundles, and answers the bundler nothing before it is told to end. */
+const COMMAND = `
+  import { bundled } from ${JSON.stringify(`${SUPPORT}/bundled.mjs`)}
+  import { createEnding } from ${JSON.stringify(`${SUPPORT}/ending.mjs`)}
+  const ending = createEnding()
+  const interrupted = new Promise((resolve) => ending.onInterrupt(resolve))
+  const slow = {
+    name: 'slow',
+    setup({ onLoad, initialOptions }) {
+      onLoad({ filter: /dice/ }, async () => {
+        process.stdout.write(initialOptions.outdir + '\\n')
+        await interrupted
+        return undefined
+      })
+    },
+  }
+  setInterval(() => {}, 60_000)
+  await bundled('test', ['test/support/dice.ts'], ending, { plugins: [slow] })
+  process.stdout.write('bundled')`
+
+test.each([
+  ['the command alone', (pid: number) => pid],
+  ['all that the terminal runs', (pid: number) => -pid],
+])('a Ctrl-C that reaches %s ends it with 130, in silence, and nothing stays', async (_, target) => {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMAND], { detached: true })
+  let [said, complained] = ['', '']
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (complained += text))
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+    if (said.endsWith('\n')) process.kill(target(child.pid as number), 'SIGINT')
+  })
+  const [code] = (await once(child, 'close')) as [number]
+  expect([code, complained]).toEqual([130, ''])
+  expect(fs.existsSync(said.trimEnd())).toBe(false)
+  expect(said).toContain('turnbell-test-')
+})
