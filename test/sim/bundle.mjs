@@ -5,10 +5,10 @@ import { bundled } from '../support/bundled.mjs'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** Answers the folder with `main.js` and `worker.js`. A mutant that no longer fits its file is an error: it would test nothing. */
+/** Answers the folder with `main.js`, `worker.js` and `tracer.js`. A mutant that no longer fits its file is an error: it would test nothing. */
 export function bundleSimulation(ending, mutant) {
   const plugins = mutant === undefined ? [] : [planted(mutant)]
-  return bundled('sim', ['test/sim/main.ts', 'test/sim/worker.ts'], ending, { plugins })
+  return bundled('sim', ['test/sim/main.ts', 'test/sim/worker.ts', 'test/sim/tracer.ts'], ending, { plugins })
 }
 
 function planted({ name, file, find, replace }) {

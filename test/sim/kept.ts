@@ -4,12 +4,18 @@ import fs from 'node:fs'
 import { spelled } from './shrink.ts'
 import type { SimulationResult } from './simulate.ts'
 
+export interface KeptResult extends SimulationResult {
+  /** What is said of a failing run that was made shorter. */
+  shrunk?: string
+}
+
 export interface Kept {
   /** By seed. */
-  results: ReadonlyMap<number, SimulationResult>
+  results: ReadonlyMap<number, KeptResult>
   /** How many there were of other code. */
   forgotten: number
-  add(result: SimulationResult): void
+  /** In the place of what was noted of that seed before. */
+  add(result: KeptResult): void
 }
 
 /** What makes results those of another run. */
@@ -40,7 +46,7 @@ export function openKept(file: string | undefined, bundle: string, { steps, only
   const found = old.code === code ? lines : []
   fs.writeFileSync(`${file}.new`, [JSON.stringify(head), ...found, ''].join('\n'))
   fs.renameSync(`${file}.new`, file)
-  const results = found.map((line) => JSON.parse(line) as SimulationResult)
+  const results = found.map((line) => JSON.parse(line) as KeptResult)
   return {
     results: new Map(results.map((result) => [result.seed, result])),
     forgotten: lines.length - found.length,

@@ -1,13 +1,17 @@
 /** The command: simulations by seed, by number, or for hours. */
 import os from 'node:os'
-import { parseArgs } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { commandOptions } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
-import { openKept, type Kept } from './kept.ts'
+import { openKept, type Kept, type KeptResult } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
 import { REGRESSIONS, type Regression } from './regressions.ts'
 import { shrink, spelled, stepsIn } from './shrink.ts'
-import { simulate, type SimulationOptions, type SimulationResult } from './simulate.ts'
+import type { SimulationOptions, SimulationResult } from './simulate.ts'
+import type { Traced } from './tracer.ts'
 
+const JOBS_MAX = 256
+const HOURS_MAX = 10_000
 const HELP = `usage: npm run sim -- [options]
 
   --seed N      the first seed (1)
@@ -15,56 +19,43 @@ const HELP = `usage: npm run sim -- [options]
   --steps N     steps of each (2000)
   --hours H     seeds until so long is over, instead of --seeds
   --only LIST   of these steps alone, such as 3,17-20
-  --jobs N      threads (as many as there are cores)
+  --jobs N      threads, at most ${JOBS_MAX} (as many as there are cores)
   --keep FILE   note each seed there; what was killed goes on where it was, or begins anew if the code is another
   --no-shrink   leave a failing run as long as it is
   --trace       print every step of a single run
 
 Prints a line for each seed that breaks a promise, and what was done altogether, after Ctrl-C as well.
-Exit 1 when one did.
+Exit 1 when one did, 2 for what makes no sense or tries nothing.
 `
 
 /** A failing run is shrunk with so many others at most. */
 const SHRINK_TRIES = 150
 const PROGRESS_MS = 30_000
 
-const OPTIONS = {
-  seed: { type: 'string', default: '1' },
-  seeds: { type: 'string' },
-  steps: { type: 'string', default: '2000' },
-  hours: { type: 'string' },
-  only: { type: 'string' },
-  jobs: { type: 'string' },
-  keep: { type: 'string' },
-  'no-shrink': { type: 'boolean', default: false },
-  trace: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-} as const
-
-/** Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. */
-export async function main(argv: string[], worker_file: string, ending: Ending): Promise<number> {
-  let wanted: Wanted
+/** `threads` are the bundles of `worker.ts` and `tracer.ts`. Answers the exit code: see the help. */
+export async function main(argv: string[], threads: Threads, ending: Ending): Promise<number> {
+  const wanted = wantedIn(argv)
+  if (wanted.trace) return trace(wanted, threads.tracer, ending)
   let kept: Kept
   try {
-    wanted = wantedIn(argv)
-    kept = openKept(wanted.keep, worker_file, wanted)
+    kept = openKept(wanted.keep, threads.worker, wanted)
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     return 2
   }
-  if (wanted.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  if (wanted.trace) return trace(wanted)
   if (kept.forgotten > 0)
     process.stderr.write(`--keep: ${kept.forgotten} seeds were run with other code, and are run anew\n`)
-  const pool = openPool(worker_file, wanted.jobs)
+  const pool = openPool(threads.worker, wanted.jobs)
   try {
     return await many(wanted, pool, kept, ending)
   } finally {
     await pool.close()
   }
+}
+
+export interface Threads {
+  worker: string
+  tracer: string
 }
 
 interface Wanted {
@@ -77,54 +68,75 @@ interface Wanted {
   keep: string | undefined
   shrinks: boolean
   trace: boolean
-  help: boolean
 }
 
 function wantedIn(argv: string[]): Wanted {
-  const { values } = parseArgs({ args: argv, options: OPTIONS, strict: true })
-  const number = (name: 'seed' | 'seeds' | 'steps' | 'jobs' | 'hours', text: string): number => {
-    const value = Number(text)
-    const fits =
-      name === 'hours' ? value > 0 : Number.isSafeInteger(value) && value >= (name === 'seed' ? 0 : 1)
-    if (!fits || text.trim() === '') throw new Error(`--${name}: ${JSON.stringify(text)} is no such number`)
-    return value
-  }
-  const for_ms = values.hours === undefined ? null : number('hours', values.hours) * 3_600_000
-  if (for_ms !== null && values.seeds !== undefined)
-    throw new Error('--hours takes seeds until so long is over: --seeds says something else')
-  const seeds = number('seeds', values.seeds ?? '1')
-  if (values.trace && (for_ms !== null || seeds > 1 || values.keep !== undefined))
-    throw new Error('--trace prints a single run: it goes with no --seeds, --hours or --keep')
-  const steps = number('steps', values.steps)
+  let only: ReadonlySet<number> | undefined
+  const { values } = commandOptions(HELP, {
+    argv,
+    options: {
+      seed: { type: 'string', default: '1' },
+      seeds: { type: 'string' },
+      steps: { type: 'string', default: '2000' },
+      hours: { type: 'string' },
+      only: { type: 'string' },
+      jobs: { type: 'string' },
+      keep: { type: 'string' },
+      'no-shrink': { type: 'boolean', default: false },
+      trace: { type: 'boolean', default: false },
+    },
+    numbers: {
+      ...{ seed: 0, seeds: 1, steps: 1 },
+      ...{ hours: { above: 0, most: HOURS_MAX }, jobs: { least: 1, most: JOBS_MAX } },
+    },
+    check({ seed, seeds, steps, hours, trace, keep, only: said }) {
+      if (hours !== undefined && seeds !== undefined)
+        throw new Error('--hours takes seeds until so long is over: --seeds says something else')
+      if (trace && (hours !== undefined || (seeds ?? 1) > 1 || keep !== undefined))
+        throw new Error('--trace prints a single run: it goes with no --seeds, --hours or --keep')
+      if (!Number.isSafeInteger(seed + (seeds ?? 1)))
+        throw new Error(`--seed: there are not so many numbers behind ${seed}`)
+      only = said === undefined ? undefined : onlyIn(said, steps)
+    },
+  })
   return {
-    seed: number('seed', values.seed),
-    seeds: for_ms === null ? seeds : Infinity,
-    steps,
-    until: for_ms === null ? Infinity : performance.now() + for_ms,
-    only: values.only === undefined ? undefined : onlyIn(values.only, steps),
-    jobs: values.jobs === undefined ? os.availableParallelism() : number('jobs', values.jobs),
+    seed: values.seed,
+    seeds: values.hours === undefined ? (values.seeds ?? 1) : Infinity,
+    steps: values.steps,
+    until: values.hours === undefined ? Infinity : performance.now() + values.hours * 3_600_000,
+    only,
+    jobs: values.jobs ?? os.availableParallelism(),
     keep: values.keep,
     shrinks: !values['no-shrink'],
     trace: values.trace,
-    help: values.help,
   }
 }
 
 function onlyIn(text: string, steps: number): ReadonlySet<number> {
   const only = stepsIn(text)
-  if (!only.some((step) => step >= 1 && step <= steps))
-    throw new Error(`--only: ${JSON.stringify(text)} is none of the steps 1-${steps}`)
+  if (only.some((step) => step < 1 || step > steps))
+    throw new Error(`--only: ${JSON.stringify(text)} are not all of the steps 1-${steps}`)
   return new Set(only)
 }
 
-async function trace({ seed, steps, only }: Wanted): Promise<number> {
-  const onStep = (step: number, action: string, now: number) =>
-    process.stdout.write(
-      `${String(step).padStart(5)}  ${(now / 1000).toFixed(3).padStart(10)} s  ${action}\n`,
-    )
-  const result = await simulate({ seed, steps, only, onStep })
-  process.stdout.write(result.broken === null ? `${JSON.stringify(result.counts)}\n` : told(result, only))
-  return result.broken === null ? 0 : 1
+/** On a thread of its own: a simulation never waits for the real loop, and so would hear of no Ctrl-C. */
+async function trace({ seed, steps, only }: Wanted, tracer_file: string, ending: Ending): Promise<number> {
+  const tracer = new Worker(tracer_file, { workerData: { seed, steps, only } satisfies SimulationOptions })
+  ending.onInterrupt(() => tracer.terminate())
+  return new Promise((resolve, reject) => {
+    tracer.on('error', reject)
+    tracer.on('message', (traced: Traced) => {
+      if ('step' in traced) {
+        const { step, action, now } = traced
+        const at = (now / 1000).toFixed(3).padStart(10)
+        process.stdout.write(`${String(step).padStart(5)}  ${at} s  ${action}\n`)
+      } else {
+        const { broken, counts } = traced.result
+        process.stdout.write(broken === null ? `${JSON.stringify(counts)}\n` : told(traced.result, only))
+        resolve(broken === null ? 0 : 1)
+      }
+    })
+  })
 }
 
 async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Promise<number> {
@@ -133,6 +145,7 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   const totals: Record<string, number> = {}
   let next = first
   let done = 0
+  let steps_done = 0
   let failed = 0
   let said_at = started
   if (kept.results.size > 0) process.stderr.write(`${kept.results.size} seeds are done already\n`)
@@ -140,15 +153,16 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
     while (next < first + seeds && performance.now() < wanted.until) {
       const seed = next++
       const before = kept.results.get(seed)
-      const result = before ?? (await pool.run({ seed, steps, only }))
-      if (before === undefined) kept.add(result)
+      const result: KeptResult = { ...(before ?? (await pool.run({ seed, steps, only }))) }
       done += 1
+      steps_done += stepsOf(result, only)
       for (const [name, count] of Object.entries(result.counts)) totals[name] = (totals[name] ?? 0) + count
       if (result.broken !== null) {
         failed += 1
         process.stdout.write(told(result, only))
-        if (wanted.shrinks && before === undefined) process.stdout.write(await shorter(result, only, pool))
+        if (wanted.shrinks) process.stdout.write((result.shrunk ??= await shorter(result, only, pool)))
       }
+      if (before === undefined || result.shrunk !== before.shrunk) kept.add(result)
       if (performance.now() - said_at > PROGRESS_MS) {
         said_at = performance.now()
         process.stderr.write(`${done} seeds, ${failed} failed\n`)
@@ -159,12 +173,19 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
     const seconds = ((performance.now() - started) / 1000).toFixed(0)
     const counted = Object.entries(totals).map(([name, count]) => `${name.replaceAll('_', ' ')} ${count}`)
     if (counted.length > 0) process.stdout.write(`${counted.join(', ')}\n`)
-    process.stdout.write(`seeds ${done}, steps ${done * steps}, failed ${failed}, ${seconds} s\n`)
+    process.stdout.write(`seeds ${done}, steps ${steps_done}, failed ${failed}, ${seconds} s\n`)
   }
   ending.onInterrupt(sayTotals)
   await Promise.all(Array.from({ length: jobs }, worker))
   sayTotals()
-  return failed === 0 ? 0 : 1
+  if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed\n')
+  return done === 0 ? 2 : failed === 0 ? 0 : 1
+}
+
+/** How many have happened. */
+function stepsOf({ steps, broken }: SimulationResult, only: ReadonlySet<number> | undefined): number {
+  const last = Math.min(broken?.step ?? steps, steps)
+  return only === undefined ? last : [...only].filter((step) => step <= last).length
 }
 
 /** What was broken, and the run in which it was, as a command. */
@@ -190,6 +211,7 @@ async function shorter(
 ): Promise<string> {
   const whole = Array.from({ length: steps }, (_, step) => step + 1).filter((step) => only?.has(step) ?? true)
   const needed = whole.filter((step) => step <= (broken?.step ?? 0))
+  if (needed.length === 0) return ''
   const fails = async (some: readonly number[]) => {
     const again = await pool.run({ seed, steps, only: new Set(some) })
     return again.broken?.promise === broken?.promise

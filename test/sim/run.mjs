@@ -8,4 +8,5 @@ const ending = createEnding()
 const out = await bundleSimulation(ending)
 process.setSourceMapsEnabled(true)
 const { main } = await import(pathToFileURL(path.join(out, 'main.js')).href)
-process.exitCode = await main(process.argv.slice(2), path.join(out, 'worker.js'), ending)
+const threads = { worker: path.join(out, 'worker.js'), tracer: path.join(out, 'tracer.js') }
+process.exitCode = await main(process.argv.slice(2), threads, ending)

@@ -1,5 +1,8 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, told } from '../../sim/main.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -12,25 +15,119 @@ const ending = {
   },
 }
 
-describe('npm run sim', () => {
+describe('what makes no sense', () => {
+  const threads = { worker: 'package.json', tracer: 'package.json' }
+  const complaints = () => vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+
   test.each([
     ['--only 20-17', '"20-17" ends before it begins'],
-    ['--only 50-60 --steps 40', '--only: "50-60" is none of the steps 1-40'],
-    ['--only 0', '--only: "0" is none of the steps 1-2000'],
-    ['--seed=', '--seed: "" is no such number'],
-    ['--hours=', '--hours: "" is no such number'],
+    ['--only 30-50 --steps 40', '--only: "30-50" are not all of the steps 1-40'],
+    ['--only 0', '--only: "0" are not all of the steps 1-2000'],
+    ['--seed=', '--seed: "" is no whole number'],
+    ['--seed 9007199254740990 --seeds 2', '--seed: there are not so many numbers behind'],
+    ['--hours=', '--hours: "" is no number above 0'],
     ['--hours 1 --seeds 5', '--hours takes seeds until so long is over'],
+    ['--jobs 257', '--jobs: "257" is no whole number from 1 to 256'],
+    ['--keep=', '--keep: is empty'],
     ['--trace --seeds 2', '--trace prints a single run'],
     ['--trace --hours 1', '--trace prints a single run'],
     ['--trace --keep night.jsonl', '--trace prints a single run'],
-    ['--keep package.json', '--keep: package.json is something else'],
-  ])('refuses %s', async (line, why) => {
-    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-    expect(await main(line.split(' '), 'package.json', ending)).toBe(2)
+  ])('is refused, with the help: %s', async (line, why) => {
+    const said = complaints()
+    vi.spyOn(process, 'exit').mockImplementation((code) => {
+      throw new Error(`ends with ${code}`)
+    })
+    await expect(main(line.split(' '), threads, ending)).rejects.toThrow('ends with 2')
     expect(said.mock.calls.join()).toMatch(why)
+    expect(said.mock.calls.join()).toContain('usage:')
   })
 
-  test('tells of a broken promise with the command that breaks it again', () => {
+  test('is a file that is kept and was not written by such a run', async () => {
+    const said = complaints()
+    expect(await main(['--keep', 'package.json'], threads, ending)).toBe(2)
+    expect(said.mock.calls.join()).toContain('--keep: package.json is something else')
+  })
+})
+
+describe('runs', () => {
+  let place: string
+  let threads: { worker: string; tracer: string }
+  /** What `worker` answers is `broken` for; `tracer` tells of two steps. */
+  beforeEach(() => {
+    place = temporaryDirectory()
+    fs.writeFileSync(path.join(place, 'package.json'), '{"type":"module"}')
+    threads = { worker: path.join(place, 'worker.js'), tracer: path.join(place, 'tracer.js') }
+  })
+
+  /** Each answers so of its options `seed`, `steps` and `only`. */
+  function workers(broken: string): void {
+    const says = `({ seed, steps, only }) => {
+      fs.appendFileSync('${place}/runs', seed + '\\n')
+      parentPort.postMessage({ seed, steps, broken: ${broken}, counts: { turns: 2 } })
+    }`
+    const uses =
+      "import fs from 'node:fs'\nimport { parentPort } from 'node:worker_threads'\nconst none = null\n"
+    fs.writeFileSync(threads.worker, `${uses}parentPort.on('message', ${says})`)
+  }
+  const runs = () => fs.readFileSync(`${place}/runs`, 'utf8').trimEnd().split('\n')
+
+  async function run(line: string): Promise<{ code: number; said: string }> {
+    const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    const code = await main(line.split(' '), threads, ending)
+    const text = said.mock.calls.map(([part]) => String(part)).join('')
+    said.mockRestore()
+    return { code, said: text }
+  }
+
+  test('are counted with the steps that happened', async () => {
+    workers("seed === 8 ? { promise: 'x', detail: 'x', step: 4 } : none")
+    const { code, said } = await run('--seed 7 --seeds 2 --steps 50 --no-shrink')
+    expect([code, said]).toEqual([1, expect.stringMatching(/turns 4\nseeds 2, steps 54, failed 1/)])
+    expect((await run('--seed 7 --only 3,9 --steps 50')).said).toContain('seeds 1, steps 2, failed 0')
+  })
+
+  test('that try nothing end with 2', async () => {
+    workers('none')
+    expect((await run('--hours 1e-12')).code).toBe(2)
+    expect(fs.existsSync(`${place}/runs`)).toBe(false)
+  })
+
+  test('that break before their first step are not made shorter', async () => {
+    workers("{ promise: 'x', detail: 'x', step: 0 }")
+    const { said } = await run('--seed 7')
+    expect(said).not.toContain('shrunk')
+    expect(runs()).toEqual(['7'])
+  })
+
+  test('that broke and were kept as they are get shorter where that is wanted, once', async () => {
+    workers("only === undefined || only.has(2) ? { promise: 'x', detail: 'x', step: 2 } : none")
+    const line = `--seed 7 --steps 3 --keep ${place}/night.jsonl`
+    expect((await run(`${line} --no-shrink`)).said).not.toContain('shrunk')
+    expect(runs()).toHaveLength(1)
+    const shrunk = 'shrunk to 1 steps: npm run sim -- --seed 7 --steps 3 --only 2\n'
+    expect((await run(line)).said).toContain(shrunk)
+    const tried = runs().length
+    expect((await run(line)).said).toContain(shrunk)
+    expect(runs()).toHaveLength(tried)
+  })
+
+  test('are told step by step', async () => {
+    const tells = [
+      { step: 1, action: 'sends', now: 1234 },
+      { result: { seed: 7, steps: 1, broken: null, counts: { turns: 2 } } },
+    ]
+    fs.writeFileSync(
+      threads.tracer,
+      `import { parentPort } from 'node:worker_threads'\nfor (const one of ${JSON.stringify(tells)}) parentPort.postMessage(one)`,
+    )
+    expect(await run('--seed 7 --steps 1 --trace')).toEqual({
+      code: 0,
+      said: '    1       1.234 s  sends\n{"turns":2}\n',
+    })
+  })
+
+  test('that break a promise are told with the command that breaks it again', () => {
     const broken = { promise: 'x', detail: 'x was lost', step: 7 }
     const result = { seed: 3, steps: 40, broken, counts: {} }
     expect(told(result, undefined)).toContain('npm run sim -- --seed 3 --steps 40\n')
