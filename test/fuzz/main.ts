@@ -56,22 +56,16 @@ export type Told =
   | { about: 'crash'; input: Uint8Array; error: string; alone: boolean }
   /** The fuzzer itself. */
   | { about: 'failed'; error: string }
-  | { about: 'unknown'; name: string; known: string[] }
 
 const tell = (told: Told) => parentPort?.postMessage(told)
 
-const unknown = order.names.find((name) => !TARGETS.some((target) => target.name === name))
-if (unknown === undefined) {
-  const chosen = TARGETS.filter(({ name }) => order.names.length === 0 || order.names.includes(name))
-  tell({ about: 'chosen', names: chosen.map(({ name }) => name) })
-  const shares = chosen.reduce((sum, { share }) => sum + share, 0)
-  try {
-    for (const target of chosen) await run(target, target.share / shares)
-  } catch (error) {
-    tell({ about: 'failed', error: String(error instanceof Error ? error.stack : error) })
-  }
-} else {
-  tell({ about: 'unknown', name: unknown, known: TARGETS.map(({ name }) => name) })
+const chosen = TARGETS.filter(({ name }) => order.names.length === 0 || order.names.includes(name))
+tell({ about: 'chosen', names: chosen.map(({ name }) => name) })
+const shares = chosen.reduce((sum, { share }) => sum + share, 0)
+try {
+  for (const target of chosen) await run(target, target.share / shares)
+} catch (error) {
+  tell({ about: 'failed', error: String(error instanceof Error ? error.stack : error) })
 }
 process.exit()
 

@@ -5,7 +5,6 @@
  * the temporary directory, and tried again with `--input`. Exits with 1 if there was one. Found and mended, it becomes a
  * file in `corpus/TARGET/`, which every run begins with.
  */
-import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -15,11 +14,12 @@ import { bundled } from '../support/bundled.mjs'
 import { commandOptions } from '../support/command-options.mjs'
 import { createEnding } from '../support/ending.mjs'
 import { instrument } from './instrument.mjs'
+import { createReport } from './report.mjs'
+import { TARGET_NAMES } from './targets/names.mjs'
 
 /** One input may take so long on a machine that does other things, too. */
 const HANG_MS = 30_000
 const MEMORY_MB = 1_024
-const SHOWN_BYTES = 600
 
 const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
 
@@ -29,11 +29,12 @@ const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
   --minutes N   end after so long, whatever is left
   --input FILE  only this input, as a crash has printed it
 
-Prints a line for each target and the total. Exit 1 when an input broke a promise; it is kept then.
+Targets, all where none is named: ${TARGET_NAMES.join(' ')}.
+Prints a line for each and the total. Exit 1 when an input broke a promise, which is kept then; 2 for what makes no sense.
 `
 
 const { values, positionals } = commandOptions(HELP, {
-  names: true,
+  names: TARGET_NAMES,
   options: {
     inputs: { type: 'string' },
     seed: { type: 'string', default: '1' },
@@ -62,8 +63,7 @@ const out = await bundled('fuzz', ['test/fuzz/main.ts'], ending, {
 
 const beats = new Int32Array(new SharedArrayBuffer(8))
 const now = new Uint8Array(new SharedArrayBuffer(1 << 20))
-const began = performance.now()
-const total = { inputs: 0, crashes: 0 }
+const report = createReport({ seed: values.seed, length })
 let current = null
 let current_from = 0
 /** Targets that were not begun. */
@@ -111,25 +111,13 @@ worker.on('message', (told) => {
     current_from = Atomics.load(beats, 0)
     waiting.shift()
   } else if (told.about === 'crash') crash(told.input, told.error, told.alone)
-  else if (told.about === 'unknown') {
-    process.stderr.write(`there is no target ${told.name}; there are ${told.known.join(', ')}\n`)
-    process.exit(2)
-  } else if (told.about === 'failed') {
+  else if (told.about === 'failed') {
     explained = true
     process.stderr.write(`${told.error}\n`)
     process.exitCode = 2
   } else if (told.about === 'target') {
     current = null
-    total.inputs += told.inputs
-    const rate = Math.round(told.inputs / (told.took_ms / 1000))
-    line(
-      told.name,
-      told.inputs,
-      `${told.ways} ways`,
-      `${told.corpus} kept`,
-      `${told.crashes} crashes`,
-      `${rate}/s`,
-    )
+    report.target(told)
   }
 })
 worker.on('error', (error) => {
@@ -142,40 +130,17 @@ worker.on('exit', (code) => {
   clearInterval(watch)
   if (current !== null) {
     if (!explained && !ending.interrupted) crash(tried(), `it ended the thread with ${code}`, true)
-    const begun = Atomics.load(beats, 0) - current_from
-    total.inputs += begun
-    line(current.name, begun, 'not done')
+    report.unfinished(current.name, Atomics.load(beats, 0) - current_from)
   }
-  for (const name of waiting) line(name, 0, 'not begun')
-  const seconds = Math.round((performance.now() - began) / 1000)
-  line('total', total.inputs, `seed ${values.seed}`, `${seconds} s`, `${total.crashes} crashes`)
-  if (total.crashes > 0) process.exitCode = 1
+  for (const name of waiting) report.unfinished(name, 0)
+  report.total()
+  if (report.crashes > 0) process.exitCode = 1
 })
-
-function line(name, inputs, ...rest) {
-  process.stdout.write(
-    `${name.padEnd(20)} ${String(inputs).padStart(9)} inputs  ${rest.map((one) => one.padStart(11)).join(' ')}\n`,
-  )
-}
 
 function tried() {
   return Buffer.from(now.subarray(0, Atomics.load(beats, 1)))
 }
 
 function crash(input, error, alone) {
-  total.crashes += 1
-  const { name, promise } = current ?? { name: 'nothing', promise: 'no target had begun' }
-  const bytes = Buffer.from(input)
-  const kept = path.join(
-    os.tmpdir(),
-    `turnbell-fuzz-${name}-${createHash('sha1').update(bytes).digest('hex').slice(0, 8)}`,
-  )
-  fs.writeFileSync(kept, bytes)
-  const shown = JSON.stringify(bytes.toString('latin1').slice(0, SHOWN_BYTES))
-  const again = alone
-    ? `node test/fuzz/run.mjs ${name} --input ${kept}`
-    : `it needs the inputs before it: node test/fuzz/run.mjs ${name} --seed ${values.seed} ${length}`
-  process.stdout.write(
-    `CRASH ${name}: ${error}\n  promise: ${promise}\n  input (${bytes.length} bytes): ${shown}\n  again: ${again}\n`,
-  )
+  report.crash(current ?? { name: 'nothing', promise: 'no target had begun' }, input, error, alone)
 }

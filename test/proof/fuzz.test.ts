@@ -4,9 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { TARGETS } from '../fuzz/targets/all.ts'
+import { TARGET_NAMES } from '../fuzz/targets/names.mjs'
 
 const INPUTS = 20_000
 const RUN = fileURLToPath(new URL('../fuzz/run.mjs', import.meta.url))
+
+test('every target is told in the help', () => {
+  expect(TARGETS.map(({ name }) => name)).toEqual(TARGET_NAMES)
+})
 
 test(
   `${INPUTS} inputs break no promise of any parser that faces the outside`,

@@ -1,5 +1,6 @@
 /** What the simulation says of the product as it is, and of the product with a bug in it. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../sim/mutants/list.mjs'
@@ -51,6 +52,13 @@ describe('the simulation', () => {
   test.each(REGRESSIONS)('finds no more: $found', { timeout: MINUTE_MS }, async ({ seed, steps, only }) => {
     const { broken } = await simulate({ seed, steps, only: new Set(stepsIn(only)) })
     expect(broken).toBeNull()
+  })
+
+  test('ends after Ctrl-C, also where every step is printed', { timeout: MINUTE_MS }, async () => {
+    const args = ['test/sim/run.mjs', '--trace', '--steps', '1000000']
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+    child.stdout.once('data', () => child.kill('SIGINT'))
+    expect(await once(child, 'exit')).toEqual([130, null])
   })
 
   test('names what it does not understand', async () => {

@@ -1,0 +1,1 @@
+export const TARGET_NAMES: readonly string[]
