@@ -1,4 +1,4 @@
-/** What `npm run bench > OUT.jsonl` said, read again. */
+/** What `npm run -s bench > OUT.jsonl` said, read again. */
 import fs from 'node:fs'
 import { commandOptions } from '../test/support/command-options.mjs'
 
@@ -21,20 +21,4 @@ export function readFigures(source) {
     if (figure.ratio !== null) figures.set(figure.name, figure)
   }
   return figures
-}
-
-/**
- * How near the goal is: 1 is just met, below is better, whichever way round the ratio counts. The ratio is the measured one,
- * not the rounded one that is shown.
- */
-export function shareOf({ value, limit }, { comparison, bound }) {
-  const ratio = value / limit
-  return comparison === '<=' ? ratio / bound : bound / ratio
-}
-
-/** `11: >= 0.4`, as a figure names its goal: null where it has none. */
-export function boundOf({ goal }) {
-  if (goal === null) return null
-  const [, comparison, bound] = goal.split(' ')
-  return { comparison, bound: Number(bound) }
 }

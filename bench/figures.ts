@@ -1,4 +1,5 @@
 /** What a benchmark says, and how many noisy rounds become one figure. */
+import { shownRatio } from './verdict.mjs'
 
 /** One line of the output. */
 export interface Figure {
@@ -8,7 +9,7 @@ export interface Figure {
   unit: string
   /** What `value` is compared to, in the same unit, measured in the same rounds. */
   limit: number | null
-  /** value / limit. */
+  /** value / limit, as it is shown. */
   ratio: number | null
   /** What the ratio shall be, with the number or the name of the goal; null where it is only to be looked at. */
   goal: Goal | null
@@ -17,15 +18,6 @@ export interface Figure {
 }
 
 export type Goal = `${string}: ${'<=' | '>='} ${number}`
-
-/** By value and limit: the ratio is rounded for showing, and may lie on a bound that is missed. */
-export function met({ value, limit, goal }: Figure): boolean {
-  if (goal === null) return true
-  if (value === null || limit === null) return false
-  const ratio = value / limit
-  const [, comparison, bound] = goal.split(' ')
-  return comparison === '<=' ? ratio <= Number(bound) : ratio >= Number(bound)
-}
 
 /** One round: the product and what it is compared to, measured one right after the other. */
 export interface Pair {
@@ -54,12 +46,11 @@ export function figure<P extends Pair>(
   const highest = rounds.at(-1)
   if (!middle || !lowest || !highest) throw new Error(`${name}: no round was measured`)
   const spread = `median of ${rounds.length} ${rounds_are}, ratios ${fixed(lowest.ratio)} to ${fixed(highest.ratio)}`
+  const value = short(middle.pair.value)
+  const limit = short(middle.pair.limit)
   return {
-    name,
-    value: short(middle.pair.value),
-    unit,
-    limit: short(middle.pair.limit),
-    ratio: fixed(middle.ratio),
+    ...{ name, value, unit, limit },
+    ratio: Number(shownRatio({ value, limit, goal })),
     goal,
     method: [...method(middle.pair), spread].join('; '),
   }
@@ -98,7 +89,7 @@ export const median = (values: ArrayLike<number>) => percentile(values, 0.5)
 
 /** Four significant digits: the fifth is noise. */
 export const short = (value: number) => Number(value.toPrecision(4))
-export const fixed = (ratio: number) => (Math.abs(ratio) < 0.1 ? short(ratio) : Number(ratio.toFixed(2)))
+const fixed = (ratio: number) => (Math.abs(ratio) < 0.1 ? short(ratio) : Number(ratio.toFixed(2)))
 
 /** Microseconds of the machine's monotonic clock, which all its processes share. */
 export const micros = () => Number(process.hrtime.bigint()) / 1000

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { figure, interleave, micros, type Figure } from './figures.ts'
 import { bareNodeStart } from './limits.ts'
-import { addPersonas, cleanEnvironment, startHub, temporaryDirectory, TURNBELL } from './processes.ts'
+import { addPersonas, cleanEnvironment, ROOT, startHub, temporaryDirectory, TURNBELL } from './processes.ts'
 
 const ROUNDS = 9
 const PERSONA = 'hooked'
@@ -59,7 +59,7 @@ function hookCall(home: string): Promise<number> {
     const child = spawn(
       process.execPath,
       [TURNBELL, 'hook', 'PostToolUse', '--client', 'claude-code', '--persona', PERSONA, '--home', home],
-      { env: cleanEnvironment(), stdio: ['pipe', 'ignore', 'inherit'] },
+      { cwd: ROOT, env: cleanEnvironment(), stdio: ['pipe', 'ignore', 'inherit'] },
     )
     child.once('error', reject)
     child.once('exit', (code) => {

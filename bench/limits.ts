@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { median, micros } from './figures.ts'
+import { ROOT } from './processes.ts'
 
 /** A growing file starts over here, so that a long run does not fill the disk. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -105,7 +106,7 @@ export function diskFlushes(): number | null {
 export function bareNodeStart(): Promise<number> {
   const started = micros()
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' })
+    const child = spawn(process.execPath, ['-e', ''], { cwd: ROOT, stdio: 'ignore' })
     child.once('error', reject)
     child.once('exit', () => resolve((micros() - started) / 1000))
   })

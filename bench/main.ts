@@ -1,16 +1,17 @@
 /** `npm run bench [-- NAME…]`: one JSON object a line on stdout, everything else on stderr. */
 import os from 'node:os'
 import path from 'node:path'
-import { commandOptions } from '../test/support/command-options.mjs'
+import { commandOptions, needDirectory } from '../test/support/command-options.mjs'
+import type { Ending } from '../test/support/ending.mjs'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
-import { met, type Figure } from './figures.ts'
+import type { Figure } from './figures.ts'
 import { growth } from './growth.ts'
 import { hook } from './hook.ts'
 import { idleLinks } from './idle-links.ts'
 import { journal } from './journal.ts'
 import { stolenPercent } from './limits.ts'
-import { inMemory, removeEverything, settings } from './processes.ts'
+import { inMemory, removeEverything, ROOT, settings } from './processes.ts'
 import { mcp } from './mcp.ts'
 import { peek } from './peek.ts'
 import { peers } from './peers.ts'
@@ -20,6 +21,7 @@ import { restart } from './restart.ts'
 import { slowDisk } from './slow-disk.ts'
 import { sendMany } from './send-many.ts'
 import { sendOne } from './send-one.ts'
+import { met, shownRatio } from './verdict.mjs'
 
 const BENCHES: Record<string, () => Promise<Figure[]>> = {
   'send-one': sendOne,
@@ -39,13 +41,15 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   search,
 }
 const HELP = `usage: npm run bench -- [NAME…] [options]
+       npm run -s bench > OUT.jsonl
 
   --dir DIR      where the homes of hubs are made (the temporary directory, unless that is memory)
   --profile DIR  keep there what Node's profilers say of each process
 
 All of them, where none is named: ${Object.keys(BENCHES).join(' ')}.
-One JSON object a line on stdout, everything else on stderr. Exit 1 when one of them could not be done, or not within ten
-minutes altogether: those are named.
+One JSON object a line on stdout, everything else on stderr; without -s npm writes to stdout as well.
+Exit 1 when one of them could not be done, or not within ten minutes altogether: those are named, as what is left is after
+Ctrl-C. Exit 2 when something was not understood.
 `
 /** Everything together. What is not measured by then is named, with how to measure it. */
 const RUN_MAX_MS = 590_000
@@ -53,17 +57,19 @@ const RUN_MAX_MS = 590_000
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
 /** `prepare` sees to what is measured, once it is known that something will be. */
-export async function main(argv: string[], prepare: () => void): Promise<void> {
+export async function main(argv: string[], ending: Ending, prepare: () => void): Promise<void> {
   const { names, options } = configure(argv)
   const left = new Set(names)
   prepare()
-  process.on('exit', removeEverything)
-  setTimeout(() => {
-    say(
-      `STOPPED after ${RUN_MAX_MS / 1000} s; what is left: npm run bench -- ${[...left, ...options].join(' ')}`,
-    )
-    process.exit(1)
-  }, RUN_MAX_MS).unref()
+  const began = performance.now()
+  // At its very end: npm hands Ctrl-C on to a process that has had it already, and the second one waits for nothing.
+  process.on('exit', () => {
+    const seconds = Math.round((performance.now() - began) / 1000)
+    const rest = `npm run -s bench -- ${[...left, ...options].join(' ')}`
+    if (left.size > 0) say(`STOPPED after ${seconds} s; what is left: ${rest}`)
+    removeEverything()
+  })
+  setTimeout(() => process.exit(1), RUN_MAX_MS).unref()
 
   say(environment())
   for (const name of left) {
@@ -76,6 +82,9 @@ export async function main(argv: string[], prepare: () => void): Promise<void> {
         say(verdict(figure))
       }
     } catch (error) {
+      // Ctrl-C reaches what a benchmark has started as well, and that may be gone before we hear of it.
+      await new Promise((resolve) => setImmediate(resolve))
+      if (ending.interrupted) await new Promise(() => undefined)
       process.exitCode = 1
       say(`BROKEN ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     }
@@ -90,28 +99,37 @@ function verdict(figure: Figure): string {
   const { name, ratio, goal, method } = figure
   if (ratio === null) return `LEFT OUT ${name}, goal ${goal ?? '-'}: ${method}`
   const word = goal === null ? 'seen  ' : met(figure) ? 'met   ' : 'MISSED'
-  return `${word} ${name}: ratio ${ratio}, goal ${goal ?? '-'}`
+  return `${word} ${name}: ratio ${shownRatio(figure)}, goal ${goal ?? '-'}`
 }
 
-/** The benches to run, and the options as they were said. Ends the process after `--help`, and where they make no sense. */
+/** The benches to run, and the options as they could be said anywhere. Ends the process after `--help`, and where they make no sense. */
 function configure(argv: string[]): { names: string[]; options: string[] } {
   const { values, positionals } = commandOptions(HELP, {
-    ...{ argv, names: Object.keys(BENCHES), directories: ['dir'] },
+    ...{ argv, names: Object.keys(BENCHES) },
     options: { dir: { type: 'string' }, profile: { type: 'string' } },
+    check: ({ dir }) => dir !== undefined && needDirectory('dir', fromCaller(dir)),
   })
-  settings.profile = values['profile'] === undefined ? null : path.resolve(values['profile'])
-  settings.directory = values['dir'] ?? diskDirectory()
+  const { dir, profile } = values
+  settings.directory = dir === undefined ? diskDirectory() : fromCaller(dir)
+  settings.profile = profile === undefined ? null : fromCaller(profile)
   return {
     names: positionals.length > 0 ? positionals : Object.keys(BENCHES),
-    options: Object.entries(values).flatMap(([name, value]) =>
-      typeof value === 'string' ? [`--${name}`, JSON.stringify(value)] : [],
-    ),
+    options: [
+      ...(dir === undefined ? [] : ['--dir', JSON.stringify(settings.directory)]),
+      ...(profile === undefined ? [] : ['--profile', JSON.stringify(settings.profile)]),
+    ],
   }
+}
+
+/** npm runs a script in the directory of its package, and says where it was called itself. */
+function fromCaller(said: string): string {
+  const { npm_lifecycle_event, INIT_CWD } = process.env
+  return path.resolve(npm_lifecycle_event === 'bench' ? (INIT_CWD ?? '') : '', said)
 }
 
 /** The temporary directory, unless it is memory: a sync there would cost nothing. */
 function diskDirectory(): string {
-  return inMemory(os.tmpdir()) ? path.resolve('node_modules/.cache') : os.tmpdir()
+  return inMemory(os.tmpdir()) ? path.join(ROOT, 'node_modules/.cache') : path.resolve(os.tmpdir())
 }
 
 function environment(): string {

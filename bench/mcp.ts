@@ -9,6 +9,7 @@ import {
   startHub,
   startNode,
   temporaryDirectory,
+  TURNBELL,
   usage,
   type Hub,
 } from './processes.ts'
@@ -18,7 +19,6 @@ const ROUNDS = 5
 const RUN_MS = 1_200
 const WARM_UP_MS = 2_000
 const ECHO = path.join(import.meta.dirname, 'echo.js')
-const TURNBELL = path.resolve('dist/turnbell.cjs')
 
 const PARAMS = {
   name: 'signals',

@@ -10,8 +10,14 @@ import { personaPaths, resolveHome } from '../src/system/home.ts'
 
 export { pause }
 
+declare global {
+  var BENCH_ROOT: string
+}
+
 const HERE = import.meta.dirname
-export const TURNBELL = path.resolve('dist/turnbell.cjs')
+/** The repository, written into the bundles by `run.mjs`. What is measured runs there, wherever the bench was called. */
+export const ROOT = globalThis.BENCH_ROOT
+export const TURNBELL = path.join(ROOT, 'dist/turnbell.cjs')
 const STOP_GRACE_MS = 10_000
 const START_MAX_MS = 30_000
 /** Of a journal segment, to see how long its lines are. */
@@ -74,6 +80,7 @@ export async function startProgram(
   { ready, ipc = false, piped = false }: StartOptions = {},
 ): Promise<Started> {
   const child = spawn(command, args, {
+    cwd: ROOT,
     env: cleanEnvironment(),
     stdio: [piped ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
   })

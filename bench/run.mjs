@@ -26,20 +26,22 @@ const PROGRAMS = [
   'bare-hub',
 ]
 const root = path.resolve(import.meta.dirname, '..')
-process.chdir(root)
 const ending = createEnding()
 
-const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
+const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'))
 const sources = PROGRAMS.map((name) => `bench/${name}.ts`)
 const out = await bundled('bench', sources, ending, {
   minifyWhitespace: true,
   minifySyntax: true,
   sourcemap: true,
-  define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },
+  define: {
+    'globalThis.TURNBELL_VERSION': JSON.stringify(version),
+    'globalThis.BENCH_ROOT': JSON.stringify(root),
+  },
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.js')).href)
 // Beside sources that changed, the hub without sync would be another hub than the one in dist/.
-await main(process.argv.slice(2), () => {
+await main(process.argv.slice(2), ending, () => {
   if (!freshProduct()) process.exit(1)
 })

@@ -1,7 +1,7 @@
 /** SQLite, which Node 20 does not have, in a Python that does. */
 import { createInterface } from 'node:readline'
 import path from 'node:path'
-import { startProgram, type Process } from './processes.ts'
+import { ROOT, startProgram, type Process } from './processes.ts'
 import { programOf } from './programs.ts'
 
 export interface SqliteWork {
@@ -28,7 +28,8 @@ export interface Sqlite extends Process {
 export async function startSqlite(): Promise<Sqlite | null> {
   const python = programOf('python3', 'python3')
   if (python === null) return null
-  const { child, pid, stop } = await startProgram(python, [path.resolve('bench/sqlite.py')], { piped: true })
+  const program = path.join(ROOT, 'bench/sqlite.py')
+  const { child, pid, stop } = await startProgram(python, [program], { piped: true })
   const { stdin, stdout } = child
   if (!stdin || !stdout) throw new Error('a process without streams')
   const answers = createInterface({ input: stdout })[Symbol.asyncIterator]()

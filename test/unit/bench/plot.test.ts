@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import type { Figure, Goal } from '../../../bench/figures.ts'
+import { met } from '../../../bench/verdict.mjs'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const run = promisify(execFile)
+const BENCH = path.resolve(import.meta.dirname, '../../../bench')
+const PLOTS = ['goals.svg', 'growth.svg', 'latency.svg', 'restart.svg', 'throughput.svg']
+
+interface Row extends Figure {
+  verdict: string
+}
+
+/** The table of bench/README.md, as figures again. */
+const rows = fs
+  .readFileSync(path.join(BENCH, 'README.md'), 'utf8')
+  .split('\n')
+  .flatMap((line): Row[] => {
+    const cells = line.split('|').map((cell) => cell.trim())
+    const [, name = '', value = '', limit = '', ratio = '', rounds = '', goal = '', verdict = ''] = cells
+    if (!/ to /.test(rounds)) return []
+    const [number = '', unit = ''] = value.split(' ')
+    const read = (text: string) => Number(text.replaceAll(',', '').split(' ')[0])
+    const figure = {
+      ...{
+        name: name.replaceAll('`', ''),
+        value: read(number),
+        unit,
+        limit: read(limit),
+        ratio: Number(ratio),
+      },
+      ...{ goal: goal === 'none' ? null : (`1: ${goal}` as Goal), method: `ratios ${rounds}` },
+    }
+    return [{ ...figure, verdict }]
+  })
+const goals = rows.filter(({ goal }) => goal !== null)
+
+test('the table says of each line what its figures say', () => {
+  expect(goals.length).toBeGreaterThan(30)
+  for (const row of goals) {
+    const expected = row.verdict === 'met'
+    const { name, ratio, goal } = row
+    expect({ name, met: met(row) }).toEqual({ name, met: expected })
+    expect({ name, met: met({ value: ratio, limit: 1, goal }) }).toEqual({ name, met: expected })
+  }
+})
+
+test('the plot of the goals shows what the table says', () => {
+  const svg = fs.readFileSync(path.resolve(BENCH, '../docs/performance/goals.svg'), 'utf8')
+  const drawn = [...svg.matchAll(/text-anchor="end">(.*?)<\/text>\n<circle class="(good|bad)"/g)]
+  expect(drawn.map(([, name, kind]) => [name, kind])).toEqual(
+    goals.map(({ name, verdict }) => [name, verdict === 'met' ? 'good' : 'bad']),
+  )
+})
+
+describe('of a file', () => {
+  /** Draws these lines where plots are already; answers which are new, and what was said. */
+  async function drawn(lines: readonly Row[]): Promise<{ renewed: string[]; said: string[] }> {
+    const place = temporaryDirectory()
+    const source = path.join(place, 'out.jsonl')
+    const plots = path.join(place, 'plots')
+    fs.mkdirSync(plots)
+    for (const name of PLOTS) fs.writeFileSync(path.join(plots, name), 'before')
+    fs.writeFileSync(
+      source,
+      ['> turnbell@0.0.0 bench', ...lines.map((line) => JSON.stringify(line))].join('\n'),
+    )
+    const { stderr: said } = await run(process.execPath, [path.join(BENCH, 'plot.mjs'), source, plots])
+    return {
+      renewed: PLOTS.filter((name) => fs.readFileSync(path.join(plots, name), 'utf8') !== 'before'),
+      said: said.replaceAll(source, 'FILE').split('\n').slice(0, -1),
+    }
+  }
+
+  test('with all figures every plot is renewed', async () => {
+    expect(await drawn(rows)).toEqual({ renewed: PLOTS, said: [] })
+  })
+
+  test('with a single line none is', async () => {
+    const { renewed, said } = await drawn(rows.filter(({ name }) => name === 'send-one'))
+    expect(renewed).toEqual([])
+    expect(said).toHaveLength(PLOTS.length)
+    expect(said).toContain('latency.svg is left as it is: FILE has no doorbell')
+  })
+
+  test('without one figure those that show it are left as they are', async () => {
+    expect(await drawn(rows.filter(({ name }) => name !== 'redis-100'))).toEqual({
+      renewed: PLOTS.slice(1, -1),
+      said: [
+        'goals.svg is left as it is: FILE has no redis-100',
+        'throughput.svg is left as it is: FILE has no redis-100',
+      ],
+    })
+  })
+
+  test('what was left out is not there', async () => {
+    const lines = rows.map((row) => (row.name === 'daemon-cpu' ? { ...row, value: null, ratio: null } : row))
+    expect(await drawn(lines)).toEqual({
+      renewed: PLOTS.slice(1),
+      said: ['goals.svg is left as it is: FILE has no daemon-cpu'],
+    })
+  })
+
+  test('each goal of the table is waited for', async () => {
+    const { said } = await drawn([])
+    const missing = said
+      .find((line) => line.startsWith('goals.svg'))
+      ?.split(' has no ')[1]
+      ?.split(', ')
+    expect(missing).toEqual(goals.map(({ name }) => name))
+  })
+})
