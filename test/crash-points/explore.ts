@@ -1,7 +1,7 @@
 /** Goes through the calls of a story, builds what a crash after each may leave, and judges what becomes of it. */
 import fs from 'node:fs'
 import { seededRandom } from '../support/fake-clock.ts'
-import { startRecordedHub } from './hub-process.ts'
+import { startRecordedHub, withSaid, type Recording } from './hub-process.ts'
 import { judge, type Crash } from './judge.ts'
 import { RecordedFiles, treeKey, type Choose, type Tree } from './recorded-files.ts'
 import { build, recover, timeMatters, type Recovered } from './recovery.ts'
@@ -54,6 +54,8 @@ export interface Options {
     every?: number
   }
   only?: Variant
+  /** Called after each point, and after each of a start that is crashed into: what was tried so far. */
+  onTried?: (tried: Tried) => void
 }
 
 export async function explore(story: Story, options: Options): Promise<Tried> {
@@ -76,19 +78,23 @@ class Exploration {
 
   async all(): Promise<Tried> {
     const { story, tried, options } = this
-    const { wanted = () => true, starts } = options
+    const { wanted = () => true, starts, onTried } = options
+    for (const kind of story.trace.calls.map(pointOf))
+      if (kind !== null) tried.points[kind] = (tried.points[kind] ?? 0) + 1
     const files = beginningOf(story)
     for (const [index, call] of story.trace.calls.entries()) {
       const at = index + 1
       const kind = pointOf(call)
-      if (kind !== null) tried.points[kind] = (tried.points[kind] ?? 0) + 1
       const chosen = kind !== null && wanted(at)
-      if (chosen) tried.points_tried += 1
       const name = (variant: Variant) => ({ at, call: describe(call), variant })
       if (chosen) await this.halfway(files, call, boundsAfter(story, index), name, false)
       files.apply(call)
       const bounds = boundsAfter(story, at)
-      if (chosen) await this.crashes(files, at, bounds, name, false)
+      if (chosen) {
+        await this.crashes(files, at, bounds, name, false)
+        tried.points_tried += 1
+        onTried?.(tried)
+      }
       if (kind !== null && starts?.wanted(at) === true) {
         await this.start('killed', files.copy(), at, bounds, name)
         await this.start('power', new RecordedFiles(story.root, files.withoutPower()), at, bounds, name)
@@ -140,9 +146,12 @@ class Exploration {
     if (options.only !== undefined && !options.only.startsWith(`${variant}+`)) return
     build(story.root, files.killed())
     fs.rmSync(trace, { force: true })
-    const hub = await startRecordedHub({ program, root: story.root, trace }, bounds.now_ms)
-    await hub.order({ do: 'rest' })
-    await hub.order({ do: 'stop' })
+    const recording: Recording = { program, root: story.root, trace }
+    await withSaid(recording, async () => {
+      const hub = await startRecordedHub(recording, bounds.now_ms)
+      await hub.order({ do: 'rest' })
+      await hub.order({ do: 'stop' })
+    })
     tried.starts += 1
     for (const [index, call] of readTrace(trace).calls.entries()) {
       const name: Named = (second) => ({
@@ -154,7 +163,9 @@ class Exploration {
       const chosen = counts && tried.points_of_starts % every === 0
       if (chosen) await this.halfway(files, call, bounds, name, true)
       files.apply(call)
-      if (chosen) await this.crashes(files, at + index, bounds, name, true)
+      if (!chosen) continue
+      await this.crashes(files, at + index, bounds, name, true)
+      options.onTried?.(tried)
     }
   }
 

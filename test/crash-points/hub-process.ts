@@ -1,8 +1,10 @@
 /** A recorded hub, as its parent sees it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Order, Word } from './orders.ts'
+import fs from 'node:fs'
 import type { Left } from '../../src/cli/hooks/spool.ts'
+import type { Ending } from '../support/ending.mjs'
+import type { Order, Word } from './orders.ts'
 
 export interface RecordedHub {
   url: string
@@ -17,7 +19,29 @@ export interface Recording {
   program: string
   root: string
   trace: string
+  /** Of a command that may be interrupted: nothing is written once it removes the files. */
+  ending?: Ending
 }
+
+/**
+ * What the recorded processes say on stderr. Half lines and torn files belong to what they are made to meet, and they
+ * warn of each, so that is shown only where `work` fails.
+ */
+export async function withSaid<T>({ trace, ending }: Recording, work: () => Promise<T>): Promise<T> {
+  const file = saidIn(trace)
+  fs.rmSync(file, { force: true })
+  try {
+    return await work()
+  } catch (error) {
+    const said = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
+    if (ending?.interrupted !== true) process.stderr.write(said)
+    throw error
+  } finally {
+    fs.rmSync(file, { force: true })
+  }
+}
+
+const saidIn = (trace: string): string => `${trace}.said`
 
 export async function startRecordedHub(recording: Recording, now_ms: number): Promise<RecordedHub> {
   const child = start(recording, ['hub'], now_ms)
@@ -60,14 +84,23 @@ export async function tearFiles(recording: Recording, now_ms: number): Promise<v
 }
 
 function start(
-  { program, root, trace }: Recording,
+  { program, root, trace, ending }: Recording,
   [what]: [string],
   now_ms: number,
   ...more: string[]
 ): ChildProcess {
   const flags = ['--expose-internals', '--no-warnings']
-  return spawn(process.execPath, [...flags, program, what, root, trace, String(now_ms), ...more], {
+  // A file has all that was said once the process is gone; it lies outside of what is recorded, as the trace does.
+  const said = fs.openSync(saidIn(trace), 'a')
+  const child = spawn(process.execPath, [...flags, program, what, root, trace, String(now_ms), ...more], {
     env: { PATH: process.env['PATH'], HOME: root },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', said, 'ipc'],
   })
+  fs.closeSync(said)
+  const gone = once(child, 'exit')
+  ending?.onInterrupt(() => {
+    child.kill('SIGKILL')
+    return gone
+  })
+  return child
 }

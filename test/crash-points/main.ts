@@ -7,7 +7,7 @@ import path from 'node:path'
 import type { Ending } from '../support/ending.mjs'
 import { pointOf, type Failure, type Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
-import type { Outcome, Plan } from './slice.ts'
+import type { Plan, SoFar } from './slice.ts'
 import { isStory, readStory } from './story.ts'
 
 export interface Wanted {
@@ -15,61 +15,70 @@ export interface Wanted {
   /** All, where it is left out. */
   points?: number
   torn: number
-  starts: number
+  /** `STARTS`, where it is left out. */
+  starts?: number
   /** Only this point, with this state, of the story recorded there. */
   at?: number
   variant?: string
   from?: string
 }
 
-/** The bundles of `recorded-process.ts` and `slice.ts`. */
+/** How the command is called from here, and the bundles of `recorded-process.ts` and `slice.ts`. */
 export interface Programs {
+  command: string
   recorded: string
   slice: string
 }
 
+const STARTS = 8
 const POINTS_A_SLICE = 60
 const SHOWN_FAILURES = 20
 const SHOWN_CHARS = 400
 
 /** Answers the exit code: 0, or 1 where a state was wrong; 2 where there was nothing to try. */
 export async function main(values: Wanted, programs: Programs, ending: Ending): Promise<number> {
-  const { seed, from, variant } = values
-  if (values.at === undefined && values.points === 0 && values.starts === 0)
-    return nothing('nothing to try: --points and --starts are both 0')
+  const { seed, at, variant } = values
+  const from = values.from === undefined ? undefined : path.resolve(values.from)
   if (from !== undefined && !isStory(from)) return nothing(`--from: no story is recorded in ${from}`)
   const directory = from ?? ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-crash-story-')))
   const root = ending.removes(from === undefined ? placeForFiles() : readStory(from).root)
-  if (from === undefined) await recordStory(programs.recorded, directory, root)
+  const tried: Tried[] = []
+  let recorded = from !== undefined
+  const again = `${programs.command} --from ${directory} --seed ${seed} --torn ${values.torn}`
+  const tellTried = () => tell(tried, directory, again, ending)
+  ending.onInterrupt(() => {
+    console.log(interruption(tried, recorded))
+    if (tried.length > 0) tellTried()
+  })
+  if (!recorded) await unlessInterrupted(recordStory(programs.recorded, directory, root, ending), ending)
+  recorded = true
   fs.mkdirSync(root, { recursive: true, mode: 0o700 })
   const all = readStory(directory).trace.calls.flatMap((call, index) =>
     pointOf(call) === null ? [] : [index + 1],
   )
-  if (values.at !== undefined && !all.includes(values.at)) return nothing(noPoint(values.at, all))
+  if (at !== undefined && !all.includes(at)) return nothing(noPoint(at, all))
   const [points, starts] =
-    values.at === undefined
-      ? [spread(all, values.points, seed), spread(all, values.starts, seed)]
-      : [[values.at], [values.at]]
+    at === undefined
+      ? [spread(all, values.points, seed), spread(all, values.starts ?? STARTS, seed)]
+      : [[at], [at]]
   const common = {
     ...{ program: programs.recorded, seed, torn: values.torn },
     ...(variant === undefined ? {} : { only: variant }),
   }
   const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
   for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
-  const tried: Tried[] = []
-  ending.onInterrupt(() => {
-    if (tried.length > 0) tell(tried, directory, values, ending)
-  })
   try {
     // One after the other: all of them build their files in the place in which they were recorded.
-    for (const plan of plans) tried.push(await explored(programs.slice, directory, plan, ending))
+    for (const [index, plan] of plans.entries())
+      await exploreApart(programs.slice, directory, plan, ending, (so_far) => void (tried[index] = so_far))
   } catch (error) {
+    if (tried.length > 0) tellTried()
     ending.keeps(directory)
     process.stderr.write(`the story is kept: ${directory}\n`)
     throw error
   }
-  if (tried.every(({ states }) => states === 0)) return nothing(noState(values.at, variant))
-  return tell(tried, directory, values, ending) === 0 ? 0 : 1
+  if (tried.every(({ states }) => states === 0)) return nothing(noState(at, variant))
+  return tellTried() === 0 ? 0 : 1
 }
 
 function nothing(why: string): number {
@@ -83,13 +92,19 @@ function noPoint(at: number, all: readonly number[]): string {
 }
 
 function noState(at: number | undefined, variant: string | undefined): string {
-  const where = at === undefined ? 'of these points' : `of point ${at}`
-  return `--variant: no crash ${where} leaves ${variant}; they leave killed, power, torn-1 to torn-N, halfway where something is written, and one of them behind another as in killed+12/power`
+  if (at === undefined || variant === undefined) return 'nothing to try: there is no state of these points'
+  return `--variant: no crash of point ${at} leaves ${variant}; they leave killed, power, torn-1 to torn-N, halfway where something is written, and one of them behind another as in killed+12/power`
+}
+
+function interruption(tried: readonly Tried[], recorded: boolean): string {
+  if (tried.length > 0) return 'interrupted; so far:'
+  return recorded
+    ? 'interrupted before the first point was tried'
+    : 'interrupted before all was recorded: nothing was tried'
 }
 
 /** What was found. Keeps the story for a failure to be tried again, and answers how many there are. */
-function tell(tried: readonly Tried[], directory: string, { seed, torn }: Wanted, ending: Ending): number {
-  const again = `node test/crash-points/run.mjs --from ${directory} --seed ${seed} --torn ${torn}`
+function tell(tried: readonly Tried[], directory: string, again: string, ending: Ending): number {
   const failures = tried.flatMap((one) => one.failures)
   console.log(summary(tried))
   for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(shown(failure, again))
@@ -97,21 +112,37 @@ function tell(tried: readonly Tried[], directory: string, { seed, torn }: Wanted
   return failures.length
 }
 
-async function explored(program: string, directory: string, plan: Plan, ending: Ending): Promise<Tried> {
-  const child = fork(program, [directory, JSON.stringify(plan)])
-  const gone = once(child, 'exit')
+/** In a process of its own. `onTried` hears again and again what was tried so far. */
+async function exploreApart(
+  program: string,
+  directory: string,
+  plan: Plan,
+  ending: Ending,
+  onTried: (tried: Tried) => void,
+): Promise<void> {
+  const child = fork(program, [directory, JSON.stringify(plan)], { execArgv: ['--enable-source-maps'] })
+  // Not `exit`: that may come before its last words.
+  const gone = once(child, 'close')
   ending.onInterrupt(() => {
     child.kill('SIGKILL')
     return gone
   })
-  const exited = gone.then(([code, os_signal]) => {
-    // Nothing comes of it any more.
-    if (ending.interrupted) return new Promise<never>(() => undefined)
-    throw new Error(`a part of the run ended (${String(code ?? os_signal)})`)
+  let done = false
+  child.on('message', ({ tried, whole }: SoFar) => {
+    onTried(tried)
+    done = whole
   })
-  const [outcome] = (await Promise.race([once(child, 'message'), exited])) as [Outcome]
-  await exited.catch(() => undefined)
-  return outcome
+  const [code, os_signal] = (await unlessInterrupted(gone, ending)) as [number | null, string | null]
+  if (!done) throw new Error(`a part of the run ended (${code ?? os_signal})`)
+}
+
+/** Nothing comes of what is under way when the command is interrupted: its end is another one's. */
+async function unlessInterrupted<T>(work: Promise<T>, ending: Ending): Promise<T> {
+  try {
+    return await work
+  } finally {
+    if (ending.interrupted) await new Promise<never>(() => undefined)
+  }
 }
 
 /** So many of them, or all, evenly; which ones is the seed's. */

@@ -20,6 +20,9 @@ import { NAME_HEADER, type Order, type Word } from './orders.ts'
 import { record, type Recorder } from './recorder.ts'
 import { DISK, placesIn, SIZES, type Places } from './setting.ts'
 
+// Who started it ends it, after Ctrl-C as well.
+process.on('SIGINT', () => undefined)
+
 const [what, root = '', trace = '', now_ms = '0', line = '{}'] = process.argv.slice(2)
 const places = placesIn(root)
 const recorder = record(root, trace)

@@ -2,6 +2,8 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import type { Ending } from '../support/ending.mjs'
+import { withSaid, type Recording } from './hub-process.ts'
 import { play } from './play.ts'
 import { beginningOf, keepTold, readStory, traceIn, type Story } from './story.ts'
 import type { Tree } from './recorded-files.ts'
@@ -25,14 +27,22 @@ function isWritable(directory: string): boolean {
 }
 
 /** `program`: the bundle of `recorded-process.ts`. The story is kept in `directory`. Throws where the trace lacks anything. */
-export async function recordStory(program: string, directory: string, root: string): Promise<Story> {
-  const told = await play({ program, root, trace: traceIn(directory) }, workload)
-  keepTold(directory, told)
-  const story = readStory(directory)
-  const files = beginningOf(story)
-  for (const call of story.trace.calls) files.apply(call)
-  needComplete(files.killed(), root)
-  return story
+export async function recordStory(
+  program: string,
+  directory: string,
+  root: string,
+  ending?: Ending,
+): Promise<Story> {
+  const recording: Recording = { program, root, trace: traceIn(directory) }
+  if (ending !== undefined) recording.ending = ending
+  return withSaid(recording, async () => {
+    keepTold(directory, await play(recording, workload))
+    const story = readStory(directory)
+    const files = beginningOf(story)
+    for (const call of story.trace.calls) files.apply(call)
+    needComplete(files.killed(), root)
+    return story
+  })
 }
 
 function needComplete(tree: Tree, root: string): void {

@@ -17,8 +17,11 @@ export interface Plan {
   only?: string
 }
 
-/** Sent once, at the end. */
-export type Outcome = Tried
+/** Sent after each point. `whole`: at the end, when all was tried. */
+export interface SoFar {
+  tried: Tried
+  whole: boolean
+}
 
 // Who started it says what was found so far, and ends it.
 process.on('SIGINT', () => undefined)
@@ -27,9 +30,11 @@ process.on('disconnect', () => process.exit())
 const [directory = '', text = '{}'] = process.argv.slice(2)
 const { program, seed, torn, points, starts, only } = JSON.parse(text) as Plan
 const [chosen, started] = [new Set(points), new Set(starts)]
-const outcome: Outcome = await explore(readStory(directory), {
+const say = (word: SoFar, sent: () => void) => process.send?.(word, sent)
+const tried = await explore(readStory(directory), {
   ...{ seed, torn, wanted: (at) => chosen.has(at) },
   starts: { program, trace: path.join(directory, 'start.jsonl'), wanted: (at) => started.has(at) },
   ...(only === undefined ? {} : { only }),
+  onTried: (so_far) => say({ tried: so_far, whole: false }, () => undefined),
 })
-process.send?.(outcome, () => process.disconnect())
+say({ tried, whole: true }, () => process.disconnect())

@@ -33,9 +33,8 @@ function linkOf(file: string): string {
   }
 }
 
-/** How much a value grows in a minute: the line of least squares through what was weighed. */
+/** How much a value grows in a minute: the line of least squares through what was weighed, at least twice. */
 export function slope(weights: readonly Weight[], of: (weight: Weight) => number): number {
-  if (weights.length < 2) return 0
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [at, value] = [mean(weights.map((one) => one.at)), mean(weights.map(of))]
   const over = weights.reduce((sum, one) => sum + (one.at - at) * (of(one) - value), 0)

@@ -1,50 +1,32 @@
 /** The command: a day of a team of real processes, and its figures. */
-import { parseArgs } from 'node:util'
-import { needDirectory } from '../support/command-options.mjs'
+import { commandOptions } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
+import type { SoakResult } from './figures.ts'
 import { report } from './report.ts'
 import { soak, type SoakOptions } from './soak.ts'
 
+const MINUTES_MAX = 24 * 60
+/** Two are watched and never killed: so one is left. */
+const PERSONAS = { least: 3, most: 999 }
+/** Ten a second: more of them, and nothing else happens. */
+const KILLS = { from: 0, most: 600 }
+
 const HELP = `usage: node test/soak/run.mjs [options]
 
-  --minutes N           how long the day takes (30)
-  --personas N          each with a daemon of its own (50)
+  --minutes N           how long the day takes, above 0 to ${MINUTES_MAX} (30)
+  --personas N          each with a daemon of its own, ${PERSONAS.least} to ${PERSONAS.most} (50)
   --seed N              of all chances (the time); who runs when is the machine's
-  --kills-per-minute N  kill -9 and stops together (12)
+  --kills-per-minute N  kill -9 and stops together, ${KILLS.from} to ${KILLS.most} (12)
   --dir DIR             where the temporary home is made
 
 Says every 30 s on stderr how it goes, and prints the figures at the end, or those so far after Ctrl-C.
-Exit 1 when a promise was broken; the home is kept then, and it is said where.
+Exit 1 when a promise was broken; the home is kept then, and it is said where. Exit 2 for what makes no sense or tries
+nothing: no signal was sent.
 `
 
-const OPTIONS = {
-  minutes: { type: 'string', default: '30' },
-  personas: { type: 'string', default: '50' },
-  seed: { type: 'string' },
-  'kills-per-minute': { type: 'string', default: '12' },
-  dir: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const
-
-/** Ten a second: more of them, and nothing else happens. */
-const KILLS_MAX = 600
-
-/**
- * Answers the exit code: 0, or 1 where a promise was broken; 2 for what was not understood. `prepare` sees to what is
- * started, once it is known that something will be.
- */
+/** Answers the exit code: see the help. `prepare` sees to what is started, once it is known that something will be. */
 export async function main(argv: string[], ending: Ending, prepare: () => void): Promise<number> {
-  let wanted: Pick<SoakOptions, 'minutes' | 'personas' | 'seed' | 'kills_per_minute' | 'directory'> | null
-  try {
-    wanted = wantedIn(argv)
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
-    return 2
-  }
-  if (wanted === null) {
-    process.stdout.write(HELP)
-    return 0
-  }
+  const wanted = wantedIn(argv)
   prepare()
   process.stderr.write(`seed ${wanted.seed}\n`)
   let home = ''
@@ -70,31 +52,42 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     throw error
   })
   process.stdout.write(`${asked}\n${report(result)}`)
-  if (result.broken.length === 0) return 0
-  process.stdout.write(`the home is kept: ${result.home}\n`)
-  return 1
+  const code = exitCode(result)
+  if (code === 1) process.stdout.write(`the home is kept: ${result.home}\n`)
+  if (code === 2)
+    process.stderr.write('no signal was given a receipt, so nothing was tried: a day takes more --minutes\n')
+  return code
 }
 
-function wantedIn(argv: string[]) {
-  const { values } = parseArgs({ args: argv, options: OPTIONS, strict: true })
-  if (values.help) return null
-  if (values.dir !== undefined) needDirectory('dir', values.dir)
-  const number = (name: string, text: string, fits: (value: number) => boolean): number => {
-    const value = Number(text)
-    if (text.trim() === '' || !fits(value))
-      throw new Error(`--${name}: ${JSON.stringify(text)} is no such number`)
-    return value
-  }
-  const whole = Number.isSafeInteger
+/** Without a signal no promise was put to the test. */
+export function exitCode({ broken, signals }: Pick<SoakResult, 'broken' | 'signals'>): 0 | 1 | 2 {
+  if (broken.length > 0) return 1
+  return signals.receipts === 0 ? 2 : 0
+}
+
+type Wanted = Pick<SoakOptions, 'minutes' | 'personas' | 'seed' | 'kills_per_minute' | 'directory'>
+
+function wantedIn(argv: string[]): Wanted {
+  const { values } = commandOptions(HELP, {
+    argv,
+    options: {
+      minutes: { type: 'string', default: '30' },
+      personas: { type: 'string', default: '50' },
+      seed: { type: 'string' },
+      'kills-per-minute': { type: 'string', default: '12' },
+      dir: { type: 'string' },
+    },
+    numbers: {
+      minutes: { above: 0, most: MINUTES_MAX },
+      personas: PERSONAS,
+      seed: 0,
+      'kills-per-minute': KILLS,
+    },
+    directories: ['dir'],
+  })
   return {
-    minutes: number('minutes', values.minutes, (value) => value > 0 && value <= 24 * 60),
-    personas: number('personas', values.personas, (value) => whole(value) && value >= 3 && value <= 999),
-    seed: number('seed', values.seed ?? String(Date.now()), (value) => whole(value) && value >= 0),
-    kills_per_minute: number(
-      'kills-per-minute',
-      values['kills-per-minute'],
-      (value) => value >= 0 && value <= KILLS_MAX,
-    ),
+    ...{ minutes: values.minutes, personas: values.personas, kills_per_minute: values['kills-per-minute'] },
+    seed: values.seed ?? Date.now(),
     ...(values.dir === undefined ? {} : { directory: values.dir }),
   }
 }

@@ -11,10 +11,11 @@ export type Mark = 'idle' | 'start' | 'middle' | 'watched' | 'end'
 
 export interface Scale {
   name: string
-  marks: Readonly<Record<Mark, Weight>>
-  /** While it is watched. */
-  rss_mib_per_minute: number
-  fds_per_minute: number
+  /** Without those that are still to come, or at which it was down. */
+  marks: Readonly<Partial<Record<Mark, Weight>>>
+  latest: Weight
+  /** While it is watched; null before it was weighed twice in that. */
+  per_minute: { rss_mib: number; fds: number } | null
   steady: Growth | null
 }
 
@@ -64,25 +65,21 @@ export class Scales {
     }
   }
 
-  /** Before the `end` the latest stands for it. */
+  /** As far as they were weighed. */
   read(): Scale[] {
     return this.processes.flatMap(({ name }) => {
-      const { end = this.latest.get(name), ...marks } = this.marks.get(name) ?? {}
-      if (end === undefined) return []
-      const watched = marks.watched ?? end
-      const middle = marks.middle ?? watched
-      const start = marks.start ?? middle
+      const latest = this.latest.get(name)
+      if (latest === undefined) return []
       const weights = this.weights.get(name) ?? []
-      return [
-        {
-          ...{ name, marks: { idle: marks.idle ?? start, start, middle, watched, end } },
-          rss_mib_per_minute: slope(weights, ({ rss_mib }) => rss_mib),
-          fds_per_minute: slope(weights, ({ fds }) => fds),
-          steady: steadyGrowth(weights),
-        },
-      ]
+      const marks = this.marks.get(name) ?? {}
+      return [{ name, latest, marks, per_minute: growthPerMinute(weights), steady: steadyGrowth(weights) }]
     })
   }
+}
+
+function growthPerMinute(weights: readonly Weight[]): Scale['per_minute'] {
+  if (weights.length < 2) return null
+  return { rss_mib: slope(weights, ({ rss_mib }) => rss_mib), fds: slope(weights, ({ fds }) => fds) }
 }
 
 /**
@@ -117,10 +114,15 @@ function median(values: readonly number[]): number {
  * Memory and descriptors are flat: a witness's since it was warm, a hub's since it is watched, and neither
  * grows steadily in that. `signals`: how many the hub had to keep since then.
  */
-export function notFlat({ name, marks, steady }: Scale, signals: number): Violation | null {
+export function notFlat({ name, marks, latest, steady }: Scale, signals: number): Violation | null {
+  // One at which it was down is like the next one: less can have grown since then.
+  const { end = latest } = marks
+  const { watched = end } = marks
+  const { start = marks.middle ?? watched } = marks
+  const { idle = start } = marks
   const kind = name === 'hub' ? 'hub' : 'daemon'
   const kept_mib = kind === 'hub' ? (signals * KEPT_BYTES_PER_SIGNAL) / 2 ** 20 : 0
-  const grown = marks.end.rss_mib - (kind === 'hub' ? marks.watched : marks.start).rss_mib
+  const grown = end.rss_mib - (kind === 'hub' ? watched : start).rss_mib
   if (grown > RSS_SPARE_MIB[kind] + kept_mib)
     return new Violation('memory is flat', `${name} grew by ${grown.toFixed(1)} MiB, ${signals} signals`)
   if (steady !== null && steady.minutes >= STEADY_MINUTES_MIN) {
@@ -131,7 +133,6 @@ export function notFlat({ name, marks, steady }: Scale, signals: number): Violat
         `${name} grew by ${steady.mib.toFixed(1)} MiB in ${steady.minutes.toFixed(1)} minutes, and no less in the same time before or after it`,
       )
   }
-  const { idle, end } = marks
   if (end.sockets - idle.sockets > SOCKETS_SPARE)
     return new Violation(
       'descriptors are flat',

@@ -1,6 +1,10 @@
 import type { ParseArgsConfig } from 'node:util'
 
-export type Bounds = number | { least: number; most?: number } | { above: number; most?: number }
+export type Bounds =
+  | number
+  | { least: number; most?: number }
+  | { above: number; most?: number }
+  | { from: number; most?: number }
 
 type Options = NonNullable<ParseArgsConfig['options']>
 

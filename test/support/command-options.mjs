@@ -48,19 +48,24 @@ export function commandOptions(
 }
 
 /**
- * `bounds`: the least whole number, or `{least, most}` of whole numbers, or `{above, most}` of any. Throws for everything
- * else, the empty text as well: it would be 0.
+ * `bounds`: the least whole number, or `{least, most}` of whole numbers, or `{above, most}` or `{from, most}` of any. Throws
+ * for everything else, the empty text as well: it would be 0.
  */
 export function number(name, text, bounds) {
   const value = Number(text)
   const {
     least,
     above,
+    from,
     most = Number.MAX_SAFE_INTEGER,
   } = typeof bounds === 'number' ? { least: bounds } : bounds
-  const fits = above === undefined ? Number.isSafeInteger(value) && value >= least : value > above
+  const [kind, fits] =
+    least !== undefined
+      ? [`whole number from ${least}`, Number.isSafeInteger(value) && value >= least]
+      : above !== undefined
+        ? [`number above ${above}`, value > above]
+        : [`number from ${from}`, value >= from]
   if (text.trim() !== '' && fits && value <= most) return value
-  const kind = above === undefined ? `whole number from ${least}` : `number above ${above}`
   const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
   throw new Error(`--${name}: ${JSON.stringify(text)} is no ${kind}${end}`)
 }

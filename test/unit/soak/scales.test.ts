@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Weight } from '../../soak/gauges.ts'
-import { notFlat, steadyGrowth, type Scale } from '../../soak/scales.ts'
+import { notFlat, Scales, steadyGrowth, type Scale } from '../../soak/scales.ts'
+import type { Supervised } from '../../soak/supervised.ts'
 
 const MINUTES = 6
 const SIGNALS = 4_500
@@ -17,7 +18,7 @@ function weighed(rssAt: (minute: number) => number, garbage_mib: number): Weight
 function scale(name: string, weights: readonly Weight[]): Scale {
   const [watched, end] = [weights[0] as Weight, weights.at(-1) as Weight]
   const marks = { idle: watched, start: watched, middle: watched, watched, end }
-  return { name, marks, rss_mib_per_minute: 0, fds_per_minute: 0, steady: steadyGrowth(weights) }
+  return { name, marks, latest: end, per_minute: null, steady: steadyGrowth(weights) }
 }
 
 const judged = (name: string, rssAt: (minute: number) => number) =>
@@ -53,4 +54,18 @@ describe('while a run of half an hour is watched', () => {
     expect(notFlat(scale('hub', weights), 0)).toBeNull()
     expect(steadyGrowth(weights.slice(0, 2))).toBeNull()
   })
+})
+
+test.runIf(process.platform === 'linux')('nothing stands in for what was not weighed', () => {
+  const scales = new Scales([{ name: 'hub', pid: process.pid } as Supervised])
+  expect(scales.read()).toEqual([])
+  scales.weigh('idle')
+  scales.weigh()
+  const [read] = scales.read()
+  expect(read).toMatchObject({ name: 'hub', per_minute: null, steady: null })
+  expect(Object.keys(read?.marks ?? {})).toEqual(['idle'])
+  scales.weigh('watched')
+  expect(scales.read()[0]?.per_minute).toBeNull()
+  scales.weigh('end')
+  expect(scales.read()[0]?.per_minute).not.toBeNull()
 })

@@ -27,6 +27,11 @@ describe('what a command is told', () => {
     )
   })
 
+  test('a share may be nothing', () => {
+    expect(number('kills', '0', { from: 0, most: 600 })).toBe(0)
+    expect(() => number('kills', '-1', { from: 0, most: 600 })).toThrow('"-1" is no number from 0 to 600')
+  })
+
   test('a directory is there', () => {
     needDirectory('dir', 'test')
     for (const other of ['/nonexistent', 'package.json']) {
