@@ -223,15 +223,14 @@ export function forgetBell(history: History): History {
 
 /**
  * The hub's list after a reconnect. What waits is a backlog: it rings at the next activity, which may
- * already have happened while the list was on its way (`active`).
+ * already have happened while the list was on its way (`active`). `answered`: the agent drained while we were away.
  */
-export function reconciled(history: History, pending: PendingIndex, active: boolean, now: number): History {
-  const { bell, rules } = history
-  // The bell's signal is gone from a list that names all: the agent drained while we were away.
-  const answered =
-    bell !== null &&
-    pending.total === pending.entries.length &&
-    !pending.entries.some(({ signal_id }) => signal_id === bell.signal_id)
+export function reconciled(
+  history: History,
+  { pending, active, answered }: { pending: PendingIndex; active: boolean; answered: boolean },
+  now: number,
+): History {
+  const { rules } = history
   const base = answered ? forgetBell(history) : history
   const news = pending.entries.some((entry) => isLoud(entry) && entry.seq > (base.bell?.covered_seq ?? 0))
   const waits = pending.total > 0

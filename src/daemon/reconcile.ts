@@ -32,6 +32,19 @@ export function meanwhileReleased(meanwhile: Meanwhile, signal_ids: readonly str
   return { ...meanwhile, drained: meanwhile.drained.filter((id) => !back.has(id)), unsettled: true }
 }
 
+/**
+ * Whether a signal was drained while the link was down: it is gone from a list that names all, and what came meanwhile does
+ * not say where it went.
+ */
+export function drainedUnheard(
+  signal_id: string,
+  { signals, total }: Listing,
+  { drained, unsettled }: Meanwhile,
+): boolean {
+  const is_listed = signals.some((entry) => entry.signal_id === signal_id)
+  return total === signals.length && !is_listed && !unsettled && !drained.includes(signal_id)
+}
+
 export function merge(listing: Listing & { as_of_seq: number }, meanwhile: Meanwhile): PendingIndex {
   let index = fromListing(listing)
   for (const entry of meanwhile.pushed) {

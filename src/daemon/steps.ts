@@ -89,10 +89,12 @@ export const askForList: Step = ({ peeks }, { now }) => {
 export const listed: Step<'PENDING_LISTED'> = (context, event) => {
   if (context.reconcile === null) return {}
   const { meanwhile, active } = context.reconcile
+  const { bell } = context.history
   const pending = reconcile.merge(event, meanwhile)
+  const answered = bell !== null && reconcile.drainedUnheard(bell.signal_id, event, meanwhile)
   return {
     change: {
-      history: history.reconciled(context.history, pending, active, event.now),
+      history: history.reconciled(context.history, { pending, active, answered }, event.now),
       link: { failures: 0, retry_at: null },
       reconcile: null,
     },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
-import { machineWorld, readyWorld, RULES } from '../../support/machine-world.ts'
+import { machineWorld, readyWorld, RULES, type MachineWorld } from '../../support/machine-world.ts'
 
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
   world.bells.map(({ doorbell }) => doorbell.reason)
@@ -218,6 +218,45 @@ describe('a drain', () => {
     expect(world.context.history.bell).toEqual(bell)
     world.tell({ type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 'session-1', total: 2 })
     expect(world.context.history.bell).toBeNull()
+  })
+
+  test.each([
+    ['drained by another session', 'made before', (world: MachineWorld) => world.drains(1, 'cli:by-hand')],
+    ['drained by another session', 'made after', (world: MachineWorld) => world.drains(1, 'cli:by-hand')],
+    ['expired', 'made before', (world: MachineWorld) => world.expires(1)],
+    ['expired', 'made after', (world: MachineWorld) => world.expires(1)],
+  ] as const)(
+    'a bell whose signal is %s while a list is on its way that was %s stays the agent’s',
+    (_, made, leaves) => {
+      const world = readyWorld()
+      world.pushes()
+      world.linkLost()
+      world.hubAnswers = false
+      world.connects()
+      const peek_id = world.context.reconcile!.peek_id
+      const list = { peek_id, signals: [...world.queue], total: 1, as_of_seq: 1, doorbell_id: 'b-1' }
+      leaves(world)
+      world.hubAnswers = true
+      if (made === 'made before') world.tell({ type: 'PENDING_LISTED', ...list })
+      // Where there was one before, nobody waits for this any more.
+      world.hubAnswersNow()
+      expect(world.state).toBe('CONNECTED')
+      world.pushes()
+      expect(world.bells).toHaveLength(1)
+      world.turnBegins(true)
+      world.turnEnds()
+      expect(world.bells).toHaveLength(2)
+    },
+  )
+
+  test('that a list tells of, which nobody came to say, answers the bell', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.linkLost()
+    world.losesSilently()
+    world.connects()
+    world.pushes()
+    expect(world.bells).toHaveLength(2)
   })
 
   test('of everything by another session leaves the agent its bell: what comes then is no second one in its turn', () => {
