@@ -78,6 +78,13 @@ export interface StoreHealth {
   last_signal_id: SignalId | null
 }
 
+/** What became of a signal: itself, or the first one of its key. */
+export interface Appended {
+  seq: Seq
+  signal_id: SignalId
+  repeated: boolean
+}
+
 export interface SignalStore {
   /**
    * Resolves with the signal's seq only once it survives a crash of this process and of the machine.
@@ -85,12 +92,12 @@ export interface SignalStore {
    * window, resolves with the first signal's seq and id and stores nothing. The window is counted
    * from the first one's `created_at`.
    */
-  append(signal: Signal): Promise<{ seq: Seq; signal_id: SignalId; repeated: boolean }>
+  append(signal: Signal): Promise<Appended>
   /**
-   * All or nothing, in order, also across a torn write: a broadcast's signals. For a known key the first
-   * one's seq stands in its place.
+   * All or nothing, in order, also across a torn write: a broadcast's signals. A known key, also one of the same call,
+   * stores nothing, as in `append`.
    */
-  appendAll(signals: readonly Signal[]): Promise<Seq[]>
+  appendAll(signals: readonly Signal[]): Promise<Appended[]>
   /**
    * What `append` would answer as repeated, inside the window: the signal behind a sender's key. It may be on its way to
    * the disk still, which `append` waits for.

@@ -166,7 +166,10 @@ export function describeSignalStore(
       test('stores all of them, in order', async () => {
         await append({})
         const signals = ['bob', 'carl', 'dora'].map((to) => make.signal({ to, payload: to.repeat(1000) }))
-        expect(await store.appendAll(signals)).toEqual([2, 3, 4])
+        const appended = await store.appendAll(signals)
+        expect(appended).toEqual(
+          signals.map(({ signal_id }, place) => ({ signal_id, seq: place + 2, repeated: false })),
+        )
         store = await opened.afterKill()
         for (const { to, signal_id } of signals) expect(pending(to).at(-1)).toBe(signal_id)
         expect(store.health()).toMatchObject({ signals: 4, last_seq: 4 })
@@ -177,8 +180,8 @@ export function describeSignalStore(
         expect(store.health().last_seq).toBe(0)
       })
 
-      test('answers a known key with the first seq, also one of the same call', async () => {
-        await append({ idempotency_key: 'k' })
+      test('answers a known key with the first one, also one of the same call', async () => {
+        const [first] = await append({ idempotency_key: 'k' })
         const signals = [
           make.signal(),
           make.signal({ idempotency_key: 'k' }),
@@ -187,7 +190,21 @@ export function describeSignalStore(
           make.signal({ idempotency_key: 'undefined' }),
           make.signal(),
         ]
-        expect(await store.appendAll(signals)).toEqual([2, 1, 3, 3, 4, 5])
+        const appended = await store.appendAll(signals)
+        expect(appended.map(({ seq, repeated }) => [seq, repeated])).toEqual([
+          ...[
+            [2, false],
+            [1, true],
+            [3, false],
+          ],
+          ...[
+            [3, true],
+            [4, false],
+            [5, false],
+          ],
+        ])
+        const ids = [first, signals[2], signals[2]].map((signal) => signal?.signal_id)
+        expect([1, 2, 3].map((place) => appended[place]?.signal_id)).toEqual(ids)
         store = await opened.afterKill()
         expect(store.health().signals).toBe(5)
       })

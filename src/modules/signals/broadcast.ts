@@ -7,6 +7,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
 import type { Receipt, Route, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
+import type { Appended } from '../../ports/signal-store.ts'
 
 interface Accepted {
   signal: Signal
@@ -44,10 +45,7 @@ export async function broadcast(
       refused.push({ to, code: error.code, detail: error.detail })
     }
   }
-  const receipts =
-    input.idempotency_key === undefined
-      ? await storeTogether(needs, sender, accepted)
-      : await storeOnce(needs, sender, accepted)
+  const receipts = await storeTogether(needs, sender, accepted)
   return { broadcast_id: await firstBroadcastId(needs, receipts, broadcast_id), receipts, refused }
 }
 
@@ -60,29 +58,16 @@ function audience(needs: SignalParts, sender: Identity, topic: string | undefine
     .map((persona) => persona.identity)
 }
 
+/** With a key, too: a broadcast that was cut off reached nobody, and one that is repeated stores what it has not yet. */
 async function storeTogether(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
   if (accepted.length === 0) return []
-  const seqs = await needs.store.appendAll(accepted.map(({ signal }) => signal))
+  const appended = await needs.store.appendAll(accepted.map(({ signal }) => signal))
   return accepted.map(({ signal, route }, index) => {
-    const seq = seqs[index] as number
-    sender.announce(signal, seq)
-    return { signal_id: signal.signal_id, durable: true, seq, status: 'pending', route }
+    const { seq, signal_id, repeated } = appended[index] as Appended
+    if (repeated) needs.events.repeated({ signal_id, to: signal.to, from: signal.from })
+    else sender.announce(signal, seq)
+    return { signal_id, durable: true, seq, status: 'pending', route }
   })
-}
-
-/**
- * With a key each signal stands alone: a crash in the middle may leave some stored, and the repeated
- * broadcast then stores exactly the others.
- */
-async function storeOnce(needs: SignalParts, sender: Sender, accepted: Accepted[]): Promise<Receipt[]> {
-  return Promise.all(
-    accepted.map(async ({ signal, route }): Promise<Receipt> => {
-      const { seq, signal_id, repeated } = await needs.store.append(signal)
-      if (repeated) needs.events.repeated({ signal_id, to: signal.to, from: signal.from })
-      else sender.announce(signal, seq)
-      return { signal_id, durable: true, seq, status: 'pending', route }
-    }),
-  )
 }
 
 /** A repeated broadcast answers with the id of the first. */

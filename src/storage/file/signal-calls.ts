@@ -7,7 +7,7 @@ import type { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
 import type { Signal } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Drained, Released, SignalStore } from '../../ports/signal-store.ts'
+import type { Appended, Drained, Released, SignalStore } from '../../ports/signal-store.ts'
 import type { Retention } from '../retention.ts'
 import {
   emptyHead,
@@ -141,21 +141,24 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     },
     async appendAll(signals) {
       journal.checkAlive()
-      const seqs: Seq[] = []
+      const appended: Appended[] = []
       const fresh: { signal: Signal; seq: Seq; same_key: Row }[] = []
-      const keysHere = new Map<string, Seq>()
+      const keysHere = new Map<string, Appended>()
       for (const signal of signals) {
         const { from, idempotency_key: key } = signal
         const same_key = findKey(from, key)
         const known = answers(same_key, Date.parse(signal.created_at))
         const here = key === undefined ? undefined : keysHere.get(`${from} ${key}`)
-        let seq = known ? rows.seq(same_key) : here
-        if (seq === undefined) {
-          seq = index.last_seq + fresh.length + 1
-          fresh.push({ signal, seq, same_key })
-          if (key !== undefined) keysHere.set(`${from} ${key}`, seq)
+        const first = known ? { seq: rows.seq(same_key), signal_id: rows.idText(same_key) } : here
+        if (first !== undefined) {
+          appended.push({ ...first, repeated: true })
+          continue
         }
-        seqs.push(seq)
+        const seq = index.last_seq + fresh.length + 1
+        const one = { seq, signal_id: signal.signal_id, repeated: false }
+        fresh.push({ signal, seq, same_key })
+        if (key !== undefined) keysHere.set(`${from} ${key}`, one)
+        appended.push(one)
       }
       const prepared = fresh.map(({ signal, seq, same_key }, place) => {
         const head = emptyHead()
@@ -164,7 +167,7 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       if (prepared.length > 0) journal.begin()
       for (const { text, head, same_key } of prepared) store(text, head, same_key)
       await journal.committed()
-      return seqs
+      return appended
     },
     recall(from, idempotency_key) {
       const row = findKey(from, idempotency_key)

@@ -131,7 +131,7 @@ export function createMemorySignalStore(
     },
     async appendAll(signals) {
       checkOpen()
-      return signals.map((signal) => accept(signal).seq)
+      return signals.map(accept)
     },
     recall(from, idempotency_key) {
       const first = knownKey(from, idempotency_key, clock.now())

@@ -400,29 +400,31 @@ describe('a broadcast', () => {
     ])
   })
 
-  test('with a key is given once, and completes what a crash cut off', async () => {
-    let stored = 0
+  test('with a key is given once, to everybody or nobody', async () => {
+    let calls = 0
     const world = await signalWorld({
       personas: ['alice', 'bob', 'carol'],
       spy: (store) => ({
         ...store,
-        append: async (signal) => {
-          if (++stored === 2) throw new Error('the process died here')
-          return store.append(signal)
+        append: () => Promise.reject(new Error('one by one')),
+        appendAll: async (signals) => {
+          if (++calls === 1) throw new Error('the process died here')
+          return store.appendAll(signals)
         },
       }),
     })
+    const waiting = () => [world.store.pendingCount('bob'), world.store.pendingCount('carol')]
     const input = { intent: 'note', payload: 1, priority: 3, ttl_s: 60, idempotency_key: 'release-4' }
     await expect(world.signals.broadcast(agent('alice'), input)).rejects.toThrow('died')
+    expect(waiting()).toEqual([0, 0])
     const second = await world.signals.broadcast(agent('alice'), input)
     const third = await world.signals.broadcast(agent('alice'), input)
     expect(third.receipts.map(({ signal_id }) => signal_id)).toEqual(
       second.receipts.map(({ signal_id }) => signal_id),
     )
-    expect([world.store.pendingCount('bob'), world.store.pendingCount('carol')]).toEqual([1, 1])
-    expect(third.broadcast_id).toBe(
-      (await world.store.read(third.receipts[0]?.signal_id ?? ''))?.broadcast_id,
-    )
+    expect(waiting()).toEqual([1, 1])
+    expect(world.toldOf('signals.repeated')).toHaveLength(2)
+    expect(third.broadcast_id).toBe(second.broadcast_id)
   })
 
   test('by a daemon is refused', async () => {
