@@ -68,7 +68,9 @@ const ACTIONS = {
   broadcast(world) {
     const common = { from: HERALD, ttl_s: LONG_TTL_S }
     const { n } = world.truth.wish({ ...common, to: EVERYBODY, priority: 3, key: null, to_session: null })
-    void world.operator.call('signals/broadcast', { ...common, intent: 'test', payload: { n } })
+    // As `turnbell mcp` does; without one it means the same.
+    const keyed = world.dice.chance(0.5) ? { idempotency_key: `all-${n}` } : {}
+    void world.operator.call('signals/broadcast', { ...common, ...keyed, intent: 'test', payload: { n } })
   },
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()

@@ -434,4 +434,11 @@ export const MUTANTS = [
     find: 'if (isOutstanding(before, now)) return answerNotify',
     replace: 'if (isOutstanding(before, now) || before.bell !== null) return answerNotify',
   },
+  {
+    name: 'broadcast with a key stored one by one',
+    file: 'src/modules/signals/broadcast.ts',
+    find: 'await needs.store.appendAll(accepted.map(({ signal }) => signal))',
+    replace:
+      'accepted[0]?.signal.idempotency_key === undefined ? await needs.store.appendAll(accepted.map(({ signal }) => signal)) : await Promise.all(accepted.map(({ signal }) => needs.store.append(signal)))',
+  },
 ]
