@@ -76,15 +76,12 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     const started = performance.now()
     const stolen = stolenPercent()
     try {
-      for (const figure of (await BENCHES[name]?.()) ?? []) {
+      for (const figure of await ending.unlessInterrupted(BENCHES[name]?.() ?? Promise.resolve([]))) {
         const method = `${figure.method}; before it others had ${stolen} % of a core that span for 300 ms`
         process.stdout.write(`${JSON.stringify({ ...figure, method })}\n`)
         say(verdict(figure))
       }
     } catch (error) {
-      // Ctrl-C reaches what a benchmark has started as well, and that may be gone before we hear of it.
-      await new Promise((resolve) => setImmediate(resolve))
-      if (ending.interrupted) await new Promise(() => undefined)
       process.exitCode = 1
       say(`BROKEN ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     }

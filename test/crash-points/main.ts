@@ -50,7 +50,7 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
     console.log(interruption(tried, recorded))
     if (tried.length > 0) tellTried()
   })
-  if (!recorded) await unlessInterrupted(recordStory(programs.recorded, directory, root, ending), ending)
+  if (!recorded) await ending.unlessInterrupted(recordStory(programs.recorded, directory, root, ending))
   recorded = true
   fs.mkdirSync(root, { recursive: true, mode: 0o700 })
   const all = readStory(directory).trace.calls.flatMap((call, index) =>
@@ -132,17 +132,8 @@ async function exploreApart(
     onTried(tried)
     done = whole
   })
-  const [code, os_signal] = (await unlessInterrupted(gone, ending)) as [number | null, string | null]
+  const [code, os_signal] = (await ending.unlessInterrupted(gone)) as [number | null, string | null]
   if (!done) throw new Error(`a part of the run ended (${code ?? os_signal})`)
-}
-
-/** Nothing comes of what is under way when the command is interrupted: its end is another one's. */
-async function unlessInterrupted<T>(work: Promise<T>, ending: Ending): Promise<T> {
-  try {
-    return await work
-  } finally {
-    if (ending.interrupted) await new Promise<never>(() => undefined)
-  }
 }
 
 /** So many of them, or all, evenly; which ones is the seed's. */

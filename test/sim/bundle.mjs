@@ -5,10 +5,15 @@ import { bundled } from '../support/bundled.mjs'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** Answers the folder with `main.js`, `worker.js` and `tracer.js`. A mutant that no longer fits its file is an error: it would test nothing. */
+/** Answers the folder with `main.js`, `search.js`, `worker.js` and `tracer.js`. A mutant that no longer fits its file is an error: it would test nothing. */
 export function bundleSimulation(ending, mutant) {
   const plugins = mutant === undefined ? [] : [planted(mutant)]
-  return bundled('sim', ['test/sim/main.ts', 'test/sim/worker.ts', 'test/sim/tracer.ts'], ending, { plugins })
+  return bundled(
+    'sim',
+    ['main', 'search', 'worker', 'tracer'].map((name) => `test/sim/${name}.ts`),
+    ending,
+    { plugins },
+  )
 }
 
 function planted({ name, file, find, replace }) {

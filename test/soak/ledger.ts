@@ -52,22 +52,24 @@ export interface LedgerWorld {
   onBroken: (violation: Violation) => void
 }
 
+export const nothingCounted = () => ({
+  wishes: 0,
+  receipts: 0,
+  repeated_receipts: 0,
+  refused: 0,
+  given_up: 0,
+  received: 0,
+  duplicates: 0,
+  released: 0,
+  /** Of `released`: taken back by a hub that was killed before it could say so. */
+  inferred: 0,
+  died: 0,
+  expired: 0,
+  restart_released: 0,
+})
+
 export class Ledger {
-  readonly counts = {
-    wishes: 0,
-    receipts: 0,
-    repeated_receipts: 0,
-    refused: 0,
-    given_up: 0,
-    received: 0,
-    duplicates: 0,
-    released: 0,
-    /** Of `released`: taken back by a hub that was killed before it could say so. */
-    inferred: 0,
-    died: 0,
-    expired: 0,
-    restart_released: 0,
-  }
+  readonly counts = nothingCounted()
   private readonly signals = new Map<string, Known>()
   private readonly wishes: Wish[] = []
   private readonly keys = new Map<string, string>()

@@ -34,13 +34,8 @@ export async function bundled(name, sources, ending, more = {}) {
     await stop()
   })
   try {
-    const { warnings } = await bundler.rebuild()
+    const { warnings } = await ending.unlessInterrupted(bundler.rebuild())
     for (const text of await formatMessages(warnings, { kind: 'warning' })) process.stderr.write(text)
-  } catch (error) {
-    // Ctrl-C reaches the bundler as well, and it may be gone before we hear of it: in the next whole turn of the loop.
-    for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve))
-    if (ending.interrupted) await new Promise(() => undefined)
-    throw error
   } finally {
     await bundler.dispose()
   }

@@ -3,6 +3,7 @@ export interface Ending {
   removes(path: string): string
   keeps(path: string): void
   onInterrupt(act: () => void | Promise<unknown>): void
+  unlessInterrupted<T>(work: Promise<T>): Promise<T>
 }
 
 export function createEnding(): Ending

@@ -10,7 +10,8 @@ const REMOVAL = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }
 /**
  * `removes` answers the path that it is given, and removes what is there when the process ends; `keeps` takes that
  * back. What `onInterrupt` is given is called after SIGINT or SIGTERM, and waited for, before anything is removed. The
- * process then ends with 130 or 143; a second signal waits for nothing.
+ * process then ends with 130 or 143; a second signal waits for nothing. `unlessInterrupted` answers as `work` does, and never
+ * once the command is ending: Ctrl-C reaches what it has started as well.
  */
 export function createEnding() {
   const paths = new Set()
@@ -45,6 +46,17 @@ export function createEnding() {
     },
     onInterrupt(act) {
       acts.push(act)
+    },
+    async unlessInterrupted(work) {
+      try {
+        return await work
+      } catch (error) {
+        // Of what went first we hear sooner than of the signal: that comes in the next whole turn of the loop.
+        for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve))
+        throw error
+      } finally {
+        if (interrupted) await new Promise(() => undefined)
+      }
     },
   }
 }

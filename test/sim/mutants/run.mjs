@@ -49,7 +49,7 @@ process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 
 /** What breaks a promise with that bug in it, null for nothing. */
 async function foundWith(mutant, seeds = values.seeds) {
   const out = await bundleSimulation(ending, mutant)
-  const { findBroken, staleRegressions } = await import(pathToFileURL(path.join(out, 'main.js')).href)
+  const { findBroken, staleRegressions } = await import(pathToFileURL(path.join(out, 'search.js')).href)
   const worker = path.join(out, 'worker.js')
   if (mutant !== undefined) {
     for (const { seed, only } of await staleRegressions(worker, mutant.name)) {

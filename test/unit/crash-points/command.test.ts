@@ -8,6 +8,7 @@ import { main, type Wanted } from '../../crash-points/main.ts'
 import type { SoFar } from '../../crash-points/slice.ts'
 import { keepTold, readStory, traceIn } from '../../crash-points/story.ts'
 import type { FileCall } from '../../crash-points/trace.ts'
+import { calmEnding } from '../../support/called-command.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -68,7 +69,7 @@ async function run(values: Partial<Wanted>, program: string) {
   const acts: (() => unknown)[] = []
   const kept: string[] = []
   const ending = {
-    interrupted: false,
+    ...calmEnding,
     removes(made: string) {
       onTestFinished(() => fs.rmSync(made, { recursive: true, force: true }))
       return made

@@ -2,18 +2,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, told } from '../../sim/main.ts'
+import { calmEnding, throwOnExit } from '../../support/called-command.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 afterEach(() => vi.restoreAllMocks())
-
-const ending = {
-  ...{
-    interrupted: false,
-    removes: (path: string) => path,
-    keeps: () => undefined,
-    onInterrupt: () => undefined,
-  },
-}
 
 describe('what makes no sense', () => {
   const threads = { worker: 'package.json', tracer: 'package.json' }
@@ -34,17 +26,15 @@ describe('what makes no sense', () => {
     ['--trace --keep night.jsonl', '--trace prints a single run'],
   ])('is refused, with the help: %s', async (line, why) => {
     const said = complaints()
-    vi.spyOn(process, 'exit').mockImplementation((code) => {
-      throw new Error(`ends with ${code}`)
-    })
-    await expect(main(line.split(' '), threads, ending)).rejects.toThrow('ends with 2')
+    throwOnExit()
+    await expect(main(line.split(' '), threads, calmEnding)).rejects.toThrow('ends with 2')
     expect(said.mock.calls.join()).toMatch(why)
     expect(said.mock.calls.join()).toContain('usage:')
   })
 
   test('is a file that is kept and was not written by such a run', async () => {
     const said = complaints()
-    expect(await main(['--keep', 'package.json'], threads, ending)).toBe(2)
+    expect(await main(['--keep', 'package.json'], threads, calmEnding)).toBe(2)
     expect(said.mock.calls.join()).toContain('--keep: package.json is something else')
   })
 })
@@ -52,7 +42,6 @@ describe('what makes no sense', () => {
 describe('runs', () => {
   let place: string
   let threads: { worker: string; tracer: string }
-  /** What `worker` answers is `broken` for; `tracer` tells of two steps. */
   beforeEach(() => {
     place = temporaryDirectory()
     fs.writeFileSync(path.join(place, 'package.json'), '{"type":"module"}')
@@ -74,7 +63,7 @@ describe('runs', () => {
   async function run(line: string): Promise<{ code: number; said: string }> {
     const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
     vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-    const code = await main(line.split(' '), threads, ending)
+    const code = await main(line.split(' '), threads, calmEnding)
     const text = said.mock.calls.map(([part]) => String(part)).join('')
     said.mockRestore()
     return { code, said: text }

@@ -1,28 +1,20 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { exitCode, main } from '../../soak/main.ts'
+import { calmEnding, throwOnExit } from '../../support/called-command.ts'
 import { Violation } from '../../support/violation.ts'
 import { result } from './result.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-const ending = {
-  interrupted: false,
-  removes: (path: string) => path,
-  keeps: () => undefined,
-  onInterrupt: () => undefined,
-}
-
 /** What a command line is answered; nothing is ever started. */
 async function told(line: string): Promise<{ outcome: string; said: string; complained: string }> {
   const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   const complained = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  vi.spyOn(process, 'exit').mockImplementation((code) => {
-    throw new Error(`ends with ${code}`)
-  })
+  throwOnExit()
   const prepare = () => {
     throw new Error('begins')
   }
-  const outcome = await main(line.split(' '), ending, prepare).then(String, String)
+  const outcome = await main(line.split(' '), calmEnding, prepare).then(String, String)
   return { outcome, said: said.mock.calls.join(), complained: complained.mock.calls.join() }
 }
 

@@ -1,21 +1,11 @@
 import type { SoakResult } from '../../soak/figures.ts'
+import { nothingCounted } from '../../soak/ledger.ts'
 
 /** Of a soak in which so much was sent, and nothing else happened. */
 export function result(signals: Partial<SoakResult['signals']>): SoakResult {
   return {
     ...{ home: '/home', broken: [], fate: null, scales: [], signals_watched: 0 },
-    signals: {
-      ...{
-        wishes: 0,
-        receipts: 0,
-        repeated_receipts: 0,
-        refused: 0,
-        given_up: 0,
-        received: 0,
-        duplicates: 0,
-      },
-      ...{ released: 0, inferred: 0, died: 0, expired: 0, restart_released: 0, ...signals },
-    },
+    signals: { ...nothingCounted(), ...signals },
     mishaps: { ...{ hub: 0, daemon: 0, shim: 0 }, 'hub stands still': 0, 'daemon stands still': 0 },
     restarts: { hub: 0, daemons: 0 },
     agents: { bells: 0, taken: 0, turns: 0, deaths: 0, shims: 0, drains: 0 },

@@ -50,3 +50,19 @@ test('a second Ctrl-C waits for no last words', async () => {
     ...{ code: 130, said: '', left: ['kept'] },
   })
 })
+
+test('what an interrupted command had under way comes to no end of its own', async () => {
+  // As a program that had the signal, too, and went sooner than we hear of it.
+  const fails =
+    "ending.unlessInterrupted(new Promise((_, fail) => process.once('SIGINT', () => fail(new Error('gone')))))"
+  const waits = 'setInterval(() => {}, 60_000)'
+  expect(await command(`${waits}; ${fails}; process.kill(process.pid, 'SIGINT')`)).toEqual({
+    ...{ code: 130, said: '', left: ['kept'] },
+  })
+  expect((await command("await ending.unlessInterrupted(Promise.reject(new Error('by itself')))")).code).toBe(
+    1,
+  )
+  expect(
+    (await command("process.stdout.write(await ending.unlessInterrupted(Promise.resolve('done')))")).said,
+  ).toBe('done')
+})
