@@ -23,6 +23,8 @@ interface Known {
   state: 'pending' | 'leased' | 'final' | 'over'
   /** Whose lease it is, while it is leased. */
   session_id: string | null
+  /** The hub has had a row for that session at some time since it drained: the end of the row ends the lease. */
+  vouched: boolean
   /** The hub was killed since, and may not have come to say more. */
   unsure: boolean
   given_back: number
@@ -39,8 +41,8 @@ export interface Fate {
   /** Expired or dead, by what the hub says of them. */
   explained: number
   /**
-   * Handed to a session that died unheard of: its daemon had not come back to a hub that had just come back. The hub
-   * waits for a sign of life for `lease_ms`, longer than a soak does.
+   * Handed to a session that nobody vouched for, and that died before anybody did: its shim or its daemon had fallen,
+   * or the hub had just come back. The hub waits for a sign of life for `lease_ms`, longer than a soak does.
    */
   held: number
   lost: number
@@ -73,7 +75,7 @@ export class Ledger {
   private readonly signals = new Map<string, Known>()
   private readonly wishes: Wish[] = []
   private readonly keys = new Map<string, string>()
-  /** Sessions of agents that the hub has heard of since it started. */
+  /** Sessions of agents that have a row at the hub. */
   private readonly joined = new Set<string>()
   private readonly world: LedgerWorld
 
@@ -137,7 +139,9 @@ export class Ledger {
         this.counts.restart_released += data['released'] as number
         return this.joined.clear()
       case 'peer.joined':
-        return void this.joined.add(`${agent_id ?? ''} ${data['session_id'] as string}`)
+        return this.joins(agent_id, data['session_id'] as string)
+      case 'peer.left':
+        return void this.joined.delete(keyOf(agent_id, data['session_id'] as string))
       case 'signal.pushed':
         return ids.forEach((id) => this.seqIs(id, this.know(id, agent_id), data['seq'] as number))
       case 'signal.drained':
@@ -173,7 +177,7 @@ export class Ledger {
     return [...this.signals.values()].filter((known) => {
       // The hub may have been killed between its end and the word of it; the queue and the audit will tell.
       if (known.unsure) return false
-      if (known.state === 'leased') return !this.isHeld(known.to, known.session_id)
+      if (known.state === 'leased') return !this.isHeld(known)
       return known.state === 'pending'
     }).length
   }
@@ -191,7 +195,7 @@ export class Ledger {
       if (known.wish === null) continue
       const view = views.get(signal_id)
       const explained = view !== undefined && (view.status === 'expired' || view.status === 'dead')
-      const held = view?.leased_to !== undefined && this.isHeld(view.to, view.leased_to)
+      const held = view?.leased_to !== undefined && view.leased_to === known.session_id && this.isHeld(known)
       if (held) found.held += 1
       if (times > 0) found.delivered += 1
       else if (explained || held) found.explained += 1
@@ -224,17 +228,23 @@ export class Ledger {
     return found
   }
 
+  private joins(identity: string | null, session_id: string): void {
+    this.joined.add(keyOf(identity, session_id))
+    for (const known of this.signals.values())
+      if (known.state === 'leased' && known.to === identity && known.session_id === session_id)
+        known.vouched = true
+  }
+
   /** By a session that is over without the hub having known of it. */
-  private isHeld(identity: string | null, session_id: string | null): boolean {
-    if (identity === null || session_id === null || this.world.lives(identity, session_id)) return false
-    return !this.joined.has(`${identity} ${session_id}`)
+  private isHeld({ to, session_id, vouched }: Known): boolean {
+    return to !== null && session_id !== null && !vouched && !this.world.lives(to, session_id)
   }
 
   private know(signal_id: string, to: string | null = null): Known {
     let known = this.signals.get(signal_id)
     if (known === undefined) {
       known = {
-        ...{ to: null, session_id: null },
+        ...{ to: null, session_id: null, vouched: false },
         ...{ seq: null, wish: null, state: 'pending', unsure: false, given_back: 0 },
         ...{ received: new Set<string>(), deliveries: new Set<number>(), acked: false },
       }
@@ -268,6 +278,7 @@ export class Ledger {
     }
     this.change(signal_id, 'leased')
     known.session_id = session_id
+    known.vouched = this.joined.has(keyOf(known.to, session_id))
   }
 
   private confirmed(signal_id: string, drain_id: string): void {
@@ -291,4 +302,9 @@ export class Ledger {
   private broken(promise: string, detail: string): void {
     this.world.onBroken(new Violation(promise, detail))
   }
+}
+
+/** No identity has a space. */
+function keyOf(identity: string | null, session_id: string): string {
+  return `${identity ?? ''} ${session_id}`
 }
