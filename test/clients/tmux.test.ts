@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
-import { atPrompt, CLIENTS_IN_PANES, erases, openList, say, stillOf, types } from '../support/tmux-world.ts'
+import { atPrompt, CLIENTS_IN_PANES, erases, listOf, openList, say, types } from '../support/tmux-world.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 for (const inPane of CLIENTS_IN_PANES) {
@@ -68,11 +68,12 @@ for (const inPane of CLIENTS_IN_PANES) {
       const terminal = await atPrompt(world, inPane)
       await openList(terminal, inPane)
       await world.turnIs('unknown')
-      const before = stillOf(terminal)
+      const before = listOf(terminal, inPane)
       const sent = await world.send('one')
       await world.knows(1)
       await world.notify()
-      expect(stillOf(terminal)).toBe(before)
+      expect(terminal.screen()).toMatch(inPane.list.shows)
+      expect(listOf(terminal, inPane)).toBe(before)
       terminal.press('Escape')
       await world.settled([sent])
       expectOneBellPerTurn(world.model, ['one'])

@@ -177,11 +177,8 @@ export async function erases(terminal: Terminal, text: string): Promise<void> {
   await eventually(`${text} is gone`, () => !terminal.screen().includes(text))
 }
 
-/** The screen without what moves by itself: Claude Code's mascot is drawn in blocks, and fidgets. */
-export function stillOf(terminal: Terminal): string {
-  return terminal
-    .screen()
-    .replace(/[\u2580-\u259f]/g, ' ')
-    .replace(/ +/g, ' ')
-    .replace(/^ /gm, '')
+/** The open list, from its title on: above it the client greets, and what stands there moves by itself. */
+export function listOf(terminal: Terminal, { list }: ClientInPane): string {
+  const screen = terminal.screen()
+  return screen.slice(screen.search(list.shows))
 }
