@@ -11,6 +11,7 @@ import {
   EMPTY_INDEX,
   hasRingable,
   isLoud,
+  isWhole,
   withDrained,
   withPushed,
   withReleased,
@@ -35,6 +36,8 @@ export interface SurfaceView {
   known: boolean
   kind: SurfaceKind
   session_id: string | null
+  /** The last session that had a name. One that is back after nobody was there is no other agent. */
+  last_session_id: string | null
   delivery: 'push' | 'pull'
   turn: Turn
   turn_seq: number
@@ -51,8 +54,8 @@ export interface Bell {
   /** The surface's turn_seq when it left: a larger one means that a new turn began since. */
   turn_seq: number
   rung_at: number
-  /** The newest signal that waited when it left: what is newer has never rung. */
-  covered_seq: number
+  /** What was known to wait when it left: whatever else waits has never rung. */
+  covered: PendingIndex
   seen: boolean
   /**
    * `leaving`: the surface has not answered yet. `open`: it has it. `held`: it could not take it just
@@ -80,6 +83,8 @@ export interface History {
   last_proof: Proof | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]
+  /** In which turn each session was last rung, since the last drain; newest last. */
+  rung_in: readonly { session_id: string; turn_seq: number }[]
   /** The re-rings are used up and a turn ended without a drain once more. */
   ignored: boolean
   /** A backlog found at a reconnect waits for activity. */
@@ -94,6 +99,8 @@ export interface History {
   named: readonly string[]
 }
 
+const NO_SETBACKS: History['setbacks'] = { count: 0, since_drain: false, rest_until: 0 }
+
 export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
   return {
     rules,
@@ -104,6 +111,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
       known: false,
       kind,
       session_id: null,
+      last_session_id: null,
       delivery: 'push',
       turn: 'unknown',
       turn_seq: 0,
@@ -117,11 +125,12 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     lost_rings: 0,
     last_proof: null,
     sessions: [],
+    rung_in: [],
     ignored: false,
     hold: null,
     after_hold: false,
     manual: false,
-    setbacks: { count: 0, since_drain: false, rest_until: 0 },
+    setbacks: NO_SETBACKS,
     named: [],
   }
 }
@@ -132,8 +141,13 @@ export function factsOf({ surface }: History): SurfaceFacts {
 }
 
 /** A turn of which nothing is known counts as a running one, but not for ever. */
-export function deliveryOf({ surface, ignored, lost_rings, bell }: History, now: number): 'ok' | 'degraded' {
-  const unheard = ignored || lost_rings >= LIMITS.lost_rings_max || bell?.outcome === 'failed'
+export function deliveryOf(
+  { surface, ignored, lost_rings, bell, pending }: History,
+  now: number,
+): 'ok' | 'degraded' {
+  // What a broken bell was for may have been taken by somebody else: then nothing is undelivered.
+  const broke = bell?.outcome === 'failed' && pending.total > 0
+  const unheard = ignored || lost_rings >= LIMITS.lost_rings_max || broke
   const { attached, unknown_since } = surface
   const unread = unknown_since !== null && now - unknown_since >= LIMITS.turn_unknown_max_ms
   return !attached || unheard || unread ? 'degraded' : 'ok'
@@ -154,16 +168,29 @@ export function pushed(history: History, entry: PendingEntry, total: number): Hi
 
 /** A drain answers every bell and begins everything anew; what it left is rung for like something new. */
 export function drained(history: History, signal_ids: readonly string[], total: number): History {
+  const pending = withDrained(history.pending, signal_ids, total)
+  // The agent has not seen the newer bell yet, and none may follow in its turn.
+  if (isOlderThanBell(history, signal_ids))
+    return { ...history, ...NO_RECORD, ...afterDrain(history), pending }
+  return { ...forgetBell(history), ...afterDrain(history), pending }
+}
+
+/** The rung agent has taken something, whatever that answers. */
+export function afterDrain({ setbacks: { count, since_drain } }: History): Partial<History> {
   // Two drains with nothing taken back in between: the agent keeps what it takes.
-  const { count, since_drain } = history.setbacks
-  return {
-    ...forgetBell(history),
-    setbacks: { count: since_drain ? count : 0, since_drain: false, rest_until: 0 },
-    pending: withDrained(history.pending, signal_ids, total),
-    manual: false,
-    after_hold: false,
-    hold: null,
-  }
+  const setbacks = { ...NO_SETBACKS, count: since_drain ? count : 0 }
+  return { setbacks, manual: false, after_hold: false, hold: null }
+}
+
+/**
+ * Whether the hub tells of a drain that the last bell has not waited for: a list shows what a drain took as gone a
+ * moment before the drain is told. Only known where bell and index have seen the whole queue.
+ */
+function isOlderThanBell({ bell, pending }: History, signal_ids: readonly string[]): boolean {
+  if (bell === null) return false
+  const isUnknownTo = (index: PendingIndex) =>
+    isWhole(index) && !index.entries.some(({ signal_id }) => signal_ids.includes(signal_id))
+  return signal_ids.length > 0 && isUnknownTo(bell.covered) && isUnknownTo(pending)
 }
 
 /**
@@ -190,15 +217,15 @@ export function isOwnDrain({ surface }: History, session_id: string): boolean {
  * that takes some in every turn ignores nothing.
  */
 export function drainedElsewhere(history: History, signal_ids: readonly string[], total: number): History {
-  const after = { ...history, ...NO_RECORD, pending: withDrained(history.pending, signal_ids, total) }
-  return total > 0
-    ? after
-    : { ...after, fresh: false, named: [], manual: false, after_hold: false, hold: null }
+  return { ...gone(history, signal_ids, total), ...NO_RECORD }
 }
 
 /** Left the queue without a drain: there is less to ring for, and no bell is answered. */
 export function gone(history: History, signal_ids: readonly string[], total: number): History {
-  return { ...history, pending: withDrained(history.pending, signal_ids, total) }
+  const after = { ...history, pending: withDrained(history.pending, signal_ids, total) }
+  return total > 0
+    ? after
+    : { ...after, fresh: false, named: [], manual: false, after_hold: false, hold: null }
 }
 
 /**
@@ -218,7 +245,24 @@ export function released(history: History, total: number, now: number): History 
 const NO_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
 
 export function forgetBell(history: History): History {
-  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, fresh: false, named: [] }
+  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, rung_in: [], fresh: false, named: [] }
+}
+
+/** The surface was started anew by hand: neither it nor its agent has a past. */
+export function resumed(history: History): History {
+  return { ...surfaceLost(forgetBell(history)), setbacks: NO_SETBACKS, last_proof: null }
+}
+
+/**
+ * Whether something loud is on a list that no bell has been for: it is newer than the last one, or it came back to
+ * the queue unheard, as far as the index that we had can tell.
+ */
+export function hasNews({ bell, pending }: History, listed: PendingIndex): boolean {
+  const covered_seq = bell?.covered.entries.reduce((newest, { seq }) => Math.max(newest, seq), 0) ?? 0
+  const known = isWhole(pending) ? new Set(pending.entries.map(({ signal_id }) => signal_id)) : null
+  return listed.entries.some(
+    (entry) => isLoud(entry) && (entry.seq > covered_seq || known?.has(entry.signal_id) === false),
+  )
 }
 
 /**
@@ -232,7 +276,7 @@ export function reconciled(
 ): History {
   const { rules } = history
   const base = answered ? forgetBell(history) : history
-  const news = pending.entries.some((entry) => isLoud(entry) && entry.seq > (base.bell?.covered_seq ?? 0))
+  const news = hasNews(base, pending)
   const waits = pending.total > 0
   const held = waits && rules.reconnect_ring === 'boundary' && !active
   // Over a link that drops again and again the patience must not begin anew each time: nothing would
@@ -248,9 +292,12 @@ export function reconciled(
   }
 }
 
-/** The link is gone: nothing we know of the queue is good for a bell until the next list. */
+/**
+ * The link is gone: nothing we know of the queue is good for a bell until the next list. A bell that was asked for
+ * still is.
+ */
 export function disconnected(history: History): History {
-  return { ...history, reconciled: false, take: false, manual: false }
+  return { ...history, reconciled: false, take: false }
 }
 
 /** `active` tells that this report is one of the moments a backlog waits for. */
@@ -260,9 +307,11 @@ export function reported(
   now: number,
 ): { history: History; active: boolean; seen: boolean } {
   const before = history.surface
-  const session_id = report.session_id ?? (before.attached ? before.session_id : null)
-  const another =
-    before.known && before.session_id !== null && session_id !== null && before.session_id !== session_id
+  // A hook that does not know its session speaks for the one whose hooks spoke before. A shim says what it has.
+  const speaks_for = report.delivery === 'pull' && before.attached ? before.session_id : null
+  const session_id = report.session_id ?? speaks_for
+  const { last_session_id } = before
+  const another = last_session_id !== null && session_id !== null && last_session_id !== session_id
   const returned = before.known && !before.attached
   // A shim that was restarted counts its turns anew; its first word is a baseline, no boundary.
   const continues = before.attached && !another && report.turn_seq >= before.turn_seq
@@ -275,6 +324,7 @@ export function reported(
     known: true,
     kind: report.surface,
     session_id,
+    last_session_id: session_id ?? last_session_id,
     delivery: report.delivery,
     turn: report.turn,
     turn_seq: report.turn_seq,
@@ -282,14 +332,14 @@ export function reported(
     unknown_since:
       report.turn === 'unknown' ? ((before.attached ? before.unknown_since : null) ?? now) : null,
   }
-  const bell = continues ? history.bell : rebase(history.bell, report, another)
+  const bell = continues ? history.bell : rebase(history, report, another)
   const seen = bell !== null && !bell.seen && report.seen_doorbell_id === bell.doorbell_id
   return {
     active,
     seen,
     history: {
       ...history,
-      ...(another && bell !== null ? recordOf(history, before.session_id, session_id) : {}),
+      ...(another && bell !== null ? recordOf(history, last_session_id, session_id) : {}),
       surface,
       take: report.take === true,
       hold: active ? null : history.hold,
@@ -306,27 +356,30 @@ export function reported(
  * Where nothing gives receipts the record stays: a command that fails gets a new session each time, and
  * must not be run in a circle.
  */
-function recordOf(history: History, left: string | null, came: string | null): Partial<History> {
-  if (!history.rules.receipts || came === null || history.sessions.includes(came)) return {}
+function recordOf(history: History, left: string, came: string): Partial<History> {
+  if (!history.rules.receipts || history.sessions.includes(came)) return {}
   const known = history.sessions.filter((session) => session !== left)
-  const sessions = [...known, ...(left === null ? [] : [left]), came].slice(-LIMITS.bell_sessions_max)
+  const sessions = [...known, left, came].slice(-LIMITS.bell_sessions_max)
   // Whatever waits has never rung for this one.
   return { ...NO_RECORD, sessions, fresh: true }
 }
 
 /**
- * Keeps the bell comparable after a shim came back, perhaps counting its turns anew.
+ * Keeps the bell comparable after another surface came, or the same one came back and perhaps counts its turns anew.
  *
- * Another session has not been rung, so where it stands counts as past the bell's turn. In the same
- * session a turn that runs now may be the one the bell began; an idle surface tells
- * nothing of what became of the bell, so it is taken as not seen and can be found lost.
+ * Another session has not been rung, so where it stands counts as past the bell's turn; one that was rung, before
+ * another came between, has to end the turn of its own bell. In the same session a turn that runs now may be the one
+ * the bell began. An idle surface tells nothing of what became of the bell, unless its counter stands where it stood:
+ * that of a new shim may begin anywhere. So the bell is taken as not seen and can be found lost.
  */
-function rebase(bell: Bell | null, report: SurfaceReport, another: boolean): Bell | null {
+function rebase({ bell, rung_in, surface }: History, report: SurfaceReport, another: boolean): Bell | null {
   if (bell === null) return null
   const past = { ...bell, turn_seq: report.turn_seq - 1 }
-  if (another) return past
-  if (report.turn_seq > bell.turn_seq) return bell
-  return report.turn === 'busy' ? past : { ...bell, turn_seq: report.turn_seq, seen: false }
+  const rung = rung_in.findLast(({ session_id }) => session_id === report.session_id)
+  if (another && (rung === undefined || rung.turn_seq < report.turn_seq)) return past
+  if (report.turn === 'busy') return past
+  const is_same_shim = !another && report.turn_seq === surface.turn_seq && report.turn_seq > bell.turn_seq
+  return is_same_shim ? bell : { ...bell, turn_seq: report.turn_seq, seen: false }
 }
 
 export function surfaceLost(history: History): History {
@@ -346,7 +399,8 @@ export function bellAnswered(
 ): { history: History; seen: boolean } {
   const { bell } = history
   if (bell === null || bell.doorbell_id !== doorbell_id) return { history, seen: false }
-  if (accepted) {
+  // Once the agent has seen it, whoever could not say in time that it was taken is wrong.
+  if (accepted || bell.seen) {
     const seen = proof === 'confirmed' && !bell.seen
     const known: Bell = { ...bell, outcome: 'open', seen: bell.seen || seen }
     const last_proof = known.seen ? 'confirmed' : proof

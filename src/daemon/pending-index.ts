@@ -73,6 +73,11 @@ export function withChecked(index: PendingIndex, listing: Listing, limit: number
   return { entries: [first], total: listing.total, settled: listing.total === 1 }
 }
 
+/** Whether the index has all that waits, and not only the best of it. */
+export function isWhole({ entries, total, settled }: PendingIndex): boolean {
+  return settled && entries.length === total
+}
+
 /** Priority 0 is quiet. What an unsettled index hides may be loud, so it is worth a look. */
 export function hasRingable(index: PendingIndex): boolean {
   return index.entries.some(isLoud) || (!index.settled && index.total > 0)

@@ -176,8 +176,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   function onUp(welcome: Extract<HubFrame, { type: 'welcome' }>): void {
     log.info({ client_id: welcome.client_id }, 'linked to the hub')
-    post({ type: 'LINK_UP' })
+    // Before the list is asked for: what waits depends on which session is there.
     heartbeat.start(welcome.heartbeat_interval_ms)
+    post({ type: 'LINK_UP' })
   }
 
   function onDown(error_class: DaemonErrorClass, detail: string, code: number | null): void {

@@ -107,9 +107,12 @@ export const pushedMeanwhile: Step<'SIGNAL_PUSHED'> = (context, { entry }) =>
 export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
   const { signal_ids, session_id, now } = event
   const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
-  const own = history.isOwnDrain(context.history, session_id)
-  const after = own ? history.forgetBell(context.history) : context.history
-  return { change: { ...change, history: after, last_drain_at: now } }
+  const before = context.history
+  if (!history.isOwnDrain(before, session_id)) return { change: { ...change, last_drain_at: now } }
+  const after = { ...history.forgetBell(before), ...history.afterDrain(before) }
+  // The agent is awake: what it left is no backlog that waits for it.
+  const running = change.reconcile && { ...change.reconcile, active: true }
+  return { change: { reconcile: running, history: after, last_drain_at: now } }
 }
 
 export const releasedMeanwhile: Step<'SIGNALS_RELEASED'> = (context, { signal_ids }) =>
@@ -121,7 +124,7 @@ export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, { signal_ids }) =>
 function meanwhile(
   context: Context,
   next: (meanwhile: reconcile.Meanwhile) => reconcile.Meanwhile,
-): { change: Partial<Context> } {
+): { change: Pick<Context, 'reconcile'> } {
   const running = context.reconcile
   return { change: { reconcile: running && { ...running, meanwhile: next(running.meanwhile) } } }
 }
@@ -229,7 +232,7 @@ export const answerTake: Step = ({ take, history: before }) => ({
  */
 export const resume: Step<'RESUME_REQUESTED'> = (context) => {
   const before = context.history
-  const after = history.surfaceLost(history.forgetBell(before))
+  const after = history.resumed(before)
   return {
     change: { history: after, take: null },
     effects: [...letGoOf(context.take), { type: 'resumeSurface' }, ...factsEffect(before, after)],
@@ -254,11 +257,13 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   if (check === null) return {}
   const pending = withChecked(context.history.pending, event, check.limit)
   const before = { ...context.history, pending }
+  const fresh = before.fresh || history.hasNews(context.history, pending)
   const decision = decide(before, event.now)
   const entry = chooseSignal(before)
   if (decision.kind !== 'ring' || entry === undefined) {
     return {
-      change: { check: null, take: null, history: { ...before, take: false } },
+      // What no bell leaves for now is new to the next one, though its push says nothing new any more.
+      change: { check: null, take: null, history: { ...before, fresh, take: false } },
       effects: letGoOf(take),
     }
   }
@@ -293,15 +298,17 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
 export const bellAnswered: Step<'BELL_ANSWERED'> = (context, { doorbell_id, accepted, proof }) => {
   const { history: after, seen } = history.bellAnswered(context.history, doorbell_id, accepted, proof)
   const effects: Effect[] = []
-  if (after.bell?.doorbell_id === doorbell_id) {
-    if (accepted) effects.push(...tell(after, 'accepted'))
+  const known = after.bell?.doorbell_id === doorbell_id
+  const taken = accepted || (known && after.bell?.seen === true)
+  if (known) {
+    if (taken) effects.push(...tell(after, 'accepted'))
     if (seen) effects.push(...tell(after, 'seen'))
   }
-  if (!accepted && proof !== 'deferred') {
+  if (!taken && proof !== 'deferred') {
     const detail = `the surface answered ${proof}`
     effects.push({ type: 'countError', params: { error_class: 'surface_inject_failed', detail } })
   }
-  const doorbells_rung = context.doorbells_rung + (accepted ? 1 : 0)
+  const doorbells_rung = context.doorbells_rung + (taken ? 1 : 0)
   return { change: { history: after, doorbells_rung }, effects }
 }
 

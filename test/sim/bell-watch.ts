@@ -6,12 +6,13 @@ import { SignalsGone, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Violation } from '../support/violation.ts'
 import type { SimDaemon } from './sim-daemon.ts'
+import { turnOf } from './surface.ts'
 
 interface Rung {
   doorbell_id: string
   signal_id: string
   session_id: string | null
-  turn_seq: number
+  turn: number
   at: number
   /** Null until the surface has answered. */
   accepted: boolean | null
@@ -45,6 +46,8 @@ interface Heard {
   shims: Map<number, SurfaceReport>
   pulled: SurfaceReport | null
   last: Rung | null
+  /** The last one of each session. */
+  rung: Map<string | null, Rung>
   /** Bells that the surface has. */
   accepted: number
   /** How often a person asked for a bell and was not refused one: since the last, its own drain, or nothing waited. */
@@ -72,7 +75,7 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
-    Object.assign(heard, { named: new Set(), whole: false, asked_for: 0 })
+    Object.assign(heard, { named: new Set(), whole: false })
     beginAnew(heard)
   }
 
@@ -82,7 +85,7 @@ export class BellWatch {
       // A list that names all and not what was rung for says that it was drained while nobody could tell.
       const whole = frame.total === frame.signals.length
       const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
-      if (!heard.listed && heard.last !== null && whole && !waits) heard.last.drained_since = true
+      if (!heard.listed && heard.last !== null && whole && !waits) drainedSince(heard)
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
       if (heard.whole && [...named].some((signal_id) => !heard.named.has(signal_id))) heard.news = true
@@ -90,7 +93,7 @@ export class BellWatch {
       const first_priority = frame.signals[0]?.priority ?? 0
       if (!heard.listed) heard.unread_turns = 0
       // What came while the link was down is in it.
-      if (!heard.listed && heard.last !== null) heard.last.news_since = true
+      if (!heard.listed) newsSince(heard)
       if (frame.total === 0) {
         beginAnew(heard)
         heard.asked_for = 0
@@ -98,14 +101,16 @@ export class BellWatch {
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
-      if (heard.last !== null) heard.last.news_since = true
+      newsSince(heard)
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       beginAnew(heard)
       const reports = reportsIn(heard)
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
       if (own || frame.pending_count === 0) heard.asked_for = 0
-      if (heard.last !== null && frame.session_id === heard.last.session_id) heard.last.drained_since = true
+      const rung = heard.rung.get(frame.session_id)
+      if (rung !== undefined) rung.drained_since = true
+      if (heard.last?.session_id === frame.session_id) drainedSince(heard)
     } else {
       const gone = SignalsGone.safeParse(frame)
       if (gone.success && gone.data.data.pending_count === 0) heard.asked_for = 0
@@ -159,38 +164,36 @@ export class BellWatch {
     if (!taken && report.turn !== 'idle')
       fail('no bell in the middle of a turn', `the surface said ${report.turn}`)
     if (taken && report.take !== true) fail('no bell in the middle of a turn', 'nobody asked for it')
-    const { last } = heard
-    const { session_id, turn_seq } = report
+    const { session_id } = report
+    const turn = turnOf(report)
+    const { last, rung } = heard
     if (last === null || last.session_id !== session_id) heard.unread_turns = 0
-    else if (!manual && last.accepted === true && turn_seq > last.turn_seq) heard.unread_turns += 1
+    else if (!manual && last.accepted === true && turn > last.turn) heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
-    if (
-      last !== null &&
-      last.session_id === session_id &&
-      turn_seq === last.turn_seq &&
-      !last.drained_since
-    ) {
+    const own = rung.get(session_id)
+    if (own !== undefined && turn === own.turn && !own.drained_since) {
       // What was refused may be told anew once there is news; what was taken is waited for, each time longer.
-      const wait_ms = Math.min(LIMITS.bell_receipt_ms * 2 ** last.lost_before, LIMITS.reconnect_patience_ms)
-      const refused = last.accepted === false && (last.news_since || taken || manual)
-      if (!refused && now - last.at < wait_ms)
-        fail('one bell a turn', `the last one left ${now - last.at} ms ago, and no turn has begun since`)
-      lost_before = last.lost_before + 1
+      const wait_ms = Math.min(LIMITS.bell_receipt_ms * 2 ** own.lost_before, LIMITS.reconnect_patience_ms)
+      const refused = own.accepted === false && (own.news_since || taken || manual)
+      if (!refused && now - own.at < wait_ms)
+        fail('one bell a turn', `the last one left ${now - own.at} ms ago, and no turn has begun since`)
+      lost_before = own.lost_before + 1
     }
     // Whatever a backlog waits for is over.
     Object.assign(heard, { asked_for: 0, news: true })
     heard.last = {
-      ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn_seq, at: now },
+      ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn, at: now },
       ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
     }
+    rung.set(session_id, heard.last)
   }
 
   onBellAnswered(daemon: SimDaemon, bell: Doorbell, accepted: boolean): void {
     const heard = this.of(daemon)
-    const { last } = heard
-    if (last?.doorbell_id === bell.doorbell_id) last.accepted = accepted
+    for (const rung of heard.rung.values())
+      if (rung.doorbell_id === bell.doorbell_id) rung.accepted = accepted
     if (accepted) heard.accepted += 1
   }
 
@@ -207,7 +210,7 @@ export class BellWatch {
     if (verb === 'notify_surface') checkNotified(daemon, heard, answer as NotifyResult, before)
     // What rang in the old window is forgotten.
     if (verb === 'resume_surface' && (answer as { accepted: boolean }).accepted)
-      Object.assign(heard, { last: null, resumed: true, unread_turns: 0 })
+      Object.assign(heard, { last: null, rung: new Map(), resumed: true, unread_turns: 0 })
   }
 
   /** What the daemon says of itself is what was seen of it. */
@@ -234,6 +237,7 @@ export class BellWatch {
       ...{ named: new Set<string>(), whole: false },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
+      rung: new Map<string | null, Rung>(),
       ...{ asked_for: 0, asking: [], resumed: false },
     }
     this.daemons.set(daemon, heard)
@@ -245,8 +249,17 @@ function reportsIn({ shims, pulled }: Heard): SurfaceReport[] {
   return [...shims.values(), ...(pulled === null ? [] : [pulled])]
 }
 
-function beginAnew({ last }: Heard): void {
-  if (last !== null) last.lost_before = 0
+function beginAnew({ rung }: Heard): void {
+  for (const bell of rung.values()) bell.lost_before = 0
+}
+
+/** The rung agent has taken something: what rang before means nothing any more. */
+function drainedSince({ rung }: Heard): void {
+  for (const bell of rung.values()) bell.drained_since = true
+}
+
+function newsSince({ rung }: Heard): void {
+  for (const bell of rung.values()) bell.news_since = true
 }
 
 /** The agent did something between the two. */
@@ -285,11 +298,11 @@ function checkNotified(
 }
 
 function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
-  return bell.session_id === report.session_id && bell.turn_seq === report.turn_seq
+  return bell.session_id === report.session_id && bell.turn === turnOf(report)
 }
 
 /** Or it is just leaving: nobody can tell which turn it meets. */
 function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
-  const stands = report.turn_seq <= bell.turn_seq || bell.accepted === null
+  const stands = turnOf(report) <= bell.turn || bell.accepted === null
   return bell.session_id === report.session_id && stands
 }

@@ -69,6 +69,13 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
 }
 
 const INTERRUPTED_MS_MAX = 3_000
+/** More turns than any session has. */
+const COUNTED_BY_A_SHIM = 1_000_000
+
+/** The turn that a report speaks of, whichever shim counted it. */
+export function turnOf({ turn_seq }: Pick<SurfaceReport, 'turn_seq'>): number {
+  return turn_seq % COUNTED_BY_A_SHIM
+}
 
 export class Surface {
   readonly host: Host
@@ -76,6 +83,7 @@ export class Surface {
   manners: Manners
   turn: 'idle' | 'busy' = 'idle'
   turn_seq = 0
+  private hang_ups = 0
   private peer: RpcPeer | null = null
   /** Bells that it took and that have not begun their turns. */
   private bells: Doorbell[] = []
@@ -100,9 +108,11 @@ export class Surface {
     })
   }
 
-  /** The shim's connection breaks; it comes back. */
+  /** The shim's connection breaks; it comes back, every other time as a new process that counts from further on. */
   hangUp(): void {
     this.host.act(() => {
+      this.hang_ups += 1
+      if (this.hang_ups % 2 === 0) this.turn_seq += COUNTED_BY_A_SHIM
       this.peer?.close()
       this.peer = null
       this.reconnect()

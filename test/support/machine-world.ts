@@ -131,8 +131,12 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
       }
       return taken
     },
-    releases(taken: readonly PendingEntry[]) {
+    /** They wait again, and nobody tells this daemon. */
+    takesBack(taken: readonly PendingEntry[]) {
       queue = [...queue, ...taken].sort((a, b) => b.priority - a.priority || a.seq - b.seq)
+    },
+    releases(taken: readonly PendingEntry[]) {
+      world.takesBack(taken)
       const signal_ids = taken.map(({ signal_id }) => signal_id)
       world.tell({ type: 'SIGNALS_RELEASED', signal_ids, total: queue.length })
     },

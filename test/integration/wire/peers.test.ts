@@ -46,6 +46,27 @@ describe('signals for one session', () => {
     expect(events).toMatchObject([{ agent_id: 'bob', data: { session_id: 'run-1', pending_count: 1 } }])
   })
 
+  test('are pushed to the daemon once its surface has that session', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
+    const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1') })
+    await daemon.settled()
+    const to_all = await send('bob')
+    const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
+      ...{ to: 'bob', intent: 'note', to_session: 'run-2' },
+    })
+    daemon.send({ type: 'heartbeat', seq: 2, surface: facts('run-2') })
+    daemon.send({ type: 'heartbeat', seq: 3, surface: facts('run-2') })
+    await daemon.settled()
+    const pushed = daemon.frames.flatMap((frame) => (frame.type === 'signal.pushed' ? [frame] : []))
+    expect(pushed.map((frame) => [frame.signal_id, frame.pending_count])).toEqual([
+      [to_all.signal_id, 1],
+      [signal_id, 2],
+    ])
+  })
+
   test('are not told when the session holds another row', async () => {
     hub = await liveHub()
     await add('bob')

@@ -441,4 +441,10 @@ export const MUTANTS = [
     replace:
       'accepted[0]?.signal.idempotency_key === undefined ? await needs.store.appendAll(accepted.map(({ signal }) => signal)) : await Promise.all(accepted.map(({ signal }) => needs.store.append(signal)))',
   },
+  {
+    name: 'new shim of a session taken for a new turn',
+    file: 'src/daemon/history.ts',
+    find: 'const is_same_shim = !another && report.turn_seq === surface.turn_seq && report.turn_seq > bell.turn_seq',
+    replace: 'const is_same_shim = !another && surface.known && report.turn_seq > bell.turn_seq',
+  },
 ]

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { factsOf } from '../../../src/daemon/history.ts'
 import { machineWorld, readyWorld, RULES, type MachineWorld } from '../../support/machine-world.ts'
 
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
@@ -306,6 +307,38 @@ describe('a drain', () => {
     ])
   })
 
+  test('that a list knew of before it was told leaves the agent the bell for what came after', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    const gone = world.queue.map(({ signal_id }) => signal_id)
+    world.losesSilently()
+    world.pushes()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1])
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids: gone, session_id: 'session-1', total: 1 })
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins(true)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('while the list is on its way shows that the agent is awake: it is rung for the rest, as for something new', () => {
+    const world = readyWorld()
+    world.pushes()
+    for (let death = 0; death < 3; death += 1) world.releases(world.drains())
+    expect(world.context.history.setbacks.count).toBe(3)
+    world.drains()
+    world.linkLost()
+    world.accepts()
+    const left = world.accepts()
+    world.hubAnswers = false
+    world.connects()
+    world.hubAnswers = true
+    world.drains(1)
+    world.hubAnswersNow()
+    expect(world.bells.at(-1)!.doorbell).toMatchObject({ signal_id: left.signal_id, reason: 'backlog' })
+    expect(world.context.history.setbacks.count).toBe(0)
+  })
+
   test('that is taken back rings again, also for signals named before', () => {
     const world = readyWorld()
     world.pushes()
@@ -482,6 +515,54 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(8)
   })
 
+  test('passes its record on to nobody who comes after an empty window', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 4)
+    expect(world.delivery).toBe('degraded')
+    world.surfaceLeaves()
+    world.reports({ session_id: null, turn: 'unknown' })
+    world.reports({ session_id: 'session-2', turn: 'idle', turn_seq: 0 })
+    expect(world.delivery).toBe('ok')
+    expect(world.bells).toHaveLength(5)
+  })
+
+  test('is rung as for something new for what a look found that no bell followed', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 2)
+    world.turnBegins(true)
+    // What it knows does not add up, so it looks at everything.
+    world.tell({ type: 'SIGNALS_GONE', signal_ids: [], total: 2 })
+    const late = world.accepts()
+    world.hubAnswers = false
+    world.turnEnds()
+    world.turnBegins(true)
+    world.hubAnswers = true
+    world.hubAnswersNow()
+    world.tell({ type: 'SIGNAL_PUSHED', entry: late, total: 2 })
+    ignoreTurns(world, 9)
+    expect(world.bells).toHaveLength(3 + 1 + RULES.redoorbell_max - 2)
+  })
+
+  test('is rung once for what came back to the queue while the hub was away', () => {
+    const world = readyWorld()
+    const taken = [world.pushes()]
+    world.turnBegins(true)
+    world.drains()
+    world.turnEnds()
+    const news = world.pushes()
+    ignoreTurns(world, 4)
+    expect(world.delivery).toBe('degraded')
+    const before = world.bells.length
+    world.linkLost()
+    world.takesBack(taken)
+    world.connects()
+    ignoreTurns(world, 1)
+    expect(world.bells.slice(before).map(({ doorbell }) => doorbell.signal_id)).toEqual([taken[0]!.signal_id])
+    expect(news.seq).toBeGreaterThan(taken[0]!.seq)
+  })
+
   test('passes its record on to no other session: that one is rung for the same signals', () => {
     const world = readyWorld()
     world.pushes()
@@ -517,6 +598,33 @@ describe('an agent that does not drain', () => {
     ignoreTurns(world, 2)
     expect(world.bells).toHaveLength(1)
     expect(world.delivery).toBe('degraded')
+  })
+})
+
+describe('two sessions that take turns at the surface', () => {
+  test('are rung once each: the first is not rung again in the turn of its bell', () => {
+    const world = readyWorld()
+    world.reports({ turn_seq: 5 })
+    world.pushes()
+    world.reports({ session_id: 'session-2', turn_seq: 3 })
+    expect(world.bells).toHaveLength(2)
+    world.reports({ session_id: 'session-1', turn_seq: 5 })
+    world.reports({ session_id: 'session-2', turn_seq: 3 })
+    world.reports({ session_id: 'session-1', turn_seq: 5 })
+    expect(world.bells).toHaveLength(2)
+    world.turnBegins(true)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(3)
+  })
+
+  test('begin anew with a drain', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.reports({ session_id: 'session-2', turn_seq: 3 })
+    world.drains()
+    world.pushes()
+    world.reports({ session_id: 'session-1', turn_seq: 0 })
+    expect(world.bells).toHaveLength(4)
   })
 })
 
@@ -704,6 +812,13 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(0)
   })
 
+  test('that expired gives the next signal no reason of its own', () => {
+    const world = withBacklog()
+    world.expires()
+    world.pushes()
+    expect(reasons(world)).toEqual(['signal'])
+  })
+
   test('does not repeat a bell in the turn that was rung before the drop', () => {
     const world = readyWorld()
     world.pushes()
@@ -856,6 +971,26 @@ describe('a bell that the surface does not take', () => {
     expect(world.errors).toEqual([])
   })
 
+  test('says nothing of one that the agent has seen: it was rung, and no other follows', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = null
+    world.pushes()
+    world.turnBegins(true)
+    const { doorbell_id } = world.bells[0]!.doorbell
+    world.tell({ type: 'BELL_ANSWERED', doorbell_id, accepted: false, proof: 'failed' })
+    expect(world.context).toMatchObject({ doorbells_rung: 1, history: { last_proof: 'confirmed' } })
+    expect(world.errors).toEqual([])
+    expect(world.delivery).toBe('ok')
+  })
+
+  test('and that broke degrades nothing once somebody else has taken what it was for', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof: 'failed' }
+    world.pushes()
+    world.drains(1, 'cli:by-hand')
+    expect(world.delivery).toBe('ok')
+  })
+
   test('is not followed by another before the surface has answered', () => {
     const world = readyWorld()
     world.surfaceAnswers = null
@@ -921,6 +1056,37 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
+  test('whose new shim counts from further on is not rung twice in the turn of the bell', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.surfaceLeaves()
+    world.reports({ turn_seq: 1_000 })
+    expect(world.bells).toHaveLength(1)
+    world.pass(9_999)
+    expect(world.bells).toHaveLength(1)
+    world.pass(1)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('that comes back where it stood, its turn over, is rung at once', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.surfaceLeaves()
+    world.reports({ turn: 'idle' })
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('without a session does not go by the name of the one before', () => {
+    const world = readyWorld()
+    world.reports({ session_id: null })
+    expect(factsOf(world.context.history)).toMatchObject({ attached: true, session_id: null })
+    const pull = machineWorld()
+    pull.reports({ delivery: 'pull' })
+    pull.reports({ delivery: 'pull', session_id: null })
+    expect(factsOf(pull.context.history)).toMatchObject({ attached: true, session_id: 'session-1' })
+  })
+
   test('whose shim was killed in the turn it had been rung for is rung again if nothing was drained', () => {
     const world = readyWorld()
     world.pushes()
@@ -930,6 +1096,17 @@ describe('an absent surface', () => {
     world.reports({ turn: 'idle', turn_seq: 0 })
     expect(world.bells).toHaveLength(2)
   })
+})
+
+test('a surface that was started anew by hand is rung at once, whatever came of the bells before', () => {
+  const world = readyWorld()
+  world.pushes()
+  for (let death = 0; death < 3; death += 1) world.releases(world.drains())
+  const before = world.bells.length
+  world.tell({ type: 'RESUME_REQUESTED' })
+  expect(world.context.history.last_proof).toBeNull()
+  world.reports({ turn_seq: 0 })
+  expect(world.bells).toHaveLength(before + 1)
 })
 
 describe('notify_surface', () => {
@@ -959,6 +1136,17 @@ describe('notify_surface', () => {
     world.turnBegins()
     expect(world.notify()).toEqual({ accepted: true, reason: 'mid_turn' })
     expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(reasons(world)).toEqual(['manual'])
+  })
+
+  test('is kept over a link that drops, as long as something waits', () => {
+    const world = readyWorld()
+    world.pushes(0)
+    world.turnBegins()
+    world.notify()
+    world.linkLost()
+    world.connects()
     world.turnEnds()
     expect(reasons(world)).toEqual(['manual'])
   })

@@ -68,6 +68,13 @@ describe('heartbeats', () => {
     expect(MetricsSet.parse(beats[0]?.metrics)).toMatchObject({ up: 1, signal_queue_depth: 0 })
   })
 
+  test('come before the list is asked for, which depends on the session that is there', async () => {
+    const world = await readyDaemon()
+    await eventually('the list', () => world.hub.framesOf('pending.peek').length > 0)
+    const types = world.hub.frames.map(({ type }) => type)
+    expect(types.indexOf('heartbeat')).toBeLessThan(types.indexOf('pending.peek'))
+  })
+
   test('count as accepted only once the hub has answered', async () => {
     const world = await daemonWorld()
     world.hub.answersPings = false
