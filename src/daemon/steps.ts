@@ -9,10 +9,12 @@ import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import { reconnectDelay } from './backoff.ts'
 import type { Context } from './context.ts'
 import type { DaemonEvent, Effect, EventOf } from './events.ts'
-import * as history from './history.ts'
+import { factsOf, forgetBell, type History } from './history.ts'
 import { chooseSignal, decide, isIgnored, isOutstanding, rung } from './pacer.ts'
 import { checkLimit, hasRingable, withChecked } from './pending-index.ts'
+import * as queue from './queue-changes.ts'
 import * as reconcile from './reconcile.ts'
+import * as surface from './surface-changes.ts'
 
 export interface Outcome {
   change?: Partial<Context>
@@ -53,7 +55,7 @@ function fallBack(
   const { failures } = context.link
   return {
     change: {
-      history: history.disconnected(context.history),
+      history: queue.disconnected(context.history),
       link: { failures: failures + 1, retry_at: now + reconnectDelay(failures, random) },
       reconcile: null,
       check: null,
@@ -94,7 +96,7 @@ export const listed: Step<'PENDING_LISTED'> = (context, event) => {
   const answered = bell !== null && reconcile.drainedUnheard(bell.signal_id, event, meanwhile)
   return {
     change: {
-      history: history.reconciled(context.history, { pending, active, answered }, event.now),
+      history: queue.reconciled(context.history, { pending, active, answered }, event.now),
       link: { failures: 0, retry_at: null },
       reconcile: null,
     },
@@ -108,8 +110,8 @@ export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
   const { signal_ids, session_id, now } = event
   const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
   const before = context.history
-  if (!history.isOwnDrain(before, session_id)) return { change: { ...change, last_drain_at: now } }
-  const after = { ...history.forgetBell(before), ...history.afterDrain(before) }
+  if (!queue.isOwnDrain(before, session_id)) return { change: { ...change, last_drain_at: now } }
+  const after = { ...forgetBell(before), ...queue.afterDrain(before) }
   // The agent is awake: what it left is no backlog that waits for it.
   const running = change.reconcile && { ...change.reconcile, active: true }
   return { change: { reconcile: running, history: after, last_drain_at: now } }
@@ -132,22 +134,22 @@ function meanwhile(
 // --- the queue, while reconciled --------------------------------------------------------------
 
 export const pushed: Step<'SIGNAL_PUSHED'> = (context, { entry, total }) => {
-  const after = history.pushed(context.history, entry, total)
+  const after = queue.pushed(context.history, entry, total)
   const absent = !after.surface.attached && !context.absence_counted && hasRingable(after.pending)
   return absent ? noteAbsence({ history: after }) : { change: { history: after } }
 }
 
 export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, session_id, total, now }) => {
-  const drain = history.isOwnDrain(context.history, session_id) ? history.drained : history.drainedElsewhere
+  const drain = queue.isOwnDrain(context.history, session_id) ? queue.drained : queue.drainedElsewhere
   return { change: { history: drain(context.history, signal_ids, total), last_drain_at: now } }
 }
 
 export const released: Step<'SIGNALS_RELEASED'> = (context, { total, now }) => ({
-  change: { history: history.released(context.history, total, now) },
+  change: { history: queue.released(context.history, total, now) },
 })
 
 export const gone: Step<'SIGNALS_GONE'> = (context, { signal_ids, total }) => ({
-  change: { history: history.gone(context.history, signal_ids, total) },
+  change: { history: queue.gone(context.history, signal_ids, total) },
 })
 
 // --- the surface ------------------------------------------------------------------------------
@@ -177,7 +179,7 @@ export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
 
 function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
   const before = context.history
-  const { history: after, active, seen } = history.reported(before, report, now)
+  const { history: after, active, seen } = surface.reported(before, report, now)
   const effects = [
     ...letGoOf(context.take),
     ...factsEffect(before, after),
@@ -186,19 +188,13 @@ function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) 
   return { change: { history: after, active, absence_counted: false }, effects }
 }
 
-function without({
-  history: after,
-  absence_counted,
-}: {
-  history: history.History
-  absence_counted: boolean
-}) {
+function without({ history: after, absence_counted }: { history: History; absence_counted: boolean }) {
   return { history: after, absence_counted }
 }
 
 export const surfaceLost: Step<'SURFACE_LOST'> = (context) => {
   if (!context.history.surface.attached) return {}
-  const after = history.surfaceLost(context.history)
+  const after = surface.surfaceLost(context.history)
   const { change, effects = [] } = noteAbsence({ history: after, take: null })
   return { change: change ?? {}, effects: [...letGoOf(context.take), ...effects, { type: 'publishFacts' }] }
 }
@@ -232,7 +228,7 @@ export const answerTake: Step = ({ take, history: before }) => ({
  */
 export const resume: Step<'RESUME_REQUESTED'> = (context) => {
   const before = context.history
-  const after = history.resumed(before)
+  const after = surface.resumed(before)
   return {
     change: { history: after, take: null },
     effects: [...letGoOf(context.take), { type: 'resumeSurface' }, ...factsEffect(before, after)],
@@ -257,7 +253,7 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   if (check === null) return {}
   const pending = withChecked(context.history.pending, event, check.limit)
   const before = { ...context.history, pending }
-  const fresh = before.fresh || history.hasNews(context.history, pending)
+  const fresh = before.fresh || queue.hasNews(context.history, pending)
   const decision = decide(before, event.now)
   const entry = chooseSignal(before)
   if (decision.kind !== 'ring' || entry === undefined) {
@@ -296,7 +292,7 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
 }
 
 export const bellAnswered: Step<'BELL_ANSWERED'> = (context, { doorbell_id, accepted, proof }) => {
-  const { history: after, seen } = history.bellAnswered(context.history, doorbell_id, accepted, proof)
+  const { history: after, seen } = surface.bellAnswered(context.history, doorbell_id, accepted, proof)
   const effects: Effect[] = []
   const known = after.bell?.doorbell_id === doorbell_id
   const taken = accepted || (known && after.bell?.seen === true)
@@ -345,14 +341,14 @@ function letGoOf(take: Context['take']): Effect[] {
   return take === null ? [] : [{ type: 'answerReport', params: { request: take.request } }]
 }
 
-function tell({ bell }: history.History, stage: 'requested' | 'accepted' | 'seen'): Effect[] {
+function tell({ bell }: History, stage: 'requested' | 'accepted' | 'seen'): Effect[] {
   if (bell === null) return []
   const { doorbell_id, signal_id } = bell
   return [{ type: 'tellDoorbell', params: { doorbell_id, signal_id, stage } }]
 }
 
-function factsEffect(before: history.History, after: history.History): Effect[] {
-  const [a, b] = [history.factsOf(before), history.factsOf(after)]
+function factsEffect(before: History, after: History): Effect[] {
+  const [a, b] = [factsOf(before), factsOf(after)]
   const same =
     a.attached === b.attached &&
     a.session_id === b.session_id &&

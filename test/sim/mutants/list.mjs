@@ -211,7 +211,7 @@ export const MUTANTS = [
   },
   {
     name: 'backlog rung at once',
-    file: 'src/daemon/history.ts',
+    file: 'src/daemon/queue-changes.ts',
     find: `const held = waits && rules.reconnect_ring === 'boundary' && !active`,
     replace: 'const held = false',
   },
@@ -443,7 +443,7 @@ export const MUTANTS = [
   },
   {
     name: 'new shim of a session taken for a new turn',
-    file: 'src/daemon/history.ts',
+    file: 'src/daemon/surface-changes.ts',
     find: 'const is_same_shim = !another && report.turn_seq === surface.turn_seq && report.turn_seq > bell.turn_seq',
     replace: 'const is_same_shim = !another && surface.known && report.turn_seq > bell.turn_seq',
   },
