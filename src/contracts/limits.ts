@@ -31,7 +31,7 @@ export const LIMITS = {
   queue_depth_max: 10_000,
   drain_limit_default: 20,
   drain_limit_max: 100,
-  /** Payloads of one drain together, so that its answer fits frame_bytes_max on every transport. */
+  /** Signals of one drain together, as they are shown, so that its answer fits frame_bytes_max on every transport. */
   drain_bytes_max: 128 * 1024,
   inbox_limit_max: 1_000,
   /** A page of an inbox as JSON: as many short signals as its limit. */

@@ -3,7 +3,7 @@
  * stream. Only ids and metadata leave here: what a signal says is drained, never pushed.
  */
 import type { HubFrame, SignalsGone } from '../contracts/frames.ts'
-import type { Identity, Json, RegistrationKind, SignalId } from '../contracts/ids.ts'
+import type { Identity, Json, RegistrationKind, SessionId, SignalId } from '../contracts/ids.ts'
 import type { LeaveReason, Persona, Registration } from '../contracts/registry.ts'
 import type { RegistryEvents, Registrations } from '../modules/registry/registrations.ts'
 import type { SignalEvents } from '../modules/signals/events.ts'
@@ -58,6 +58,10 @@ export function createPush(needs: PushNeeds): Push {
     return { daemons }
   }
 
+  const drainedBy = (session_id: SessionId, to: Identity, signal_ids: SignalId[]) => {
+    toPersona(to, (pending_count) => ({ type: 'signal.drained', signal_ids, session_id, pending_count }))
+  }
+
   /** They left the queue and nobody drained them: no bell is answered, whoever rings only counts anew. */
   const gone = (to: Identity, event: SignalsGone['event'], signal_ids: readonly SignalId[]) => {
     if (signal_ids.length === 0) return
@@ -83,11 +87,13 @@ export function createPush(needs: PushNeeds): Push {
       note('signal.repeated', to, signal)
     },
     drained({ to, signal_ids, session_id, drain_id, pending_count: total }) {
-      toPersona(to, (pending_count) => ({ type: 'signal.drained', signal_ids, session_id, pending_count }))
+      drainedBy(session_id, to, signal_ids)
       note('signal.drained', to, { signal_ids, session_id, drain_id, pending_count: total })
     },
-    confirmed({ to, ...confirm }) {
-      note('signal.confirmed', to, confirm)
+    confirmed({ to, drain_id, session_id, signal_ids, waited, pending_count: total }) {
+      // They had gone back, and their session had them after all: it was told that they wait again.
+      if (waited.length > 0) drainedBy(session_id, to, waited)
+      note('signal.confirmed', to, { drain_id, signal_ids, pending_count: total })
     },
     released({ to, signal_ids, cause, pending_count: total }) {
       toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
@@ -103,14 +109,7 @@ export function createPush(needs: PushNeeds): Push {
     },
     completed({ to, signal_ids, waited, session_id, by, pending_count: total }) {
       // Handled without a drain: for whoever rings, the same as drained by that session.
-      if (waited.length > 0 && by === 'agent') {
-        toPersona(to, (pending_count) => ({
-          type: 'signal.drained',
-          signal_ids: waited,
-          session_id,
-          pending_count,
-        }))
-      }
+      if (waited.length > 0 && by === 'agent') drainedBy(session_id, to, waited)
       if (by === 'operator') gone(to, 'signal.completed', waited)
       note('signal.completed', to, { signal_ids, by, pending_count: total })
     },

@@ -24,8 +24,10 @@ export interface DrainRequest extends Lease {
   limit: number
   /** ISO time at which the drain happens. */
   now: string
-  /** Stop before the sum of payload sizes passes this many bytes; at least one signal is returned. */
+  /** Stop before the signals together pass this many bytes; at least one is returned. */
   bytes_max?: number
+  /** What one counts; its payload as JSON, where it is not said. The store knows nothing of how it is shown. */
+  bytesOf?: (drained: Drained) => number
   /** Signals addressed (`to_session`) to one of these are left alone: other sessions that are still there. */
   except_sessions?: readonly SessionId[]
 }
@@ -44,6 +46,27 @@ export interface Released {
   status: 'pending' | 'dead'
 }
 
+/** A signal, and the lease under which it was seen. */
+export interface LeasedSignal {
+  signal_id: SignalId
+  drain_id: DrainId
+}
+
+export interface Confirmed {
+  /** In the order in which they were handed out. */
+  confirmed: SignalId[]
+  /** Those of them that were waiting again: they leave the queue by this. */
+  waited: SignalId[]
+}
+
+export interface Completed {
+  completed: SignalId[]
+  /** Those of them that were waiting: they leave the queue without a drain. */
+  waited: SignalId[]
+  already: SignalId[]
+  unknown: SignalId[]
+}
+
 export type Stage = 'pushed_at' | 'rung_at' | 'seen_at'
 
 export interface SignalQuery {
@@ -56,8 +79,10 @@ export interface SignalQuery {
   /** Newest first from before this position. */
   before_seq?: Seq
   limit: number
-  /** What is found takes no more as JSON; one is always among it. */
+  /** What is found takes no more; one is always among it. */
   bytes_max?: number
+  /** What one takes; its size as JSON, where it is not said. */
+  bytesOf?: (view: SignalView) => number
 }
 
 export interface SignalPage {
@@ -99,10 +124,10 @@ export interface SignalStore {
    */
   appendAll(signals: readonly Signal[]): Promise<Appended[]>
   /**
-   * What `append` would answer as repeated, inside the window: the signal behind a sender's key. It may be on its way to
-   * the disk still, which `append` waits for.
+   * What `append` would answer as repeated to a signal made `at` that time, or now: the one behind a sender's key. It may
+   * be on its way to the disk still, which `append` waits for.
    */
-  recall(from: Identity, idempotency_key: string): { seq: Seq; signal_id: SignalId } | null
+  recall(from: Identity, idempotency_key: string, at?: string): { seq: Seq; signal_id: SignalId } | null
 
   /**
    * The waiting signals of a persona: highest priority first, then oldest. Changes nothing. Those
@@ -122,20 +147,21 @@ export interface SignalStore {
   drain(identity: Identity, request: DrainRequest): Promise<Drained[]>
   /**
    * The lease's signals are delivered: their ack is final. Unknown or empty leases confirm nothing.
-   * Answers the signals in the order in which they were handed out, as `release` does.
    */
-  confirm(drain_id: DrainId, now: string): Promise<SignalId[]>
+  confirm(drain_id: DrainId, now: string): Promise<Confirmed>
   /**
-   * The lease's signals go back to `pending`, or to `dead` past `deliveries_max`. A confirm for this
+   * The lease's signals go back to `pending`, or to `dead` past `deliveries_max`; answered in the order in which they were
+   * handed out. A confirm for this
    * drain_id that arrives later still counts, as long as nobody drained, completed or replayed the
    * signal since; that it has died or expired meanwhile does not matter.
    */
   release(drain_id: DrainId): Promise<Released[]>
   /**
-   * The persona gives some of its leased signals back; others are left alone. As with `release`, but they
-   * leave the lease for good: a later confirm is for what was kept.
+   * The persona gives some of its leased signals back; others are left alone, as are those that meanwhile are under
+   * another lease than the one named. As with `release`, but they leave the lease for good: a later confirm is for what
+   * was kept.
    */
-  releaseSignals(identity: Identity, signal_ids: readonly SignalId[]): Promise<Released[]>
+  releaseSignals(identity: Identity, leased: readonly LeasedSignal[]): Promise<Released[]>
   /** Leases that are neither confirmed, completed nor released. */
   leases(): { drain_id: DrainId; session_id: SessionId; identity: Identity; signal_ids: SignalId[] }[]
 
@@ -149,18 +175,15 @@ export interface SignalStore {
     signal_ids: readonly SignalId[],
     result: Json | undefined,
     now: string,
-  ): Promise<{ completed: SignalId[]; already: SignalId[]; unknown: SignalId[] }>
+  ): Promise<Completed>
   /** Pending signals whose time is over become `expired`. */
   expire(now: string): Promise<{ signal_id: SignalId; to: Identity }[]>
   /**
    * A dead (or finished) signal is pending again as if it were new: no deliveries, no stages but its
-   * creation, no result. Unknown ids are reported; one that waits or is leased is left alone and is in
-   * neither list.
+   * creation, no result; and it has as long from `now` as it had at first. Unknown ids are reported; one that waits or is
+   * leased is left alone and is in neither list.
    */
-  replay(
-    signal_ids: readonly SignalId[],
-    expires_at: string,
-  ): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
+  replay(signal_ids: readonly SignalId[], now: string): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
   /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. */
   mark(signal_ids: readonly SignalId[], stage: Stage, at: string): void
 

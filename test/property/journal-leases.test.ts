@@ -1,7 +1,7 @@
 /** Whatever interleaving: no signal is under two live leases, and a completed one is never offered again. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Drained, Released, SignalStore } from '../../src/ports/signal-store.ts'
+import type { Confirmed, Drained, Released, SignalStore } from '../../src/ports/signal-store.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
@@ -29,7 +29,7 @@ class Watcher {
         for (const { signal_id } of answer as Released[]) expect(this.held.delete(signal_id)).toBe(true)
         return
       case 'confirm':
-        for (const signal_id of answer as string[]) this.held.delete(signal_id)
+        for (const signal_id of (answer as Confirmed).confirmed) this.held.delete(signal_id)
         return
       case 'complete':
         for (const signal_id of (answer as { completed: string[] }).completed) {

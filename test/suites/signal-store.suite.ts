@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Signal } from '../../src/contracts/signal.ts'
-import type { Drained, SignalStore } from '../../src/ports/signal-store.ts'
+import type { Drained, Lease, SignalStore } from '../../src/ports/signal-store.ts'
 import type { Retention } from '../../src/storage/retention.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { DAY_MS, signalMaker, type SignalMaker } from '../support/signals.ts'
@@ -47,6 +47,7 @@ export function describeSignalStore(
     }
     const drain = (limit = 100, identity = 'bob', lease = make.lease()) =>
       store.drain(identity, { ...lease, limit, now: make.at() })
+    const confirm = async ({ drain_id }: Lease) => (await store.confirm(drain_id, make.at())).confirmed
     const ids = (drained: readonly Drained[]) => drained.map(({ signal }) => signal.signal_id)
     const pending = (identity = 'bob') => store.peek(identity, 1000).map((entry) => entry.signal_id)
     const status = async (signal_id: string) => (await store.read(signal_id))?.status
@@ -222,6 +223,7 @@ export function describeSignalStore(
         expect(store.recall('ada', 'k')).toEqual(answer)
         await clock.advance(DAY_MS)
         expect(store.recall('ada', 'k')).toBeNull()
+        expect(store.recall('ada', 'k', make.at(-1))).toEqual(answer)
       })
 
       test('knows one that is still on its way: an append answers with it, or not at all', async () => {
@@ -320,12 +322,13 @@ export function describeSignalStore(
         await appended
       })
 
-      test('stops before the sum of payloads passes bytes_max, but gives at least one', async () => {
+      test('stops before the sum of payloads, or of what they are said to count, passes bytes_max, but gives at least one', async () => {
         // As JSON a text of 98 characters has 100 bytes.
         const made = await append({ payload: 'x'.repeat(98) }, { payload: 'ü'.repeat(49) }, { payload: 'zz' })
-        const bounded = async (bytes_max: number) => {
+        const bounded = async (bytes_max: number, bytesOf?: (drained: Drained) => number) => {
           const lease = make.lease()
-          const drained = ids(await store.drain('bob', { ...lease, limit: 10, now: make.at(), bytes_max }))
+          const bound = { limit: 10, bytes_max, ...(bytesOf === undefined ? {} : { bytesOf }) }
+          const drained = ids(await store.drain('bob', { ...lease, ...bound, now: make.at() }))
           await store.release(lease.drain_id)
           return drained.length
         }
@@ -333,6 +336,7 @@ export function describeSignalStore(
         expect(await bounded(203)).toBe(2)
         expect(await bounded(199)).toBe(1)
         expect(await bounded(1)).toBe(1)
+        expect(await bounded(12, ({ seq }) => seq * 4)).toBe(2)
         expect(pending()).toHaveLength(made.length)
       })
 
@@ -353,7 +357,7 @@ export function describeSignalStore(
         const lease = make.lease()
         await drain(1, 'bob', lease)
         await clock.advance(1000)
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([signal?.signal_id])
+        expect(await confirm(lease)).toEqual([signal?.signal_id])
         const check = async () => {
           expect(store.leases()).toEqual([])
           expect(await store.release(lease.drain_id)).toEqual([])
@@ -368,12 +372,12 @@ export function describeSignalStore(
       })
 
       test('of an unknown or an empty lease confirms nothing', async () => {
-        expect(await store.confirm(make.id(), make.at())).toEqual([])
+        expect(await confirm(make.lease())).toEqual([])
         const lease = make.lease()
         await append({})
         await drain(1, 'bob', lease)
         await store.confirm(lease.drain_id, make.at())
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(await confirm(lease)).toEqual([])
       })
 
       test('that comes after the release still counts, as long as nobody drained again', async () => {
@@ -384,7 +388,11 @@ export function describeSignalStore(
         const second = make.lease()
         await drain(1, 'bob', second)
         store = await opened.afterKill()
-        expect(await store.confirm(first.drain_id, make.at())).toEqual([once?.signal_id])
+        expect(await store.confirm(first.drain_id, make.at())).toEqual({
+          confirmed: [once?.signal_id],
+          // It leaves the queue by this.
+          waited: [once?.signal_id],
+        })
         expect(pending()).toEqual([])
         expect(await status(once!.signal_id)).toBe('acked')
         expect(store.leases()).toMatchObject([{ drain_id: second.drain_id, signal_ids: [twice?.signal_id] }])
@@ -401,7 +409,8 @@ export function describeSignalStore(
           await store.release(lease.drain_id)
         }
         expect(await status(dying!.signal_id)).toBe('dead')
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([dying?.signal_id])
+        const of_dead = { confirmed: [dying?.signal_id], waited: [] }
+        expect(await store.confirm(lease.drain_id, make.at())).toEqual(of_dead)
         expect(await status(dying!.signal_id)).toBe('acked')
 
         const [expiring] = await append({ expires_at: make.at(10) })
@@ -409,7 +418,7 @@ export function describeSignalStore(
         await drain(1, 'bob', late)
         await store.release(late.drain_id)
         await store.expire(make.at(10))
-        expect(await store.confirm(late.drain_id, make.at())).toEqual([expiring?.signal_id])
+        expect(await confirm(late)).toEqual([expiring?.signal_id])
         expect(await status(expiring!.signal_id)).toBe('acked')
       })
     })
@@ -471,8 +480,13 @@ export function describeSignalStore(
         await drain(2, 'bob', lease)
         const carls = make.lease()
         await drain(1, 'carl', carls)
-        const asked = [made[1], made[2], made[3]].map((signal) => signal!.signal_id)
-        expect(await store.releaseSignals('bob', [...asked, make.id(), asked[0] as string])).toEqual([
+        const [mine, waiting, theirs] = [made[1], made[2], made[3]].map((signal) => ({
+          signal_id: signal!.signal_id,
+          drain_id: lease.drain_id,
+        }))
+        const asked = [mine!, waiting!, { ...theirs!, drain_id: carls.drain_id }]
+        const unknown = { signal_id: make.id(), drain_id: lease.drain_id }
+        expect(await store.releaseSignals('bob', [...asked, unknown, mine!])).toEqual([
           { signal_id: made[1]?.signal_id, to: 'bob', status: 'pending' },
         ])
         store = await opened.afterKill()
@@ -482,7 +496,7 @@ export function describeSignalStore(
           [made[3]?.signal_id],
         ])
         // Given back for good, unlike by `release`: the confirm is for what its agent kept.
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([made[0]?.signal_id])
+        expect(await confirm(lease)).toEqual([made[0]?.signal_id])
         expect(pending()).toEqual([made[1]?.signal_id, made[2]?.signal_id])
       })
 
@@ -490,15 +504,26 @@ export function describeSignalStore(
         const [signal] = await append({})
         const lease = make.lease()
         await drain(1, 'bob', lease)
-        await store.releaseSignals('bob', [signal!.signal_id])
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        await store.releaseSignals('bob', [{ signal_id: signal!.signal_id, drain_id: lease.drain_id }])
+        expect(await confirm(lease)).toEqual([])
         store = await opened.afterKill()
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(await confirm(lease)).toEqual([])
         store = await opened.afterClose()
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(await confirm(lease)).toEqual([])
         expect(pending()).toEqual([signal?.signal_id])
         expect((await store.read(signal!.signal_id))?.stages.confirmed_at).toBeNull()
         expect(await drain()).toMatchObject([{ deliveries: 2 }])
+      })
+
+      test('leaves alone what was drained again since', async () => {
+        const [signal] = await append({})
+        const [first, second] = [make.lease(), make.lease('session-2')]
+        await drain(1, 'bob', first)
+        await store.release(first.drain_id)
+        await drain(1, 'bob', second)
+        const { signal_id } = signal!
+        expect(await store.releaseSignals('bob', [{ signal_id, drain_id: first.drain_id }])).toEqual([])
+        expect(store.leases()).toMatchObject([{ drain_id: second.drain_id, signal_ids: [signal_id] }])
       })
     })
 
@@ -510,6 +535,7 @@ export function describeSignalStore(
         const result = { answer: 42, text: 'ü"' }
         expect(await store.complete('bob', [signal!.signal_id], result, make.at())).toEqual({
           completed: [signal?.signal_id],
+          waited: [],
           already: [],
           unknown: [],
         })
@@ -536,6 +562,7 @@ export function describeSignalStore(
         const strange = [carls!.signal_id, make.id(), 'not an id at all']
         expect(await store.complete('bob', [mine!.signal_id, ...strange], undefined, make.at())).toEqual({
           completed: [mine?.signal_id],
+          waited: [mine?.signal_id],
           already: [],
           unknown: strange,
         })
@@ -547,6 +574,7 @@ export function describeSignalStore(
         const id = signal!.signal_id
         expect(await store.complete('bob', [id, id], 'first', make.at())).toEqual({
           completed: [id],
+          waited: [id],
           already: [id],
           unknown: [],
         })
@@ -554,6 +582,7 @@ export function describeSignalStore(
         await clock.advance(1)
         expect(await store.complete('bob', [id], 'second', make.at())).toEqual({
           completed: [],
+          waited: [],
           already: [id],
           unknown: [],
         })
@@ -564,7 +593,10 @@ export function describeSignalStore(
         const [waiting, over] = await append({}, { expires_at: make.at(1) })
         await store.expire(make.at(1))
         const both = [waiting!.signal_id, over!.signal_id]
-        expect((await store.complete('bob', both, null, make.at())).completed).toEqual(both)
+        expect(await store.complete('bob', both, null, make.at())).toMatchObject({
+          completed: both,
+          waited: [waiting!.signal_id],
+        })
         expect(await store.read(waiting!.signal_id)).toMatchObject({
           status: 'completed',
           result: null,
@@ -582,7 +614,7 @@ export function describeSignalStore(
         await store.complete('bob', [made[0]!.signal_id], undefined, make.at())
         store = await opened.afterKill()
         expect(store.leases()).toMatchObject([{ signal_ids: [made[1]?.signal_id] }])
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([made[1]?.signal_id])
+        expect(await confirm(lease)).toEqual([made[1]?.signal_id])
         expect(await status(made[0]!.signal_id)).toBe('completed')
       })
     })
@@ -633,10 +665,12 @@ export function describeSignalStore(
           const lease = make.lease()
           await store.complete('bob', [completed!.signal_id], 'a result', make.at())
           await drain(3, 'bob', lease)
-          if (delivery === 1) await store.releaseSignals('bob', [dying!.signal_id])
+          if (delivery === 1) {
+            await store.releaseSignals('bob', [{ signal_id: dying!.signal_id, drain_id: lease.drain_id }])
+          }
           if (delivery === 1) await store.confirm(lease.drain_id, make.at())
           else await store.release(lease.drain_id)
-          if (delivery === 1) await store.replay([dying!.signal_id], make.at(DAY_MS))
+          if (delivery === 1) await store.replay([dying!.signal_id], make.at())
         }
         store.mark(all, 'pushed_at', make.at())
         const dead = make.lease()
@@ -645,7 +679,7 @@ export function describeSignalStore(
           await store.release(dead.drain_id)
         }
         const nobody = make.id()
-        expect(await store.replay([...all, nobody], make.at(2 * DAY_MS))).toEqual({
+        expect(await store.replay([...all, nobody], make.at(DAY_MS))).toEqual({
           replayed: all,
           unknown: [nobody],
         })
@@ -653,6 +687,9 @@ export function describeSignalStore(
           expect(pending()).toEqual(all)
           const view = await store.read(completed!.signal_id)
           expect(view).toMatchObject({ status: 'pending', deliveries: 0, expires_at: make.at(2 * DAY_MS) })
+          // As long as at first, also where it was replayed before.
+          expect(await store.read(dying!.signal_id)).toMatchObject({ expires_at: make.at(2 * DAY_MS) })
+          expect(await store.read(expired!.signal_id)).toMatchObject({ expires_at: make.at(DAY_MS + 1) })
           expect(view).not.toHaveProperty('result')
           expect(view?.stages).toEqual({
             created_at: completed?.created_at,
@@ -689,7 +726,7 @@ export function describeSignalStore(
         await store.release(lease.drain_id)
         await store.expire(make.at(1))
         await store.replay([signal!.signal_id], make.at(DAY_MS))
-        expect(await store.confirm(lease.drain_id, make.at())).toEqual([])
+        expect(await confirm(lease)).toEqual([])
         expect(pending()).toEqual([signal?.signal_id])
       })
     })
@@ -757,6 +794,11 @@ export function describeSignalStore(
           expect(await pages({ limit: 10, bytes_max: 1 })).toEqual([[4], [3], [2], [1]])
           expect(await pages({ limit: 10, bytes_max: 3500 })).toEqual([[4, 3], [2], [1]])
           expect(await pages({ limit: 10, bytes_max: 100_000 })).toEqual([[4, 3, 2, 1]])
+          expect(await pages({ limit: 10, bytes_max: 5, bytesOf: ({ seq }) => seq })).toEqual([
+            [4],
+            [3, 2],
+            [1],
+          ])
           expect(await pages({ limit: 3 })).toEqual([[4, 3, 2], [1]])
           expect(await pages({ limit: 4 })).toEqual([[4, 3, 2, 1]])
           expect(await pages({ limit: 1, to: 'nobody' })).toEqual([[]])
@@ -922,7 +964,9 @@ export function describeSignalStore(
         await expect(drain()).rejects.toMatchObject(refused)
         await expect(store.confirm(make.id(), make.at())).rejects.toMatchObject(refused)
         await expect(store.release(make.id())).rejects.toMatchObject(refused)
-        await expect(store.releaseSignals('bob', [id])).rejects.toMatchObject(refused)
+        await expect(
+          store.releaseSignals('bob', [{ signal_id: id, drain_id: make.id() }]),
+        ).rejects.toMatchObject(refused)
         await expect(store.complete('bob', [id], 1, make.at())).rejects.toMatchObject(refused)
         await expect(store.expire(make.at())).rejects.toMatchObject(refused)
         await expect(store.replay([id], make.at())).rejects.toMatchObject(refused)

@@ -32,8 +32,7 @@ export type Command =
   | { do: 'confirm' | 'release'; lease: number }
   | { do: 'releaseSignals'; identity: string; picks: number[] }
   | { do: 'complete'; identity: string; picks: number[]; result: fc.JsonValue | undefined }
-  | { do: 'replay'; picks: number[]; ttl_ms: number }
-  | { do: 'mark'; picks: number[] }
+  | { do: 'replay' | 'mark'; picks: number[] }
   | { do: 'expire' | 'compact' }
   | { do: 'pass' | 'stepBack'; ms: number }
 
@@ -80,8 +79,7 @@ const changing: fc.Arbitrary<Command>[] = [
     picks,
     result: fc.option(json(1), { nil: undefined }),
   }),
-  fc.record({ do: fc.constant('replay' as const), picks, ttl_ms }),
-  fc.record({ do: fc.constant('mark' as const), picks }),
+  fc.record({ do: fc.constantFrom('replay' as const, 'mark' as const), picks }),
   fc.record({ do: fc.constant('expire' as const) }),
   fc.record({ do: fc.constantFrom('pass' as const, 'pass' as const, 'stepBack' as const), ms: times }),
 ]
@@ -134,7 +132,11 @@ export class Script {
       }
       case 'releaseSignals': {
         const picked = ids(command.picks)
-        return (store) => store.releaseSignals(command.identity, picked)
+        // Each under every lease there was: what they say is true of one at most.
+        const leased = this.leases.flatMap(({ drain_id }) =>
+          picked.map((signal_id) => ({ signal_id, drain_id })),
+        )
+        return (store) => store.releaseSignals(command.identity, leased)
       }
       case 'complete': {
         const picked = ids(command.picks)
@@ -142,8 +144,7 @@ export class Script {
       }
       case 'replay': {
         const picked = ids(command.picks)
-        const expires_at = this.make.at(command.ttl_ms)
-        return (store) => store.replay(picked, expires_at)
+        return (store) => store.replay(picked, now)
       }
       case 'mark': {
         const picked = ids(command.picks)

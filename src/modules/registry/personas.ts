@@ -79,17 +79,20 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     return persona
   }
 
+  const checkRoom = () => {
+    if (present < LIMITS.personas_max) return
+    throw new TurnbellError('limit_reached', {
+      detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
+      hint: 'Remove one with `turnbell persona remove NAME`.',
+    })
+  }
+
   const make = (
     identity: Identity,
     surface: SurfaceKind,
     project_id: string | undefined,
   ): Promise<Persona> => {
-    if (present >= LIMITS.personas_max) {
-      throw new TurnbellError('limit_reached', {
-        detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
-        hint: 'Remove one with `turnbell persona remove NAME`.',
-      })
-    }
+    checkRoom()
     const now = timestamp(clock)
     return keep({
       identity,
@@ -107,6 +110,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
       const named = project === undefined || projects.holdsHome(project) ? null : await projects.at(project)
       const known = personas.get(identity)
       if (known === undefined) return make(identity, surface, named?.project_id)
+      if (known.state === 'removed') checkRoom()
       const { project_id: before, ...rest } = known
       const project_id = project === undefined ? before : named?.project_id
       const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }

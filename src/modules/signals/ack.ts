@@ -49,12 +49,11 @@ export async function ack(
     outcome.already.push(...done.already)
     outcome.unknown.push(...done.unknown)
     if (done.completed.length === 0) continue
-    const waited = signals.filter((signal) => signal.status === 'pending').map((signal) => signal.signal_id)
     needs.events.completed({
       to,
       by: caller.kind === 'operator' ? 'operator' : 'agent',
       signal_ids: done.completed,
-      waited: done.completed.filter((id) => waited.includes(id)),
+      waited: done.waited,
       session_id: sessionOf(caller),
       pending_count: needs.store.pendingCount(to),
     })
@@ -90,6 +89,12 @@ async function reply(
   // Every refusal before the first append: either all replies of this ack are stored, or it is refused whole.
   for (const signal of waiting) {
     const reply_to = signal.reply_to as Identity
+    // A key is its sender's, and both the agent and the operator may ack.
+    const first = replyBefore(needs, signal)
+    if (first !== null) {
+      needs.events.repeated({ signal_id: first, to: reply_to, from: caller.identity })
+      continue
+    }
     try {
       const beside = deliverable.filter((one) => one.reply_to === reply_to).length
       sender.check(reply_to, { require_live: false, beside })
@@ -114,8 +119,7 @@ async function reply(
           priority: signal.priority,
           in_reply_to: signal.signal_id,
           ttl_s: LIMITS.ttl_s_default,
-          // A signal that was replayed has another end, and is answered anew.
-          idempotency_key: `reply:${signal.signal_id}:${signal.expires_at}`,
+          idempotency_key: replyKey(signal),
           ...(signal.topic === undefined ? {} : { topic: signal.topic }),
         },
         from,
@@ -125,4 +129,15 @@ async function reply(
       else sender.announce(answer, seq)
     }),
   )
+}
+
+/** A signal that was replayed has another end, and is answered anew. */
+function replyKey({ signal_id, expires_at }: SignalView): string {
+  return `reply:${signal_id}:${expires_at}`
+}
+
+/** The reply that this life of the signal has already, whoever sent it; it may be on its way to the disk still. */
+function replyBefore({ store }: SignalParts, signal: SignalView): SignalId | null {
+  const key = replyKey(signal)
+  return (store.recall(signal.to, key) ?? store.recall('operator', key))?.signal_id ?? null
 }

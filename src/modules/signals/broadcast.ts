@@ -4,7 +4,7 @@ import type { SignalParts } from './needs.ts'
 import { checkPayload, type Sender } from './send.ts'
 import type { BroadcastInput, BroadcastResult } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity } from '../../contracts/ids.ts'
+import type { Identity, SignalId } from '../../contracts/ids.ts'
 import type { Receipt, Route, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Appended } from '../../ports/signal-store.ts'
@@ -24,29 +24,64 @@ export async function broadcast(
   requireSpeaker(caller, 'broadcast')
   const joining = ensureOwnPersona(needs, caller)
   if (joining !== null) await joining
-  const from = senderOf(caller, input.from)
+  const speaker = senderOf(caller, input.from)
   checkPayload(input.payload)
 
-  const broadcast_id = needs.ids.next()
+  const before = storedBefore(needs, speaker.from, input)
+  const broadcast_id = (before === null ? null : await broadcastOf(needs, before)) ?? needs.ids.next()
+  // From here on nothing is waited for: what is known, who is refused and what is stored go together.
+  const from = { ...speaker, now: needs.clock.now() }
   const refused: BroadcastResult['refused'] = []
   const accepted: Accepted[] = []
+  const accept = (to: Identity, route: Route) => {
+    const key = keyFor(input, to)
+    const draft = { ...input, broadcast_id, ...(key === undefined ? {} : { idempotency_key: key }) }
+    accepted.push({ signal: sender.compose(to, draft, from), route })
+  }
   for (const to of new Set(input.to ?? audience(needs, from.from, input.topic))) {
     try {
       const route = sender.check(to, { require_live: false })
-      const key = input.idempotency_key
-      const draft = {
-        ...input,
-        broadcast_id,
-        ...(key === undefined ? {} : { idempotency_key: `${key}>${to}` }),
-      }
-      accepted.push({ signal: sender.compose(to, draft, from), route })
+      accept(to, route)
     } catch (error) {
       if (!(error instanceof TurnbellError)) throw error
-      refused.push({ to, code: error.code, detail: error.detail })
+      // Who has it already is answered as the first time, whatever has become of it since.
+      if (recall(needs, from.from, input, to, from.now) !== null) accept(to, needs.routes.resolve(to))
+      else refused.push({ to, code: error.code, detail: error.detail })
     }
   }
-  const receipts = await storeTogether(needs, sender, accepted)
-  return { broadcast_id: await firstBroadcastId(needs, receipts, broadcast_id), receipts, refused }
+  return { broadcast_id, receipts: await storeTogether(needs, sender, accepted), refused }
+}
+
+/** Each recipient has a key of its own. */
+function keyFor({ idempotency_key: key }: BroadcastInput, to: Identity): string | undefined {
+  return key === undefined ? undefined : `${key}>${to}`
+}
+
+function recall(
+  needs: SignalParts,
+  from: Identity,
+  input: BroadcastInput,
+  to: Identity,
+  now: number,
+): SignalId | null {
+  const key = keyFor(input, to)
+  if (key === undefined) return null
+  return needs.store.recall(from, key, new Date(now).toISOString())?.signal_id ?? null
+}
+
+/** A signal of the same broadcast, where it was made before. */
+function storedBefore(needs: SignalParts, from: Identity, input: BroadcastInput): SignalId | null {
+  if (input.idempotency_key === undefined) return null
+  const now = needs.clock.now()
+  for (const to of input.to ?? audience(needs, from, input.topic)) {
+    const first = recall(needs, from, input, to, now)
+    if (first !== null) return first
+  }
+  return null
+}
+
+async function broadcastOf({ store }: SignalParts, signal_id: SignalId): Promise<string | null> {
+  return (await store.read(signal_id))?.broadcast_id ?? null
 }
 
 /** Who listens to the topic, or everybody where there is none; never the sender. */
@@ -68,11 +103,4 @@ async function storeTogether(needs: SignalParts, sender: Sender, accepted: Accep
     else sender.announce(signal, seq)
     return { signal_id, durable: true, seq, status: 'pending', route }
   })
-}
-
-/** A repeated broadcast answers with the id of the first. */
-async function firstBroadcastId(needs: SignalParts, receipts: Receipt[], made: string): Promise<string> {
-  const [first] = receipts
-  if (first === undefined) return made
-  return (await needs.store.read(first.signal_id))?.broadcast_id ?? made
 }

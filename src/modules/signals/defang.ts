@@ -52,7 +52,8 @@ const CLIENT_TAGS = [
   'human',
   'assistant',
 ]
-const CLIENT_TAG = new RegExp(`<(?=\\s*/?\\s*(?:${CLIENT_TAGS.join('|')})(?![\\w]))`, 'gi')
+// Two runs of spaces beside each other would be tried in every division of what is one run.
+const CLIENT_TAG = new RegExp(`<(?=\\s*(?:/\\s*)?(?:${CLIENT_TAGS.join('|')})(?![\\w]))`, 'gi')
 
 /** Lines that clients put before what a hook or the system said. */
 const CLIENT_LINE =
@@ -71,6 +72,11 @@ export function defang(value: Json): Json {
   if (Array.isArray(value)) return value.map(defang)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [defangText(key), defang(inner)]))
+}
+
+/** What one entry of a list takes in an answer, with the comma behind it. */
+export function shownBytes(entry: object): number {
+  return Buffer.byteLength(JSON.stringify(entry)) + 1
 }
 
 /** As this caller may see it: people see what was stored, a model sees it defanged. */

@@ -1,6 +1,6 @@
 /** An agent takes its pending signals. The drain is the acknowledgment, tentative under a lease. */
 import { ensureOwnPersona, requireAgent, sessionOf } from './callers.ts'
-import { defang, defangText } from './defang.ts'
+import { defang, defangText, shownBytes } from './defang.ts'
 import type { Leases } from './leases.ts'
 import { expireOverdue } from './sweep.ts'
 import type { SignalParts } from './needs.ts'
@@ -24,40 +24,39 @@ export async function drain(
   answered: Promise<'written' | 'broken'>,
 ): Promise<DrainResult> {
   requireAgent(caller)
-  const joining = ensureOwnPersona(needs, caller)
-  if (joining !== null) await joining
-  const { store } = needs
   const { identity } = caller
   const session_id = sessionOf(caller)
+  const first = whatGoesFirst(needs, leases, caller, input)
   leases.seen(identity, session_id)
-  const except = otherSessions(needs, identity, session_id)
-
-  if (input.confirm !== undefined) await leases.confirm(identity, input.confirm)
-  // Takes effect at the call; awaited with the drain, so that a session lost meanwhile finds its lease.
-  const expired = expireOverdue(needs)
-  expired.catch(() => {})
   if (input.peek) {
-    await expired
-    const signals = withinBudget(
-      (await store.look(identity, input.limit, except)).map(present),
-      input.max_tokens,
-    )
-    return { signals, remaining: store.pendingCount(identity, except) - signals.length, drain_id: null }
+    if (first !== null) await first
+    return peek(needs, caller, session_id, input)
   }
 
+  const { store } = needs
+  const { limit } = input
   const drain_id = needs.ids.next()
   // Opened before anything is waited for, so that a loss of the session meanwhile finds it.
   const lease = leases.open(drain_id, identity, session_id)
+  let except: SessionId[]
   let drained: Drained[]
   try {
-    const limit = await affordable(needs, identity, input, except)
+    // Where there is nothing to wait for, it takes at the call.
+    if (first !== null) await first
+    checkStillActive(needs, caller)
+    if (!leases.stands(lease)) throw lost(caller, session_id)
+    except = otherSessions(needs, identity, session_id)
+    // Takes effect at the call; awaited with the drain, so that a session lost meanwhile finds its lease.
+    const expired = expireOverdue(needs)
+    expired.catch(() => {})
     leases.followed(identity, session_id, answered)
     const taken = store.drain(identity, {
       drain_id,
       session_id,
       limit,
       now: timestamp(needs.clock),
-      bytes_max: LIMITS.drain_bytes_max,
+      bytes_max: bytesMax(input),
+      bytesOf: (one) => shownBytes(present(one)),
       except_sessions: except,
     })
     // The store keeps the order of calls and commits both together.
@@ -70,9 +69,7 @@ export async function drain(
 
   if (!leases.stands(lease)) {
     await leases.takeBack(lease)
-    throw new TurnbellError('binding_stale', {
-      detail: `The session ${session_id} of ${identity} was lost while it drained; its signals wait again.`,
-    })
+    throw lost(caller, session_id)
   }
   const remaining = store.pendingCount(identity, except)
   if (drained.length === 0) {
@@ -88,6 +85,46 @@ export async function drain(
   })
   leases.settle(lease, answered)
   return { signals: drained.map(present), remaining, drain_id }
+}
+
+/** Its persona is made, and what it confirms is confirmed; null where neither is to be waited for. */
+function whatGoesFirst(
+  needs: SignalParts,
+  leases: Leases,
+  caller: Caller,
+  { confirm }: DrainInput,
+): Promise<void> | null {
+  const joining = ensureOwnPersona(needs, caller)
+  if (confirm === undefined) return joining
+  const confirming = () => leases.confirm(caller.identity, confirm)
+  return joining === null ? confirming() : joining.then(confirming)
+}
+
+/** Throws where it was wrapped while something was waited for. */
+function checkStillActive(needs: SignalParts, caller: Caller): void {
+  void ensureOwnPersona(needs, caller)
+}
+
+async function peek(
+  needs: SignalParts,
+  caller: Caller,
+  session_id: SessionId,
+  input: DrainInput,
+): Promise<DrainResult> {
+  const { store } = needs
+  const { identity } = caller
+  await expireOverdue(needs)
+  checkStillActive(needs, caller)
+  const except = otherSessions(needs, identity, session_id)
+  const waiting = (await store.look(identity, input.limit, except)).map(present)
+  const signals = withinBudget(waiting, bytesMax(input))
+  return { signals, remaining: store.pendingCount(identity, except) - signals.length, drain_id: null }
+}
+
+function lost({ identity }: Caller, session_id: SessionId): TurnbellError {
+  return new TurnbellError('binding_stale', {
+    detail: `The session ${session_id} of ${identity} was lost while it drained; its signals wait again.`,
+  })
 }
 
 /** Sessions of the persona that are there and not this one: what is addressed to them stays theirs. */
@@ -113,25 +150,17 @@ function present({ signal, deliveries }: Drained): DrainedSignal {
   }
 }
 
-/**
- * How many signals fit the wish; at least one. Looks first, because a lease should not be taken for what is not shown.
- */
-async function affordable(
-  needs: SignalParts,
-  identity: Identity,
-  input: DrainInput,
-  except: SessionId[],
-): Promise<number> {
-  if (input.max_tokens === undefined) return input.limit
-  const waiting = (await needs.store.look(identity, input.limit, except)).map(present)
-  return Math.max(1, withinBudget(waiting, input.max_tokens).length)
+/** What the signals of one answer may take, as they are shown: what is made harmless grows by that. */
+function bytesMax({ max_tokens }: DrainInput): number {
+  if (max_tokens === undefined) return LIMITS.drain_bytes_max
+  return Math.min(LIMITS.drain_bytes_max, max_tokens * BYTES_PER_TOKEN - ENVELOPE_BYTES)
 }
 
-function withinBudget(signals: DrainedSignal[], max_tokens: number | undefined): DrainedSignal[] {
-  if (max_tokens === undefined) return signals
-  let left = max_tokens * BYTES_PER_TOKEN - ENVELOPE_BYTES
+/** At least one, as a drain hands out. */
+function withinBudget(signals: DrainedSignal[], bytes_max: number): DrainedSignal[] {
+  let left = bytes_max
   const fitting = signals.findIndex((signal) => {
-    left -= Buffer.byteLength(JSON.stringify(signal)) + 1
+    left -= shownBytes(signal)
     return left < 0
   })
   return fitting === -1 ? signals : signals.slice(0, Math.max(1, fitting))

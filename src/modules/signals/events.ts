@@ -17,7 +17,16 @@ export interface SignalEvents {
     drain_id: DrainId
     pending_count: number
   }): void
-  confirmed(confirm: { to: Identity; drain_id: DrainId; signal_ids: SignalId[] }): void
+  /** `waited` names those that had gone back and were pending again: they left the queue by this. */
+  confirmed(confirm: {
+    to: Identity
+    drain_id: DrainId
+    /** The one that was handed them. */
+    session_id: SessionId
+    signal_ids: SignalId[]
+    waited: SignalId[]
+    pending_count: number
+  }): void
   released(release: {
     to: Identity
     signal_ids: SignalId[]

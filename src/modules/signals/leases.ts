@@ -14,7 +14,7 @@ import type { DrainId, Identity, SessionId, SignalId } from '../../contracts/ids
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Turn } from '../../contracts/registry.ts'
 import { timestamp } from '../../ports/clock.ts'
-import type { Released } from '../../ports/signal-store.ts'
+import type { Confirmed, Released } from '../../ports/signal-store.ts'
 
 export interface Lease {
   drain_id: DrainId
@@ -68,6 +68,13 @@ interface Session {
   leases: Set<Lease>
 }
 
+/** Whose a drain is, and its lease as long as that stands. */
+interface Owner {
+  identity: Identity
+  session_id: SessionId
+  lease: Lease | null
+}
+
 /** How many finished leases are remembered, so that a late confirm still finds its owner. */
 const REMEMBERED = 10_000
 
@@ -75,7 +82,7 @@ export function createLeases(needs: SignalNeeds): Leases {
   const { store, clock, events, log } = needs
   const personas = new Map<Identity, Map<SessionId, Session>>()
   /** Whose drain_id it is; oldest first. A confirm for another persona's must not count. */
-  const owners = new Map<DrainId, { identity: Identity; lease: Lease | null }>()
+  const owners = new Map<DrainId, Owner>()
 
   const sessionOf = (identity: Identity, session_id: SessionId): Session => {
     const sessions = getOrMake(personas, identity, () => new Map<SessionId, Session>())
@@ -93,8 +100,8 @@ export function createLeases(needs: SignalNeeds): Leases {
     sessions?.delete(session.session_id)
     if (sessions?.size === 0) personas.delete(session.identity)
   }
-  const own = (drain_id: DrainId, identity: Identity, lease: Lease | null) => {
-    owners.set(drain_id, { identity, lease })
+  const own = (drain_id: DrainId, owner: Owner) => {
+    owners.set(drain_id, owner)
     if (owners.size <= REMEMBERED) return
     for (const [oldest, { lease: held }] of owners) {
       if (owners.size <= REMEMBERED) break
@@ -137,22 +144,26 @@ export function createLeases(needs: SignalNeeds): Leases {
     events.freed({ to, signal_ids, session_id, pending_count })
   }
 
-  const confirmLease = async (identity: Identity, drain_id: DrainId, lease: Lease | null) => {
-    const confirmed = store.confirm(drain_id, timestamp(clock))
+  const confirmDrain = async (drain_id: DrainId, { identity, session_id, lease }: Owner) => {
+    const confirming = store.confirm(drain_id, timestamp(clock))
     if (lease !== null) forget(lease)
-    let signal_ids: SignalId[]
+    let done: Confirmed
     try {
-      signal_ids = await confirmed
+      done = await confirming
     } catch (error) {
       // Not confirmed after all: the lease stands, and the store says why it takes no writes.
       if (lease !== null) {
-        sessionOf(identity, lease.session_id).leases.add(lease)
-        own(drain_id, identity, lease)
+        sessionOf(identity, session_id).leases.add(lease)
+        own(drain_id, { identity, session_id, lease })
       }
       throw error
     }
-    if (signal_ids.length > 0) events.confirmed({ to: identity, drain_id, signal_ids })
+    const { confirmed: signal_ids, waited } = done
+    if (signal_ids.length === 0) return
+    const pending_count = store.pendingCount(identity)
+    events.confirmed({ to: identity, drain_id, session_id, signal_ids, waited, pending_count })
   }
+  const confirmLease = (lease: Lease) => confirmDrain(lease.drain_id, { ...lease, lease })
 
   const releaseLease = async (lease: Lease, cause: ReleaseCause) => {
     forget(lease)
@@ -187,7 +198,8 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async start() {
       const left = store.leases()
-      for (const { drain_id, identity } of left) own(drain_id, identity, null)
+      for (const { drain_id, identity, session_id } of left)
+        own(drain_id, { identity, session_id, lease: null })
       const released = await Promise.all(left.map(({ drain_id }) => store.release(drain_id)))
       tellReleased(released.flat(), 'hub_restarted')
       return { released: released.flat().length }
@@ -205,7 +217,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         caught_up: false,
       }
       session.leases.add(lease)
-      own(drain_id, identity, lease)
+      own(drain_id, { identity, session_id, lease })
       return lease
     },
 
@@ -223,7 +235,7 @@ export function createLeases(needs: SignalNeeds): Leases {
     async confirm(identity, drain_id) {
       const owner = owners.get(drain_id)
       if (owner?.identity !== identity) return
-      await confirmLease(identity, drain_id, owner.lease)
+      await confirmDrain(drain_id, owner)
     },
 
     followed(identity, session_id, answered) {
@@ -231,7 +243,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         if (!lease.written) continue
         answered
           .then(async (how) => {
-            if (how === 'written' && stands(lease)) await confirmLease(identity, lease.drain_id, lease)
+            if (how === 'written' && stands(lease)) await confirmLease(lease)
           })
           .catch(unsettled(lease))
       }
@@ -254,7 +266,7 @@ export function createLeases(needs: SignalNeeds): Leases {
           finished.push(lease)
         }
       }
-      await Promise.all(finished.map((lease) => confirmLease(identity, lease.drain_id, lease)))
+      await Promise.all(finished.map(confirmLease))
     },
 
     seen(identity, session_id) {

@@ -1,6 +1,6 @@
 /** Looking without taking: `inbox`, `read`, and what the daemon reconciles with. */
 import { requireReader } from './callers.ts'
-import { defang, defangText } from './defang.ts'
+import { defang, defangText, shownBytes } from './defang.ts'
 import type { SignalParts } from './needs.ts'
 import type { InboxQuery } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -15,6 +15,8 @@ export async function inbox(needs: SignalParts, caller: Caller, query: InboxQuer
   const to = caller.kind === 'operator' ? query.to : ownQueue(caller, query.to)
   const { limit, status, from, leased_to, before_seq } = query
   const asked: SignalQuery = { limit, bytes_max: LIMITS.inbox_bytes_max }
+  // What is made harmless may grow by that; people see what is stored.
+  if (caller.kind === 'agent') asked.bytesOf = (view) => shownBytes(shown(caller, view))
   if (to !== undefined) asked.to = to
   if (status !== undefined) asked.status = status
   if (from !== undefined) asked.from = from

@@ -8,6 +8,7 @@ import type { SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
+import { timestamp } from '../../ports/clock.ts'
 
 export async function release(
   needs: SignalParts,
@@ -18,13 +19,13 @@ export async function release(
   requireSpeaker(caller, 'release')
   const { known } = await ownSignals(needs, caller, signal_ids)
   const released: SignalId[] = []
-  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
-    const drains = new Set(signals.flatMap(({ drain_id }) => (drain_id === undefined ? [] : [drain_id])))
-    const back = await needs.store.releaseSignals(
-      to,
-      signals.map((signal) => signal.signal_id),
-    )
-    drains.forEach((drain_id) => leases.givenBack(drain_id))
+  // Under the lease it was seen under: one that another session has drained since is not the caller's to give back.
+  const leased = known.flatMap(({ signal_id, to, drain_id }) =>
+    drain_id === undefined ? [] : [{ signal_id, to, drain_id }],
+  )
+  for (const [to, signals] of groupBy(leased, (signal) => signal.to)) {
+    const back = await needs.store.releaseSignals(to, signals)
+    for (const drain_id of new Set(signals.map((signal) => signal.drain_id))) leases.givenBack(drain_id)
     leases.tellReleased(back, 'asked')
     released.push(...back.map((signal) => signal.signal_id))
   }
@@ -45,7 +46,7 @@ export async function replay(
   )
   checkRoom(needs, known)
   const outcomes = await Promise.all(
-    known.map((signal) => needs.store.replay([signal.signal_id], sameTimeAgain(needs, signal))),
+    known.map((signal) => needs.store.replay([signal.signal_id], timestamp(needs.clock))),
   )
   const replayed = outcomes.flatMap((outcome) => outcome.replayed)
   for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
@@ -56,19 +57,15 @@ export async function replay(
   return { replayed, unknown: missing(signal_ids, replayed) }
 }
 
-/** The signal gets as long as it had at first, counted from now. */
-function sameTimeAgain(needs: SignalParts, signal: SignalView): string {
-  const ttl_ms = Date.parse(signal.expires_at) - Date.parse(signal.stages.created_at)
-  return new Date(needs.clock.now() + Math.max(ttl_ms, 1000)).toISOString()
-}
-
 function checkRoom(needs: SignalParts, signals: readonly SignalView[]): void {
   for (const [to, more] of groupBy(signals, (signal) => signal.to)) {
     const persona = needs.personas.get(to)
     if (persona !== null && persona.state !== 'active') {
       throw new TurnbellError('target_wrapped', { detail: `${to} is ${persona.state}.` })
     }
-    if (needs.store.pendingCount(to) + more.length > LIMITS.queue_depth_max) {
+    // One that waits or is leased is left alone, and takes no more room.
+    const added = more.filter(({ status, leased_to }) => status !== 'pending' && leased_to === undefined)
+    if (added.length > 0 && needs.store.pendingCount(to) + added.length > LIMITS.queue_depth_max) {
       throw new TurnbellError('queue_full', {
         detail: `${to} would have more than ${LIMITS.queue_depth_max} signals waiting.`,
       })

@@ -16,6 +16,13 @@ export interface Draft extends Omit<SendInput, 'to' | 'require_live'> {
   broadcast_id?: string
 }
 
+/** Who says it, and when: at the time of the call, where that is not said. */
+export interface Saying {
+  from: Identity
+  origin: Signal['origin']
+  now?: number
+}
+
 export interface Sender {
   send(caller: Caller, input: SendInput): Promise<Receipt>
   /**
@@ -26,7 +33,7 @@ export interface Sender {
     to: Identity,
     options: { require_live: boolean; to_session?: string | undefined; beside?: number },
   ): Route
-  compose(to: Identity, draft: Draft, sender: { from: Identity; origin: Signal['origin'] }): Signal
+  compose(to: Identity, draft: Draft, sender: Saying): Signal
   announce(signal: Signal, seq: number): void
 }
 
@@ -60,9 +67,8 @@ export function createSender(needs: SignalParts): Sender {
   }
 
   const compose: Sender['compose'] = (to, draft, sender) => {
-    const now = clock.now()
     const { intent, payload, priority } = draft
-    const { from, origin } = sender
+    const { from, origin, now = clock.now() } = sender
     const created_at = timestamp({ now: () => now })
     const expires_at = new Date(now + draft.ttl_s * 1000).toISOString()
     // What every signal has at once, and the rest added: what is spread piece by piece costs many times as much.
@@ -90,11 +96,13 @@ export function createSender(needs: SignalParts): Sender {
     requireSpeaker(caller, 'send')
     const joining = ensureOwnPersona(needs, caller)
     if (joining !== null) await joining
-    const sender = senderOf(caller, input.from)
+    // One time for both: a key whose day ends in between would be known to the one and not to the other.
+    const sender = { ...senderOf(caller, input.from), now: clock.now() }
     checkPayload(input.payload)
+    const { idempotency_key: key } = input
     // A key that is known answers with its first receipt, whatever has become of the persona since.
     const first =
-      input.idempotency_key === undefined ? null : store.recall(sender.from, input.idempotency_key)
+      key === undefined ? null : store.recall(sender.from, key, new Date(sender.now).toISOString())
     const route = first === null ? check(input.to, input) : routes.resolve(input.to)
     const signal = compose(input.to, input, sender)
     const { seq, signal_id, repeated } = await store.append(signal)

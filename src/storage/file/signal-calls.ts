@@ -107,6 +107,9 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     return chosen
   }
 
+  const idsOf = (some: readonly Row[]): SignalId[] => some.map((row) => rows.idText(row))
+  const isPending = (row: Row): boolean => rows.status(row) === STATUS.pending
+
   const giveBack = async (leased: Row[], how: Pick<ReleaseEntry, 'for_good'>): Promise<Released[]> => {
     if (leased.length === 0) return []
     const released = leased.map((row): Released => {
@@ -169,9 +172,9 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       await journal.committed()
       return appended
     },
-    recall(from, idempotency_key) {
+    recall(from, idempotency_key, at) {
       const row = findKey(from, idempotency_key)
-      if (!answers(row, clock.now())) return null
+      if (!answers(row, at === undefined ? clock.now() : Date.parse(at))) return null
       return { seq: rows.seq(row), signal_id: rows.idText(row) }
     },
 
@@ -184,16 +187,18 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     look: async (identity, limit, except) =>
       durably(choose(identity, limit, except).map((row) => reader.handOut(row))),
 
-    async drain(identity, { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions }) {
+    async drain(identity, request) {
       journal.checkAlive()
+      const { drain_id, session_id, limit, now, bytes_max = Infinity, bytesOf, except_sessions } = request
       let bytes = 0
       const drained: Drained[] = []
       // Bodies are read before anything is leased: one that cannot be read must not be handed out.
       for (const row of choose(identity, limit, except_sessions)) {
         const { line, payload_bytes } = reader.body(row)
-        bytes += payload_bytes
+        const one = reader.handOut(row, line)
+        bytes += bytesOf?.(one) ?? payload_bytes
         if (drained.length > 0 && bytes > bytes_max) break
-        drained.push(reader.handOut(row, line))
+        drained.push(one)
       }
       if (drained.length === 0) return []
       const signal_ids = drained.map(({ signal }) => signal.signal_id)
@@ -202,10 +207,11 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     },
     async confirm(drain_id, now) {
       journal.checkAlive()
-      const signal_ids = [...(index.leases.find(drain_id)?.rows ?? [])].map((row) => rows.idText(row))
-      if (signal_ids.length === 0) return []
-      await change({ kind: 'confirm', drain_id, at: now, signal_ids })
-      return signal_ids
+      const under = [...(index.leases.find(drain_id)?.rows ?? [])]
+      const signal_ids = idsOf(under)
+      const waited = idsOf(under.filter(isPending))
+      if (signal_ids.length > 0) await change({ kind: 'confirm', drain_id, at: now, signal_ids })
+      return { confirmed: signal_ids, waited }
     },
     async release(drain_id) {
       journal.checkAlive()
@@ -215,14 +221,15 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
         {},
       )
     },
-    async releaseSignals(identity, signal_ids) {
+    async releaseSignals(identity, asked) {
       journal.checkAlive()
-      const leased = new Set(signal_ids.map((signal_id) => index.find(signal_id)))
-      leased.delete(-1)
-      return giveBack(
-        [...leased].filter((row) => index.to(row) === identity && rows.has(row, FLAG.held)),
-        { for_good: true },
-      )
+      const leased = new Set<Row>()
+      for (const { signal_id, drain_id } of asked) {
+        const row = index.find(signal_id)
+        if (row === -1 || index.to(row) !== identity || !rows.has(row, FLAG.held)) continue
+        if (index.leases.find(drain_id)?.rows.has(row)) leased.add(row)
+      }
+      return giveBack([...leased], { for_good: true })
     },
     leases: () =>
       [...index.leases.all()].flatMap(({ drain_id, session_id, persona, rows: under }) => {
@@ -235,13 +242,16 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     async complete(identity, signal_ids, result, now) {
       journal.checkAlive()
       const completed = new Set<SignalId>()
-      const outcome = { already: [] as SignalId[], unknown: [] as SignalId[] }
+      const outcome = { waited: [] as SignalId[], already: [] as SignalId[], unknown: [] as SignalId[] }
       for (const signal_id of signal_ids) {
         const row = index.find(signal_id)
         if (row === -1 || index.to(row) !== identity) outcome.unknown.push(signal_id)
         else if (rows.status(row) === STATUS.completed || completed.has(signal_id)) {
           outcome.already.push(signal_id)
-        } else completed.add(signal_id)
+        } else {
+          completed.add(signal_id)
+          if (isPending(row)) outcome.waited.push(signal_id)
+        }
       }
       if (completed.size === 0) await journal.committed()
       else {
@@ -267,21 +277,27 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       await Promise.all(settled)
       return over
     },
-    async replay(signal_ids, expires_at) {
+    async replay(signal_ids, now) {
       journal.checkAlive()
-      const replayed = new Set<SignalId>()
+      const replayed = new Map<SignalId, string>()
       const unknown: SignalId[] = []
       for (const signal_id of signal_ids) {
         const row = index.find(signal_id)
         if (row === -1) unknown.push(signal_id)
-        else if (rows.status(row) !== STATUS.pending && !rows.has(row, FLAG.held)) replayed.add(signal_id)
+        else if (!isPending(row) && !rows.has(row, FLAG.held)) {
+          replayed.set(signal_id, new Date(Date.parse(now) + reader.lifeMs(row)).toISOString())
+        }
       }
       if (replayed.size > 0) {
         // Written after the replay, a stage of the former life would be read back as one of the new.
         marks.writeTo(journal)
-        await change({ kind: 'replay', expires_at, signal_ids: [...replayed] })
+        await Promise.all(
+          [...replayed].map(([signal_id, expires_at]) =>
+            change({ kind: 'replay', expires_at, signal_ids: [signal_id] }),
+          ),
+        )
       }
-      return { replayed: [...replayed], unknown }
+      return { replayed: [...replayed.keys()], unknown }
     },
     mark(signal_ids, stage, at) {
       if (journal.refusal === null) marks.note(signal_ids, stage, at, journal)

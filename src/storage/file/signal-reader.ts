@@ -49,6 +49,12 @@ export class SignalReader {
     }
   }
 
+  /** From its creation to its end, as it was accepted. */
+  lifeMs(row: Row): number {
+    const { created_at, expires_at } = this.signalIn(row, this.body(row).line)
+    return Date.parse(expires_at) - Date.parse(created_at)
+  }
+
   /** Throws `store_damaged`. */
   private signalIn(row: Row, line: Buffer): Signal {
     return understood(this.index.location(row), () => signalOf(line.toString()))

@@ -3,7 +3,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, Json, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
 import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
+import type { Completed, Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
@@ -15,6 +15,8 @@ interface Row {
   deliveries: number
   /** `held` while tentative. Kept after a release, for a confirm that comes late. */
   lease: (Lease & { held: boolean }) | null
+  /** From its creation to its end, as it was accepted. */
+  life_ms: number
   stages: SignalView['stages']
   result?: Json
 }
@@ -88,6 +90,7 @@ export function createMemorySignalStore(
       status: 'pending',
       deliveries: 0,
       lease: null,
+      life_ms: Date.parse(signal.expires_at) - Date.parse(signal.created_at),
       stages: {
         created_at: signal.created_at,
         pushed_at: null,
@@ -133,8 +136,8 @@ export function createMemorySignalStore(
       checkOpen()
       return signals.map(accept)
     },
-    recall(from, idempotency_key) {
-      const first = knownKey(from, idempotency_key, clock.now())
+    recall(from, idempotency_key, at) {
+      const first = knownKey(from, idempotency_key, at === undefined ? clock.now() : Date.parse(at))
       return first === null ? null : { seq: first.seq, signal_id: first.signal.signal_id }
     },
 
@@ -154,12 +157,14 @@ export function createMemorySignalStore(
         .slice(0, limit)
         .map((row) => handOut(row, row.deliveries + 1)),
 
-    async drain(identity, { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions }) {
+    async drain(identity, request) {
       checkOpen()
+      const { drain_id, session_id, limit, now, bytes_max = Infinity, except_sessions } = request
+      const { bytesOf = payloadBytes } = request
       let bytes = 0
       const taken: Row[] = []
       for (const row of pending(identity, except_sessions).slice(0, limit)) {
-        bytes += Buffer.byteLength(JSON.stringify(row.signal.payload))
+        bytes += bytesOf(handOut(row, row.deliveries + 1))
         if (taken.length > 0 && bytes > bytes_max) break
         taken.push(row)
       }
@@ -175,23 +180,26 @@ export function createMemorySignalStore(
     },
     async confirm(drain_id, now) {
       checkOpen()
-      const confirmed = leased.get(drain_id) ?? []
-      for (const row of confirmed) {
+      const under = leased.get(drain_id) ?? []
+      const ids = (some: Row[]) => some.map((row) => row.signal.signal_id)
+      const waited = ids(under.filter((row) => row.status === 'pending'))
+      for (const row of under) {
         leave(row, 'acked')
         letGo(row)
         row.stages.confirmed_at = now
       }
-      return confirmed.map((row) => row.signal.signal_id)
+      return { confirmed: ids(under), waited }
     },
     async release(drain_id) {
       checkOpen()
       return (leased.get(drain_id) ?? []).filter((row) => row.lease?.held).map(giveBack)
     },
-    async releaseSignals(identity, signal_ids) {
+    async releaseSignals(identity, asked) {
       checkOpen()
-      return signal_ids.flatMap((signal_id) => {
+      return asked.flatMap(({ signal_id, drain_id }) => {
         const row = rows.get(signal_id)
         if (row?.signal.to !== identity || row.lease?.held !== true) return []
+        if (row.lease.drain_id !== drain_id) return []
         const released = giveBack(row)
         letGo(row)
         return [released]
@@ -214,12 +222,13 @@ export function createMemorySignalStore(
 
     async complete(identity, signal_ids, result, now) {
       checkOpen()
-      const outcome = { completed: [] as SignalId[], already: [] as SignalId[], unknown: [] as SignalId[] }
+      const outcome: Completed = { completed: [], waited: [], already: [], unknown: [] }
       for (const signal_id of signal_ids) {
         const row = rows.get(signal_id)
         if (row?.signal.to !== identity) outcome.unknown.push(signal_id)
         else if (row.status === 'completed') outcome.already.push(signal_id)
         else {
+          if (row.status === 'pending') outcome.waited.push(signal_id)
           leave(row, 'completed')
           letGo(row)
           if (row.stages.drained_at !== null) row.stages.confirmed_at ??= now
@@ -238,7 +247,7 @@ export function createMemorySignalStore(
       for (const row of over) leave(row, 'expired')
       return over.map(({ signal: { signal_id, to } }) => ({ signal_id, to }))
     },
-    async replay(signal_ids, expires_at) {
+    async replay(signal_ids, now) {
       checkOpen()
       const outcome = { replayed: [] as SignalId[], unknown: [] as SignalId[] }
       for (const signal_id of signal_ids) {
@@ -247,7 +256,7 @@ export function createMemorySignalStore(
         else if (row.status !== 'pending' && row.lease?.held !== true) {
           letGo(row)
           const { created_at } = row.signal
-          row.signal.expires_at = expires_at
+          row.signal.expires_at = new Date(Date.parse(now) + row.life_ms).toISOString()
           row.deliveries = 0
           row.stages = {
             created_at,
@@ -327,6 +336,10 @@ export function createMemorySignalStore(
       closed = true
     },
   }
+}
+
+function payloadBytes({ signal }: Drained): number {
+  return Buffer.byteLength(JSON.stringify(signal.payload))
 }
 
 function finishedAt({ status, lease, stages, signal }: Row): string | null {

@@ -87,7 +87,7 @@ describe('the index snapshot', () => {
     const store = await open(disk)
     expect(await stateOf(store)).toEqual(state)
     expect(store.recall('ada', 'k3')).not.toBeNull()
-    expect(await store.confirm(late.drain_id, make.at())).toHaveLength(3)
+    expect((await store.confirm(late.drain_id, make.at())).confirmed).toHaveLength(3)
     expect((await store.append(make.signal({ idempotency_key: 'k6' }))).repeated).toBe(true)
     expect(store.pendingCount('bob', ['s'])).toBeLessThan(store.pendingCount('bob'))
     expect(await store.expire(make.at(DAY_MS))).not.toEqual([])

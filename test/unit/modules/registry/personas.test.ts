@@ -73,6 +73,14 @@ describe('a persona', () => {
     await expect(world.personas.ensure('late', 'mcp')).rejects.toMatchObject({ code: 'limit_reached' })
     await world.personas.remove('p0')
     await expect(world.personas.ensure('late', 'mcp')).resolves.toMatchObject({ identity: 'late' })
+    await expect(world.personas.add({ identity: 'p0', surface: 'mcp' })).rejects.toMatchObject({
+      code: 'limit_reached',
+    })
+    // Who is wrapped takes its room already.
+    await world.personas.wrap('p1')
+    await expect(world.personas.add({ identity: 'p1', surface: 'mcp' })).resolves.toMatchObject({
+      state: 'active',
+    })
   })
 
   test('whose record does not fit is left out, and the others are there', async () => {

@@ -57,6 +57,26 @@ describe('an ack', () => {
     ])
   })
 
+  test('of a signal that went back while its reply was stored tells whoever rings that it is gone', async () => {
+    let meanwhile = async (): Promise<void> => undefined
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        append: async (signal) => {
+          const appended = await store.append(signal)
+          await meanwhile()
+          return appended
+        },
+      }),
+    })
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await world.drain(BOB)
+    meanwhile = () => world.signals.sessionLost('bob', 'run-1')
+    await world.signals.ack(BOB, { signal_ids: [signal_id], result: 'done' })
+    expect(world.toldOf('signals.released')).toHaveLength(1)
+    expect(world.toldOf('signals.completed')).toMatchObject([{ waited: [signal_id], pending_count: 0 }])
+  })
+
   test.each([
     ['a daemon', daemon('bob')],
     ['an observer', observer('bob')],
@@ -134,6 +154,13 @@ describe('a reply', () => {
     expect(world.store.pendingCount('alice')).toBe(1)
   })
 
+  test('is given once, also where the operator acks at the same moment', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+    await Promise.all([BOB, OPERATOR].map((caller) => world.signals.ack(caller, { signal_ids: [signal_id] })))
+    expect(world.store.pendingCount('alice')).toBe(1)
+  })
+
   test('is given again for a signal that was replayed', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
@@ -204,9 +231,36 @@ describe('release and replay', () => {
     await atRest()
     await world.signals.release(BOB, { signal_ids: [given.signal_id] })
     await sign(world, drain_id as string)
-    expect(world.toldOf('signals.confirmed')).toEqual([{ to: 'bob', drain_id, signal_ids: [kept.signal_id] }])
+    expect(world.toldOf('signals.confirmed')).toMatchObject([
+      { to: 'bob', drain_id, signal_ids: [kept.signal_id], waited: [] },
+    ])
     const { stages } = await world.signals.read(BOB, given.signal_id)
     expect(stages.confirmed_at).toBeNull()
+  })
+
+  test('leave alone what another session has drained since it was looked up', async () => {
+    let meanwhile = async (): Promise<unknown> => undefined
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        read: async (signal_id) => {
+          const view = await store.read(signal_id)
+          await meanwhile()
+          return view
+        },
+      }),
+    })
+    const { signal_id } = await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    meanwhile = async () => {
+      await world.signals.sessionLost('bob', 'run-1')
+      await world.drain(agent('bob', 'run-2'))
+    }
+    expect(await world.signals.release(BOB, { signal_ids: [signal_id] })).toEqual({
+      released: [],
+      unknown: [signal_id],
+    })
+    expect(world.store.leases()).toMatchObject([{ session_id: 'run-2', signal_ids: [signal_id] }])
   })
 
   test('put a dead signal back with its time and its deliveries anew', async () => {
@@ -226,6 +280,34 @@ describe('release and replay', () => {
     expect(world.toldOf('signals.replayed')).toEqual([
       { to: 'bob', signal_ids: [signal_id], pending_count: 1 },
     ])
+    await world.signals.ack(BOB, { signal_ids: [signal_id] })
+    await world.clock.advance(50_000)
+    await world.signals.replay(BOB, { signal_ids: [signal_id] })
+    // As long as at first, however often it is replayed.
+    expect(await world.store.read(signal_id)).toMatchObject({
+      expires_at: new Date(world.clock.now() + 100_000).toISOString(),
+    })
+  })
+
+  test('leave alone what waits already, also in a queue that is full', async () => {
+    let full = false
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        pendingCount: (identity) => (full ? LIMITS.queue_depth_max : store.pendingCount(identity)),
+      }),
+    })
+    const done = await world.send({ to: 'bob' })
+    await world.signals.ack(BOB, { signal_ids: [done.signal_id] })
+    const leased = await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    const waiting = await world.send({ to: 'bob' })
+    full = true
+    const signal_ids = [waiting.signal_id, leased.signal_id]
+    expect(await world.signals.replay(BOB, { signal_ids })).toEqual({ replayed: [], unknown: signal_ids })
+    await expect(
+      world.signals.replay(BOB, { signal_ids: [...signal_ids, done.signal_id] }),
+    ).rejects.toMatchObject({ code: 'queue_full' })
   })
 
   test('refuse a replay to a wrapped persona', async () => {
@@ -344,6 +426,16 @@ describe('looking', () => {
     expect((await world.signals.inbox(OPERATOR, { to: 'bob', limit: 10 })).signals).toHaveLength(1)
   })
 
+  test('an inbox ends before more than it may show, as it shows it', async () => {
+    const world = await signalWorld()
+    const payload = 'Stop hook error\n'.repeat(3_600)
+    for (let n = 0; n < 16; n += 1) await world.send({ to: 'bob', payload })
+    const { signals, next } = await world.signals.inbox(BOB, { limit: 100 })
+    expect(Buffer.byteLength(JSON.stringify(signals))).toBeLessThanOrEqual(LIMITS.inbox_bytes_max + 2)
+    expect(next).toBe(signals.at(-1)?.seq)
+    expect((await world.signals.inbox(OPERATOR, { limit: 100 })).next).toBeNull()
+  })
+
   test('a daemon never holds what a signal says', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob', payload: 'secret' })
@@ -425,6 +517,31 @@ describe('a broadcast', () => {
     expect(waiting()).toEqual([1, 1])
     expect(world.toldOf('signals.repeated')).toHaveLength(2)
     expect(third.broadcast_id).toBe(second.broadcast_id)
+  })
+
+  const keyed = { intent: 'note', payload: 1, priority: 3, ttl_s: 60, idempotency_key: 'release-5' }
+
+  test('with a key answers as the first time, whatever has become of its recipients, and reaches who has come since', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    const first = await world.signals.broadcast(agent('alice'), keyed)
+    await world.personas.add({ identity: 'aaron', surface: 'command' })
+    const second = await world.signals.broadcast(agent('alice'), keyed)
+    expect(second.broadcast_id).toBe(first.broadcast_id)
+    expect(second.receipts.map(({ signal_id }) => signal_id).slice(1)).toEqual(
+      first.receipts.map(({ signal_id }) => signal_id),
+    )
+    const newcomer = await world.store.read(second.receipts[0]?.signal_id ?? '')
+    expect(newcomer).toMatchObject({ to: 'aaron', broadcast_id: first.broadcast_id })
+  })
+
+  test('with a key refuses nobody who has it', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    const input = { ...keyed, to: ['bob', 'carol'] }
+    const first = await world.signals.broadcast(agent('alice'), input)
+    await world.personas.wrap('bob')
+    expect(await world.signals.broadcast(agent('alice'), input)).toEqual(first)
+    await world.personas.wrap('carol')
+    expect(await world.signals.broadcast(agent('alice'), input)).toEqual(first)
   })
 
   test('by a daemon is refused', async () => {

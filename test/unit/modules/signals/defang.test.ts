@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { defang, defangText } from '../../../../src/modules/signals/defang.ts'
 import { agent, OPERATOR, signalWorld } from '../../../support/signal-world.ts'
 
@@ -45,6 +46,13 @@ describe('text that imitates a client', () => {
     '',
   ])('%j is left as it is', (text) => {
     expect(defangText(text)).toBe(text)
+  })
+
+  test('costs no more time than its length, whatever follows a bracket', () => {
+    const spaces = ' '.repeat(LIMITS.payload_bytes_max)
+    for (const text of [`<${spaces}`, `</${spaces}`, `<${spaces}/${spaces}`])
+      expect(defangText(text)).toBe(text)
+    expect(defangText(`<${spaces}/${spaces}hook>`)).toBe(`‹${spaces}/${spaces}hook>`)
   })
 
   test('is found in every string of a payload, keys included', () => {

@@ -14,6 +14,9 @@ import {
 
 const BOB = agent('bob', 'run-1')
 
+/** What grows most when it is made harmless: a client's shortest line, to which the most is added. */
+const DENSEST = 'Stop hook error\n'
+
 /** Bob, who is in his third turn, has one signal that is drained and not confirmed. */
 async function drained(
   turn: { turn: 'idle' | 'busy' | 'unknown'; turn_seq: number } | null = { turn: 'busy', turn_seq: 3 },
@@ -24,6 +27,19 @@ async function drained(
   const { drain_id } = await world.drain(BOB)
   await atRest()
   return { world, signal_id, drain_id: drain_id as string }
+}
+
+/** The same, and the store takes its time to confirm. */
+async function confirmingSlowly() {
+  let goOn = () => {}
+  const slowly = new Promise<void>((resolve) => (goOn = resolve))
+  const world = await signalWorld({
+    spy: (store) => ({ ...store, confirm: async (...what) => (await slowly, store.confirm(...what)) }),
+  })
+  await world.send({ to: 'bob' })
+  const { drain_id } = await world.drain(BOB)
+  await atRest()
+  return { world, drain_id: drain_id as string, confirming: { goOn: () => goOn() } }
 }
 
 /** Or taken back; then it waits again. */
@@ -145,6 +161,61 @@ describe('a drain', () => {
     expect(answer.signals.length).toBeGreaterThan(0)
   })
 
+  test('never grows past what a frame carries, however much is made harmless in what it shows', async () => {
+    const world = await signalWorld()
+    const topic = '€'.repeat(128)
+    const payload = DENSEST.repeat(80)
+    for (let n = 0; n < 100; n++) await world.send({ to: 'bob', topic, payload })
+    for (const peek of [true, false]) {
+      const answer = await world.drain(BOB, { limit: 100, peek })
+      expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(LIMITS.frame_bytes_max)
+      expect(answer.signals.length).toBeGreaterThan(1)
+      expect(answer.remaining).toBe(100 - answer.signals.length)
+    }
+  })
+
+  test.each([
+    ['a line of a hook', DENSEST],
+    ['a tag', '<hook'],
+    ['a token', '<|a|>'],
+    ['what is escaped', '\u0001'],
+  ])('hands out the largest signal there can be, full of %s, in one frame', async (_, piece) => {
+    const world = await signalWorld()
+    const room = LIMITS.payload_bytes_max - 2
+    const payload = piece.repeat(Math.floor(room / (Buffer.byteLength(JSON.stringify(piece)) - 2)))
+    const topic = '\u0001'.repeat(128)
+    await world.send({ to: 'bob', topic, payload, reply_to: 'alice' })
+    const answer = await world.drain(BOB)
+    expect(answer.signals).toHaveLength(1)
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(LIMITS.drain_bytes_max)
+    await world.signals.ack(BOB, { signal_ids: [answer.signals[0]!.signal_id], result: payload })
+    const view = await world.signals.read(BOB, answer.signals[0]!.signal_id)
+    expect(Buffer.byteLength(JSON.stringify(view))).toBeLessThan(LIMITS.frame_bytes_max)
+  })
+
+  test('takes at the call, also where it keeps within max_tokens', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    const draining = world.drain(BOB, { max_tokens: 1_000 })
+    expect(waits(world)).toBe(0)
+    expect((await draining).signals).toHaveLength(1)
+  })
+
+  test.each(['drain', 'peek'] as const)(
+    'gives nothing to a persona that was wrapped while it waited: a %s',
+    async (how) => {
+      const { world, drain_id, confirming } = await confirmingSlowly()
+      await world.send({ to: 'bob' })
+      const draining = world.drain(BOB, { confirm: drain_id, peek: how === 'peek' })
+      await world.personas.wrap('bob')
+      confirming.goOn()
+      await expect(draining).rejects.toMatchObject({ code: 'persona_wrapped' })
+      expect(waits(world)).toBe(1)
+      expect(world.store.leases()).toEqual([])
+      expect(world.toldOf('signals.released')).toEqual([])
+    },
+  )
+
   test('by two at the same moment shares no signal', async () => {
     const world = await signalWorld()
     for (let n = 0; n < 10; n++) await world.send({ to: 'bob', payload: n })
@@ -187,7 +258,9 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(false)
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     expect(confirmed(world)).toBe(true)
-    expect(world.toldOf('signals.confirmed')).toEqual([{ to: 'bob', drain_id, signal_ids: [signal_id] }])
+    expect(world.toldOf('signals.confirmed')).toMatchObject([
+      { to: 'bob', drain_id, signal_ids: [signal_id], waited: [] },
+    ])
     expect((await world.store.read(signal_id))?.stages.confirmed_at).not.toBeNull()
   })
 
@@ -439,6 +512,17 @@ describe('a tentative ack is taken back', () => {
     expect(world.store.leases()).toEqual([])
   })
 
+  test('when its session is lost while a confirmation that came with its drain is kept', async () => {
+    const { world, drain_id, confirming } = await confirmingSlowly()
+    await world.send({ to: 'bob' })
+    const draining = world.drain(BOB, { confirm: drain_id })
+    await world.signals.sessionLost('bob', 'run-1')
+    confirming.goOn()
+    await expect(draining).rejects.toMatchObject({ code: 'binding_stale' })
+    expect(world.store.leases()).toEqual([])
+    expect(waits(world)).toBe(1)
+  })
+
   test('when lease_ms pass without a sign of life, and not a moment earlier', async () => {
     const { world } = await drained()
     await world.clock.advance(LIMITS.lease_ms - 1)
@@ -461,10 +545,17 @@ describe('a tentative ack is taken back', () => {
   })
 
   test('and a confirm that comes late still counts, as long as nobody drained it again', async () => {
-    const { world, drain_id } = await drained()
+    const { world, drain_id, signal_id } = await drained()
     await world.signals.sessionLost('bob', 'run-1')
     await world.drain(BOB, { confirm: drain_id, peek: true })
     expect(waits(world)).toBe(0)
+    // Whoever rings had been told that it waits again.
+    expect(world.toldOf('signals.confirmed')).toEqual([
+      {
+        ...{ to: 'bob', drain_id, session_id: 'run-1', signal_ids: [signal_id] },
+        ...{ waited: [signal_id], pending_count: 0 },
+      },
+    ])
   })
 
   test('and a confirm that comes after somebody else drained it changes nothing', async () => {
@@ -477,10 +568,11 @@ describe('a tentative ack is taken back', () => {
   })
 
   test('and a confirm after a restart still finds what it confirms', async () => {
-    const { world, drain_id } = await drained()
+    const { world, drain_id, signal_id } = await drained()
     const after = await world.restart()
     await after.drain(BOB, { confirm: drain_id, peek: true })
     expect(waits(after)).toBe(0)
+    expect(after.toldOf('signals.confirmed')).toMatchObject([{ session_id: 'run-1', waited: [signal_id] }])
   })
 
   test('and after the sixth time it is dead, told as such, and rings nobody', async () => {

@@ -3,6 +3,7 @@ import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { SendInput } from '../../../../src/contracts/signal.ts'
 import type { SignalStore } from '../../../../src/ports/signal-store.ts'
+import { fakeClock } from '../../../support/fake-clock.ts'
 import {
   agent,
   daemon,
@@ -217,6 +218,27 @@ describe('an idempotency key', () => {
     expect((await again.send({ to: 'bob', idempotency_key: 'k' })).signal_id).toBe(first.signal_id)
     await world.clock.advance(1)
     expect((await again.send({ to: 'bob', idempotency_key: 'k' })).signal_id).not.toBe(first.signal_id)
+  })
+})
+
+describe('an idempotency key whose day ends while it is looked up', () => {
+  test('is known or not, by one clock: nothing is stored unchecked', async () => {
+    const clock = fakeClock()
+    let reads = 0
+    // Each look at the clock takes a moment.
+    const now = () => clock.now() + (reads += 1)
+    const world = await signalWorld({ clock: { ...clock, now } })
+    const first = await world.send({ to: 'bob', idempotency_key: 'k' })
+    await world.personas.wrap('bob')
+    const created_at = Date.parse((await world.store.read(first.signal_id))?.stages.created_at as string)
+    for (let early_ms = 0; early_ms < 6; early_ms += 1) {
+      const last = created_at + LIMITS.idempotency_window_ms - 1
+      reads = 0
+      clock.setBack(clock.now() - (last - early_ms))
+      const answer = await codeOf(world.send({ to: 'bob', idempotency_key: 'k' }))
+      expect(['accepted', 'target_wrapped']).toContain(answer)
+      expect(world.store.health().signals).toBe(1)
+    }
   })
 })
 
