@@ -278,6 +278,8 @@ export const LIMITS = {
   bell_receipt_ms: 10_000,
   /** So many sessions that left the same bells unanswered are told from new ones. */
   bell_sessions_max: 64,
+  /** Of so many bells it is known, whatever has answered them since, that they were seen, or that they were refused. */
+  bells_remembered_max: 32,
   redoorbell_max: 3,
   reconnect_patience_ms: 300_000,
   metrics_publish_ms: 10_000,

@@ -29,7 +29,7 @@ export type DaemonEvent = { now: number } & (
   | { type: 'SURFACE_LOST' }
   /** Who waited for this answer has hung up. */
   | { type: 'REPORT_ABANDONED'; request: number }
-  | { type: 'BELL_ANSWERED'; doorbell_id: string; accepted: boolean; proof: Proof }
+  | { type: 'BELL_ANSWERED'; doorbell_id: string; signal_id: string; accepted: boolean; proof: Proof }
   | { type: 'NOTIFY_REQUESTED'; request: number }
   | { type: 'RESUME_REQUESTED' }
   | { type: 'TIME_PASSED'; random: number }

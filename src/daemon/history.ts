@@ -37,10 +37,16 @@ export interface SurfaceView {
   unknown_since: number | null
 }
 
-/** The last bell, until a drain answers it. */
-export interface Bell {
+/** A bell, and the signal that it names. */
+export interface BellName {
   doorbell_id: string
   signal_id: string
+}
+
+/** The last bell, until a drain answers it. */
+export interface Bell extends BellName {
+  /** Whose bell it is; null where the surface cannot name its session. */
+  session_id: string | null
   /** The surface's turn_seq when it left: a larger one means that a new turn began since. */
   turn_seq: number
   rung_at: number
@@ -63,6 +69,11 @@ export interface History {
   /** A report waits whose answer can carry a bell: the end of a turn, whatever its `turn` says. */
   take: boolean
   bell: Bell | null
+  /** The last bells of sessions that were at the surface before the one that is there; newest last. */
+  former: readonly Bell[]
+  /** Bells that were seen, and those that no surface took and nobody has seen: what became of one may be told late. */
+  receipts: readonly string[]
+  refused: readonly BellName[]
   /** Something loud came to wait after the last bell left. */
   fresh: boolean
   /** Bells in a row that only repeated what was rung already, since the last drain. */
@@ -73,8 +84,6 @@ export interface History {
   last_proof: Proof | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]
-  /** In which turn each session was last rung, since the last drain; newest last. */
-  rung_in: readonly { session_id: string; turn_seq: number }[]
   /** The re-rings are used up and a turn ended without a drain once more. */
   ignored: boolean
   /** A backlog found at a reconnect waits for activity. */
@@ -110,12 +119,14 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     },
     take: false,
     bell: null,
+    former: [],
+    receipts: [],
+    refused: [],
     fresh: false,
     rerings: 0,
     lost_rings: 0,
     last_proof: null,
     sessions: [],
-    rung_in: [],
     ignored: false,
     hold: null,
     after_hold: false,
@@ -147,5 +158,5 @@ export function deliveryOf(
 export const NO_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
 
 export function forgetBell(history: History): History {
-  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, rung_in: [], fresh: false, named: [] }
+  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, former: [], fresh: false, named: [] }
 }

@@ -133,13 +133,13 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
     bell: {
       doorbell_id,
       signal_id: entry.signal_id,
+      session_id: surface.session_id,
       turn_seq: surface.turn_seq,
       rung_at: now,
       covered: pending,
       seen: false,
       outcome: history.take ? 'open' : 'leaving',
     },
-    rung_in: rungIn(history),
     fresh: false,
     rerings: again ? history.rerings + 1 : history.rerings,
     lost_rings: lost ? Math.min(history.lost_rings + 1, LIMITS.lost_rings_counted_max) : history.lost_rings,
@@ -151,11 +151,4 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
     last_proof: history.take ? 'sent' : history.last_proof,
     named: [...history.named.filter((id) => waiting.has(id) && id !== entry.signal_id), entry.signal_id],
   }
-}
-
-/** One for each session; one that has no name is not known again. */
-function rungIn({ rung_in, surface: { session_id, turn_seq } }: History): History['rung_in'] {
-  if (session_id === null) return rung_in
-  const others = rung_in.filter((rung) => rung.session_id !== session_id)
-  return [...others, { session_id, turn_seq }].slice(-LIMITS.bell_sessions_max)
 }

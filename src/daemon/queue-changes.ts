@@ -122,7 +122,7 @@ export function reconciled(
   now: number,
 ): History {
   const { rules } = history
-  const base = answered ? forgetBell(history) : history
+  const base = answered ? { ...forgetBell(history), ...afterDrain(history) } : history
   const news = hasNews(base, pending)
   const waits = pending.total > 0
   const held = waits && rules.reconnect_ring === 'boundary' && !active

@@ -120,9 +120,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
     },
     send: (frame) => void link.send(frame),
     ring: (doorbell) => surface.ring(doorbell),
-    onBellAnswered(doorbell, { accepted, proof }) {
-      log.info({ doorbell_id: doorbell.doorbell_id, accepted, proof }, 'rang')
-      post({ type: 'BELL_ANSWERED', doorbell_id: doorbell.doorbell_id, accepted, proof })
+    onBellAnswered({ doorbell_id, signal_id }, { accepted, proof }) {
+      log.info({ doorbell_id, accepted, proof }, 'rang')
+      post({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted, proof })
     },
     answerReport(request, doorbell) {
       const answer = reports.get(request)

@@ -9,7 +9,7 @@ import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import { reconnectDelay } from './backoff.ts'
 import type { Context } from './context.ts'
 import type { DaemonEvent, Effect, EventOf } from './events.ts'
-import { factsOf, forgetBell, type History } from './history.ts'
+import { factsOf, forgetBell, type BellName, type History } from './history.ts'
 import { chooseSignal, decide, isIgnored, isOutstanding, rung } from './pacer.ts'
 import { checkLimit, hasRingable, withChecked } from './pending-index.ts'
 import * as queue from './queue-changes.ts'
@@ -156,12 +156,12 @@ export const gone: Step<'SIGNALS_GONE'> = (context, { signal_ids, total }) => ({
 
 /** A report where no bell can leave: its answer is empty. */
 export const reported: Step<'SURFACE_REPORTED'> = (context, event) => {
-  const { change, effects } = takeIn(context, event)
+  const { change, active: now_active, effects } = takeIn(context, event)
   const after = { ...change.history, take: false }
   const running = context.reconcile
-  const active = running !== null && (running.active || change.active)
+  const active = running !== null && (running.active || now_active)
   return {
-    change: { ...without(change), history: after, reconcile: running && { ...running, active }, take: null },
+    change: { ...change, history: after, reconcile: running && { ...running, active }, take: null },
     effects: [...effects, { type: 'answerReport', params: { request: event.request } }],
   }
 }
@@ -172,24 +172,40 @@ export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
   const { request, now, report } = event
   if (report.take !== true) {
     const answer: Effect = { type: 'answerReport', params: { request } }
-    return { change: { ...without(change), take: null }, effects: [...effects, answer] }
+    return { change: { ...change, take: null }, effects: [...effects, answer] }
   }
-  return { change: { ...without(change), take: { request, by: now + LIMITS.take_answer_ms } }, effects }
+  return { change: { ...change, take: { request, by: now + LIMITS.take_answer_ms } }, effects }
 }
 
 function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
   const before = context.history
-  const { history: after, active, seen } = surface.reported(before, report, now)
+  const { history: after, active, seen, was_refused } = surface.reported(before, report, now)
+  const again = lookAgain(context, before, after, now)
   const effects = [
     ...letGoOf(context.take),
     ...factsEffect(before, after),
-    ...(seen ? tell(after, 'seen') : []),
+    // Its surface was wrong: it was rung.
+    ...(was_refused ? tell(seen, 'accepted') : []),
+    ...tell(seen, 'seen'),
+    ...again.effects,
   ]
-  return { change: { history: after, active, absence_counted: false }, effects }
+  const doorbells_rung = context.doorbells_rung + (was_refused ? 1 : 0)
+  return {
+    active,
+    change: { ...again.change, history: after, absence_counted: false, doorbells_rung },
+    effects,
+  }
 }
 
-function without({ history: after, absence_counted }: { history: History; absence_counted: boolean }) {
-  return { history: after, absence_counted }
+/** What the last look before a bell found waited for another session than the one that is there now. */
+function lookAgain(
+  context: Context,
+  before: History,
+  after: History,
+  now: number,
+): { change: Partial<Context>; effects: Effect[] } {
+  const same = before.surface.session_id === after.surface.session_id
+  return context.check === null || same ? { change: {}, effects: [] } : look(context, after, now)
 }
 
 export const surfaceLost: Step<'SURFACE_LOST'> = (context) => {
@@ -238,7 +254,13 @@ export const resume: Step<'RESUME_REQUESTED'> = (context) => {
 // --- bells ------------------------------------------------------------------------------------
 
 /** Another may have drained since we last heard: ask the hub once more before anything leaves. */
-export const askForCheck: Step = ({ peeks, history: { pending } }, { now }) => {
+export const askForCheck: Step = (context, { now }) => look(context, context.history, now)
+
+function look(
+  { peeks }: Context,
+  { pending }: History,
+  now: number,
+): { change: Partial<Context>; effects: Effect[] } {
   const peek_id = `check-${peeks + 1}`
   const limit = checkLimit(pending)
   return {
@@ -252,14 +274,16 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   const { check, take, identity } = context
   if (check === null) return {}
   const pending = withChecked(context.history.pending, event, check.limit)
-  const before = { ...context.history, pending }
-  const fresh = before.fresh || queue.hasNews(context.history, pending)
+  // What the look found is new to the next bell, though its push says nothing new any more.
+  const fresh = context.history.fresh || queue.hasNews(context.history, pending)
+  const before = { ...context.history, pending, fresh }
+  // Not what was known: all of it is looked at before a bell names one and counts for the rest.
+  if (!pending.settled) return { change: { check: null, history: before } }
   const decision = decide(before, event.now)
   const entry = chooseSignal(before)
   if (decision.kind !== 'ring' || entry === undefined) {
     return {
-      // What no bell leaves for now is new to the next one, though its push says nothing new any more.
-      change: { check: null, take: null, history: { ...before, fresh, take: false } },
+      change: { check: null, take: null, history: { ...before, take: false } },
       effects: letGoOf(take),
     }
   }
@@ -285,21 +309,20 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
     },
     effects: [
       { type: 'ring', params: { doorbell, request: take?.request ?? null } },
-      ...tell(after, 'requested'),
-      ...(take === null ? [] : tell(after, 'accepted')),
+      ...tell(after.bell, 'requested'),
+      ...(take === null ? [] : tell(after.bell, 'accepted')),
     ],
   }
 }
 
-export const bellAnswered: Step<'BELL_ANSWERED'> = (context, { doorbell_id, accepted, proof }) => {
-  const { history: after, seen } = surface.bellAnswered(context.history, doorbell_id, accepted, proof)
+export const bellAnswered: Step<'BELL_ANSWERED'> = (
+  context,
+  { type: _, now: __, accepted, proof, ...bell },
+) => {
+  const { history: after, taken, seen } = surface.bellAnswered(context.history, bell, accepted, proof)
   const effects: Effect[] = []
-  const known = after.bell?.doorbell_id === doorbell_id
-  const taken = accepted || (known && after.bell?.seen === true)
-  if (known) {
-    if (taken) effects.push(...tell(after, 'accepted'))
-    if (seen) effects.push(...tell(after, 'seen'))
-  }
+  if (taken) effects.push(...tell(bell, 'accepted'))
+  if (seen) effects.push(...tell(bell, 'seen'))
   if (!taken && proof !== 'deferred') {
     const detail = `the surface answered ${proof}`
     effects.push({ type: 'countError', params: { error_class: 'surface_inject_failed', detail } })
@@ -341,7 +364,7 @@ function letGoOf(take: Context['take']): Effect[] {
   return take === null ? [] : [{ type: 'answerReport', params: { request: take.request } }]
 }
 
-function tell({ bell }: History, stage: 'requested' | 'accepted' | 'seen'): Effect[] {
+function tell(bell: BellName | null, stage: 'requested' | 'accepted' | 'seen'): Effect[] {
   if (bell === null) return []
   const { doorbell_id, signal_id } = bell
   return [{ type: 'tellDoorbell', params: { doorbell_id, signal_id, stage } }]

@@ -1,14 +1,25 @@
 /** What news of the surface, and its answers to bells, change in what the pacer knows. */
 import type { Proof, SurfaceReport } from '../contracts/control.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import { forgetBell, NO_RECORD, NO_SETBACKS, type Bell, type History, type SurfaceView } from './history.ts'
+import {
+  forgetBell,
+  NO_RECORD,
+  NO_SETBACKS,
+  type Bell,
+  type BellName,
+  type History,
+  type SurfaceView,
+} from './history.ts'
 
-/** `active` tells that this report is one of the moments a backlog waits for. */
+/**
+ * `active` tells that this report is one of the moments a backlog waits for; `seen` is a bell
+ * that nobody had said before to be seen, and `was_refused` whether it had been said to have reached nobody.
+ */
 export function reported(
   history: History,
   report: SurfaceReport,
   now: number,
-): { history: History; active: boolean; seen: boolean } {
+): { history: History; active: boolean; seen: BellName | null; was_refused: boolean } {
   const before = history.surface
   // A hook that does not know its session speaks for the one whose hooks spoke before. A shim says what it has.
   const speaks_for = report.delivery === 'pull' && before.attached ? before.session_id : null
@@ -35,20 +46,34 @@ export function reported(
     unknown_since:
       report.turn === 'unknown' ? ((before.attached ? before.unknown_since : null) ?? now) : null,
   }
-  const bell = continues ? history.bell : rebase(history, report, another)
-  const seen = bell !== null && !bell.seen && report.seen_doorbell_id === bell.doorbell_id
+  const { bell, former } = another ? bellOf(history, session_id) : history
+  const rebased = continues || bell === null ? bell : rebase(bell, report, history, another)
+  const { seen_doorbell_id: receipt } = report
+  const known = receipt === undefined || history.receipts.includes(receipt)
+  const refused = known ? undefined : history.refused.find(({ doorbell_id }) => doorbell_id === receipt)
+  const is_last = !known && rebased?.doorbell_id === receipt
   return {
     active,
-    seen,
+    seen: is_last ? rebased : (refused ?? null),
+    was_refused: refused !== undefined,
     history: {
       ...history,
       ...(another && bell !== null ? recordOf(history, last_session_id, session_id) : {}),
       surface,
+      former,
       take: report.take === true,
       hold: active ? null : history.hold,
-      bell: seen ? { ...bell, seen: true, outcome: 'open' } : bell,
-      ...(seen && { lost_rings: 0, last_proof: 'confirmed' as const }),
+      bell: is_last ? { ...rebased, seen: true, outcome: 'open' } : rebased,
+      ...(is_last && { lost_rings: 0, last_proof: 'confirmed' }),
+      ...(!known && withReceipt(history, receipt)),
     },
+  }
+}
+
+function withReceipt(history: History, doorbell_id: string): Pick<History, 'receipts' | 'refused'> {
+  return {
+    receipts: [...history.receipts, doorbell_id].slice(-LIMITS.bells_remembered_max),
+    refused: history.refused.filter((bell) => bell.doorbell_id !== doorbell_id),
   }
 }
 
@@ -67,22 +92,31 @@ function recordOf(history: History, left: string, came: string): Partial<History
   return { ...NO_RECORD, sessions, fresh: true }
 }
 
+/** The bell that counts for a session that comes: its own, where it was rung before, else the last of any. */
+function bellOf({ bell, former }: History, came: string): Pick<History, 'bell' | 'former'> {
+  if (bell === null) return { bell, former }
+  const others = former.filter(({ session_id }) => session_id !== came && session_id !== bell.session_id)
+  return {
+    bell: former.find(({ session_id }) => session_id === came) ?? bell,
+    former: [...others, ...(bell.session_id === came ? [] : [bell])].slice(-LIMITS.bell_sessions_max),
+  }
+}
+
 /**
  * Keeps the bell comparable after another surface came, or the same one came back and perhaps counts its turns anew.
  *
- * Another session has not been rung, so where it stands counts as past the bell's turn; one that was rung, before
- * another came between, has to end the turn of its own bell. In the same session a turn that runs now may be the one
- * the bell began. An idle surface tells nothing of what became of the bell, unless its counter stands where it stood:
- * that of a new shim may begin anywhere. So the bell is taken as not seen and can be found lost.
+ * Another session has not been rung, so where it stands counts as past the bell's turn. In the same session a turn that
+ * runs now may be the one the bell began, and one in which the bell was seen is that one. Else a surface tells nothing
+ * of what became of the bell, unless its counter stands where it stood: that of a new shim may begin anywhere. So the
+ * bell is taken as not seen and can be found lost.
  */
-function rebase({ bell, rung_in, surface }: History, report: SurfaceReport, another: boolean): Bell | null {
-  if (bell === null) return null
+function rebase(bell: Bell, report: SurfaceReport, { surface }: History, another: boolean): Bell {
   const past = { ...bell, turn_seq: report.turn_seq - 1 }
-  const rung = rung_in.findLast(({ session_id }) => session_id === report.session_id)
-  if (another && (rung === undefined || rung.turn_seq < report.turn_seq)) return past
-  if (report.turn === 'busy') return past
-  const is_same_shim = !another && report.turn_seq === surface.turn_seq && report.turn_seq > bell.turn_seq
-  return is_same_shim ? bell : { ...bell, turn_seq: report.turn_seq, seen: false }
+  if (another && bell.session_id !== report.session_id) return past
+  if (report.turn === 'busy' || report.seen_doorbell_id === bell.doorbell_id) return past
+  const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq
+  if (stands_where_it_stood && report.turn_seq > bell.turn_seq) return bell
+  return { ...bell, turn_seq: report.turn_seq, seen: false }
 }
 
 export function surfaceLost(history: History): History {
@@ -93,24 +127,33 @@ export function surfaceLost(history: History): History {
   return { ...history, surface, take: false }
 }
 
-/** What the surface answered to the bell. An answer to an older bell says nothing about this one. */
+/**
+ * What a surface answered to a bell, the last one or one before. `taken` says that it was rung: once the agent has seen
+ * it, whoever could not say in time that it was taken is wrong.
+ */
 export function bellAnswered(
   history: History,
-  doorbell_id: string,
+  name: BellName,
   accepted: boolean,
   proof: Proof,
-): { history: History; seen: boolean } {
-  const { bell } = history
-  if (bell === null || bell.doorbell_id !== doorbell_id) return { history, seen: false }
-  // Once the agent has seen it, whoever could not say in time that it was taken is wrong.
-  if (accepted || bell.seen) {
-    const seen = proof === 'confirmed' && !bell.seen
-    const known: Bell = { ...bell, outcome: 'open', seen: bell.seen || seen }
-    const last_proof = known.seen ? 'confirmed' : proof
-    return { history: { ...history, last_proof, bell: known, ...(seen && { lost_rings: 0 }) }, seen }
+): { history: History; taken: boolean; seen: boolean } {
+  const { doorbell_id } = name
+  const was_seen = history.receipts.includes(doorbell_id)
+  const taken = accepted || was_seen
+  const seen = accepted && proof === 'confirmed' && !was_seen
+  const outcome = taken ? 'open' : proof === 'deferred' ? 'held' : 'failed'
+  const answered = <T extends Bell | null>(bell: T): T =>
+    bell?.doorbell_id === doorbell_id ? { ...bell, outcome, seen: bell.seen || seen } : bell
+  const after: History = {
+    ...history,
+    ...{ bell: answered(history.bell), former: history.former.map(answered) },
+    ...(seen && withReceipt(history, doorbell_id)),
+    ...(!taken && { refused: [...history.refused, name].slice(-LIMITS.bells_remembered_max) }),
   }
-  const outcome = proof === 'deferred' ? 'held' : 'failed'
-  return { history: { ...history, last_proof: proof, bell: { ...bell, outcome } }, seen: false }
+  // An answer to an older bell says nothing about the last one.
+  if (history.bell?.doorbell_id !== doorbell_id) return { history: after, taken, seen }
+  const last_proof = was_seen ? 'confirmed' : proof
+  return { history: { ...after, last_proof, ...(seen && { lost_rings: 0 }) }, taken, seen }
 }
 
 /** The surface was started anew by hand: neither it nor its agent has a past. */

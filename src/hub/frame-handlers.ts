@@ -6,18 +6,18 @@ import type { DispatchOutcome } from '../kernel/define.ts'
 import type { Kernel } from '../kernel/dispatch.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
 import type { SignalService } from '../modules/signals/service.ts'
-import type { SignalId } from '../contracts/ids.ts'
-import type { SurfaceFacts } from '../contracts/registry.ts'
 import type { Ids } from '../ports/random.ts'
 import type { Channels } from './channels.ts'
 import type { CriticalEvents } from './critical-events.ts'
 import type { DaemonReports } from './daemon-reports.ts'
 import type { Link, Member } from './link.ts'
+import { surfaceSession, type Push } from './push.ts'
 
 export interface FrameNeeds {
   dispatch: Kernel['dispatch']
   signals: Pick<SignalService, 'peek' | 'turnReported' | 'sessionSeen' | 'doorbellReported'>
   registrations: Pick<Registrations, 'heartbeat' | 'rows'>
+  push: Pick<Push, 'surfaceShown'>
   channels: Channels
   critical: CriticalEvents
   reports: DaemonReports
@@ -54,13 +54,14 @@ const HANDLERS: Handlers = {
   },
 
   async heartbeat(needs, link, { surface, metrics, seq }) {
-    const { registrations, signals, reports, channels } = needs
+    const { registrations, push, signals, reports, channels } = needs
     const { member } = link
+    const { ticket } = member
     // An observer holds no row; what it sends only shows that its socket lives.
-    if (member.ticket === null) return
-    const told = whatWaitsFor(needs, member, surface)
-    if (!registrations.heartbeat(member.ticket, surface)) return
-    if (told !== null) pushTheRest(needs, link, told)
+    if (ticket === null) return
+    const hear = () => registrations.heartbeat(ticket, surface)
+    const shows_surface = member.kind === 'daemon' && surface !== undefined
+    if (!(shows_surface ? push.surfaceShown(link, surface, hear) : hear())) return
     if (metrics !== undefined && member.kind === 'daemon') reports.reported(member.identity, metrics)
     else if (member.kind === 'daemon') reports.heard(member.identity)
     channels.announce([`agents/${member.identity}`], 'agent.heartbeat', { kind: member.kind, seq })
@@ -136,38 +137,6 @@ const HANDLERS: Handlers = {
   },
 }
 
-/**
- * The signals that a daemon's surface could drain so far, if another session is there now; else null. Call before the
- * registry hears of it.
- */
-function whatWaitsFor(
-  { signals, registrations }: FrameNeeds,
-  member: Member,
-  facts: SurfaceFacts | undefined,
-): ReadonlySet<SignalId> | null {
-  if (member.kind !== 'daemon' || facts === undefined || !facts.attached) return null
-  const session_id = surfaceSession(registrations, member)
-  // Who rang for nobody in particular was told of everything.
-  if (session_id == null || session_id === facts.session_id) return null
-  const { signals: waiting } = signals.peek(member.identity, Infinity, session_id)
-  return new Set(waiting.map(({ signal_id }) => signal_id))
-}
-
-/** What is addressed to the session that is there now was pushed to it alone, and is to be rung for from now on. */
-function pushTheRest(
-  { signals, registrations }: FrameNeeds,
-  link: Proven,
-  told: ReadonlySet<SignalId>,
-): void {
-  const { identity: to } = link.member
-  const { signals: waiting, total } = signals.peek(to, Infinity, surfaceSession(registrations, link.member))
-  // The count says how many they are.
-  const rest = waiting.filter(({ signal_id }) => !told.has(signal_id)).slice(0, LIMITS.peek_limit_max)
-  for (const { signal_id, seq, from, intent, priority } of rest) {
-    link.send({ type: 'signal.pushed', signal_id, seq, to, from, intent, priority, pending_count: total })
-  }
-}
-
 /** Runs any action and answers with its output; the lease of a drain learns whether the answer left. */
 async function call(
   needs: FrameNeeds,
@@ -207,19 +176,6 @@ async function call(
 function resultText(id: string | number, { result, deprecated }: Answered): string | null {
   const text = JSON.stringify({ type: 'result', id, result, ...(deprecated && { deprecated }) })
   return Buffer.byteLength(text) > LIMITS.frame_bytes_max ? null : text
-}
-
-/** Whose signals a daemon rings for: those its surface's session can drain. Undefined: nobody's in particular. */
-export function surfaceSession(
-  registrations: Pick<Registrations, 'rows'>,
-  member: Member,
-): string | null | undefined {
-  if (member.kind === 'observer') return undefined
-  if (member.kind === 'agent') return member.session_id
-  const row = registrations
-    .rows(member.identity)
-    .find(({ kind, epoch }) => kind === 'daemon' && epoch === member.ticket?.epoch)
-  return row?.facts?.attached === true ? row.facts.session_id : undefined
 }
 
 function forbidden(member: Member, verb: string): TurnbellError {

@@ -142,7 +142,10 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
 
   const push = createPush({
     ...{ links, channels, events, store, registrations, clock, ids },
-    pendingCount: (identity, session_id) => signals.pendingCount(identity, session_id),
+    signals: {
+      peek: (...asked) => signals.peek(...asked),
+      pendingCount: (...asked) => signals.pendingCount(...asked),
+    },
   })
   const projects = await openProjects({ records: stores.records, places: needs.places, clock, ids, log })
   const personas = await openPersonaRegistry({
@@ -277,7 +280,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   })
 
   const connections = createConnections({
-    ...{ tokens, personas, registrations, signals, links, channels, critical, reports, underway },
+    ...{ tokens, personas, registrations, signals, push, links, channels, critical, reports, underway },
     ...{ clock, ids, log },
     dispatch: (request) => kernel.dispatch(request),
     lastEventSeq: () => last_event_seq,

@@ -4,15 +4,17 @@
  */
 import type { HubFrame, SignalsGone } from '../contracts/frames.ts'
 import type { Identity, Json, RegistrationKind, SessionId, SignalId } from '../contracts/ids.ts'
-import type { LeaveReason, Persona, Registration } from '../contracts/registry.ts'
+import { LIMITS } from '../contracts/limits.ts'
+import type { LeaveReason, Persona, Registration, SurfaceFacts } from '../contracts/registry.ts'
 import type { RegistryEvents, Registrations } from '../modules/registry/registrations.ts'
 import type { SignalEvents } from '../modules/signals/events.ts'
+import type { SignalService } from '../modules/signals/service.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Ids } from '../ports/random.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
 import type { Channels } from './channels.ts'
-import { surfaceSession } from './frame-handlers.ts'
+import type { Link, Member } from './link.ts'
 import type { Links } from './links.ts'
 
 export interface PushNeeds {
@@ -21,14 +23,18 @@ export interface PushNeeds {
   events: EventLog
   store: Pick<SignalStore, 'mark'>
   registrations: Pick<Registrations, 'rows'>
-  /** How many wait for a session of this persona; see `SignalService.pendingCount`. */
-  pendingCount(identity: Identity, session_id?: string | null): number
+  signals: Pick<SignalService, 'peek' | 'pendingCount'>
   clock: Clock
   ids: Ids
 }
 
 export interface Push {
   signals: SignalEvents
+  /**
+   * A daemon shows its surface; `hear` tells the registry of it. What is addressed to the session that is there now was
+   * pushed to it alone, and is to be rung for from here on. Answers what `hear` does.
+   */
+  surfaceShown(link: Link & { member: Member }, facts: SurfaceFacts, hear: () => boolean): boolean
   registry: RegistryEvents
   personaChanged(persona: Persona): void
 }
@@ -44,7 +50,7 @@ export function createPush(needs: PushNeeds): Push {
     identity: Identity,
     frameFor: (
       pending_count: number,
-      session_id: string | null | undefined,
+      session_id: SessionId | undefined,
       kind: RegistrationKind,
     ) => HubFrame | null,
   ): { daemons: number } => {
@@ -52,7 +58,7 @@ export function createPush(needs: PushNeeds): Push {
     for (const link of links.of(identity)) {
       const session_id = surfaceSession(needs.registrations, link.member)
       const { kind } = link.member
-      const frame = frameFor(needs.pendingCount(identity, session_id), session_id, kind)
+      const frame = frameFor(needs.signals.pendingCount(identity, session_id), session_id, kind)
       if (frame !== null && link.send(frame) && kind === 'daemon') daemons += 1
     }
     return { daemons }
@@ -77,7 +83,7 @@ export function createPush(needs: PushNeeds): Push {
     pushed({ signal_id, seq, to, from, intent, priority, to_session, pending_count: total }) {
       const push = { signal_id, seq, to, from, intent, priority }
       const { daemons } = toPersona(to, (pending_count, session_id) => {
-        const for_another = to_session !== undefined && session_id != null && session_id !== to_session
+        const for_another = to_session !== undefined && session_id !== undefined && session_id !== to_session
         return for_another ? null : { type: 'signal.pushed', ...push, pending_count }
       })
       if (daemons > 0) needs.store.mark([signal_id], 'pushed_at', timestamp(clock))
@@ -90,9 +96,9 @@ export function createPush(needs: PushNeeds): Push {
       drainedBy(session_id, to, signal_ids)
       note('signal.drained', to, { signal_ids, session_id, drain_id, pending_count: total })
     },
-    confirmed({ to, drain_id, session_id, signal_ids, waited, pending_count: total }) {
-      // They had gone back, and their session had them after all: it was told that they wait again.
-      if (waited.length > 0) drainedBy(session_id, to, waited)
+    confirmed({ to, drain_id, signal_ids, waited, pending_count: total }) {
+      // They had gone back, and their session had them after all: a bell for them may be out, and nobody has drained.
+      gone(to, 'signal.confirmed', waited)
       note('signal.confirmed', to, { drain_id, signal_ids, pending_count: total })
     },
     released({ to, signal_ids, cause, pending_count: total }) {
@@ -129,6 +135,24 @@ export function createPush(needs: PushNeeds): Push {
     },
   }
 
+  const surfaceShown: Push['surfaceShown'] = (link, facts, hear) => {
+    const { member } = link
+    const { identity: to } = member
+    const before = surfaceSession(needs.registrations, member)
+    // Who rang for nobody in particular was told of everything.
+    if (before === undefined || before === sessionIn(facts)) return hear()
+    const told = new Set(needs.signals.peek(to, Infinity, before).signals.map(({ signal_id }) => signal_id))
+    if (!hear()) return false
+    const { signals: waiting, total: pending_count } = needs.signals.peek(to, Infinity, sessionIn(facts))
+    // The count says how many they are; nobody looks at more.
+    const rest = waiting.filter(({ signal_id }) => !told.has(signal_id)).slice(0, LIMITS.peek_limit_max)
+    for (const { signal_id, seq, from, intent, priority } of rest)
+      link.send({ type: 'signal.pushed', signal_id, seq, to, from, intent, priority, pending_count })
+    const signal_ids = rest.map(({ signal_id }) => signal_id)
+    if (signal_ids.length > 0) needs.store.mark(signal_ids, 'pushed_at', timestamp(clock))
+    return true
+  }
+
   const tellPeers = (frame: HubFrame, row: Registration) => {
     const text = JSON.stringify(frame)
     const told = new Set([
@@ -156,7 +180,29 @@ export function createPush(needs: PushNeeds): Push {
 
   return {
     signals,
+    surfaceShown,
     registry,
     personaChanged: ({ identity, state, surface }) => note(`persona.${state}`, identity, { surface }),
   }
+}
+
+/**
+ * Whose signals a daemon rings for: those its surface's session can drain. Undefined: nobody's in particular, and so
+ * everything that waits.
+ */
+export function surfaceSession(
+  registrations: Pick<Registrations, 'rows'>,
+  member: Member,
+): SessionId | undefined {
+  if (member.kind === 'observer') return undefined
+  if (member.kind === 'agent') return member.session_id
+  const row = registrations
+    .rows(member.identity)
+    .find(({ kind, epoch }) => kind === 'daemon' && epoch === member.ticket?.epoch)
+  return row?.facts && sessionIn(row.facts)
+}
+
+/** A surface that cannot name its session, as a terminal, may have any. */
+function sessionIn({ attached, session_id }: SurfaceFacts): SessionId | undefined {
+  return attached ? (session_id ?? undefined) : undefined
 }

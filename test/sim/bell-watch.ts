@@ -28,6 +28,10 @@ interface Heard {
   /** The link has brought the hub's list. */
   listed: boolean
   total: number
+  /** Whatever a frame or a list has ever named. */
+  known: Set<string>
+  /** Something left the queue or came back since the link is up, and the daemon was told. */
+  stirred: boolean
   /** What had happened in the world when the last list came. */
   listed_at: number
   /** What the last list named, and whether that was all. */
@@ -50,6 +54,9 @@ interface Heard {
   rung: Map<string | null, Rung>
   /** Bells that the surface has. */
   accepted: number
+  /** Bells that a report has called seen, and those that were not taken and that none has. */
+  seen: Set<string>
+  refused: Set<string>
   /** How often a person asked for a bell and was not refused one: since the last, its own drain, or nothing waited. */
   asked_for: number
   /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
@@ -75,23 +82,31 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
-    Object.assign(heard, { named: new Set(), whole: false })
+    Object.assign(heard, { named: new Set(), whole: false, stirred: false })
     beginAnew(heard)
   }
 
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
     const heard = this.of(daemon)
+    if (leavesOrReturns(frame)) heard.stirred = true
     if (frame.type === 'pending') {
       // A list that names all and not what was rung for says that it was drained while nobody could tell.
       const whole = frame.total === frame.signals.length
       const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
-      if (!heard.listed && heard.last !== null && whole && !waits) drainedSince(heard)
+      if (!heard.listed && heard.last !== null && whole && !waits) {
+        // Nobody came to say so: the agent has drained what it was asked to.
+        if (!heard.stirred && !heard.last.drained_since) heard.asked_for = 0
+        drainedSince(heard)
+      }
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
       if (heard.whole && [...named].some((signal_id) => !heard.named.has(signal_id))) heard.news = true
       const listed_at = this.world.timeline.happened
       const first_priority = frame.signals[0]?.priority ?? 0
-      if (!heard.listed) heard.unread_turns = 0
+      const news = [...named].filter((signal_id) => !heard.known.has(signal_id))
+      for (const signal_id of news) heard.known.add(signal_id)
+      // A list may tell of a signal before its push does.
+      if (!heard.listed || news.length > 0) heard.unread_turns = 0
       // What came while the link was down is in it.
       if (!heard.listed) newsSince(heard)
       if (frame.total === 0) {
@@ -102,6 +117,7 @@ export class BellWatch {
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       newsSince(heard)
+      if (frame.type === 'signal.pushed') heard.known.add(frame.signal_id)
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       beginAnew(heard)
@@ -126,6 +142,7 @@ export class BellWatch {
       heard.idle_since = this.world.timeline.now
       beginAnew(heard)
     }
+    if (report.seen_doorbell_id !== undefined) receiptCame(heard, report.seen_doorbell_id)
     if (report.delivery === 'pull') heard.pulled = report
     else heard.shims.set(shim, report)
   }
@@ -192,9 +209,10 @@ export class BellWatch {
 
   onBellAnswered(daemon: SimDaemon, bell: Doorbell, accepted: boolean): void {
     const heard = this.of(daemon)
-    for (const rung of heard.rung.values())
-      if (rung.doorbell_id === bell.doorbell_id) rung.accepted = accepted
-    if (accepted) heard.accepted += 1
+    const taken = accepted || heard.seen.has(bell.doorbell_id)
+    for (const rung of heard.rung.values()) if (rung.doorbell_id === bell.doorbell_id) rung.accepted = taken
+    if (taken) heard.accepted += 1
+    else heard.refused.add(bell.doorbell_id)
   }
 
   /** Somebody asks at the control socket, and is told. */
@@ -234,10 +252,11 @@ export class BellWatch {
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
       ...{ up: false, up_at: -1, listed: false, total: 0, listed_at: -1 },
-      ...{ named: new Set<string>(), whole: false },
+      ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0 },
-      rung: new Map<string | null, Rung>(),
+      ...{ rung: new Map<string | null, Rung>(), seen: new Set<string>() },
+      refused: new Set<string>(),
       ...{ asked_for: 0, asking: [], resumed: false },
     }
     this.daemons.set(daemon, heard)
@@ -249,8 +268,22 @@ function reportsIn({ shims, pulled }: Heard): SurfaceReport[] {
   return [...shims.values(), ...(pulled === null ? [] : [pulled])]
 }
 
+function leavesOrReturns(frame: HubFrame): boolean {
+  const { type } = frame
+  if (type === 'event') return SignalsGone.safeParse(frame).success
+  return type === 'signal.drained' || type === 'signal.released'
+}
+
 function beginAnew({ rung }: Heard): void {
   for (const bell of rung.values()) bell.lost_before = 0
+}
+
+/** Whoever had said that it could not be taken was wrong. */
+function receiptCame(heard: Heard, doorbell_id: string): void {
+  if (heard.refused.delete(doorbell_id)) heard.accepted += 1
+  for (const rung of heard.rung.values())
+    if (rung.doorbell_id === doorbell_id && rung.accepted === false) rung.accepted = true
+  heard.seen.add(doorbell_id)
 }
 
 /** The rung agent has taken something: what rang before means nothing any more. */

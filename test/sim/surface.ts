@@ -84,6 +84,8 @@ export class Surface {
   turn: 'idle' | 'busy' = 'idle'
   turn_seq = 0
   private hang_ups = 0
+  /** The last bell that began a turn; said with every report. */
+  private seen: string | null = null
   private peer: RpcPeer | null = null
   /** Bells that it took and that have not begun their turns. */
   private bells: Doorbell[] = []
@@ -151,9 +153,12 @@ export class Surface {
   }
 
   private standing(): SurfaceReport {
-    const { turn, turn_seq, manners } = this
+    const { turn, turn_seq, manners, seen } = this
     const { session_id } = this.caller
-    return { surface: 'claude-code', session_id, delivery: manners.delivery, turn, turn_seq }
+    return {
+      ...{ surface: 'claude-code', session_id, delivery: manners.delivery, turn, turn_seq },
+      ...(seen !== null && { seen_doorbell_id: seen }),
+    }
   }
 
   private async report(more: Partial<SurfaceReport> = {}): Promise<Doorbell | null> {
@@ -203,8 +208,9 @@ export class Surface {
   private beginTurn(bell: Doorbell | null): void {
     this.turn = 'busy'
     this.turn_seq += 1
+    this.seen = bell?.doorbell_id ?? this.seen
     this.world.onTurn(this, bell)
-    void this.report(bell === null ? {} : { seen_doorbell_id: bell.doorbell_id })
+    void this.report()
     this.host.clock.after(this.world.dice.between(1, 2_000), () => void this.work(bell))
   }
 

@@ -75,8 +75,8 @@ export class Ledger {
   private readonly signals = new Map<string, Known>()
   private readonly wishes: Wish[] = []
   private readonly keys = new Map<string, string>()
-  /** Sessions of agents that have a row at the hub. */
-  private readonly joined = new Set<string>()
+  /** Sessions that have rows at the hub, and which. */
+  private readonly joined = new Map<string, Set<string>>()
   private readonly world: LedgerWorld
 
   constructor(world: LedgerWorld) {
@@ -139,9 +139,9 @@ export class Ledger {
         this.counts.restart_released += data['released'] as number
         return this.joined.clear()
       case 'peer.joined':
-        return this.joins(agent_id, data['session_id'] as string)
+        return this.joins(agent_id, data['session_id'] as string, rowOf(data))
       case 'peer.left':
-        return void this.joined.delete(keyOf(agent_id, data['session_id'] as string))
+        return this.leaves(agent_id, data['session_id'] as string, rowOf(data))
       case 'signal.pushed':
         return ids.forEach((id) => this.seqIs(id, this.know(id, agent_id), data['seq'] as number))
       case 'signal.drained':
@@ -228,8 +228,16 @@ export class Ledger {
     return found
   }
 
-  private joins(identity: string | null, session_id: string): void {
-    this.joined.add(keyOf(identity, session_id))
+  private leaves(identity: string | null, session_id: string, row: string): void {
+    const key = keyOf(identity, session_id)
+    const rows = this.joined.get(key)
+    rows?.delete(row)
+    if (rows?.size === 0) this.joined.delete(key)
+  }
+
+  private joins(identity: string | null, session_id: string, row: string): void {
+    const key = keyOf(identity, session_id)
+    this.joined.set(key, (this.joined.get(key) ?? new Set()).add(row))
     for (const known of this.signals.values())
       if (known.state === 'leased' && known.to === identity && known.session_id === session_id)
         known.vouched = true
@@ -307,4 +315,8 @@ export class Ledger {
 /** No identity has a space. */
 function keyOf(identity: string | null, session_id: string): string {
   return `${identity ?? ''} ${session_id}`
+}
+
+function rowOf(data: HubEvent['data']): string {
+  return `${data['kind'] as string} ${data['surface'] as string}`
 }

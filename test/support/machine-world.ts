@@ -199,7 +199,8 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
         world.bells.push({ doorbell, taken: request !== null, at: now })
         if (request !== null) world.answers.set(request, doorbell)
         else if (world.surfaceAnswers) {
-          world.tell({ type: 'BELL_ANSWERED', doorbell_id: doorbell.doorbell_id, ...world.surfaceAnswers })
+          const { doorbell_id, signal_id } = doorbell
+          world.tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, ...world.surfaceAnswers })
         }
         return
       }

@@ -85,7 +85,8 @@ export function paceSurface(clock: Clock, rules: Partial<PacerRules> = {}): Pace
     const said = await paced.surface?.notify_surface(doorbell)
     const result = said ?? { accepted: false, proof: 'unavailable' as const }
     paced.rings.push(result)
-    tell({ type: 'BELL_ANSWERED', doorbell_id: doorbell.doorbell_id, ...result })
+    const { doorbell_id, signal_id } = doorbell
+    tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, ...result })
   }
 
   function answer(request: number, doorbell: Doorbell | null): void {

@@ -92,7 +92,7 @@ async function reply(
     // A key is its sender's, and both the agent and the operator may ack.
     const first = replyBefore(needs, signal)
     if (first !== null) {
-      needs.events.repeated({ signal_id: first, to: reply_to, from: caller.identity })
+      needs.events.repeated({ ...first, to: reply_to })
       continue
     }
     try {
@@ -137,7 +137,13 @@ function replyKey({ signal_id, expires_at }: SignalView): string {
 }
 
 /** The reply that this life of the signal has already, whoever sent it; it may be on its way to the disk still. */
-function replyBefore({ store }: SignalParts, signal: SignalView): SignalId | null {
-  const key = replyKey(signal)
-  return (store.recall(signal.to, key) ?? store.recall('operator', key))?.signal_id ?? null
+function replyBefore(
+  { store }: SignalParts,
+  signal: SignalView,
+): { signal_id: SignalId; from: Identity } | null {
+  for (const from of [signal.to, 'operator']) {
+    const first = store.recall(from, replyKey(signal))
+    if (first !== null) return { signal_id: first.signal_id, from }
+  }
+  return null
 }

@@ -60,8 +60,17 @@ export function ensureOwnPersona(
   caller: Caller,
 ): Promise<void> | null {
   if (caller.kind !== 'agent') return null
-  const persona = needs.personas.get(caller.identity)
-  if (persona === null) return needs.personas.ensure(caller.identity, 'mcp').then(() => undefined)
-  if (persona.state === 'active') return null
-  throw new TurnbellError('persona_wrapped', { detail: `${caller.identity} is ${persona.state}.` })
+  if (needs.personas.get(caller.identity) === null)
+    return needs.personas.ensure(caller.identity, 'mcp').then(() => undefined)
+  requireActive(needs, caller)
+  return null
+}
+
+/** Throws for a persona that was wrapped, as one may be while something else is waited for. */
+export function requireActive(
+  needs: { personas: Pick<PersonaRegistry, 'get'> },
+  { identity }: Pick<Caller, 'identity'>,
+): void {
+  const state = needs.personas.get(identity)?.state ?? 'active'
+  if (state !== 'active') throw new TurnbellError('persona_wrapped', { detail: `${identity} is ${state}.` })
 }

@@ -1,5 +1,5 @@
 /** An agent takes its pending signals. The drain is the acknowledgment, tentative under a lease. */
-import { ensureOwnPersona, requireAgent, sessionOf } from './callers.ts'
+import { ensureOwnPersona, requireActive, requireAgent, sessionOf } from './callers.ts'
 import { defang, defangText, shownBytes } from './defang.ts'
 import type { Leases } from './leases.ts'
 import { expireOverdue } from './sweep.ts'
@@ -43,7 +43,7 @@ export async function drain(
   try {
     // Where there is nothing to wait for, it takes at the call.
     if (first !== null) await first
-    checkStillActive(needs, caller)
+    requireActive(needs, caller)
     if (!leases.stands(lease)) throw lost(caller, session_id)
     except = otherSessions(needs, identity, session_id)
     // Takes effect at the call; awaited with the drain, so that a session lost meanwhile finds its lease.
@@ -100,11 +100,6 @@ function whatGoesFirst(
   return joining === null ? confirming() : joining.then(confirming)
 }
 
-/** Throws where it was wrapped while something was waited for. */
-function checkStillActive(needs: SignalParts, caller: Caller): void {
-  void ensureOwnPersona(needs, caller)
-}
-
 async function peek(
   needs: SignalParts,
   caller: Caller,
@@ -114,7 +109,7 @@ async function peek(
   const { store } = needs
   const { identity } = caller
   await expireOverdue(needs)
-  checkStillActive(needs, caller)
+  requireActive(needs, caller)
   const except = otherSessions(needs, identity, session_id)
   const waiting = (await store.look(identity, input.limit, except)).map(present)
   const signals = withinBudget(waiting, bytesMax(input))

@@ -21,8 +21,6 @@ export interface SignalEvents {
   confirmed(confirm: {
     to: Identity
     drain_id: DrainId
-    /** The one that was handed them. */
-    session_id: SessionId
     signal_ids: SignalId[]
     waited: SignalId[]
     pending_count: number

@@ -71,7 +71,6 @@ interface Session {
 /** Whose a drain is, and its lease as long as that stands. */
 interface Owner {
   identity: Identity
-  session_id: SessionId
   lease: Lease | null
 }
 
@@ -144,7 +143,7 @@ export function createLeases(needs: SignalNeeds): Leases {
     events.freed({ to, signal_ids, session_id, pending_count })
   }
 
-  const confirmDrain = async (drain_id: DrainId, { identity, session_id, lease }: Owner) => {
+  const confirmDrain = async (drain_id: DrainId, { identity, lease }: Owner) => {
     const confirming = store.confirm(drain_id, timestamp(clock))
     if (lease !== null) forget(lease)
     let done: Confirmed
@@ -153,17 +152,17 @@ export function createLeases(needs: SignalNeeds): Leases {
     } catch (error) {
       // Not confirmed after all: the lease stands, and the store says why it takes no writes.
       if (lease !== null) {
-        sessionOf(identity, session_id).leases.add(lease)
-        own(drain_id, { identity, session_id, lease })
+        sessionOf(identity, lease.session_id).leases.add(lease)
+        own(drain_id, { identity, lease })
       }
       throw error
     }
     const { confirmed: signal_ids, waited } = done
     if (signal_ids.length === 0) return
     const pending_count = store.pendingCount(identity)
-    events.confirmed({ to: identity, drain_id, session_id, signal_ids, waited, pending_count })
+    events.confirmed({ to: identity, drain_id, signal_ids, waited, pending_count })
   }
-  const confirmLease = (lease: Lease) => confirmDrain(lease.drain_id, { ...lease, lease })
+  const confirmLease = (lease: Lease) => confirmDrain(lease.drain_id, { identity: lease.identity, lease })
 
   const releaseLease = async (lease: Lease, cause: ReleaseCause) => {
     forget(lease)
@@ -198,8 +197,7 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async start() {
       const left = store.leases()
-      for (const { drain_id, identity, session_id } of left)
-        own(drain_id, { identity, session_id, lease: null })
+      for (const { drain_id, identity } of left) own(drain_id, { identity, lease: null })
       const released = await Promise.all(left.map(({ drain_id }) => store.release(drain_id)))
       tellReleased(released.flat(), 'hub_restarted')
       return { released: released.flat().length }
@@ -217,7 +215,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         caught_up: false,
       }
       session.leases.add(lease)
-      own(drain_id, { identity, session_id, lease })
+      own(drain_id, { identity, lease })
       return lease
     },
 

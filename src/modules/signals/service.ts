@@ -63,10 +63,10 @@ export interface SignalService {
   peek(
     identity: Identity,
     limit: number,
-    session_id?: SessionId | null,
+    session_id?: SessionId,
   ): { signals: PendingEntry[]; total: number; as_of_seq: number }
   /** How many a daemon with this surface session has to ring for. */
-  pendingCount(identity: Identity, session_id?: SessionId | null): number
+  pendingCount(identity: Identity, session_id?: SessionId): number
   inbox(caller: Caller, query: InboxQuery): Promise<SignalPage>
   ack(
     caller: Caller,
@@ -119,7 +119,7 @@ export function createSignals(needs: SignalNeeds): SignalModule {
   }
   const sender = createSender(parts)
   const sweeper = createSweeper(needs, leases)
-  const except = (identity: Identity, session_id: SessionId | null | undefined) =>
+  const except = (identity: Identity, session_id: SessionId | undefined) =>
     session_id === undefined ? [] : otherSessions(parts, identity, session_id)
 
   return {

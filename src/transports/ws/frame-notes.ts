@@ -193,7 +193,7 @@ export const HUB_FRAME_NOTES: { [T in HubFrame['type']]: FrameNote<HubFrameOf<T>
   },
   event: {
     summary: 'Something happened on a channel that the client listens to.',
-    more: '`data` has the form that its publisher gave it. A daemon also gets, without listening, `signal.expired` and `signal.completed` with `signal_ids` and `pending_count` when signals left its queue that nobody drained.',
+    more: '`data` has the form that its publisher gave it. A daemon also gets, without listening, `signal.expired`, `signal.completed` and `signal.confirmed` with `signal_ids` and `pending_count` when signals left its queue that nobody drained.',
     examples: [
       {
         type: 'event',

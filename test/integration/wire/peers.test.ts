@@ -46,25 +46,44 @@ describe('signals for one session', () => {
     expect(events).toMatchObject([{ agent_id: 'bob', data: { session_id: 'run-1', pending_count: 1 } }])
   })
 
-  test('are pushed to the daemon once its surface has that session', async () => {
+  test.each([
+    ['at once', []],
+    ['after nobody was there', [{ ...facts('run-1'), attached: false, session_id: null }]],
+  ])('are pushed to the daemon whose surface has that session %s', async (_, between) => {
     hub = await liveHub()
     await add('bob')
     await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
     const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
-    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1') })
+    const shows = (seq: number, surface: ReturnType<typeof facts>) =>
+      daemon.send({ type: 'heartbeat', seq, surface })
+    shows(1, facts('run-1'))
     await daemon.settled()
     const to_all = await send('bob')
     const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
       ...{ to: 'bob', intent: 'note', to_session: 'run-2' },
     })
-    daemon.send({ type: 'heartbeat', seq: 2, surface: facts('run-2') })
-    daemon.send({ type: 'heartbeat', seq: 3, surface: facts('run-2') })
+    for (const surface of [...between, facts('run-2'), facts('run-2')]) shows(2, surface)
     await daemon.settled()
     const pushed = daemon.frames.flatMap((frame) => (frame.type === 'signal.pushed' ? [frame] : []))
     expect(pushed.map((frame) => [frame.signal_id, frame.pending_count])).toEqual([
       [to_all.signal_id, 1],
       [signal_id, 2],
     ])
+    await eventually('it is noted', async () => (await hub.stores.signals.read(signal_id))?.stages.pushed_at)
+  })
+
+  test('are pushed to, and counted by, a daemon whose surface cannot name its session', async () => {
+    hub = await liveHub()
+    await add('bob')
+    await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
+    const daemon = await hub.join('bob', 'daemon', { surface: 'tmux' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: { ...facts('run-1'), session_id: null } })
+    await daemon.settled()
+    const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
+      ...{ to: 'bob', intent: 'note', to_session: 'run-2' },
+    })
+    expect(await daemon.next('signal.pushed')).toMatchObject({ signal_id, pending_count: 1 })
+    expect(await daemon.ask({ type: 'pending.peek' })).toMatchObject({ total: 1 })
   })
 
   test('are not told when the session holds another row', async () => {

@@ -40,7 +40,7 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, request: 900 },
   SURFACE_LOST: { type: 'SURFACE_LOST' },
   REPORT_ABANDONED: { type: 'REPORT_ABANDONED', request: 900 },
-  BELL_ANSWERED: { type: 'BELL_ANSWERED', doorbell_id: 'x', accepted: true, proof: 'sent' },
+  BELL_ANSWERED: { type: 'BELL_ANSWERED', doorbell_id: 'x', signal_id: 'y', accepted: true, proof: 'sent' },
   NOTIFY_REQUESTED: { type: 'NOTIFY_REQUESTED', request: 901 },
   RESUME_REQUESTED: { type: 'RESUME_REQUESTED' },
   TIME_PASSED: { type: 'TIME_PASSED', random: 0 },

@@ -321,6 +321,20 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
+  test('that is told late leaves the bell also where several are left, and a look found less than was known', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    const gone = world.pushes(9)
+    world.pushes()
+    world.pushes()
+    world.losesSilently(1)
+    world.turnEnds()
+    expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([2])
+    const signal_ids = [gone.signal_id]
+    world.tell({ type: 'SIGNALS_DRAINED', signal_ids, session_id: 'session-1', total: 2 })
+    expect(world.bells).toHaveLength(1)
+  })
+
   test('while the list is on its way shows that the agent is awake: it is rung for the rest, as for something new', () => {
     const world = readyWorld()
     world.pushes()
@@ -527,6 +541,18 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(5)
   })
 
+  test('is rung as for something new where only the look before the bell tells of it', () => {
+    const world = readyWorld()
+    world.pushes()
+    ignoreTurns(world, 2)
+    world.turnBegins(true)
+    world.tell({ type: 'SIGNALS_GONE', signal_ids: [], total: 2 })
+    world.accepts()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(4)
+    expect(world.context.history.rerings).toBe(2)
+  })
+
   test('is rung as for something new for what a look found that no bell followed', () => {
     const world = readyWorld()
     world.pushes()
@@ -615,6 +641,40 @@ describe('two sessions that take turns at the surface', () => {
     world.turnBegins(true)
     world.turnEnds()
     expect(world.bells).toHaveLength(3)
+  })
+
+  test('are not rung again for what became of the other’s bell, nor because a new shim counts from further on', () => {
+    const world = readyWorld()
+    world.reports({ turn_seq: 5 })
+    world.pushes()
+    world.surfaceAnswers = { accepted: false, proof: 'failed' }
+    world.reports({ session_id: 'session-2', turn_seq: 3 })
+    expect(world.bells).toHaveLength(2)
+    world.surfaceAnswers = { accepted: true, proof: 'sent' }
+    world.reports({ session_id: 'session-1', turn_seq: 5 })
+    world.pushes()
+    expect(world.bells).toHaveLength(2)
+    world.reports({ session_id: 'session-3', turn_seq: 0 })
+    world.surfaceLeaves()
+    world.reports({ session_id: 'session-1', turn_seq: 1_000 })
+    expect(world.bells).toHaveLength(3)
+  })
+
+  test('are told apart also where a surface answers only after the other has come', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = null
+    world.pushes()
+    const [first] = world.bells
+    world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
+    world.tell({
+      type: 'BELL_ANSWERED',
+      ...{ doorbell_id: first!.doorbell.doorbell_id, signal_id: first!.doorbell.signal_id },
+      ...{ accepted: true, proof: 'sent' },
+    })
+    world.reports({ session_id: 'session-1', turn_seq: 0, turn: 'idle' })
+    expect(world.bells).toHaveLength(1)
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
   })
 
   test('begin anew with a drain', () => {
@@ -937,8 +997,8 @@ describe('a bell that the surface does not take', () => {
     for (let run = 1; run <= 20; run += 1) {
       world.turnBegins()
       world.reports({ turn: 'idle', session_id: `run-${run}` })
-      const { doorbell_id } = world.bells.at(-1)!.doorbell
-      world.tell({ type: 'BELL_ANSWERED', doorbell_id, accepted: false, proof: 'failed' })
+      const { doorbell_id, signal_id } = world.bells.at(-1)!.doorbell
+      world.tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted: false, proof: 'failed' })
     }
     expect(world.bells).toHaveLength(1)
     world.pass(10_000)
@@ -976,11 +1036,49 @@ describe('a bell that the surface does not take', () => {
     world.surfaceAnswers = null
     world.pushes()
     world.turnBegins(true)
-    const { doorbell_id } = world.bells[0]!.doorbell
-    world.tell({ type: 'BELL_ANSWERED', doorbell_id, accepted: false, proof: 'failed' })
+    const { doorbell_id, signal_id } = world.bells[0]!.doorbell
+    world.tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted: false, proof: 'failed' })
     expect(world.context).toMatchObject({ doorbells_rung: 1, history: { last_proof: 'confirmed' } })
     expect(world.errors).toEqual([])
     expect(world.delivery).toBe('ok')
+  })
+
+  test.each(['failed', 'deferred'] as const)(
+    'as it says (%s), and that is seen all the same, was rung',
+    (proof) => {
+      const world = readyWorld()
+      world.surfaceAnswers = { accepted: false, proof }
+      world.pushes()
+      expect(world.context.doorbells_rung).toBe(0)
+      world.turnBegins(true)
+      expect(world.context.doorbells_rung).toBe(1)
+      const stages = world.effects.flatMap((effect) =>
+        effect.type === 'tellDoorbell' ? [effect.params.stage] : [],
+      )
+      expect(stages).toEqual(['requested', 'accepted', 'seen'])
+    },
+  )
+
+  test('as it says once the agent has seen it and drained, was rung, and nothing broke', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = null
+    world.pushes()
+    world.turnBegins(true)
+    world.drains()
+    const { doorbell_id, signal_id } = world.bells[0]!.doorbell
+    world.tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted: false, proof: 'failed' })
+    expect(world.context.doorbells_rung).toBe(1)
+    expect(world.errors).toEqual([])
+  })
+
+  test('as it says, and that is seen after a drain has answered it, was rung', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof: 'failed' }
+    world.pushes()
+    world.drains()
+    world.turnBegins(true)
+    world.turnBegins(true)
+    expect(world.context.doorbells_rung).toBe(1)
   })
 
   test('and that broke degrades nothing once somebody else has taken what it was for', () => {
@@ -1068,6 +1166,19 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
+  test.each(['idle', 'unknown'] as const)(
+    'that comes back %s and says that the bell was seen is rung at its next boundary',
+    (turn) => {
+      const world = readyWorld()
+      world.pushes()
+      const seen_doorbell_id = world.bells[0]!.doorbell.doorbell_id
+      world.surfaceLeaves()
+      world.reports({ turn, turn_seq: 1, seen_doorbell_id })
+      world.reports({ turn: 'idle', turn_seq: 1, seen_doorbell_id })
+      expect(world.bells).toHaveLength(2)
+    },
+  )
+
   test('that comes back where it stood, its turn over, is rung at once', () => {
     const world = readyWorld()
     world.pushes()
@@ -1096,6 +1207,23 @@ describe('an absent surface', () => {
     world.reports({ turn: 'idle', turn_seq: 0 })
     expect(world.bells).toHaveLength(2)
   })
+})
+
+test('a surface that becomes another session while the hub is asked is rung only for what that one can drain', () => {
+  const world = readyWorld()
+  world.turnBegins()
+  world.pushes()
+  world.hubAnswers = false
+  world.turnEnds()
+  expect(world.state).toBe('EMITTING')
+  world.reports({ session_id: 'session-2' })
+  // The answer for the former session comes first, and the other one's queue is empty.
+  world.hubAnswersNow()
+  expect(world.bells).toHaveLength(0)
+  world.losesSilently()
+  world.hubAnswersNow()
+  expect(world.bells).toHaveLength(0)
+  expect(world.state).toBe('CONNECTED')
 })
 
 test('a surface that was started anew by hand is rung at once, whatever came of the bells before', () => {
@@ -1138,6 +1266,19 @@ describe('notify_surface', () => {
     expect(world.bells).toHaveLength(0)
     world.turnEnds()
     expect(reasons(world)).toEqual(['manual'])
+  })
+
+  test('is answered by a drain that nobody could tell of: what is quiet and came since rings not', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.notify()
+    world.linkLost()
+    world.losesSilently()
+    world.accepts(0)
+    world.connects()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(1)
   })
 
   test('is kept over a link that drops, as long as something waits', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { HubFrame } from '../../../src/contracts/frames.ts'
+import { SignalsGone, type HubFrame } from '../../../src/contracts/frames.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
 import { createPush } from '../../../src/hub/push.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -22,21 +22,23 @@ function pushing() {
     events: { append: (event: (typeof events)[number]) => events.push(event) },
     registrations: { rows: () => [] },
     store: { mark() {} },
-    pendingCount: () => 2,
+    signals: { pendingCount: () => 2 },
     ids: { next: () => make.id() },
     clock,
   } as unknown as Parameters<typeof createPush>[0])
   return { signals, frames, events }
 }
 
-const confirmed = { to: 'bob', drain_id: DRAIN_ID, session_id: 'run-1', signal_ids: [SIGNAL_ID] }
+const confirmed = { to: 'bob', drain_id: DRAIN_ID, signal_ids: [SIGNAL_ID] }
 
 test('whoever rings is told when a late confirmation takes signals out of the queue', () => {
   const { signals, frames, events } = pushing()
   signals.confirmed({ ...confirmed, waited: [SIGNAL_ID], pending_count: 2 })
-  expect(frames).toEqual([
-    { type: 'signal.drained', signal_ids: [SIGNAL_ID], session_id: 'run-1', pending_count: 2 },
+  // Not as drained: the agent may have a bell for them that it has not seen.
+  expect(frames).toMatchObject([
+    { type: 'event', event: 'signal.confirmed', data: { signal_ids: [SIGNAL_ID], pending_count: 2 } },
   ])
+  expect(SignalsGone.safeParse(frames[0]).success).toBe(true)
   expect(events).toMatchObject([{ type: 'signal.confirmed', data: { signal_ids: [SIGNAL_ID] } }])
 })
 

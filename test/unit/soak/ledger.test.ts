@@ -26,8 +26,9 @@ function aSignal() {
   const shown = { signal_id: SIGNAL, seq: 1, to: 'bob', status: 'acked', payload: { n: wish.n } }
   const audit = (view: Partial<SignalView>) =>
     ledger.audit(new Map([[SIGNAL, { ...shown, ...view } as unknown as SignalView]]))
-  const joins = (session_id: string) => happens('peer.joined', { session_id })
-  const leaves = (session_id: string) => happens('peer.left', { session_id })
+  const row = { kind: 'agent', surface: 'mcp' }
+  const joins = (session_id: string) => happens('peer.joined', { ...row, session_id })
+  const leaves = (session_id: string) => happens('peer.left', { ...row, session_id })
   return { ledger, broken, alive, happens, joins, leaves, drains, audit }
 }
 
@@ -52,6 +53,17 @@ test.each([
   for (const step of steps) moves[step]('run-1')
   alive.delete('run-1')
   expect(ledger.open()).toBe(1)
+  audit({ leased_to: 'run-1' })
+  expect(broken).toEqual([expect.stringContaining('a lease comes to an end')])
+})
+
+test('a session that has lost one of its rows has the other', () => {
+  const { broken, alive, audit, happens, joins, leaves, drains } = aSignal()
+  joins('run-1')
+  happens('peer.joined', { kind: 'agent', surface: 'tmux', session_id: 'run-1' })
+  leaves('run-1')
+  drains('run-1')
+  alive.delete('run-1')
   audit({ leased_to: 'run-1' })
   expect(broken).toEqual([expect.stringContaining('a lease comes to an end')])
 })
