@@ -387,8 +387,8 @@ export const MUTANTS = [
   {
     name: 'a wrapped persona is handed what waits',
     file: 'src/modules/signals/callers.ts',
-    find: "  if (persona.state === 'active') return null\n",
-    replace: "  if (persona.state !== 'removed') return null\n",
+    find: "if (state !== 'active') throw",
+    replace: "if (state === 'removed') throw",
   },
   {
     name: 'a broadcast reaches the wrapped as well',
@@ -444,7 +444,7 @@ export const MUTANTS = [
   {
     name: 'new shim of a session taken for a new turn',
     file: 'src/daemon/surface-changes.ts',
-    find: 'const is_same_shim = !another && report.turn_seq === surface.turn_seq && report.turn_seq > bell.turn_seq',
-    replace: 'const is_same_shim = !another && surface.known && report.turn_seq > bell.turn_seq',
+    find: 'const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq',
+    replace: 'const stands_where_it_stood = !another && surface.known',
   },
 ]
