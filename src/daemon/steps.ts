@@ -315,10 +315,9 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   }
 }
 
-export const bellAnswered: Step<'BELL_ANSWERED'> = (
-  context,
-  { type: _, now: __, accepted, proof, ...bell },
-) => {
+export const bellAnswered: Step<'BELL_ANSWERED'> = (context, event) => {
+  const { doorbell_id, signal_id, accepted, proof } = event
+  const bell = { doorbell_id, signal_id }
   const { history: after, taken, seen } = surface.bellAnswered(context.history, bell, accepted, proof)
   const effects: Effect[] = []
   if (taken) effects.push(...tell(bell, 'accepted'))
