@@ -154,6 +154,11 @@ export function deliveryOf(
   return !attached || unheard || unread ? 'degraded' : 'ok'
 }
 
+/** The newest signal that a bell was for: what is newer has not rung with it. */
+export function coveredSeq({ covered }: Bell): number {
+  return covered.entries.reduce((newest, { seq }) => Math.max(newest, seq), 0)
+}
+
 /** What a drain, or another agent, wipes clean. */
 export const NO_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
 

@@ -7,7 +7,7 @@
 import type { DoorbellReason } from '../contracts/doorbell.ts'
 import type { PendingEntry } from '../contracts/frames.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import type { Bell, History } from './history.ts'
+import { coveredSeq, type Bell, type History } from './history.ts'
 import { hasRingable, isLoud } from './pending-index.ts'
 
 export type Decision =
@@ -61,7 +61,6 @@ function oneForThisTurn(history: History, now: number): Decision | null {
     return spent ? { kind: 'wait', for: 'push' } : null
   }
   if (bell.outcome === 'held' && manual) return null
-  if (bell.seen) return { kind: 'wait', for: 'boundary' }
   return untilLost(history, bell, now)
 }
 
@@ -76,8 +75,12 @@ function turnEndedSince({ surface }: History, bell: Bell): boolean {
 }
 
 /** The agent had the bell and the turn: ringing again says nothing new. */
-function repeats({ fresh, manual }: History, bell: Bell): boolean {
-  return bell.outcome === 'open' && !fresh && !manual
+function repeats({ fresh, manual, pending, surface, rules }: History, bell: Bell): boolean {
+  if (bell.outcome !== 'open' || fresh || manual) return false
+  // Without receipts each run of a command is a session of its own, and all of them count as one that fails.
+  const is_own = bell.session_id === surface.session_id || !rules.receipts
+  // A session that is back may have missed what rang for another.
+  return is_own && !pending.entries.some((entry) => isLoud(entry) && entry.seq > coveredSeq(bell))
 }
 
 /**
@@ -88,10 +91,13 @@ function repeats({ fresh, manual }: History, bell: Bell): boolean {
  * patience for sleeping agents holds for it too.
  */
 function lostAt({ rules, surface, lost_rings }: History, bell: Bell): number {
+  const since = Math.max(bell.rung_at, surface.idle_since ?? bell.rung_at)
+  // Its turn is not known to have ended; what nobody tells of is waited for no longer than by a sleeping agent.
+  if (bell.seen) return since + rules.reconnect_patience_ms
   const trusts = !rules.receipts && bell.outcome === 'open'
   const first = trusts ? rules.reconnect_patience_ms : rules.bell_receipt_ms
   const wait = Math.min(first * 2 ** lost_rings, Math.max(rules.reconnect_patience_ms, rules.bell_receipt_ms))
-  return Math.max(bell.rung_at, surface.idle_since ?? bell.rung_at) + wait
+  return since + wait
 }
 
 function reasonOf({ manual, after_hold }: History): DoorbellReason {
@@ -113,7 +119,7 @@ export function isOutstanding(history: History, now: number): boolean {
   if (bell === null) return false
   if (bell.outcome === 'leaving') return true
   if (bell.outcome !== 'open' || turnEndedSince(history, bell)) return false
-  return bell.seen || now < lostAt(history, bell)
+  return now < lostAt(history, bell)
 }
 
 /** The one a bell names: the best of those no bell has named since the last drain, else the best. */

@@ -1,7 +1,7 @@
 /** What news of the queue, and of the link that brings it, changes in what the pacer knows. */
 import type { PendingEntry } from '../contracts/frames.ts'
 import { ANONYMOUS_SESSION_PREFIX } from '../contracts/ids.ts'
-import { forgetBell, NO_RECORD, NO_SETBACKS, type History } from './history.ts'
+import { coveredSeq, forgetBell, NO_RECORD, NO_SETBACKS, type History } from './history.ts'
 import {
   hasRingable,
   isLoud,
@@ -105,7 +105,7 @@ export function released(history: History, total: number, now: number): History 
  * the queue unheard, as far as the index that we had can tell.
  */
 export function hasNews({ bell, pending }: History, listed: PendingIndex): boolean {
-  const covered_seq = bell?.covered.entries.reduce((newest, { seq }) => Math.max(newest, seq), 0) ?? 0
+  const covered_seq = bell === null ? 0 : coveredSeq(bell)
   const known = isWhole(pending) ? new Set(pending.entries.map(({ signal_id }) => signal_id)) : null
   return listed.entries.some(
     (entry) => isLoud(entry) && (entry.seq > covered_seq || known?.has(entry.signal_id) === false),

@@ -112,11 +112,18 @@ function bellOf({ bell, former }: History, came: string): Pick<History, 'bell' |
  */
 function rebase(bell: Bell, report: SurfaceReport, { surface }: History, another: boolean): Bell {
   const past = { ...bell, turn_seq: report.turn_seq - 1 }
-  if (another && bell.session_id !== report.session_id) return past
-  if (report.turn === 'busy' || report.seen_doorbell_id === bell.doorbell_id) return past
+  if (isOfAnother(bell, report)) return past
+  // Who asks for a bell stands at the end of a turn.
+  const ends_turn = report.take === true || report.seen_doorbell_id === bell.doorbell_id
+  if (report.turn === 'busy' || ends_turn) return past
   const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq
   if (stands_where_it_stood && report.turn_seq > bell.turn_seq) return bell
   return { ...bell, turn_seq: report.turn_seq, seen: false }
+}
+
+/** Where one of the two has no name nothing tells them apart. */
+function isOfAnother({ session_id: whose }: Bell, { session_id }: SurfaceReport): boolean {
+  return whose !== null && session_id !== null && whose !== session_id
 }
 
 export function surfaceLost(history: History): History {

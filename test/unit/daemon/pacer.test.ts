@@ -677,6 +677,67 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
+  test('do not pass on a record that one of them has spent: who was never rung is', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
+    world.reports({ session_id: 'session-1', turn_seq: 0, turn: 'idle' })
+    for (let turn = 0; turn < 9; turn += 1) {
+      world.turnBegins(true)
+      world.turnEnds()
+    }
+    const before = world.bells.length
+    world.reports({ session_id: 'session-2', turn_seq: 4, turn: 'idle' })
+    expect(world.bells).toHaveLength(before + 1)
+  })
+
+  test('are both rung for what came while only one of them was there', () => {
+    const world = readyWorld()
+    world.pushes()
+    const away = () => world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'idle' })
+    const back = () => world.reports({ session_id: 'session-1', turn_seq: 0, turn: 'idle' })
+    const ignoresAll = () => {
+      for (let turn = 0; turn < 9; turn += 1) {
+        world.turnBegins(true)
+        world.turnEnds()
+      }
+    }
+    away()
+    back()
+    ignoresAll()
+    away()
+    const news = world.pushes()
+    ignoresAll()
+    const before = world.bells.length
+    world.reports({ session_id: 'session-1', turn_seq: 90, turn: 'busy' })
+    world.turnEnds()
+    expect(world.bells.slice(before).map(({ doorbell }) => doorbell.pending_count)).toEqual([2])
+    expect(world.queue).toContainEqual(news)
+  })
+
+  test('that only ask are answered with a bell at the end of each turn', () => {
+    const world = machineWorld()
+    world.connects()
+    world.reports({ delivery: 'pull', turn: 'busy', turn_seq: 5 })
+    world.pushes()
+    expect(world.turnEndsAsking()).not.toBeNull()
+    world.reports({ delivery: 'pull', session_id: 'session-2', turn: 'busy', turn_seq: 1 })
+    world.drains(1, 'session-1')
+    world.pushes()
+    expect(
+      world.reports({ delivery: 'pull', session_id: 'session-1', turn: 'idle', turn_seq: 6, take: true }),
+    ).not.toBeNull()
+  })
+
+  test('have each a turn of their own, also where the shim of the second is started anew', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
+    world.surfaceLeaves()
+    world.reports({ session_id: 'session-2', turn_seq: 1_000, turn: 'idle' })
+    expect(world.bells).toHaveLength(2)
+  })
+
   test('begin anew with a drain', () => {
     const world = readyWorld()
     world.pushes()
@@ -1103,7 +1164,7 @@ describe('a bell that the surface does not take', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: true, proof: 'confirmed' }
     world.pushes()
-    world.pass(3_600_000)
+    world.pass(299_999)
     expect(world.bells).toHaveLength(1)
     expect(world.effects.filter(({ type }) => type === 'tellDoorbell')).toMatchObject([
       { params: { stage: 'requested' } },
@@ -1178,6 +1239,19 @@ describe('an absent surface', () => {
       expect(world.bells).toHaveLength(2)
     },
   )
+
+  test('that says only later that the bell was seen is not left asleep', () => {
+    const world = readyWorld()
+    world.pushes()
+    const seen_doorbell_id = world.bells[0]!.doorbell.doorbell_id
+    world.surfaceLeaves()
+    world.reports({ turn_seq: 1 })
+    world.reports({ turn_seq: 1, seen_doorbell_id })
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(1)
+    world.pass(1)
+    expect(world.bells).toHaveLength(2)
+  })
 
   test('that comes back where it stood, its turn over, is rung at once', () => {
     const world = readyWorld()
