@@ -152,8 +152,9 @@ export const MUTANTS = [
   {
     name: 'a lost bell never rung again',
     file: 'src/daemon/pacer.ts',
-    find: "  if (bell.seen) return { kind: 'wait', for: 'boundary' }",
-    replace: "  if (bell.outcome === 'open') return { kind: 'wait', for: 'boundary' }",
+    find: '  return untilLost(history, bell, now)\n}',
+    replace:
+      "  return bell.outcome === 'open' ? { kind: 'wait', for: 'boundary' } : untilLost(history, bell, now)\n}",
   },
   {
     name: 'bell in the middle of a turn',
