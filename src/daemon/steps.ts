@@ -109,8 +109,9 @@ export const pushedMeanwhile: Step<'SIGNAL_PUSHED'> = (context, { entry }) =>
 export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
   const { signal_ids, session_id, now } = event
   const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
-  const before = context.history
-  if (!queue.isOwnDrain(before, session_id)) return { change: { ...change, last_drain_at: now } }
+  const before = wishedFor(context.history, event)
+  if (!queue.isOwnDrain(before, session_id))
+    return { change: { ...change, history: before, last_drain_at: now } }
   const after = { ...forgetBell(before), ...queue.afterDrain(before) }
   // The agent is awake: what it left is no backlog that waits for it.
   const running = change.reconcile && { ...change.reconcile, active: true }
@@ -120,8 +121,15 @@ export const drainedMeanwhile: Step<'SIGNALS_DRAINED'> = (context, event) => {
 export const releasedMeanwhile: Step<'SIGNALS_RELEASED'> = (context, { signal_ids }) =>
   meanwhile(context, (before) => reconcile.meanwhileReleased(before, signal_ids))
 
-export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, { signal_ids }) =>
-  meanwhile(context, (before) => reconcile.meanwhileDrained(before, signal_ids))
+export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, event) => {
+  const { change } = meanwhile(context, (before) => reconcile.meanwhileDrained(before, event.signal_ids))
+  return { change: { ...change, history: wishedFor(context.history, event) } }
+}
+
+/** A bell that a person asked for is for what waited then: with the last of that the wish is over. */
+function wishedFor(before: History, { total }: { total: number }): History {
+  return { ...before, manual: before.manual && total > 0 }
+}
 
 function meanwhile(
   context: Context,

@@ -1342,6 +1342,26 @@ describe('notify_surface', () => {
     expect(reasons(world)).toEqual(['manual'])
   })
 
+  test.each([
+    ['drained by another session', (world: MachineWorld) => void world.drains(1, 'cli:by-hand')],
+    ['expired', (world: MachineWorld) => world.expires()],
+  ])('is over where everything is %s while the list is on its way', (_, leaves) => {
+    const world = readyWorld()
+    world.pushes(0)
+    world.turnBegins()
+    world.notify()
+    world.linkLost()
+    world.hubAnswers = false
+    world.connects()
+    leaves(world)
+    const quiet = world.accepts(0)
+    world.tell({ type: 'SIGNAL_PUSHED', entry: quiet, total: 1 })
+    world.hubAnswers = true
+    world.hubAnswersNow()
+    world.turnEnds()
+    expect(world.bells).toHaveLength(0)
+  })
+
   test('is answered by a drain that nobody could tell of: what is quiet and came since rings not', () => {
     const world = readyWorld()
     world.pushes()
