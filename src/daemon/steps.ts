@@ -188,7 +188,7 @@ export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
 function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
   const before = context.history
   const { history: after, active, seen, was_refused } = surface.reported(before, report, now)
-  const again = lookAgain(context, before, after, now)
+  const again = lookAgain(context, after, now)
   const effects = [
     ...letGoOf(context.take),
     ...factsEffect(before, after),
@@ -206,13 +206,8 @@ function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) 
 }
 
 /** What the last look before a bell found waited for another session than the one that is there now. */
-function lookAgain(
-  context: Context,
-  before: History,
-  after: History,
-  now: number,
-): { change: Partial<Context>; effects: Effect[] } {
-  const same = before.surface.session_id === after.surface.session_id
+function lookAgain(context: Context, after: History, now: number): Required<Outcome> {
+  const same = context.history.surface.session_id === after.surface.session_id
   return context.check === null || same ? { change: {}, effects: [] } : look(context, after, now)
 }
 
@@ -264,11 +259,7 @@ export const resume: Step<'RESUME_REQUESTED'> = (context) => {
 /** Another may have drained since we last heard: ask the hub once more before anything leaves. */
 export const askForCheck: Step = (context, { now }) => look(context, context.history, now)
 
-function look(
-  { peeks }: Context,
-  { pending }: History,
-  now: number,
-): { change: Partial<Context>; effects: Effect[] } {
+function look({ peeks }: Context, { pending }: History, now: number): Required<Outcome> {
   const peek_id = `check-${peeks + 1}`
   const limit = checkLimit(pending)
   return {
