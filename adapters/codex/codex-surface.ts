@@ -24,6 +24,8 @@ import {
   queueStopped,
   startTracking,
   statusSettled,
+  toolsCame,
+  turnOf,
   unbound,
   type TrackedThread,
 } from './thread-tracker.ts'
@@ -90,7 +92,10 @@ export function codexSurface({
   /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
   let heard: { place: Place; notification: Notification }[] = []
 
-  const status = () => pushStatus('codex', state.thread_id, state, state.thread_id !== null)
+  const status = () => {
+    const told = { ...state, turn: turnOf(state) }
+    return pushStatus('codex', state.thread_id, told, state.thread_id !== null)
+  }
 
   const reached = () => (way === null ? null : servers[way.place])
 
@@ -132,6 +137,25 @@ export function codexSurface({
     heard = []
     for (const { notification } of missed) move(notified(state, notification, identity))
     subscribe()
+    void awaitTools()
+  }
+
+  /** Its MCP servers start with the thread, and are there only a moment after it. */
+  async function awaitTools(): Promise<void> {
+    const [to, threadId, bind_no] = [reached(), state.thread_id, binds]
+    const isBound = () => binds === bind_no && state.thread_id === threadId
+    const ask = { threadId, serverName: 'turnbell', detail: 'toolsAndAuthOnly' }
+    try {
+      // Answered once it has started or failed to.
+      await to?.call('mcpServerStatus/list', ask, z.unknown(), LIMITS.codex_start_ms)
+    } catch (error) {
+      if (isBound())
+        log.warn(
+          { err: error, thread_id: threadId },
+          "turnbell's tools are not ready; the thread is rung all the same",
+        )
+    }
+    if (isBound()) move(toolsCame(state))
   }
 
   function bindQueueOf(thread: ToldThread, place: Place): void {
@@ -232,7 +256,7 @@ export function codexSurface({
       leaveDead()
       const [to, threadId] = [reached(), state.thread_id]
       if (to === null || threadId === null) return UNAVAILABLE
-      const rests = () => state.turn === 'idle' && !state.paused && state.thread_id === threadId
+      const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
       if (!rests()) return DEFERRED
       try {
         const standing = await takeBack(to, threadId)

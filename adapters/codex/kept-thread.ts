@@ -4,7 +4,6 @@
  */
 import { AppServerError, type AppServer } from './app-server.ts'
 import { ThreadAnswer } from './protocol.ts'
-import * as z from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
 
@@ -21,27 +20,12 @@ export async function ensureThread(
   { memory, directory, log }: { memory: ThreadMemory; directory: string; log: Log },
 ): Promise<void> {
   const kept = memory.keptThread()
-  if (kept !== null && (await resumes(server, kept, { memory, log }))) return toolsReady(server, kept, log)
+  if (kept !== null && (await resumes(server, kept, { memory, log }))) return
   // As a person's own: that is what it is to whoever joins.
   const begin = { cwd: directory, threadSource: 'user' }
   const { thread } = await server.call('thread/start', begin, ThreadAnswer, LIMITS.codex_start_ms)
   log.info({ thread_id: thread.id, directory }, 'began a thread')
   memory.keepThread(thread.id)
-  await toolsReady(server, thread.id, log)
-}
-
-/** Its MCP servers start with the thread; a turn that begins before has no tool to drain with. */
-async function toolsReady(server: AppServer, threadId: string, log: Log): Promise<void> {
-  const ask = { threadId, serverName: 'turnbell', detail: 'toolsAndAuthOnly' }
-  try {
-    // Answered once it has started or failed to.
-    await server.call('mcpServerStatus/list', ask, z.unknown())
-  } catch (error) {
-    log.warn(
-      { err: error, thread_id: threadId },
-      "turnbell's tools are not ready; the thread is used all the same",
-    )
-  }
 }
 
 async function resumes(

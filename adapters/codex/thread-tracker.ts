@@ -27,6 +27,8 @@ export interface TrackedThread {
   queued: readonly DoorbellId[]
   /** The status says idle while the turn has not said how it ended; see `statusSettled`. */
   settles: boolean
+  /** turnbell's own tools have not started in it yet: a turn that begins now has nothing to drain with. */
+  tools_come: boolean
 }
 
 const UNBOUND = {
@@ -36,6 +38,7 @@ const UNBOUND = {
   stopped: false,
   queued: [],
   settles: false,
+  tools_come: false,
 } as const
 
 /** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
@@ -52,13 +55,24 @@ export function bound(state: TrackedThread, thread: Thread): TrackedThread {
     stopped: false,
     queued: [],
     settles: false,
+    tools_come: true,
   }
+}
+
+/** Its tools have started, or will not: it is rung all the same. */
+export function toolsCame(state: TrackedThread): TrackedThread {
+  return { ...state, tools_come: false }
+}
+
+/** What the daemon is told of the turn. */
+export function turnOf({ turn, tools_come }: TrackedThread): Turn {
+  return turn === 'idle' && tools_come ? 'unknown' : turn
 }
 
 /** Held by a process that we do not reach: what its hooks told stands. */
 export function boundByHooks(state: TrackedThread, { thread_id, turn, paused }: ToldThread): TrackedThread {
   const begun = turn === 'busy' ? turnBegun({ ...state, turn: 'idle' }) : { turn }
-  return { ...state, ...begun, thread_id, paused, stopped: false, queued: [], settles: false }
+  return { ...state, ...UNBOUND, ...begun, thread_id, paused }
 }
 
 /** What the bound thread's own hooks tell. */

@@ -37,6 +37,9 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
     paused: false,
     /** A thread without a turn cannot be subscribed to. */
     resumable: true,
+    /** `late` ones have started once the test calls what `starting` holds for their thread. */
+    tools: 'at once' as 'at once' | 'late' | 'never',
+    starting: new Map<unknown, () => void>(),
 
     server: {
       user_agent: 'turnbell/0.169.0 (test)',
@@ -102,6 +105,11 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
       case 'thread/resume':
         if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')
         return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
+      case 'mcpServerStatus/list':
+        if (world.tools === 'never') throw new AppServerError(null, `${method} was not answered`)
+        if (world.tools === 'late')
+          await new Promise<void>((resolve) => world.starting.set(params['threadId'], resolve))
+        return { data: [] }
       case 'thread/queue/list':
         if (world.mode === 'too old') throw new AppServerError(-32_601, 'unknown method')
         return { data: world.queue }

@@ -74,11 +74,3 @@ test.each([
   await expect(ensure(server({ 'thread/resume': error }))).rejects.toThrow(error.message)
   expect(methods()).toEqual(['thread/resume'])
 })
-
-test('it is ready once its tools are, or will not be', async () => {
-  await ensure(server())
-  expect(methods().at(-1)).toBe('mcpServerStatus/list')
-  await expect(
-    ensure(server({ 'mcpServerStatus/list': new AppServerError(null, 'late') })),
-  ).resolves.toBeUndefined()
-})

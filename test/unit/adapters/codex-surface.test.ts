@@ -48,6 +48,7 @@ describe('the thread that is rung', () => {
     expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
     tell({ method: 'thread/started', params: { thread: thread('thread-1') } })
+    await atRest()
     expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
   })
 
@@ -62,9 +63,47 @@ describe('the thread that is rung', () => {
   test('changes with /new, and a turn of the former moves nothing', async () => {
     const place = await attached()
     tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    await atRest()
     const { turn_seq } = await status()
     tell(...place.begins('thread-1'))
     expect(await status()).toMatchObject({ session_id: 'thread-2', turn: 'idle', turn_seq })
+  })
+
+  test('is not rung before its tools have started, nor by those of the thread before it', async () => {
+    const place = await attached()
+    place.tools = 'late'
+    for (const id of ['thread-2', 'thread-3'])
+      tell({ method: 'thread/started', params: { thread: thread(id) } })
+    place.starting.get('thread-2')!()
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-3', turn: 'unknown' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.shown).toEqual([])
+    place.starting.get('thread-3')!()
+    await atRest()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-3', turn: 'idle' })
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is busy with what its user began before its tools had started', async () => {
+    const place = await attached()
+    place.tools = 'late'
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    tell(...place.begins('thread-2'))
+    expect(await status()).toMatchObject({ turn: 'busy' })
+    tell(...place.ends('completed', 'thread-2'))
+    expect(await status()).toMatchObject({ turn: 'unknown' })
+    place.starting.get('thread-2')!()
+    await atRest()
+    expect(await status()).toMatchObject({ turn: 'idle' })
+  })
+
+  test('is rung all the same where its tools will not start', async () => {
+    const place = fakeAppServer(clock)
+    place.tools = 'never'
+    await surface.connected(place.server)
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
   })
 
   test('is subscribed to with its first turn where it could not be before', async () => {
