@@ -199,6 +199,8 @@ export const LIMITS = {
   pattern_length_max: 500,
   /** A pattern that tries for longer than this is given up; the hub stands still meanwhile. */
   pattern_ms: 100,
+  /** One that had no processor in that time is tried again. */
+  pattern_tries_max: 10,
 
   // HTTP
   body_bytes_max: 1024 * 1024,

@@ -11,7 +11,6 @@ import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
 import { createMemoryEventLog } from '../../src/storage/memory/event-log.ts'
 import type { Retention } from '../../src/storage/retention.ts'
-import { systemPatterns } from '../../src/system/patterns.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import { memoryProjects } from '../support/memory-projects.ts'
 import { playedOutside } from '../support/outside.ts'
@@ -104,7 +103,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     places: AS_WRITTEN,
     git: { run: () => Promise.reject(new Error('no git here')) },
     facades: FACADES,
-    outside: { ...playedOutside(), patterns: systemPatterns },
+    outside: playedOutside(),
     ...{ clock: host.clock, ids: host.ids, log },
     ownHosts: () => ['hub:1'],
   })
