@@ -5,7 +5,10 @@
 export const AGENT_LIMITS = {
   // The Codex app-server
   codex_answer_ms: 5_000,
-  /** A thread that begins is got ready first. One that is given up is there all the same, beside the next. */
+  /**
+   * A thread that begins is got ready first. One that is given up is there all the same, beside the next; one whose
+   * tools have not started by then is rung without them.
+   */
   codex_start_ms: 30_000,
   codex_message_bytes_max: 64 * 1024 * 1024,
   /** Between the status that says idle and the turn's own word on how it ended. */

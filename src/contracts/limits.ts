@@ -197,9 +197,9 @@ export const LIMITS = {
   web_answer_bytes_max: 64 * 1024,
   web_redirects_max: 5,
   pattern_length_max: 500,
-  /** A pattern that tries for longer than this is given up; the hub stands still meanwhile. */
+  /** A pattern that computes for longer than this is given up. So long does one try last; the hub stands still. */
   pattern_ms: 100,
-  /** One that had no processor in that time is tried again. */
+  /** One that had no processor, or little, in that time is tried again, so often in all. */
   pattern_tries_max: 10,
 
   // HTTP

@@ -14,18 +14,22 @@ export interface PatternTries {
   processor_ms: () => number
 }
 
+/** A little of a try goes to others, also on a free processor. */
+const ENOUGH_MS = 0.9 * LIMITS.pattern_ms
+
 export function boundedPatterns({ test, processor_ms }: PatternTries): Patterns {
   return {
     matches(pattern, text) {
-      let left_ms: number = LIMITS.pattern_ms
+      let [tries, computed_ms] = [0, 0]
       for (;;) {
         const before_ms = processor_ms()
         try {
           return test(pattern, text, LIMITS.pattern_ms)
         } catch (cause) {
+          tries += 1
+          computed_ms += processor_ms() - before_ms
           const slow = (cause as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-          left_ms -= Math.max(processor_ms() - before_ms, LIMITS.pattern_ms / LIMITS.pattern_tries_max)
-          if (slow && left_ms > 0) continue
+          if (slow && tries < LIMITS.pattern_tries_max && computed_ms < ENOUGH_MS) continue
           // What it throws comes from another realm: an `Error` there is none here.
           const why = slow ? 'takes too long with this text' : String((cause as Error).message)
           throw new TurnbellError('params_invalid', {
