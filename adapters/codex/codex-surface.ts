@@ -6,7 +6,7 @@
  * terminal that keeps it to itself. The last is not reached, but its queue is: every app-server of the same
  * CODEX_HOME writes into it. Its turns are told by its hooks.
  */
-import type { AppServer } from './app-server.ts'
+import { AppServerError, OVERLOADED, type AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
 import type { Notification, Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
@@ -32,6 +32,7 @@ import {
 import * as z from 'zod'
 import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
 import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
+import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { isDrain } from '../../src/contracts/drain.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Identity } from '../../src/contracts/ids.ts'
@@ -88,6 +89,8 @@ export function codexSurface({
   /** The turns of the bound thread are told, not only its status. */
   let subscribed = false
   let binds = 0
+  let losses = 0
+  let ringing: Promise<unknown> = Promise.resolve()
   let seeking: Promise<void> = Promise.resolve()
   /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
   let heard: { place: Place; notification: Notification }[] = []
@@ -136,12 +139,13 @@ export function codexSurface({
     const missed = heard.filter((one) => one.place === place)
     heard = []
     for (const { notification } of missed) move(notified(state, notification, identity))
+    if (state.thread_id === null) return void seek()
     subscribe()
-    void awaitTools()
+    void awaitTools(clock.monotonic() + LIMITS.codex_start_ms)
   }
 
   /** Its MCP servers start with the thread, and are there only a moment after it. */
-  async function awaitTools(): Promise<void> {
+  async function awaitTools(until_ms: number): Promise<void> {
     const [to, threadId, bind_no] = [reached(), state.thread_id, binds]
     const isBound = () => binds === bind_no && state.thread_id === threadId
     const ask = { threadId, serverName: 'turnbell', detail: 'toolsAndAuthOnly' }
@@ -149,6 +153,13 @@ export function codexSurface({
       // Answered once it has started or failed to.
       await to?.call('mcpServerStatus/list', ask, z.unknown(), LIMITS.codex_start_ms)
     } catch (error) {
+      const passes = error instanceof AppServerError && error.code === OVERLOADED
+      if (passes && clock.monotonic() < until_ms) {
+        clock.after(LIMITS.codex_seek_again_ms, () => {
+          if (isBound()) void awaitTools(until_ms)
+        })
+        return
+      }
       if (isBound())
         log.warn(
           { err: error, thread_id: threadId },
@@ -176,13 +187,16 @@ export function codexSurface({
   function seek(): Promise<void> {
     seeking = seeking
       .then(async () => {
-        const before = binds
+        const before = { binds, losses }
         heard = []
         const found = await searchThread({ servers, reach, alive, log }, threads)
         said = null
-        if (found === null || binds !== before) return
-        if (found.kind === 'live') bind(found.thread, found.place)
-        else bindQueueOf(threads.get(found.thread.thread_id) ?? found.thread, found.place)
+        if (found === null || binds !== before.binds) return
+        const told = found.kind === 'queue' ? threads.get(found.thread.thread_id) : null
+        // Gone while it was looked at: with its app-server, or its session ended.
+        if (losses !== before.losses || told === undefined) void seek()
+        else if (found.kind === 'live') bind(found.thread, found.place)
+        else if (told !== null) bindQueueOf(told, found.place)
       })
       .catch((error: unknown) => {
         const reason = String(error)
@@ -235,6 +249,35 @@ export function codexSurface({
 
   // --- the bell
 
+  /** One at a time: the daemon may ask again before a slow app-server has answered. */
+  async function ring(doorbell: Doorbell): Promise<RingResult> {
+    leaveDead()
+    const [to, threadId] = [reached(), state.thread_id]
+    if (to === null || threadId === null) return UNAVAILABLE
+    const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
+    if (!rests()) return DEFERRED
+    try {
+      const standing = await takeBack(to, threadId)
+      if (!rests()) return DEFERRED
+      // Paused before this process or its connection began.
+      if (standing > 0 && isKept() && persons?.isJoined() === false) state = queueStopped(state)
+      move(bellQueued(state, doorbell.doorbell_id))
+      await queue.add(to, threadId, doorbell)
+      if (state.stopped && rests()) {
+        await queue.start(to, threadId)
+        move(queueStarted(state))
+      }
+      if (state.seen_doorbell_id === doorbell.doorbell_id) return { accepted: true, proof: 'confirmed' }
+      if (!state.paused && state.thread_id === threadId) return { accepted: true, proof: 'sent' }
+      // An interrupt, or another thread, looked for it before it stood there.
+      await takeBack(to, threadId)
+      return DEFERRED
+    } catch (error) {
+      log.warn({ err: error }, 'the queue took no bell')
+      return reached() === to ? { accepted: false, proof: 'failed' } : UNAVAILABLE
+    }
+  }
+
   async function takeBack(to: AppServer, threadId: string): Promise<number> {
     const standing = await queue.takeBack(to, threadId)
     if (state.thread_id === threadId) state = bellsTakenBack(state)
@@ -252,35 +295,16 @@ export function codexSurface({
   return {
     status: async () => status(),
 
-    async notify_surface(doorbell): Promise<RingResult> {
-      leaveDead()
-      const [to, threadId] = [reached(), state.thread_id]
-      if (to === null || threadId === null) return UNAVAILABLE
-      const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
-      if (!rests()) return DEFERRED
-      try {
-        const standing = await takeBack(to, threadId)
-        if (!rests()) return DEFERRED
-        // Paused before this process or its connection began.
-        if (standing > 0 && isKept() && persons?.isJoined() === false) state = queueStopped(state)
-        move(bellQueued(state, doorbell.doorbell_id))
-        await queue.add(to, threadId, doorbell)
-        if (state.stopped && rests()) {
-          await queue.start(to, threadId)
-          move(queueStarted(state))
-        }
-        if (state.seen_doorbell_id === doorbell.doorbell_id) return { accepted: true, proof: 'confirmed' }
-        if (!state.paused) return { accepted: true, proof: 'sent' }
-        // The interrupt looked for it before it stood there.
-        await takeBack(to, threadId)
-        return DEFERRED
-      } catch (error) {
-        log.warn({ err: error }, 'the queue took no bell')
-        return reached() === to ? { accepted: false, proof: 'failed' } : UNAVAILABLE
-      }
+    notify_surface(doorbell): Promise<RingResult> {
+      const rung = ringing.then(() => ring(doorbell))
+      ringing = rung.catch(() => undefined)
+      return rung
     },
 
     async resume_surface() {
+      // What it is bound to may be what somebody knows to be wrong.
+      state = unbound(state)
+      way = null
       await seek()
       void host?.report(status())
     },
@@ -298,6 +322,7 @@ export function codexSurface({
 
     disconnected(place = 'own') {
       servers[place] = null
+      losses += 1
       if (way?.place !== place) return
       move(unbound(state))
       if (threads.size > 0) void seek()
@@ -312,13 +337,18 @@ export function codexSurface({
         return
       }
       if (way?.place !== place || !way.live || !isOf(state.thread_id, notification)) {
-        if (notification.method === 'thread/status/changed')
+        if (notification.method === 'thread/status/changed' || notification.method === 'thread/closed')
           heard = [...heard, { place, notification }].slice(-LIMITS.codex_heard_max)
         return
       }
+      // What is not taken yet would greet whoever opens the thread again.
+      if (notification.method === 'thread/closed' && state.queued.length > 0) takeBackAnswered()
       move(notified(state, notification, identity))
       if (notification.method === 'thread/status/changed') subscribe()
-      if (drained(notification) && state.queued.length > 0) takeBackAnswered()
+      if (drained(notification)) {
+        move(toolsCame(state))
+        if (state.queued.length > 0) takeBackAnswered()
+      }
       if (state.thread_id === null) void seek()
     },
 

@@ -25,10 +25,15 @@ export interface TrackedThread {
   seen_doorbell_id: DoorbellId | null
   /** Bells that were queued and not yet taken into a turn. */
   queued: readonly DoorbellId[]
+  /** The same of the thread that was bound before: it may come back with its app-server. */
+  left: { thread_id: string; queued: readonly DoorbellId[] } | null
   /** The status says idle while the turn has not said how it ended; see `statusSettled`. */
   settles: boolean
-  /** turnbell's own tools have not started in it yet: a turn that begins now has nothing to drain with. */
-  tools_come: boolean
+  /**
+   * The number of the last turn before it was bound, while turnbell's own tools are not known to have started in it:
+   * a turn that begins now may have nothing to drain with.
+   */
+  toolless_since: number | null
 }
 
 const UNBOUND = {
@@ -38,12 +43,12 @@ const UNBOUND = {
   stopped: false,
   queued: [],
   settles: false,
-  tools_come: false,
+  toolless_since: null,
 } as const
 
 /** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
 export function startTracking(now_ms: number): TrackedThread {
-  return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null }
+  return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null, left: null }
 }
 
 export function bound(state: TrackedThread, thread: Thread): TrackedThread {
@@ -53,20 +58,31 @@ export function bound(state: TrackedThread, thread: Thread): TrackedThread {
     ...(thread.status?.type === 'active' ? turnBegun({ ...state, turn: 'idle' }) : { turn: 'idle' as const }),
     paused: false,
     stopped: false,
-    queued: [],
+    queued: queuedIn(state, thread.id),
     settles: false,
-    tools_come: true,
+    toolless_since: state.turn_seq,
   }
 }
 
-/** Its tools have started, or will not: it is rung all the same. */
+/** The app-server outlives a connection, and its queue outlives it. */
+function queuedIn({ thread_id, queued, left }: TrackedThread, wanted: string): readonly DoorbellId[] {
+  if (thread_id === wanted) return queued
+  return left?.thread_id === wanted ? left.queued : []
+}
+
+/**
+ * Its tools have started, or will not: it is rung all the same. The end of a turn that was told as `unknown` was no
+ * boundary for the daemon; this is.
+ */
 export function toolsCame(state: TrackedThread): TrackedThread {
-  return { ...state, tools_come: false }
+  const { turn, turn_seq, toolless_since } = state
+  const ended = toolless_since !== null && turn === 'idle' && turn_seq > toolless_since
+  return { ...state, toolless_since: null, turn_seq: ended ? turn_seq + 1 : turn_seq }
 }
 
 /** What the daemon is told of the turn. */
-export function turnOf({ turn, tools_come }: TrackedThread): Turn {
-  return turn === 'idle' && tools_come ? 'unknown' : turn
+export function turnOf({ turn, toolless_since }: TrackedThread): Turn {
+  return turn === 'idle' && toolless_since !== null ? 'unknown' : turn
 }
 
 /** Held by a process that we do not reach: what its hooks told stands. */
@@ -99,7 +115,8 @@ export function hooked(state: TrackedThread, { event, bell }: ThreadNews): Track
 
 /** The app-server is gone, or the thread with it. */
 export function unbound(state: TrackedThread): TrackedThread {
-  return { ...state, ...UNBOUND }
+  const { thread_id, queued } = state
+  return { ...state, ...UNBOUND, ...(thread_id !== null && { left: { thread_id, queued } }) }
 }
 
 export function notified(

@@ -1,7 +1,8 @@
 /** A Codex app-server with one thread, as the shim sees it: the test plays the person and the turns. */
 import type { z } from 'zod'
-import { AppServerError, type AppServer } from '../../adapters/codex/app-server.ts'
+import { AppServerError, OVERLOADED, type AppServer } from '../../adapters/codex/app-server.ts'
 import type { Notification, Thread } from '../../adapters/codex/protocol.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { PlaceMode } from '../suites/surface.suite.ts'
 import type { FakeClock } from './fake-clock.ts'
 
@@ -38,14 +39,19 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
     /** A thread without a turn cannot be subscribed to. */
     resumable: true,
     /** `late` ones have started once the test calls what `starting` holds for their thread. */
-    tools: 'at once' as 'at once' | 'late' | 'never',
+    tools: 'at once' as 'at once' | 'late' | 'never' | 'overloaded',
     starting: new Map<unknown, () => void>(),
 
     server: {
       user_agent: 'turnbell/0.169.0 (test)',
-      async call<T>(method: string, params: object, answer: z.ZodType<T>): Promise<T> {
+      async call<T>(
+        method: string,
+        params: object,
+        answer: z.ZodType<T>,
+        patience_ms: number = LIMITS.codex_answer_ms,
+      ): Promise<T> {
         world.calls.push(method)
-        return answer.parse(await respond(method, params as Record<string, unknown>))
+        return answer.parse(await respond(method, params as Record<string, unknown>, patience_ms))
       },
       close() {},
     } satisfies AppServer,
@@ -93,7 +99,11 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
     return found
   }
 
-  async function respond(method: string, params: Record<string, unknown>): Promise<unknown> {
+  async function respond(
+    method: string,
+    params: Record<string, unknown>,
+    patience_ms: number,
+  ): Promise<unknown> {
     switch (method) {
       case 'thread/loaded/list':
         return { data: world.loaded.map(({ id }) => id) }
@@ -106,10 +116,7 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
         if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')
         return { thread: world.loaded.find(({ id }) => id === params['threadId']) }
       case 'mcpServerStatus/list':
-        if (world.tools === 'never') throw new AppServerError(null, `${method} was not answered`)
-        if (world.tools === 'late')
-          await new Promise<void>((resolve) => world.starting.set(params['threadId'], resolve))
-        return { data: [] }
+        return await startTools(params['threadId'], patience_ms)
       case 'thread/queue/list':
         if (world.mode === 'too old') throw new AppServerError(-32_601, 'unknown method')
         return { data: world.queue }
@@ -123,6 +130,16 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
       default:
         throw new AppServerError(-32_601, `unknown method ${method}`)
     }
+  }
+
+  async function startTools(threadId: unknown, patience_ms: number): Promise<object> {
+    if (world.tools === 'overloaded') throw new AppServerError(OVERLOADED, 'overloaded')
+    if (world.tools !== 'at once')
+      await new Promise<void>((resolve, reject) => {
+        if (world.tools === 'late') world.starting.set(threadId, resolve)
+        clock.after(patience_ms, () => reject(new AppServerError(null, 'it was not answered')))
+      })
+    return { data: [] }
   }
 
   function start(): object {

@@ -178,6 +178,19 @@ describe('a thread in a terminal that keeps it to itself', () => {
     expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
   })
 
+  test('is not bound where its session ends while it is looked for', async () => {
+    const own = (there.own = fakeAppServer(clock, []))
+    own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
+    const real = { ...own.server }
+    own.server.call = async (method, params, answer) => {
+      const answered = await real.call(method, params, answer)
+      if (method === 'thread/read') void surface.told([news('kept', 'SessionEnd')])
+      return answered
+    }
+    await hear(news('kept', 'UserPromptSubmit'), news('kept', 'Stop'))
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
   test('is gone when its terminal was killed, and its bell with it', async () => {
     const own = await embedded()
     own.paused = true

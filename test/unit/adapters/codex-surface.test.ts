@@ -98,12 +98,108 @@ describe('the thread that is rung', () => {
     expect(await status()).toMatchObject({ turn: 'idle' })
   })
 
-  test('is rung all the same where its tools will not start', async () => {
+  test('is rung all the same where nothing is said of its tools', async () => {
     const place = fakeAppServer(clock)
     place.tools = 'never'
     await surface.connected(place.server)
+    await clock.advance(LIMITS.codex_start_ms - 1)
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'unknown' })
+    await clock.advance(1)
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+
+  test('is asked for its tools again by an app-server that had too much to do, for as long as one that starts', async () => {
+    const place = fakeAppServer(clock)
+    place.tools = 'overloaded'
+    await surface.connected(place.server)
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    expect(await status()).toMatchObject({ turn: 'unknown' })
+    place.tools = 'at once'
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    expect(await status()).toMatchObject({ turn: 'idle' })
+
+    place.tools = 'overloaded'
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    await clock.advance(LIMITS.codex_start_ms - 1)
+    expect(await status()).toMatchObject({ session_id: 'thread-2', turn: 'unknown' })
+    await clock.advance(LIMITS.codex_seek_again_ms)
+    expect(await status()).toMatchObject({ session_id: 'thread-2', turn: 'idle' })
+  })
+
+  test('is not taken for ready by the answer to an earlier connection', async () => {
+    const place = fakeAppServer(clock)
+    place.tools = 'late'
+    await surface.connected(place.server)
+    await atRest()
+    const before = place.starting.get('thread-1')!
+    surface.disconnected()
+    await surface.connected(place.server)
+    await atRest()
+    before()
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'unknown' })
+    place.starting.get('thread-1')!()
+    await atRest()
+    expect(await status()).toMatchObject({ turn: 'idle' })
+  })
+
+  test('has its tools once it drained, and a boundary where a turn ended before they were known', async () => {
+    const place = fakeAppServer(clock)
+    place.tools = 'late'
+    await surface.connected(place.server)
+    await atRest()
+    tell(...place.begins(), ...place.ends())
+    const { turn_seq } = await status()
+    tell(place.drains())
+    expect(await status()).toMatchObject({ turn: 'idle', turn_seq: turn_seq + 1 })
+  })
+
+  test('is looked for again where its app-server went away and came back while it looked', async () => {
+    const place = fakeAppServer(clock, [thread('thread-1', { status: { type: 'active' } })])
+    const real = { ...place.server }
+    const looking = new Promise<() => void>((begun) => {
+      let first = true
+      place.server.call = async (method, params, answer) => {
+        const answered = await real.call(method, params, answer)
+        if (method === 'thread/read' && first) {
+          first = false
+          await new Promise<void>((goOn) => begun(goOn))
+        }
+        return answered
+      }
+    })
+    const connected = surface.connected(place.server)
+    const goOn = await looking
+    surface.disconnected()
+    place.loaded[0] = thread('thread-1')
+    goOn()
+    await Promise.all([connected, surface.connected(place.server)])
     await atRest()
     expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+  })
+
+  test('is none that was closed while it was looked for', async () => {
+    const place = fakeAppServer(clock)
+    const real = { ...place.server }
+    place.server.call = async (method, params, answer) => {
+      const answered = await real.call(method, params, answer)
+      if (method === 'thread/read') {
+        place.loaded.splice(0)
+        tell({ method: 'thread/closed', params: { threadId: 'thread-1' } })
+      }
+      return answered
+    }
+    await surface.connected(place.server)
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: null, turn: 'unknown' })
+  })
+
+  test('is bound anew when the daemon says so, whatever was told of it', async () => {
+    const place = await attached()
+    tell(...place.begins())
+    await surface.resume_surface()
+    await atRest()
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
   })
 
   test('is subscribed to with its first turn where it could not be before', async () => {
@@ -204,6 +300,16 @@ describe('the thread that is rung', () => {
     tell({ method: 'item/completed', params: { threadId: 'thread-1', item } })
     await atRest()
     expect(place.queue).toHaveLength(takes ? 0 : 1)
+  })
+
+  test('leaves no bell behind for whoever opens it again', async () => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    expect(place.queue).toHaveLength(1)
+    tell({ method: 'thread/closed', params: { threadId: 'thread-1' } })
+    await atRest()
+    expect(place.queue).toEqual([])
   })
 
   test('takes no bell along that still stands in the former', async () => {
@@ -354,6 +460,51 @@ describe('a bell', () => {
       expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
       expect(started(place)).toBe(0)
     })
+  })
+
+  test('that is asked for while another is on its way waits for it', async () => {
+    const place = await attached()
+    place.mode = 'delays'
+    const ringing = [surface.notify_surface(doorbell()), surface.notify_surface(doorbell())]
+    await clock.advance(1_500)
+    tell(...place.begins())
+    await clock.advance(1_500)
+    expect(await Promise.all(ringing)).toMatchObject([{ proof: 'sent' }, { proof: 'deferred' }])
+    expect(place.shown).toHaveLength(1)
+  })
+
+  test('that reaches the queue after its person began another thread is taken back', async () => {
+    const place = await attached()
+    place.paused = true
+    place.mode = 'delays'
+    const ringing = surface.notify_surface(doorbell())
+    await atRest()
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    await clock.advance(1_500)
+    expect(await ringing).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.queue).toEqual([])
+  })
+
+  test('is known also after the connection was lost: taken back by a drain, and its receipt read', async () => {
+    const place = await attached()
+    place.paused = true
+    await surface.notify_surface(doorbell())
+    surface.disconnected()
+    await surface.connected(place.server)
+    await atRest()
+    tell(place.drains())
+    await atRest()
+    expect(place.queue).toEqual([])
+
+    place.paused = false
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    surface.disconnected()
+    place.begins()
+    place.ends()
+    await surface.connected(place.server)
+    await atRest()
+    expect((await status()).seen_doorbell_id).toBe(bell.doorbell_id)
   })
 
   test('that reaches the queue after the interrupt is taken back at once', async () => {
