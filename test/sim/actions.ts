@@ -66,11 +66,10 @@ const ACTIONS = {
     if (dice.chance(0.5)) timeline.at(dice.between(0, 1_000), () => world.visit(identity))
   },
   broadcast(world) {
-    const common = { from: HERALD, ttl_s: LONG_TTL_S }
-    const { n } = world.truth.wish({ ...common, to: EVERYBODY, priority: 3, key: null, to_session: null })
-    // As `turnbell mcp` does; without one it means the same.
-    const keyed = world.dice.chance(0.5) ? { idempotency_key: `all-${n}` } : {}
-    void world.operator.call('signals/broadcast', { ...common, ...keyed, intent: 'test', payload: { n } })
+    // As `turnbell mcp` does; without one it means the same, and is said once.
+    const key = world.dice.chance(0.5) ? `all-${world.truth.wishes.length}` : null
+    const common = { from: HERALD, to: EVERYBODY, priority: 3 }
+    world.send({ ...common, key, to_session: null, ttl_s: LONG_TTL_S })
   },
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()

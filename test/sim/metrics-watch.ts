@@ -18,6 +18,8 @@ interface Heard {
   at: number
   /** Null until this link has brought one. */
   set: MetricsSet | null
+  /** When that came. */
+  set_at: number
 }
 
 const PROMISE = 'metrics tell the truth'
@@ -64,14 +66,17 @@ export class MetricsWatch {
       const hello = JSON.parse(text) as ClientFrame
       if (hello.type !== 'hello' || hello.kind !== 'daemon') return
       this.identities.set(socket, hello.identity)
-      heard.set(hello.identity, { socket, at: hub.host.clock.monotonic(), set: null })
+      const at = hub.host.clock.monotonic()
+      heard.set(hello.identity, { socket, at, set: null, set_at: at })
       return
     }
     const known = heard.get(identity)
     if (known?.socket !== socket || !text.startsWith('{"type":"heartbeat"')) return
     const { metrics } = JSON.parse(text) as Extract<ClientFrame, { type: 'heartbeat' }>
     known.at = hub.host.clock.monotonic()
-    known.set = metrics ?? known.set
+    if (metrics === undefined) return
+    known.set = metrics
+    known.set_at = known.at
   }
 
   /** Somebody scrapes the hub. */
@@ -104,11 +109,16 @@ export class MetricsWatch {
         same(own('daemon_up'), 1)
         same(own('daemon_heartbeat_age_seconds'), silent_ms / 1000)
         same(own('daemon_signal_queue_depth'), known.set.signal_queue_depth)
-        for (const [error_class, count] of Object.entries(known.set.errors_total))
-          same(
-            `daemon_errors_total{tenant_id="local",identity="${identity}",error_class="${error_class}"}`,
-            count,
-          )
+        const { drain_age_seconds: drained_s, errors_total, last_error_timestamp_seconds } = known.set
+        const set_s = (hub.host.clock.monotonic() - known.set_at) / 1000
+        if (drained_s !== null) same(own('daemon_drain_age_seconds'), drained_s + set_s)
+        const by_class = {
+          daemon_errors_total: errors_total,
+          daemon_last_error_timestamp_seconds: last_error_timestamp_seconds,
+        }
+        for (const [name, values] of Object.entries(by_class))
+          for (const [error_class, value] of Object.entries(values))
+            same(`${name}{tenant_id="local",identity="${identity}",error_class="${error_class}"}`, value)
       }
     }
   }

@@ -4,8 +4,9 @@ import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
 /** What a simulation throws away is mostly gone before the first look at it. */
 const YOUNG_MIB = 64
-/** Of real time; the longest takes a few seconds. */
+/** Of real time; 2,000 steps take a few seconds. */
 const STANDS_STILL_MS = 10 * 60_000
+const STANDS_STILL_MS_A_STEP = 300
 
 export interface Pool {
   /** Waits for a free thread. One that breaks, or comes to no end, breaks the promise of that very run. */
@@ -41,7 +42,8 @@ export function openPool(worker_file: string, threads: number): Pool {
       const worker = await take()
       let patience: NodeJS.Timeout | undefined
       const broke = await new Promise<SimulationResult | string>((resolve) => {
-        patience = setTimeout(() => resolve('it comes to no end'), STANDS_STILL_MS)
+        const longest_ms = Math.max(STANDS_STILL_MS, options.steps * STANDS_STILL_MS_A_STEP)
+        patience = setTimeout(() => resolve('it comes to no end'), longest_ms)
         worker.removeAllListeners()
         worker.once('error', (error) => resolve(`its thread ended by ${String(error)}`))
         worker.once('message', resolve)

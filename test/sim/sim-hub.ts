@@ -3,6 +3,7 @@ import { FACADES } from '../../src/facades/all.ts'
 import { createHub, type Hub } from '../../src/hub/hub.ts'
 import { fromProblem, toProblem, TurnbellError } from '../../src/contracts/errors.ts'
 import type { HubEvent } from '../../src/contracts/events.ts'
+import type { ClientFrame, HubFrame } from '../../src/contracts/frames.ts'
 import { TokenRequest } from '../../src/contracts/token.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -128,6 +129,7 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
     fatal: null,
     open(socket, token) {
       socket.on('message', (data) => world.onHeard(sim, socket, textOf(data)))
+      judgeCalls(socket, token, sim, world)
       hub.connections.open(socket, token)
     },
     async serve(asked, answered) {
@@ -145,6 +147,33 @@ export async function startHub(host: Host, world: HubWorld, last_event_seq: numb
   }
   await hub.start()
   return sim
+}
+
+/** What is called over a WebSocket is held against the same rules as what is called over HTTP. */
+function judgeCalls(socket: FrameSocket, token: string | null, sim: SimHub, world: HubWorld): void {
+  const underway = new Map<string | number, { asked: Asked; began: number }>()
+  socket.on('message', (data) => {
+    const frame = JSON.parse(textOf(data)) as ClientFrame
+    if (frame.type !== 'call') return
+    const { id, facade, action, params } = frame
+    const asked = { path: `/api/${facade}/${action}`, token, body: params }
+    world.onReached(sim, asked)
+    underway.set(id, { asked, began: world.timeline.now })
+  })
+  const send = socket.send.bind(socket)
+  socket.send = (text, done) => {
+    if (underway.size > 0 && sim.host.alive) judge(JSON.parse(text) as HubFrame)
+    send(text, done)
+  }
+  function judge(frame: HubFrame): void {
+    if ((frame.type !== 'result' && frame.type !== 'error') || frame.id === undefined) return
+    const call = underway.get(frame.id)
+    if (call === undefined) return
+    underway.delete(frame.id)
+    const told =
+      frame.type === 'error' ? { status: frame.status, body: frame } : { status: 200, body: frame['result'] }
+    world.onAnswer(sim, call.asked, told, call.began)
+  }
 }
 
 /** What the HTTP door does with a call, without HTTP. */

@@ -3,6 +3,7 @@
  * signal. Everything that comes to be known is held against it at once.
  */
 import type { DrainResult, Receipt } from '../../src/contracts/signal.ts'
+import type { BroadcastResult } from '../../src/modules/signals/service.ts'
 import type { HubEvent } from '../../src/contracts/events.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
@@ -30,13 +31,13 @@ const UNSURE_CODES = ['store_unavailable', 'store_fenced', 'hub_stopping']
 
 interface Sent {
   payload: { n: number }
-  idempotency_key?: string
-  to: string
 }
 
 export class Truth extends Ledger {
   /** By wish: the signal that its receipt named, and when it cannot have been there yet, or just was. */
   private readonly receipts = new Map<string, { signal_id: string; at: number }>()
+  /** By key. */
+  private readonly broadcasts = new Map<string, string>()
   /** By drain and signal. */
   private readonly arrived = new Set<string>()
   /** Drains and signals that went back because their answer had broken off. */
@@ -91,22 +92,23 @@ export class Truth extends Ledger {
         (this.wishes[(asked.body as Sent).payload.n] as Wish).noes += 1
       return
     }
-    if (asked.path === '/api/signals/send') this.receipt(asked.body as Sent, told.body as Receipt)
-    if (asked.path === '/api/signals/broadcast') {
-      const { receipts } = told.body as { receipts: Receipt[] }
-      for (const { signal_id } of receipts) this.durable('signal', signal_id)
+    if (asked.path === '/api/signals/send') {
+      const sent = asked.body as Sent & { to: string }
+      this.receipt(sent, sent.to, told.body as Receipt)
     }
+    if (asked.path === '/api/signals/broadcast')
+      this.announced(asked.body as Sent, told.body as BroadcastResult)
     if (asked.path === '/api/signals/pending')
       checkDrain(this, hub, asked.body as DrainAsked, told.body as DrainResult, began)
   }
 
-  private receipt(sent: Sent, { signal_id, seq, durable }: Receipt): void {
+  private receipt(sent: Sent, to: string, { signal_id, seq, durable }: Receipt): void {
     if (!durable) throw new Violation('a receipt is durable', signal_id)
     this.durable('signal', signal_id)
     this.counts.receipts += 1
     const wish = this.wishes[sent.payload.n] as Wish
     wish.accepted = true
-    const name = wish.key ?? `wish ${wish.n}`
+    const name = `${wish.key ?? `wish ${wish.n}`}>${to}`
     const before = this.receipts.get(name)
     const remembered =
       before !== undefined && this.passedAtMost(before.at) < SIM_RETENTION.idempotency_window_ms / 2
@@ -115,11 +117,22 @@ export class Truth extends Ledger {
     const known = this.signals.get(signal_id)
     if (known !== undefined && known.seq !== null && known.seq !== seq)
       throw new Violation('a seq belongs to one signal', `${signal_id}: ${known.seq}, then ${seq}`)
-    if (known === undefined || known.wish === null) this.know(signal_id, sent.to, seq).wish = wish
+    if (known === undefined || known.wish === null) this.know(signal_id, to, seq).wish = wish
     // A key stands from when its signal was made, which may be long before the receipt arrives.
     const at = Math.min(wish.at, known?.told_at ?? Infinity)
     this.receipts.set(name, before?.signal_id === signal_id ? before : { signal_id, at })
     this.last_seq = Math.max(this.last_seq, seq)
+  }
+
+  /** One signal each; said again under its key, it is the same broadcast. */
+  private announced(sent: Sent, { broadcast_id, receipts }: BroadcastResult): void {
+    for (const receipt of receipts) this.receipt(sent, this.addressee(receipt.signal_id), receipt)
+    const { key, at } = this.wishes[sent.payload.n] as Wish
+    if (key === null || receipts.length === 0) return
+    const before = this.broadcasts.get(key) ?? broadcast_id
+    this.broadcasts.set(key, before)
+    if (before !== broadcast_id && this.passedAtMost(at) < SIM_RETENTION.idempotency_window_ms / 2)
+      throw new Violation('one key, one broadcast', `${key}: ${before}, then ${broadcast_id}`)
   }
 
   /** Cut the power now, and the line of the journal is still there that says so. */
@@ -136,6 +149,10 @@ export class Truth extends Ledger {
     switch (type) {
       case 'signal.pushed':
         this.know(ids[0] as string, agent_id as string, data['seq'] as number)
+        return
+      case 'signal.repeated':
+        // Its hub may have been killed before it told of it.
+        this.know(ids[0] as string, agent_id as string, null)
         return
       case 'signal.drained':
         this.durable('lease', data['drain_id'] as string)

@@ -11,6 +11,7 @@ import type { StopReason } from '../../src/daemon/runtime.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { Dice } from '../support/dice.ts'
 import { Violation } from '../support/violation.ts'
+import { EVERYBODY } from './ledger.ts'
 import { BellWatch } from './bell-watch.ts'
 import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
@@ -261,19 +262,16 @@ export class World implements HubWorld, SurfaceWorld {
   /** Somebody wants to tell something, and tries again while nobody knows whether it was heard. */
   send(wish: Parameters<Truth['wish']>[0]): void {
     const { n } = this.truth.wish(wish)
+    const { to, from, priority, ttl_s } = wish
+    const to_all = to === EVERYBODY
     const body = {
-      ...{
-        to: wish.to,
-        from: wish.from,
-        intent: 'test',
-        payload: { n },
-        priority: wish.priority,
-        ttl_s: wish.ttl_s,
-      },
+      ...{ from, intent: 'test', payload: { n }, priority, ttl_s },
+      ...(to_all ? {} : { to }),
       ...(wish.key === null ? {} : { idempotency_key: wish.key }),
       ...(wish.to_session === null ? {} : { to_session: wish.to_session }),
     }
-    void this.operator.call('signals/send', body, wish.key === null ? 1 : SENDER_TRIES)
+    const path = to_all ? 'signals/broadcast' : 'signals/send'
+    void this.operator.call(path, body, wish.key === null ? 1 : SENDER_TRIES)
   }
 
   // --- the whole machine

@@ -37,10 +37,6 @@ interface Addressed {
   to: string
 }
 
-interface Sent extends Addressed {
-  idempotency_key?: string
-}
-
 /** What a persona that is over, or is not, may not meet with. */
 interface Rule {
   over: boolean
@@ -92,9 +88,10 @@ export class WrapWatch {
     this.under_way.delete(asked)
     if (change !== undefined && status === 200) this.onChanged(change)
     const { path, body } = asked
-    if (path === '/api/signals/send') this.onSent(hub, began, body as Sent, { status, body: told })
+    if (path === '/api/signals/send') this.onSent(hub, began, body as Addressed, { status, body: told })
     if (status !== 200) return
-    if (path === '/api/signals/broadcast') {
+    // A key that is known is answered whatever has become of its personas.
+    if (path === '/api/signals/broadcast' && !('idempotency_key' in (body as object))) {
       const { receipts } = told as { receipts: Receipt[] }
       const addressed = receipts.map(({ signal_id }) => ({ to: this.world.addressee(signal_id) }))
       this.holds(hub, began, addressed, TAKES_NOTHING)
@@ -103,12 +100,11 @@ export class WrapWatch {
       this.holds(hub, began, (told as DrainResult).signals, IS_HANDED_NOTHING)
   }
 
-  private onSent(hub: SimHub, began: number, sent: Sent, { status, body }: Told): void {
+  private onSent(hub: SimHub, began: number, sent: Addressed, { status, body }: Told): void {
     const { code = '' } = body as { code?: string }
     if (code === 'target_wrapped' && !this.away.has(sent.to))
       throw new Violation(TAKES_SIGNALS.promise, `${sent.to} was never wrapped`)
     if (REFUSALS.includes(code)) this.holds(hub, began, [sent], TAKES_SIGNALS)
-    // A key that is known is answered whatever has become of the persona.
     if (status !== 200 || 'idempotency_key' in sent) return
     this.holds(hub, began, [sent], TAKES_NOTHING)
     if (!this.away.has(sent.to) && !this.said.has(sent.to))

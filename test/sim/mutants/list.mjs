@@ -259,6 +259,36 @@ export const MUTANTS = [
     replace: 'drain_age_seconds: age(null),',
   },
   {
+    name: 'drain that does not grow older at the hub',
+    file: 'src/hub/daemon-reports.ts',
+    find: 'drained + (now - last.reported_at) / 1000',
+    replace: 'drained',
+  },
+  {
+    name: 'time of an error forgotten by the hub',
+    file: 'src/hub/metrics.ts',
+    find: 'set?.last_error_timestamp_seconds ?? {}',
+    replace: '{}',
+  },
+  {
+    name: 'broadcast said again is another',
+    file: 'src/modules/signals/broadcast.ts',
+    find: '(before === null ? null : await broadcastOf(needs, before)) ?? needs.ids.next()',
+    replace: 'needs.ids.next()',
+  },
+  {
+    name: 'broadcast said again is stored again',
+    file: 'src/modules/signals/broadcast.ts',
+    find: 'return key === undefined ? undefined : `${key}>${to}`',
+    replace: 'return undefined',
+  },
+  {
+    name: 'limit of a drain forgotten over a link',
+    file: 'src/hub/frame-handlers.ts',
+    find: 'params: params ?? {},',
+    replace: 'params: { ...params, limit: 50 },',
+  },
+  {
     name: 'what is dead waits again',
     file: 'src/storage/file/signal-index.ts',
     find: 'this.release(row, STATUS.dead, entry.for_good)',
