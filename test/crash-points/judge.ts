@@ -36,6 +36,7 @@ export function judge(story: Story, crash: Crash, recovered: Recovered): string[
       withoutSuperseded(withoutArchived(recovered.records), before.records, after.records),
     ),
     ...lostEntries(before, after, recovered.records),
+    ...changedEntries(before, after, recovered.records),
     ...(done >= 0 && recovered.operator_token !== story.operator_token
       ? ['the operator has another token']
       : []),
@@ -94,11 +95,11 @@ function missingReceipts(
   })
 }
 
-/** All signals of one, or none; those with a key stand each for itself. */
+/** All signals of one, or none; with a key, too. */
 function halfBroadcasts(before: Observed, after: Observed, { found }: Recovered): string[] {
   const whole = new Map<string, SignalView[]>()
   for (const view of Object.values({ ...before.signals, ...after.signals })) {
-    if (view.broadcast_id === undefined || view.from !== 'operator') continue
+    if (view.broadcast_id === undefined) continue
     whole.set(view.broadcast_id, [...(whole.get(view.broadcast_id) ?? []), view])
   }
   return [...whole].flatMap(([broadcast_id, views]) => {
@@ -151,7 +152,7 @@ const withoutDrain = (view: Pick<SignalView, 'stages'>) => ({
 
 const isArchived = (name: string) => name.startsWith('archived/')
 
-/** Where an entry is, there or in the archive, is for `lostEntries`. Dan was added to have somebody to send to. */
+/** Where an entry is, there or in the archive, is for `lostEntries`; what an archived one says, for `changedEntries`. Dan was added to have somebody to send to. */
 function withoutArchived(records: Seen): Seen {
   const others = Object.entries(records).filter(([name]) => !isArchived(name) && name !== 'home:persona/dan')
   return Object.fromEntries(others)
@@ -187,8 +188,22 @@ function entriesOf(records: Seen): [string, Partial<Entry>][] {
   return Object.entries(records).filter(([name]) => isEntry(name)) as [string, Partial<Entry>][]
 }
 
+const archived = (name: string) => name.replace('project:entry/', 'archived/')
+
+/** What is archived stays what it was. */
+function changedEntries(before: Observed, after: Observed, found: Seen): string[] {
+  const once: Seen = {}
+  for (const [name, body] of [...Object.entries(before.records), ...Object.entries(after.records)])
+    if (isEntry(name)) once[archived(name)] = body
+  return Object.keys(found)
+    .filter((name) => isArchived(name) && !isDeepStrictEqual(found[name], once[name]))
+    .map(
+      (name) =>
+        `the entry ${name} is ${said(found[name], once[name])}; then ${said(once[name], found[name])}`,
+    )
+}
+
 function lostEntries(before: Observed, after: Observed, found: Seen): string[] {
-  const archived = (name: string) => name.replace('project:entry/', 'archived/')
   return Object.keys(before.records).flatMap((name) => {
     if (!isEntry(name)) return []
     const gone = !(name in found) && !(archived(name) in found)
