@@ -45,12 +45,13 @@ export function figure<P extends Pair>(
   const lowest = rounds[0]
   const highest = rounds.at(-1)
   if (!middle || !lowest || !highest) throw new Error(`${name}: no round was measured`)
-  const spread = `median of ${rounds.length} ${rounds_are}, ratios ${fixed(lowest.ratio)} to ${fixed(highest.ratio)}`
+  const shown = ({ value, limit }: Pair) => Number(shownRatio({ value, limit, goal }))
+  const spread = `median of ${rounds.length} ${rounds_are}, ratios ${shown(lowest.pair)} to ${shown(highest.pair)}`
   const value = short(middle.pair.value)
   const limit = short(middle.pair.limit)
   return {
     ...{ name, value, unit, limit },
-    ratio: Number(shownRatio({ value, limit, goal })),
+    ratio: shown({ value, limit }),
     goal,
     method: [...method(middle.pair), spread].join('; '),
   }
@@ -89,7 +90,6 @@ export const median = (values: ArrayLike<number>) => percentile(values, 0.5)
 
 /** Four significant digits: the fifth is noise. */
 export const short = (value: number) => Number(value.toPrecision(4))
-const fixed = (ratio: number) => (Math.abs(ratio) < 0.1 ? short(ratio) : Number(ratio.toFixed(2)))
 
 /** Microseconds of the machine's monotonic clock, which all its processes share. */
 export const micros = () => Number(process.hrtime.bigint()) / 1000

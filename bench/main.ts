@@ -1,7 +1,7 @@
 /** `npm run bench [-- NAME…]`: one JSON object a line on stdout, everything else on stderr. */
 import os from 'node:os'
 import path from 'node:path'
-import { commandOptions, needDirectory } from '../test/support/command-options.mjs'
+import { commandOptions } from '../test/support/command-options.mjs'
 import type { Ending } from '../test/support/ending.mjs'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
@@ -104,11 +104,12 @@ function configure(argv: string[]): { names: string[]; options: string[] } {
   const { values, positionals } = commandOptions(HELP, {
     ...{ argv, names: Object.keys(BENCHES) },
     options: { dir: { type: 'string' }, profile: { type: 'string' } },
-    check: ({ dir }) => dir !== undefined && needDirectory('dir', fromCaller(dir)),
+    directories: ['dir'],
+    places: { script: 'bench', names: ['dir', 'profile'] },
   })
   const { dir, profile } = values
-  settings.directory = dir === undefined ? diskDirectory() : fromCaller(dir)
-  settings.profile = profile === undefined ? null : fromCaller(profile)
+  settings.directory = dir ?? diskDirectory()
+  settings.profile = profile ?? null
   return {
     names: positionals.length > 0 ? positionals : Object.keys(BENCHES),
     options: [
@@ -116,12 +117,6 @@ function configure(argv: string[]): { names: string[]; options: string[] } {
       ...(profile === undefined ? [] : ['--profile', JSON.stringify(settings.profile)]),
     ],
   }
-}
-
-/** npm runs a script in the directory of its package, and says where it was called itself. */
-function fromCaller(said: string): string {
-  const { npm_lifecycle_event, INIT_CWD } = process.env
-  return path.resolve(npm_lifecycle_event === 'bench' ? (INIT_CWD ?? '') : '', said)
 }
 
 /** The temporary directory, unless it is memory: a sync there would cost nothing. */

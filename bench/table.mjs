@@ -9,13 +9,7 @@ const rows = [...readFigures(source).values()].map((figure) => {
   const bound = boundOf(figure)
   const [, rounds = ''] = / ratios ([\d.]+ to [\d.]+)/.exec(method) ?? []
   return [
-    ...[
-      `\`${name}\``,
-      `${threeDigits(value)} ${unit}`,
-      `${threeDigits(limit)} ${unit}`,
-      shownRatio(figure),
-      rounds,
-    ],
+    ...[`\`${name}\``, `${shortly(value)} ${unit}`, `${shortly(limit)} ${unit}`, shownRatio(figure), rounds],
     ...(bound === null
       ? ['none', '']
       : [`${bound.comparison} ${bound.bound}`, met(figure) ? 'met' : '**missed**']),
@@ -27,7 +21,7 @@ process.stdout.write(line(head))
 process.stdout.write(line(widths.map((width) => '-'.repeat(width))))
 for (const row of rows) process.stdout.write(line(row))
 
-function threeDigits(value) {
+function shortly(value) {
   if (value >= 1000) return Number(value.toPrecision(4)).toLocaleString('en-US')
   return value.toPrecision(3)
 }

@@ -34,6 +34,7 @@ const { values } = commandOptions(HELP, {
   },
   numbers: { seed: 0, points: 0, torn: 0, starts: 0, at: 1 },
   directories: ['from'],
+  places: { script: 'crash-points', names: ['from'] },
   check({ points, starts, at, variant, from }) {
     if (variant !== undefined && at === undefined)
       throw new Error('--variant is a state of one point: it needs --at')

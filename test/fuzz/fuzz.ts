@@ -64,17 +64,22 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
   }
   const crashes = new Set<string>()
   let inputs = 0
+  let last: Buffer = Buffer.alloc(0)
+
+  const crashed = async (input: Buffer, error: unknown) => {
+    const key = keyOf(error)
+    if (crashes.has(key)) return
+    crashes.add(key)
+    settings.found(await examined(world, input, error))
+  }
 
   const tried = async (input: Buffer): Promise<boolean> => {
     inputs += 1
+    last = input
     coverage.clear()
     const found = await world.attempt(input)
     if ('outcome' in found) return coverage.learn(found.outcome)
-    const key = keyOf(found.error)
-    if (!crashes.has(key)) {
-      crashes.add(key)
-      settings.found(await examined(world, input, found.error))
-    }
+    await crashed(input, found.error)
     await world.open()
     return false
   }
@@ -88,6 +93,8 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
     if (corpus.length < CORPUS_MAX) corpus.push(input)
     else corpus[dice.under(CORPUS_MAX)] = input
   }
+  const late = await world.late()
+  if (late !== null) await crashed(last, late.error)
   await world.close()
   return { inputs, ways: coverage.ways, corpus: corpus.length, crashes: crashes.size }
 }
@@ -121,6 +128,16 @@ class World {
     this.opened = await this.target.open({ random: this.random, directory: this.settings.directory() })
   }
 
+  private turn(): Promise<void> {
+    return new Promise((turn) => setImmediate(turn))
+  }
+
+  /** What was rejected since the last look, and by whom nobody knows; null where nothing was. */
+  async late(): Promise<{ error: unknown } | null> {
+    await this.turn()
+    return this.loose.length === 0 ? null : { error: this.loose[0] }
+  }
+
   async close(): Promise<void> {
     await this.opened.close?.()
     process.off('unhandledRejection', this.onLoose)
@@ -128,13 +145,14 @@ class World {
     this.loose.length = 0
   }
 
-  async attempt(input: Buffer): Promise<{ outcome: string } | { error: unknown }> {
+  /** What nobody waits for is seen every so often, or at once. */
+  async attempt(input: Buffer, seen: 'now and then' | 'at once' = 'now and then'): Promise<Found> {
     this.settings.trying(input)
     try {
       const answer = this.opened.attempt(input)
       const outcome = typeof answer === 'string' ? answer : await answer
       this.attempts += 1
-      if (this.attempts % TURN_EVERY === 0) await new Promise<void>((turn) => setImmediate(turn))
+      if (seen === 'at once' || this.attempts % TURN_EVERY === 0) await this.turn()
       if (this.loose.length > 0) throw this.loose[0]
       const touched = pollution()
       if (touched !== null) throw new Broken(`${touched} was changed for all objects`)
@@ -146,10 +164,12 @@ class World {
   }
 }
 
+type Found = { outcome: string } | { error: unknown }
+
 async function examined(world: World, input: Buffer, error: unknown): Promise<Crash> {
   const key = keyOf(error)
   const fails = async (smaller: Buffer) => {
-    const found = await world.attempt(smaller)
+    const found = await world.attempt(smaller, 'at once')
     return 'error' in found && keyOf(found.error) === key
   }
   // A world costs far more than an input: a smaller one is tried in the same, and only the last again in its own.

@@ -6,8 +6,8 @@ import path from 'node:path'
 
 const SHOWN_BYTES = 600
 
-/** `length` is the option that says how long the run is. */
-export function createReport({ seed, length }) {
+/** `command` is how the fuzzer was called, and `length` the option that says how long the run is. */
+export function createReport({ command, seed, length }) {
   const began = performance.now()
   const total = { inputs: 0, crashes: 0 }
 
@@ -40,8 +40,8 @@ export function createReport({ seed, length }) {
       fs.writeFileSync(kept, bytes)
       const shown = JSON.stringify(bytes.toString('latin1').slice(0, SHOWN_BYTES))
       const again = alone
-        ? `node test/fuzz/run.mjs ${name} --input ${kept}`
-        : `it needs the inputs before it: node test/fuzz/run.mjs ${name} --seed ${seed} ${length}`
+        ? `${command} ${name} --input ${kept}`
+        : `it needs the inputs before it: ${command} ${name} --seed ${seed} ${length}`
       process.stdout.write(
         `CRASH ${name}: ${error}\n  promise: ${promise}\n  input (${bytes.length} bytes): ${shown}\n  again: ${again}\n`,
       )

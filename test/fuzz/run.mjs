@@ -43,12 +43,16 @@ const { values, positionals } = commandOptions(HELP, {
   },
   numbers: { inputs: 1, seed: 0, minutes: 1 },
   files: ['input'],
+  places: { script: 'fuzz', names: ['input'] },
 })
 
 const inputs = values.inputs ?? (values.minutes === undefined ? 1_000_000 : Infinity)
 const length = Number.isFinite(inputs) ? `--inputs ${inputs}` : `--minutes ${values.minutes}`
 
+const command = `node ${path.relative('', import.meta.filename)}`
 const root = path.resolve(import.meta.dirname, '../..')
+// Where targets look for their fixtures.
+process.chdir(root)
 const ending = createEnding()
 const home = ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-')))
 const ways = instrument(root, 'turnbellWays')
@@ -63,7 +67,7 @@ const out = await bundled('fuzz', ['test/fuzz/main.ts'], ending, {
 
 const beats = new Int32Array(new SharedArrayBuffer(8))
 const now = new Uint8Array(new SharedArrayBuffer(1 << 20))
-const report = createReport({ seed: values.seed, length })
+const report = createReport({ command, seed: values.seed, length })
 let current = null
 let current_from = 0
 /** Targets that were not begun. */

@@ -88,6 +88,7 @@ function wantedIn(argv: string[]): Wanted {
       ...{ seed: 0, seeds: 1, steps: 1 },
       ...{ hours: { above: 0, most: HOURS_MAX }, jobs: { least: 1, most: JOBS_MAX } },
     },
+    places: { script: 'sim', names: ['keep'] },
     check({ seed, seeds, steps, hours, trace, keep, only: said }) {
       if (hours !== undefined && seeds !== undefined)
         throw new Error('--hours takes seeds until so long is over: --seeds says something else')

@@ -29,9 +29,9 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
   const wanted = wantedIn(argv)
   prepare()
   process.stderr.write(`seed ${wanted.seed}\n`)
-  let home = ''
+  let home: string | null = null
   const keepHome = () => {
-    ending.keeps(home)
+    ending.keeps(home ?? '')
     process.stderr.write(`the home is kept: ${home}\n`)
   }
   const asked = `seed ${wanted.seed}, ${wanted.personas} personas, ${wanted.minutes} minutes`
@@ -48,9 +48,16 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     },
     onBroken: keepHome,
   }).catch((error: unknown) => {
+    if (home === null) {
+      process.stderr.write(
+        `no home could be made: ${error instanceof Error ? error.message : String(error)}\n`,
+      )
+      return null
+    }
     keepHome()
     throw error
   })
+  if (result === null) return 2
   process.stdout.write(`${asked}\n${report(result)}`)
   const code = exitCode(result)
   if (code === 1) process.stdout.write(`the home is kept: ${result.home}\n`)
@@ -84,6 +91,7 @@ function wantedIn(argv: string[]): Wanted {
       'kills-per-minute': KILLS,
     },
     directories: ['dir'],
+    places: { script: 'soak', names: ['dir'] },
   })
   return {
     ...{ minutes: values.minutes, personas: values.personas, kills_per_minute: values['kills-per-minute'] },

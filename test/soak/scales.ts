@@ -30,7 +30,7 @@ export interface Growth {
  * exact but for one that is just being closed; files may be the segments of the journal that the hub has read last.
  */
 const RSS_SPARE_MIB = { hub: 64, daemon: 32 }
-const KEPT_BYTES_PER_SIGNAL = 4_096
+const KEPT_BYTES_PER_SIGNAL = 512
 const SOCKETS_SPARE = 2
 const FILES_SPARE = { hub: 20, daemon: 2 }
 /**

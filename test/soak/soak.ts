@@ -56,6 +56,8 @@ const ABSENT_MS = 2_000
 const STARTS_AT_ONCE = 4
 /** A signal is journaled a handful of times, each with its header; the payload once. */
 const JOURNAL_BYTES_PER_SIGNAL_MAX = 8_192
+/** In a turn that somebody else has begun. */
+const DRAINS_WITHOUT_BELL_MAX = 20
 const CONFIG = { daemon: { reconnect_patience_ms: 15_000 } }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
@@ -149,6 +151,7 @@ class Soak {
     // What was broken on the way ended the day; nothing more can be said of the rest.
     if (this.broken.length === 0) {
       this.fate = await this.comeToRest(traffic)
+      this.checkRung()
       const { scales, signals_watched } = this.figures()
       for (const scale of scales) {
         const violation = notFlat(scale, signals_watched)
@@ -317,6 +320,13 @@ class Soak {
     const more = this.agentCounts().bells - bells
     if (more > 0) this.onBroken(new Violation('no bell with nothing pending', `${more} in the calm`))
     this.scales.weigh('end')
+  }
+
+  /** People prompt all day, and then in the calm: agents that nobody ever rings have everything in the end, too. */
+  private checkRung(): void {
+    for (const [name, { counts }] of this.agents)
+      if (counts.drains >= DRAINS_WITHOUT_BELL_MAX && counts.bells + counts.taken === 0)
+        this.onBroken(new Violation('agents are rung', `${name} drained ${counts.drains} times, never rung`))
   }
 
   private async checkDaemons(): Promise<void> {

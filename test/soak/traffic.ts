@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Receipt } from '../../src/contracts/signal.ts'
 import type { Dice } from '../support/dice.ts'
+import { Violation } from '../support/violation.ts'
 import { Caller, isTrouble, type CallerWorld } from './caller.ts'
 import { busyAt } from './day.ts'
 import { Refused, type Break, type Way } from './door.ts'
@@ -78,15 +79,20 @@ export class Traffic {
     }
     const sender = this.sender()
     const until = performance.now() + TRY_FOR_MS
-    for (;;) {
+    for (let known = false; ;) {
       const receipt = await this.once(sender, { ...params, priority: Number(params.priority) })
-      if (receipt === 'refused') return
+      if (receipt === 'refused') {
+        if (known) throw new Violation('a key that has a receipt is answered', `${wish.key}: it was refused`)
+        ledger.counts.refused += 1
+        return
+      }
       if (receipt !== null) {
         ledger.receipt(wish, receipt)
+        known = true
         // Who is nervous asks again, and must get the same answer.
         if (wish.key === null || !dice.chance(0.03)) return
       } else if (wish.key === null || performance.now() > until) {
-        ledger.counts.given_up += 1
+        if (!known) ledger.counts.given_up += 1
         return
       }
       await pause(dice.between(100, 1_500))
@@ -95,15 +101,14 @@ export class Traffic {
 
   /** Null where nobody knows, or the hub is away. */
   private async once(sender: Caller, params: object): Promise<Receipt | 'refused' | null> {
-    const { dice, ledger } = this.world
+    const { dice } = this.world
     try {
       return await sender.act<Receipt>('send', params, { way: dice.weighted(WAYS), breaks: this.breaks() })
     } catch (error) {
       if (!isTrouble(error)) throw error
       if (!(error instanceof Refused) || error.problem.retry === 'after_delay') return null
-      // The session that it is for may have ended. A key that has a receipt is never refused.
+      // The session that it is for may have ended.
       if (error.problem.code !== 'target_stale') throw error
-      ledger.counts.refused += 1
       return 'refused'
     }
   }

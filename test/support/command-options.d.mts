@@ -13,6 +13,7 @@ interface Wanted<O extends Options, N extends string> {
   numbers?: Readonly<Record<N, Bounds>>
   directories?: readonly string[]
   files?: readonly string[]
+  places?: { script: string; names: readonly string[] }
   names?: boolean | readonly string[]
   argv?: string[]
   check?: (values: Values<O, N>) => void

@@ -1,11 +1,13 @@
 /** The options of a command for developers: its help, and what it does not understand. */
 import fs from 'node:fs'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
  * Answers the values and what else was said, or ends the process: with 0 after `--help`, with 2 and the help where
  * something was not understood. Options named in `numbers` become numbers within the bounds that stand there (see
- * `number`), or undefined where they are left out; those in `directories` and `files` are there. No text is empty. `names`:
+ * `number`), or undefined where they are left out; those in `directories` and `files` are there. Those in `places.names` are
+ * whole paths, from where the command was called, also by the script of npm named there. No text is empty. `names`:
  * what may be said beside options, whatever it is (true) or what there is (a list). `check` gets the values, and throws for
  * what does not go together.
  */
@@ -16,6 +18,7 @@ export function commandOptions(
     numbers = {},
     directories = [],
     files = [],
+    places = { script: '', names: [] },
     names = false,
     argv = process.argv.slice(2),
     check = () => undefined,
@@ -36,6 +39,8 @@ export function commandOptions(
     }
     for (const [name, value] of Object.entries(values))
       if (value === '') throw new Error(`--${name}: is empty`)
+    for (const name of places.names)
+      if (values[name] !== undefined) values[name] = path.resolve(callersPlace(places.script), values[name])
     for (const name of directories) if (values[name] !== undefined) needDirectory(name, values[name])
     for (const name of files) if (values[name] !== undefined) needFile(name, values[name])
     if (Array.isArray(names)) needKnown(positionals, names)
@@ -45,6 +50,12 @@ export function commandOptions(
     process.stderr.write(`${error.message}\n\n${help}`)
     process.exit(2)
   }
+}
+
+/** npm runs a script in the directory of its package, and says where it was called itself. */
+function callersPlace(script) {
+  const { npm_lifecycle_event, INIT_CWD } = process.env
+  return npm_lifecycle_event === script ? (INIT_CWD ?? '') : ''
 }
 
 /**

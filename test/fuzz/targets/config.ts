@@ -1,6 +1,7 @@
 /** config.yaml of a home, what the environment adds, and config.yml of a project. */
 import fs from 'node:fs'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { Config } from '../../../src/contracts/config.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
@@ -78,7 +79,13 @@ function changed(text: string): string {
   try {
     const set = setInYaml(text, AT, 'mcp')
     says(set, 'mcp')
-    says(deleteInYaml(set, AT), undefined)
+    const deleted = deleteInYaml(set, AT)
+    says(deleted, undefined)
+    for (const after of [set, deleted])
+      insist(
+        isDeepStrictEqual(rest(after), rest(text)),
+        () => `more was changed than was asked for: ${after.slice(0, 200)}`,
+      )
     return 'set'
   } catch (error) {
     if (!(error instanceof TurnbellError)) throw error
@@ -88,6 +95,15 @@ function changed(text: string): string {
 
 interface Said {
   personas?: { ada?: { surface?: unknown } | null } | null
+}
+
+/** What stands beside it; what was made to hold it holds nothing then. */
+function rest(text: string): unknown {
+  const said = parse(text, { logLevel: 'error' }) as Said | null
+  if (said?.personas?.ada) delete said.personas.ada.surface
+  if (said?.personas && Object.keys(said.personas.ada ?? {}).length === 0) delete said.personas.ada
+  if (said !== null && Object.keys(said.personas ?? {}).length === 0) delete said.personas
+  return said ?? {}
 }
 
 function says(text: string, expected: unknown): void {

@@ -63,36 +63,39 @@ export const http: Target = {
           .filter((query) => isTaken(found.action, query))
           .map((query) => `GET /api/${found.facade.name}/${found.name}?${query}\n${HEAD}`),
       )
+    const seeds = [
+      ...posts,
+      ...gets,
+      ...[
+        '/',
+        '/health',
+        '/ready',
+        '/metrics',
+        '/facades',
+        '/tools?full=true',
+        '/events?limit=5&since=1',
+      ].map((at) => `GET ${at}\n${HEAD}`),
+      `POST /call\n${HEAD}\n${JSON_TYPE}\n\n{"tool":"signals","action":"pending","params":{}}`,
+      `POST /batch\n${HEAD}\n${JSON_TYPE}\n\n{"calls":[{"facade":"signals","action":"pending","params":{}},{"facade":"x","action":"y"}]}`,
+      `POST /auth/token\n${HEAD.replace('@ada@', '@operator@')}\n${JSON_TYPE}\n\n{"identity":"ada","kind":"agent"}`,
+      `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\n\n{}`,
+      `POST /hook/claude-code\n${HEAD}\n${JSON_TYPE}\n\n{"hook_event_name":"Stop","session_id":"s","stop_hook_active":false}`,
+      `GET /events\n${HEAD}\naccept: text/event-stream\nlast-event-id: 1`,
+      `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`,
+      `GET /ws\n${HEAD}\nupgrade: websocket`,
+      `OPTIONS *\n${HEAD}`,
+      `PUT /api/signals/send\n${HEAD}\norigin: http://evil.example`,
+    ]
     return {
-      seeds: [
-        ...posts,
-        ...gets,
-        ...[
-          '/',
-          '/health',
-          '/ready',
-          '/metrics',
-          '/facades',
-          '/tools?full=true',
-          '/events?limit=5&since=1',
-        ].map((at) => `GET ${at}\n${HEAD}`),
-        `POST /call\n${HEAD}\n${JSON_TYPE}\n\n{"tool":"signals","action":"pending","params":{}}`,
-        `POST /batch\n${HEAD}\n${JSON_TYPE}\n\n{"calls":[{"facade":"signals","action":"pending","params":{}},{"facade":"x","action":"y"}]}`,
-        `POST /auth/token\n${HEAD.replace('@ada@', '@operator@')}\n${JSON_TYPE}\n\n{"identity":"ada","kind":"agent"}`,
-        `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\n\n{}`,
-        `POST /hook/claude-code\n${HEAD}\n${JSON_TYPE}\n\n{"hook_event_name":"Stop","session_id":"s","stop_hook_active":false}`,
-        `GET /events\n${HEAD}\naccept: text/event-stream\nlast-event-id: 1`,
-        `POST /session/end\n${HEAD.replace('@ada@', '@session@')}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`,
-        `GET /ws\n${HEAD}\nupgrade: websocket`,
-        `OPTIONS *\n${HEAD}`,
-        `PUT /api/signals/send\n${HEAD}\norigin: http://evil.example`,
-      ],
+      seeds,
       broken_seeds: [`POST /call\n${HEAD}\n${JSON_TYPE}\ntransfer-encoding: chunked\n\n2\r\n{}\r\n0\r\n\r\n`],
       lasts: 2_000,
       async attempt(input) {
         const answered = await exchange(world, input)
+        // A whole request of which it is known what it asks for.
+        insist(answered.status !== null || !seeds.includes(input.toString()), () => 'it was not answered')
         // The door of MCP has a target of its own, and errors of another form.
-        if (input.includes('/mcp')) return `mcp ${answered.status}`
+        if (/^\S+ \S*\/mcp/.test(input.toString('latin1'))) return `mcp ${answered.status}`
         const outcome = judgeProblem(answered)
         if (answered.type === 'application/json' && answered.status !== null && answered.status < 300)
           insist(isJson(answered.body), () => `no JSON: ${answered.body.slice(0, 200)}`)

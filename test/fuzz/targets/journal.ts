@@ -82,8 +82,9 @@ export const journalDamage: Target = {
   bytes_max: 32_768,
 
   async open() {
+    const seeds = [(await home(false)).content(SEGMENT), (await home(true)).content(SEGMENT), Buffer.alloc(0)]
     return {
-      seeds: [(await home(false)).content(SEGMENT), (await home(true)).content(SEGMENT), Buffer.alloc(0)],
+      seeds,
       async attempt(input) {
         const whole = wholeUpTo(input)
         const disk = diskWith(input)
@@ -94,6 +95,7 @@ export const journalDamage: Target = {
             () => `refused at ${found.refused_at}, but it is whole up to ${whole}`,
           )
           insist(disk.content(SEGMENT).equals(input), () => 'a refused journal was changed')
+          insist(!seeds.some((seed) => seed.equals(input)), () => 'a sound journal was refused')
           return 'refused'
         }
         const before = await opened(diskWith(input.subarray(0, whole)))

@@ -85,8 +85,8 @@ export const socketLines: Target = {
         await heard.until(() => false, QUIET_TURNS)
         const told = heard.all().toString().split('\n').filter(Boolean).map(judged)
         ours.destroy()
-        if (bugs.length > 0)
-          throw bugs.pop() instanceof Error ? new Broken('a handler broke') : new Broken(JSON.stringify(bugs))
+        const [bug] = bugs.splice(0)
+        if (bug !== undefined) throw errorIn(bug)
         const next = connect(() => control)
         next.ours.write(`${rpc('status', {})}\n`)
         await turn()
@@ -96,6 +96,12 @@ export const socketLines: Target = {
       },
     }
   },
+}
+
+/** What was thrown, or logged as such. */
+function errorIn(bug: unknown): Error {
+  const thrown = (bug as { err?: unknown }).err ?? bug
+  return thrown instanceof Error ? thrown : new Broken(JSON.stringify(bug))
 }
 
 function judged(line: string): string {

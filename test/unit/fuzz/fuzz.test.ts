@@ -63,6 +63,19 @@ describe('the fuzzer', () => {
     expect(inputs).toBe(seeds.length + 5)
   })
 
+  test('hears of what the last input left behind, and takes no input for it that had no part in it', async () => {
+    const attempt = (text: string) => {
+      if (text === 'second') void Promise.reject(new Error('left behind'))
+      return 'same'
+    }
+    const kept = ['first', 'second'].map((text) => Buffer.from(text))
+    const only = { inputs: 0, regressions: kept }
+    const { crashes } = await fuzzed(attempt, only)
+    expect(crashes).toMatchObject([{ input: kept[1], alone: true, error: { message: 'left behind' } }])
+    const { crashes: earlier } = await fuzzed(attempt, { ...only, regressions: kept.toReversed() })
+    expect(earlier).toMatchObject([{ alone: false, error: { message: 'left behind' } }])
+  })
+
   test('keeps one input for each kind of outcome', async () => {
     const { corpus, crashes } = await fuzzed((text) => String(Math.min(text.length % 7, 6)))
     expect(corpus).toBe(1 + 6)

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { exitCode, main } from '../../soak/main.ts'
 import { calmEnding, throwOnExit } from '../../support/called-command.ts'
@@ -29,7 +30,7 @@ describe('npm run soak', () => {
     ['--kills-per-minute many', '--kills-per-minute: "many" is no number from 0 to 600'],
     ['--kills-per-minute=', '"" is no number from 0 to 600'],
     ['--seed 1.5', '--seed: "1.5" is no whole number from 0'],
-    ['--dir package.json', '--dir: package.json is no directory'],
+    ['--dir package.json', `--dir: ${path.resolve('package.json')} is no directory`],
   ])('refuses %s with 2 and the help', async (line, why) => {
     const { outcome, said, complained } = await told(line)
     expect([outcome, said]).toEqual(['Error: ends with 2', ''])

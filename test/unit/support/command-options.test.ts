@@ -47,24 +47,37 @@ describe('a command', () => {
     const { values } = commandOptions('the help\\n', {
       options: { seed: { type: 'string', default: '1' }, keep: { type: 'string' }, trace: { type: 'boolean' } },
       numbers: { seed: 0 },
+      places: { script: 'kept', names: ['keep'] },
       argv: process.argv.slice(1),
       check({ keep, trace }) {
         if (trace && keep !== undefined) throw new Error('--trace goes with no --keep')
       },
     })
     process.stdout.write(JSON.stringify(values))`
-  const told = (...args: string[]) =>
+  const told = (...args: string[]) => toldIn({}, ...args)
+  const toldIn = (npm: NodeJS.ProcessEnv, ...args: string[]) =>
     new Promise<{ code: unknown; said: string; complained: string }>((resolve) => {
       execFile(
         process.execPath,
         ['--input-type=module', '--eval', SCRIPT, '--', ...args],
+        { env: { ...process.env, ...npm } },
         (error, said, complained) => resolve({ code: error?.code ?? 0, said, complained }),
       )
     })
 
   test('has its values, with numbers for what they are', async () => {
     const { code, said } = await told('--keep', 'file')
-    expect([code, JSON.parse(said)]).toEqual([0, { help: false, seed: 1, keep: 'file' }])
+    expect([code, JSON.parse(said)]).toEqual([0, { help: false, seed: 1, keep: path.resolve('file') }])
+  })
+
+  test('takes a place from where npm was called, where npm runs its script', async () => {
+    const keepOf = async (npm_lifecycle_event: string, keep: string) => {
+      const { said } = await toldIn({ npm_lifecycle_event, INIT_CWD: '/elsewhere' }, '--keep', keep)
+      return (JSON.parse(said) as { keep: string }).keep
+    }
+    expect(
+      await Promise.all([keepOf('kept', 'file'), keepOf('kept', '/file'), keepOf('test', 'file')]),
+    ).toEqual(['/elsewhere/file', '/file', path.resolve('file')])
   })
 
   test('shows its help, whatever else is said', async () => {
