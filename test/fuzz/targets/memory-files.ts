@@ -4,6 +4,8 @@ import path from 'node:path'
 import { readTwining } from '../../../src/cli/import/twining.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
+import { jsonIn } from '../../../src/contracts/json.ts'
+import { rejectedIn } from '../../support/rejected-lines.ts'
 import { fixtures } from '../seeds.ts'
 import { NEXT } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
@@ -15,12 +17,13 @@ const FILES = [
   'graph/relations.json',
   'records/issue/a.json',
 ]
+const PUT = 'new'
 const KINDS = ['entry', 'decision', 'entity', 'relation', 'issue']
 
 export const memoryFiles: Target = {
   name: 'memory-files',
   promise:
-    'whatever stands in the files of a memory is read or set aside; a second look finds the same, and so does a put',
+    'whatever stands in the files of a memory is read or set aside; a second look finds the same, and so it does after a put',
   share: 0.2,
   words: ['<<<<<<< HEAD', '=======', '>>>>>>> theirs', NEXT, '"kind":"issue"', '"id":"a"'],
 
@@ -61,7 +64,11 @@ export const memoryFiles: Target = {
           first === second,
           () => `another look finds something else: ${first.slice(0, 200)} ${second.slice(0, 200)}`,
         )
-        const told = await putInto(store, KINDS[input.length % KINDS.length] as string)
+        await nothingDropped(store, folder, parts[0] ?? '')
+        const kind = KINDS[input.length % KINDS.length] as string
+        const told = await putInto(store, kind)
+        const after = await looked(store)
+        insist(after === first, () => `the put changed more: ${first.slice(0, 200)} ${after.slice(0, 200)}`)
         fs.rmSync(root, { recursive: true })
         return `${told} ${Math.min(items.length, 3)} ${Math.min(unread.length, 3)}`
       },
@@ -75,7 +82,7 @@ async function looked(store: Store): Promise<string> {
   const all = []
   for (const kind of KINDS) {
     try {
-      all.push(await store.list(kind))
+      all.push((await store.list(kind)).filter(({ id }) => id !== PUT))
     } catch (error) {
       if (!(error instanceof TurnbellError)) throw error
       all.push(error.code)
@@ -84,10 +91,42 @@ async function looked(store: Store): Promise<string> {
   return JSON.stringify(all)
 }
 
+/**
+ * Of a file of lines each is a record that is read, or stands among the rejected ones. Only the last may be one that
+ * somebody is in the middle of.
+ */
+async function nothingDropped(store: Store, folder: string, text: string): Promise<void> {
+  const rows = await store.list('entry').catch(refusal)
+  if (rows === null) return
+  const ids = new Set(rows.map(({ id }) => id))
+  const rejected = rejectedIn(path.join(folder, 'rejected/blackboard.jsonl'))
+  const aside = new Set(
+    rejected.map(({ line, base64 }) =>
+      Buffer.from(base64 ?? line, base64 === undefined ? 'utf8' : 'base64')
+        .toString('latin1')
+        .trim(),
+    ),
+  )
+  const lines = text.split('\n').map((one) => one.trim())
+  for (const line of lines.slice(0, -1)) {
+    if (line === '' || MARK.test(line) || aside.has(line)) continue
+    const id = (jsonIn(Buffer.from(line, 'latin1').toString()) as { id?: unknown } | null)?.id
+    insist(typeof id === 'string' && ids.has(id), () => `neither read nor set aside: ${line.slice(0, 200)}`)
+  }
+}
+
+/** What git puts between the two sides of a merge. */
+const MARK = /^(<{7}|={7}|>{7}|\|{7})/
+
+const refusal = (error: unknown): null => {
+  if (!(error instanceof TurnbellError)) throw error
+  return null
+}
+
 async function putInto(store: Store, kind: string): Promise<string> {
   try {
-    await store.put(kind, 'new', { kind, id: 'new', n: 1 })
-    insist((await store.get(kind, 'new'))?.['n'] === 1, () => `a ${kind} that was put is not there`)
+    await store.put(kind, PUT, { kind, id: PUT, n: 1 })
+    insist((await store.get(kind, PUT))?.['n'] === 1, () => `a ${kind} that was put is not there`)
     return 'put'
   } catch (error) {
     if (!(error instanceof TurnbellError)) throw error
