@@ -6,13 +6,15 @@ import { SignalsGone, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Violation } from '../support/violation.ts'
 import type { SimDaemon } from './sim-daemon.ts'
-import { turnOf } from './surface.ts'
+import { shimOf, turnOf } from './surface.ts'
 
 interface Rung {
   doorbell_id: string
   signal_id: string
   session_id: string | null
   turn: number
+  /** Who had counted that turn. */
+  shim: number
   at: number
   /** Null until the surface has answered. */
   accepted: boolean | null
@@ -202,7 +204,8 @@ export class BellWatch {
     // Whatever a backlog waits for is over.
     Object.assign(heard, { asked_for: 0, news: true })
     heard.last = {
-      ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, session_id, turn, at: now },
+      ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
+      ...{ session_id, turn, shim: shimOf(report) },
       ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
     }
     rung.set(session_id, heard.last)
@@ -337,8 +340,11 @@ function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
   return bell.session_id === report.session_id && bell.turn === turnOf(report)
 }
 
-/** Or it is just leaving: nobody can tell which turn it meets. */
+/**
+ * As far as a daemon can tell: which turn one meets that is just leaving nobody knows, nor how many turns there were
+ * before a new shim that counts from further on.
+ */
 function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
-  const stands = turnOf(report) <= bell.turn || bell.accepted === null
+  const stands = turnOf(report) <= bell.turn || shimOf(report) !== bell.shim || bell.accepted === null
   return bell.session_id === report.session_id && stands
 }
