@@ -30,7 +30,7 @@ describe('npm run crash-points', () => {
     ['--at 5 --from / --starts 8', '--at is the one point: it goes with no --points or --starts'],
     ['--points 0 --starts 0', '--points and --starts are both 0'],
     ['--torn=-1', '--torn: "-1" is no whole number from 0'],
-    ['--from nowhere', '--from: nowhere is no directory'],
+    ['--from nowhere', '--from: /nowhere is no directory'],
   ])('refuses %s with 2, before anything is bundled', async (line, why) => {
     const { code, said, complained } = await refused(...line.split(' '))
     expect([code, said]).toEqual([2, ''])
