@@ -534,6 +534,17 @@ describe('a broadcast', () => {
     expect(newcomer).toMatchObject({ to: 'aaron', broadcast_id: first.broadcast_id })
   })
 
+  test('with a key is the same one also for those who have come in the place of all who have it', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    const first = await world.signals.broadcast(agent('alice'), keyed)
+    for (const identity of ['bob', 'carol']) await world.personas.wrap(identity)
+    await world.personas.add({ identity: 'aaron', surface: 'command' })
+    const second = await world.signals.broadcast(agent('alice'), keyed)
+    expect(second.broadcast_id).toBe(first.broadcast_id)
+    const [newcomer] = second.receipts
+    expect(await world.store.read(newcomer?.signal_id ?? '')).toMatchObject({ to: 'aaron' })
+  })
+
   test('with a key refuses nobody who has it', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     const input = { ...keyed, to: ['bob', 'carol'] }
