@@ -72,8 +72,13 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     return mine
   }
 
+  /** A change of these could not be recorded, or was and nobody could say so: the next start may find either. */
+  const unsure = new Set<Identity>()
+
   const keep = async (persona: Persona): Promise<Persona> => {
+    unsure.add(persona.identity)
     await records.put(KIND, persona.identity, persona as RecordBody)
+    unsure.delete(persona.identity)
     put(persona)
     needs.changed(persona)
     return persona
@@ -115,7 +120,10 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
       const project_id = project === undefined ? before : named?.project_id
       const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }
       const same =
-        known.state === 'active' && known.surface === surface && known.project_id === wanted.project_id
+        !unsure.has(identity) &&
+        known.state === 'active' &&
+        known.surface === surface &&
+        known.project_id === wanted.project_id
       return same ? known : keep({ ...wanted, updated_at: timestamp(clock) })
     })
 
@@ -140,9 +148,13 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
       }
       // A removed persona is wrapped already, and stays out of the lists.
       const ended =
-        persona.state === state || persona.state === 'removed'
+        !unsure.has(identity) && (persona.state === state || persona.state === 'removed')
           ? persona
-          : await keep({ ...persona, state, updated_at: timestamp(clock) })
+          : await keep({
+              ...persona,
+              state: persona.state === 'removed' ? persona.state : state,
+              updated_at: timestamp(clock),
+            })
       registrations.end(identity, state === 'removed' ? 'remove' : 'wrap')
       return ended
     })

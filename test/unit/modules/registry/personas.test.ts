@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { playedPlaces } from '../../../support/played-places.ts'
@@ -43,6 +44,23 @@ describe('a persona', () => {
       state: 'active',
     })
     await expect(after.send({ to: 'bob' })).resolves.toBeDefined()
+  })
+
+  test('that could not be wrapped for sure is what was said of it last, across a restart', async () => {
+    const records = createMemoryRecordStore()
+    // It is on the disk, and nobody could say that it stays there.
+    const unsynced = {
+      ...records,
+      async put(...[kind, id, body]: Parameters<typeof records.put>) {
+        await records.put(kind, id, body)
+        if (body['state'] === 'wrapped') throw new TurnbellError('store_unavailable', { detail: 'EIO' })
+      },
+    }
+    const world = await signalWorld({ records: unsynced })
+    await expect(world.personas.wrap('bob')).rejects.toMatchObject({ code: 'store_unavailable' })
+    await world.personas.add({ identity: 'bob', surface: 'command' })
+    const after = await world.restart()
+    expect(after.personas.get('bob')).toMatchObject({ state: 'active' })
   })
 
   test('that is removed disappears from lists and stays known', async () => {
