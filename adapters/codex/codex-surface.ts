@@ -89,6 +89,7 @@ export function codexSurface({
   /** The turns of the bound thread are told, not only its status. */
   let subscribed = false
   let binds = 0
+  /** How often an app-server went away. */
   let losses = 0
   let ringing: Promise<unknown> = Promise.resolve()
   let seeking: Promise<void> = Promise.resolve()

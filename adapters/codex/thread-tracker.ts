@@ -54,12 +54,10 @@ export function startTracking(now_ms: number): TrackedThread {
 export function bound(state: TrackedThread, thread: Thread): TrackedThread {
   return {
     ...state,
+    ...UNBOUND,
     thread_id: thread.id,
     ...(thread.status?.type === 'active' ? turnBegun({ ...state, turn: 'idle' }) : { turn: 'idle' as const }),
-    paused: false,
-    stopped: false,
     queued: queuedIn(state, thread.id),
-    settles: false,
     toolless_since: state.turn_seq,
   }
 }

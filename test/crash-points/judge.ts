@@ -152,7 +152,10 @@ const withoutDrain = (view: Pick<SignalView, 'stages'>) => ({
 
 const isArchived = (name: string) => name.startsWith('archived/')
 
-/** Where an entry is, there or in the archive, is for `lostEntries`; what an archived one says, for `changedEntries`. Dan was added to have somebody to send to. */
+/**
+ * Where an entry is, there or in the archive, is for `lostEntries`; what an archived one says, for `changedEntries`. Dan was
+ * added to have somebody to send to.
+ */
 function withoutArchived(records: Seen): Seen {
   const others = Object.entries(records).filter(([name]) => !isArchived(name) && name !== 'home:persona/dan')
   return Object.fromEntries(others)

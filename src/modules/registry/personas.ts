@@ -147,14 +147,9 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
         throw new TurnbellError('target_unknown', { detail: `No persona is called ${identity}.` })
       }
       // A removed persona is wrapped already, and stays out of the lists.
-      const ended =
-        !unsure.has(identity) && (persona.state === state || persona.state === 'removed')
-          ? persona
-          : await keep({
-              ...persona,
-              state: persona.state === 'removed' ? persona.state : state,
-              updated_at: timestamp(clock),
-            })
+      const wanted = persona.state === 'removed' ? 'removed' : state
+      const stands = persona.state === wanted && !unsure.has(identity)
+      const ended = stands ? persona : await keep({ ...persona, state: wanted, updated_at: timestamp(clock) })
       registrations.end(identity, state === 'removed' ? 'remove' : 'wrap')
       return ended
     })
