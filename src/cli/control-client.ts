@@ -20,12 +20,15 @@ export interface ControlClient {
   shutdown(): Promise<void>
 }
 
-/** @throws `daemon_unreachable` where no daemon listens, `timed_out`, or what the daemon refuses with. */
+/**
+ * @throws `daemon_unreachable` where no daemon listens, `request_failed` where one of another version answers,
+ * `timed_out`, or what the daemon refuses with.
+ */
 export function createControlClient(identity: string, control_socket: string): ControlClient {
   const ask = async <T extends z.ZodType>(verb: ControlVerb, schema: T): Promise<z.output<T>> => {
     const parsed = schema.safeParse(await exchange(identity, control_socket, verb))
     if (parsed.success) return parsed.data
-    throw new TurnbellError('daemon_unreachable', {
+    throw new TurnbellError('request_failed', {
       detail: `${identity}'s daemon answers, but not as this version of turnbell expects`,
       hint: `Restart it with the installed version: \`turnbell shutdown --persona ${identity}\`.`,
       cause: parsed.error,

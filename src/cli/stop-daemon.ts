@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import { lockHolder } from '../system/directory-lock.ts'
 import type { PersonaPaths } from '../system/home.ts'
 import { processAlive, readPidFile } from '../system/processes.ts'
 import type { ControlClient } from './control-client.ts'
@@ -28,10 +29,12 @@ interface Reach {
 
 /** @throws `daemon_unreachable` where none runs, `timed_out` naming what is still there. */
 export async function stopDaemon(reach: Reach, identity: string): Promise<Stopped> {
-  const control = reach.control(identity)
-  const { pid } = await control.status()
-  await control.shutdown()
-  return waitUntilGone(reach, identity, pid)
+  const stopped = await stopDaemonIfAny(reach, identity, await daemonPid(reach, identity))
+  if (stopped !== null) return stopped
+  throw new TurnbellError('daemon_unreachable', {
+    detail: `no daemon of ${identity} runs in this home`,
+    hint: `Start it with \`turnbell daemon --persona ${identity}\` or \`turnbell up\`.`,
+  })
 }
 
 /** As `stopDaemon`, for one that somebody else may be stopping at this moment. Null where none runs. */
@@ -50,19 +53,24 @@ export async function stopDaemonIfAny(
   return waitUntilGone(reach, identity, pid)
 }
 
-/** The daemon's process, also of one that has no socket yet or no more, or does not answer on it. */
+/**
+ * The daemon's process, also of one that has no socket yet or no more, or does not answer on it. What a killed
+ * one left proves nothing: its number may be another program's by now.
+ */
 export async function daemonPid(reach: Reach, identity: string): Promise<number | null> {
   try {
     return (await reach.control(identity).status()).pid
   } catch (error) {
     if (!isSilence(error)) throw error
-    const pid = readPidFile(reach.paths(identity).daemon_pid)
-    return pid !== null && processAlive(pid) ? pid : null
+    const { daemon_pid, daemon_lock } = reach.paths(identity)
+    const pid = readPidFile(daemon_pid)
+    return pid !== null && lockHolder(daemon_lock) === pid ? pid : null
   }
 }
 
-const isSilence = (error: unknown) =>
-  error instanceof TurnbellError && (error.code === 'daemon_unreachable' || error.code === 'timed_out')
+const SILENCE: readonly string[] = ['daemon_unreachable', 'request_failed', 'timed_out']
+/** Nobody, or nobody who can be understood: one of another version still knows how to stop. */
+const isSilence = (error: unknown) => error instanceof TurnbellError && SILENCE.includes(error.code)
 
 async function waitUntilGone(reach: Reach, identity: string, pid: number): Promise<Stopped> {
   const { clock } = reach.cli

@@ -25,9 +25,19 @@ export interface Home {
   spool: string
 }
 
-/** `flag` wins over `TURNBELL_HOME`, which wins over `~/.turnbell`. */
+/**
+ * `flag` wins over `TURNBELL_HOME`, which wins over `~/.turnbell`. A variable that is empty is none.
+ *
+ * @throws `usage_invalid` for an empty flag, as a script's unset variable makes it
+ */
 export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
-  const root = path.resolve(flag ?? env['TURNBELL_HOME'] ?? path.join(os.homedir(), '.turnbell'))
+  if (flag === '') {
+    throw new TurnbellError('usage_invalid', {
+      detail: '--home is empty.',
+      hint: 'Name a directory, or leave it out.',
+    })
+  }
+  const root = path.resolve(flag ?? (env['TURNBELL_HOME'] || path.join(os.homedir(), '.turnbell')))
   const hub_dir = path.join(root, 'hub')
   const logs_dir = path.join(root, 'logs')
   return {
@@ -50,10 +60,12 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
 
 /** Makes the home where it is missing; refuses one that others can read or that is not ours. */
 export function prepareHome(home: Home): void {
-  ensurePrivateDirectory(home.root)
-  for (const directory of [path.dirname(home.operator_token), home.hub_dir, home.logs_dir, home.spool]) {
-    ensurePrivateDirectory(directory)
-  }
+  for (const directory of privateDirectories(home)) ensurePrivateDirectory(directory)
+}
+
+/** What nobody else may reach into, the home itself first. */
+export function privateDirectories(home: Home): string[] {
+  return [home.root, path.dirname(home.operator_token), home.hub_dir, home.logs_dir, home.spool]
 }
 
 /** A directory of mode 0700 that belongs to us, or `home_not_permitted`. Makes it where it is missing. */

@@ -24,6 +24,11 @@ export function readOperatorToken(home: Home): string | null {
   return readSecret(home.operator_token)
 }
 
+/** Those that are there already. @throws `home_not_permitted` for one that others can read. */
+export function readSecrets(home: Home): { [secret in keyof Secrets]: string | null } {
+  return { operator_token: readSecret(home.operator_token), signing_key: readSecret(home.signing_key) }
+}
+
 function ensureSecret(file: string, make: () => string): string {
   // Written aside and linked: a link never replaces, so the first one wins and nobody reads half a secret.
   const existing = readSecret(file)

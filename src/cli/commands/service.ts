@@ -4,7 +4,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
 import { examples, facts } from '../render.ts'
 import { describeLine, parseLine, tail } from '../service/logs.ts'
-import { install, isInstalled, managerOf, runningPid, stateOf, uninstall } from '../service/service.ts'
+import { install, managerOf, runningPid, stateOf, uninstall } from '../service/service.ts'
 import type { Service } from '../service/unit.ts'
 
 interface Options {
@@ -101,7 +101,7 @@ async function installService(invocation: Invocation, options: Options): Promise
       `${service.identity} is not configured on this machine yet; until \`turnbell persona add ${service.identity}\` its daemon only says so and stops.`,
     )
   }
-  const running = isInstalled(unit) ? null : await runningPid(invocation, service)
+  const running = manager.isEnabled(unit) ? null : await runningPid(invocation, service)
   if (running !== null) {
     out.note(
       `It runs already, as process ${running} of somebody else. Stop that one and install again; until then the service gives way to it.`,

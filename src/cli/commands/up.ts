@@ -35,27 +35,31 @@ async function up(invocation: Invocation): Promise<void> {
   invocation.config()
   prepareHome(home)
   const stop = stopRequest(cli)
+  let shown = false
   const fleet = await startFleet({
     invocation,
     launch: createLaunch(cli.node, cli.program, cli.env),
-    onChange: () => {},
+    onChange: ({ name, note }) => {
+      if (!shown && note !== null) out.note(`${name}: ${note}; it is asked at ${invocation.hub().url}`)
+    },
+    asked: stop.asked,
   })
+  shown = true
   const show = json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
   try {
     await Promise.race([fleet.settled(), stop.asked])
-    const started = {
-      home: home.root,
-      hub: fleet.hub(),
-      url: invocation.hub().url,
-      personas: fleet.daemons(),
-    }
-    if (json) await out.result(started, () => '')
-    else show.remark(`turnbell up ready ${started.url} (${count(started.personas.length, 'daemon')})`)
+    if (!stop.isAsked()) await sayReady(invocation, fleet, show)
     await keepShowing(invocation, fleet, show, stop)
   } finally {
     show.close()
     await stopFleet(invocation, fleet, stop)
   }
+}
+
+async function sayReady({ json, out, home, hub }: Invocation, fleet: Fleet, show: Show): Promise<void> {
+  const started = { home: home.root, hub: fleet.hub(), url: hub().url, personas: fleet.daemons() }
+  if (json) await out.result(started, () => '')
+  else show.remark(`turnbell up ready ${started.url} (${count(started.personas.length, 'daemon')})`)
 }
 
 interface Show {
@@ -72,8 +76,11 @@ async function keepShowing(
 ): Promise<void> {
   const watch: Watch = createWatch(invocation, fleet)
   for (let look = 1; !stop.isAsked(); look += 1) {
-    show.snapshot(await watch.look())
-    if (look % FOLLOW_EVERY === 0) await followQuietly(fleet, show)
+    // A hub that hangs is waited for, but not by somebody who wants to leave.
+    const seen = await Promise.race([watch.look(), stop.asked])
+    if (seen === undefined) return
+    show.snapshot(seen)
+    if (look % FOLLOW_EVERY === 0) await Promise.race([followQuietly(fleet, show), stop.asked])
     await Promise.race([stop.asked, pause(invocation.cli, LOOK_MS)])
   }
 }

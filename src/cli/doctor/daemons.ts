@@ -1,8 +1,11 @@
 /** Every persona's daemon: whether it runs, reaches the hub, and reaches its agent. */
 import fs from 'node:fs'
+import * as z from 'zod'
 import type { DaemonStatus } from '../../contracts/control.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import { Persona } from '../../contracts/registry.ts'
 import { workerLog } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { statusOfAll } from '../commands/status.ts'
@@ -13,14 +16,34 @@ export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
   if (found.length === 0) {
     return [warning('personas', 'none yet', 'Make one: `turnbell persona add NAME --surface claude-code`.')]
   }
-  return found.map((one) => (one.running ? ofRunning(invocation, one.status) : ofStopped(invocation, one)))
+  const wrapped = await wrappedAtHub(invocation)
+  return found.map((one) =>
+    one.running ? ofRunning(invocation, one.status) : ofStopped(invocation, one, wrapped),
+  )
+}
+
+/** Nobody where no hub answers: that is told elsewhere. */
+async function wrappedAtHub(invocation: Invocation): Promise<ReadonlySet<string>> {
+  try {
+    const answer = z.object({ personas: z.array(Persona) })
+    const { personas } = await invocation.hub().ask('personas', 'list', {}, answer)
+    const resting = personas.filter(({ state }) => state === 'wrapped')
+    return new Set(resting.map(({ identity }) => identity))
+  } catch (error) {
+    if (error instanceof TurnbellError) return new Set()
+    throw error
+  }
 }
 
 function ofStopped(
   invocation: Invocation,
   { identity, problem }: Extract<PersonaStatus, { running: false }>,
+  wrapped: ReadonlySet<string>,
 ): Finding {
   const check = `daemon ${identity}`
+  if (wrapped.has(identity)) {
+    return fine(check, `rests; \`turnbell persona add ${identity} …\` brings it back`)
+  }
   const start = `Start it: \`turnbell up\` or \`turnbell daemon --persona ${identity}\`.`
   if (problem.code !== 'daemon_unreachable') return broken(check, problem.detail, problem.hint)
   const killed = fs.existsSync(invocation.paths(identity).daemon_pid)

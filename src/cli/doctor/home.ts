@@ -1,7 +1,7 @@
 /** The home: whose it is, who can read it, and whether what stands in it can be understood. */
 import fs from 'node:fs'
-import { ensurePrivateDirectory } from '../../system/home.ts'
-import { readOperatorToken } from '../../system/secrets.ts'
+import { ensurePrivateDirectory, privateDirectories } from '../../system/home.ts'
+import { readSecrets } from '../../system/secrets.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
 
@@ -16,12 +16,14 @@ export function checkHome(invocation: Invocation): Finding[] {
   }
   return [
     attempt('home', cli.ids, () => {
-      ensurePrivateDirectory(home.root)
+      for (const directory of privateDirectories(home)) {
+        if (fs.existsSync(directory)) ensurePrivateDirectory(directory)
+      }
       fs.accessSync(home.root, fs.constants.W_OK)
       return fine('home', home.root)
     }),
     attempt('secrets', cli.ids, () =>
-      readOperatorToken(home) === null
+      readSecrets(home).operator_token === null
         ? warning('secrets', 'no operator token yet', 'The first `turnbell hub` or `turnbell up` makes it.')
         : fine('secrets', 'only you can read them'),
     ),

@@ -102,7 +102,8 @@ function withPersona(
   let changed = text
   if (before.command !== undefined && (moved || acp !== undefined))
     changed = deleteInYaml(changed, at('command'))
-  if (before.acp !== undefined && (moved || command !== undefined)) changed = deleteInYaml(changed, at('acp'))
+  const kept_otherwise = command !== undefined || settings.headless === true
+  if (before.acp !== undefined && (moved || kept_otherwise)) changed = deleteInYaml(changed, at('acp'))
   if (before.tmux !== undefined && moved) changed = deleteInYaml(changed, at('tmux'))
   if (before.headless !== undefined && (moved || acp !== undefined))
     changed = deleteInYaml(changed, at('headless'))

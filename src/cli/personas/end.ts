@@ -1,6 +1,7 @@
 /**
  * The end of a persona on this machine. The hub first: from then on nothing brings it back by itself.
- * Then its daemon, over the control socket and until it is gone. Then, for good, its settings.
+ * Then, for good, its settings: who starts what is configured must not find it any more. Last its daemon,
+ * over the control socket and until it is gone, which may take its time.
  */
 import path from 'node:path'
 import * as z from 'zod'
@@ -29,13 +30,17 @@ export async function endPersona(
   // Looked up before the hub is told: the hub tells the daemon, which may be gone a moment later.
   const pid = await daemonPid(invocation, identity)
   const persona = await endAtHub(invocation, identity, how)
+  const config_changed = how === 'remove' && (await forget(invocation, [identity]))
   const daemon = await stopDaemonIfAny(invocation, identity, pid)
-  const config_changed = how === 'remove' && (await forget(invocation, identity))
   const ended: Ended = { identity, persona, daemon, config_changed }
   await invocation.out.result(ended, () => describeEnded(ended, how))
 }
 
-/** Every persona of a project: at the hub in one step, here one daemon after the other. */
+/**
+ * Every persona of a project: at the hub and in the configuration in one step, then one daemon after the other.
+ *
+ * @throws the first refusal of a daemon to go, once all were told.
+ */
 export async function endProject(invocation: Invocation, directory: string): Promise<void> {
   const project = path.resolve(invocation.cli.cwd, directory)
   const running = new Map<string, number | null>()
@@ -44,12 +49,19 @@ export async function endProject(invocation: Invocation, directory: string): Pro
   }
   const answer = z.object({ removed: z.array(Identity) })
   const { removed } = await invocation.hub().ask('projects', 'remove', { project }, answer)
+  const configured = Object.keys(invocation.config().personas)
+  await forget(invocation, removed)
   const ended: Ended[] = []
+  const refused: unknown[] = []
   for (const identity of removed) {
-    const daemon = await stopDaemonIfAny(invocation, identity, running.get(identity) ?? null)
-    const config_changed = await forget(invocation, identity)
-    ended.push({ identity, persona: null, daemon, config_changed })
+    try {
+      const daemon = await stopDaemonIfAny(invocation, identity, running.get(identity) ?? null)
+      ended.push({ identity, persona: null, daemon, config_changed: configured.includes(identity) })
+    } catch (error) {
+      refused.push(error)
+    }
   }
+  if (refused.length > 0) throw refused[0]
   await invocation.out.result({ project, removed: ended }, () =>
     ended.length === 0
       ? `No persona belongs to ${project}.`
@@ -72,8 +84,10 @@ async function endAtHub(
   }
 }
 
-function forget({ home }: Invocation, identity: string): Promise<boolean> {
-  return changeConfigFile(home.config, (text) => deleteInYaml(text, ['personas', identity]))
+function forget({ home }: Invocation, identities: readonly string[]): Promise<boolean> {
+  return changeConfigFile(home.config, (text) =>
+    identities.reduce((left, identity) => deleteInYaml(left, ['personas', identity]), text),
+  )
 }
 
 function describeEnded({ identity, daemon, config_changed }: Ended, how: 'wrap' | 'remove'): string {

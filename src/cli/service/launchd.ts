@@ -45,6 +45,7 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
       await cli.runProgram('launchctl', ['bootout', `${domain}/${unit.name}`])
     },
 
+    isEnabled: (unit) => fs.existsSync(unit.file),
     sharers: () => [],
     async forget() {},
 

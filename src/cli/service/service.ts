@@ -3,8 +3,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { prepareHome } from '../../system/home.ts'
-import { runningHub } from '../../system/hub-address.ts'
+import { prepareHome, type Home } from '../../system/home.ts'
+import { lockHolder } from '../../system/directory-lock.ts'
+import { runningHub, type HubPid } from '../../system/hub-address.ts'
 import { processAlive } from '../../system/processes.ts'
 import { removeSocket } from '../../system/local-socket.ts'
 import type { Invocation } from '../cli.ts'
@@ -32,26 +33,37 @@ export function managerOf(invocation: Invocation): ServiceManager {
   }
 }
 
-/** Written, enabled, started; or, where the manager refuses, nothing is left behind. */
+/** Written, enabled, started; or, where the manager refuses, as it was before. */
 export async function install(invocation: Invocation, manager: ServiceManager, unit: Unit): Promise<void> {
   prepareHome(invocation.home)
+  requireOwn(invocation, manager, unit)
   const before = readUnit(manager, unit)
-  if (before !== null && !before.includes(unit.home)) {
-    throw new TurnbellError('already_running', {
-      detail: `${unit.file} belongs to another home than ${invocation.home.root}`,
-      hint: 'Uninstall it there first, or use that home: one user has one set of services.',
-    })
-  }
+  const was_enabled = before !== null && manager.isEnabled(unit)
   fs.mkdirSync(path.dirname(unit.file), { recursive: true })
   fs.writeFileSync(unit.file, manager.encode(unit.content))
   try {
     await manager.enable(unit)
   } catch (error) {
-    await manager.disable(unit)
     if (before === null) fs.rmSync(unit.file, { force: true })
     else fs.writeFileSync(unit.file, manager.encode(before))
+    // One that starts at every login already goes on doing so; the attempt may have stopped it.
+    await (was_enabled ? manager.enable(unit).catch(() => undefined) : manager.disable(unit))
     throw error
   }
+}
+
+/** @throws `already_running` where the services of this user are those of another home. */
+function requireOwn(invocation: Invocation, manager: ServiceManager, unit: Unit): void {
+  if (!isOfAnotherHome(manager, unit)) return
+  throw new TurnbellError('already_running', {
+    detail: `${unit.file} belongs to another home than ${invocation.home.root}`,
+    hint: 'Use that home, with --home DIR, or uninstall it there first: one user has one set of services.',
+  })
+}
+
+function isOfAnotherHome(manager: ServiceManager, unit: Unit): boolean {
+  const content = readUnit(manager, unit)
+  return content !== null && !content.includes(unit.home)
 }
 
 export interface Uninstalled {
@@ -70,7 +82,8 @@ export async function uninstall(
   manager: ServiceManager,
   unit: Unit,
 ): Promise<Uninstalled> {
-  const was_installed = isInstalled(unit)
+  requireOwn(invocation, manager, unit)
+  const was_installed = manager.isEnabled(unit)
   const stopped_pid =
     unit.service.kind === 'hub'
       ? await stopHub(invocation)
@@ -93,9 +106,13 @@ async function stopPersona(invocation: Invocation, identity: string): Promise<nu
 
 /** @throws `timed_out` when the hub outlives the time it has for what still runs. */
 async function stopHub({ cli, home }: Invocation): Promise<number | null> {
-  const hub = runningHub(home)
+  const hub = ownHub(home)
   if (hub === null) return null
-  process.kill(hub.pid, 'SIGTERM')
+  try {
+    process.kill(hub.pid, 'SIGTERM')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
   const deadline = cli.clock.monotonic() + LIMITS.close_grace_ms + LIMITS.control_answer_ms
   while (processAlive(hub.pid)) {
     if (cli.clock.monotonic() > deadline) {
@@ -107,6 +124,16 @@ async function stopHub({ cli, home }: Invocation): Promise<number | null> {
     await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
   }
   return hub.pid
+}
+
+/**
+ * The hub of this home that is a process of its own. A file alone proves nothing: the number of one that was
+ * killed may be another program's by now. A bridge that stands in is an agent's, and not to be ended.
+ */
+function ownHub(home: Home): HubPid | null {
+  const hub = runningHub(home)
+  if (hub === null || hub.stands_in === true) return null
+  return lockHolder(home.hub_lock) === hub.pid ? hub : null
 }
 
 /** Only what nobody can hold any more: a running process was stopped above, or the command has failed. */
@@ -126,19 +153,19 @@ export async function stateOf(
   manager: ServiceManager,
   unit: Unit,
 ): Promise<ServiceState & { running_pid: number | null }> {
+  const running_pid = await runningPid(invocation, unit.service)
   const state = await manager.state(unit)
-  return { ...state, running_pid: await runningPid(invocation, unit.service) }
+  if (!isOfAnotherHome(manager, unit)) return { ...state, running_pid }
+  return { ...state, installed: false, enabled: false, state: 'of another home', pid: null, running_pid }
 }
 
 /** Whoever started it. */
 export async function runningPid(invocation: Invocation, service: Service): Promise<number | null> {
   return service.kind === 'hub'
-    ? (runningHub(invocation.home)?.pid ?? null)
+    ? (ownHub(invocation.home)?.pid ?? null)
     : daemonPid(invocation, service.identity)
 }
 
-export const isInstalled = (unit: Unit) => fs.existsSync(unit.file)
-
 function readUnit(manager: ServiceManager, unit: Unit): string | null {
-  return isInstalled(unit) ? manager.decode(fs.readFileSync(unit.file)) : null
+  return fs.existsSync(unit.file) ? manager.decode(fs.readFileSync(unit.file)) : null
 }

@@ -13,7 +13,8 @@ const DAEMON_TEMPLATE = 'turnbell-daemon@.service'
 
 export function systemd(invocation: Invocation): ServiceManager {
   const { cli, home } = invocation
-  const config = cli.env['XDG_CONFIG_HOME'] ?? path.join(cli.env['HOME'] ?? os.homedir(), '.config')
+  // An empty one counts as unset, says the specification of these directories.
+  const config = cli.env['XDG_CONFIG_HOME'] || path.join(cli.env['HOME'] ?? os.homedir(), '.config')
   const directory = path.join(config, 'systemd', 'user')
   const wants = path.join(directory, 'default.target.wants')
   const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])
@@ -49,6 +50,8 @@ export function systemd(invocation: Invocation): ServiceManager {
       fs.rmSync(link(unit), { force: true })
     },
 
+    isEnabled: (unit) => fs.existsSync(unit.file) && isThere(link(unit)),
+
     sharers(unit) {
       if (unit.service.kind === 'hub' || !fs.existsSync(wants)) return []
       return fs
@@ -72,7 +75,7 @@ export function systemd(invocation: Invocation): ServiceManager {
       const shown = new Map(
         stdout.split('\n').map((line) => [line.split('=', 1)[0], line.slice(line.indexOf('=') + 1)]),
       )
-      const installed = fs.existsSync(unit.file) && isThere(link(unit))
+      const installed = this.isEnabled(unit)
       const pid = Number(shown.get('MainPID') ?? 0)
       return {
         manager: 'systemd',

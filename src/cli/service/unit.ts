@@ -39,6 +39,8 @@ export interface ServiceManager {
   enable(unit: Unit): Promise<void>
   /** Stops it, if it still runs, and takes it out of the manager. Not being there is no error. */
   disable(unit: Unit): Promise<void>
+  /** Whether it starts by itself, as far as files tell; the manager need not answer. */
+  isEnabled(unit: Unit): boolean
   /** Other services that the same file describes. */
   sharers(unit: Unit): string[]
   /** After files were removed. */

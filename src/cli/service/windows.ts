@@ -51,6 +51,7 @@ export function windowsTasks(invocation: Invocation): ServiceManager {
       await cli.runProgram('schtasks', ['/Delete', '/F', '/TN', unit.name])
     },
 
+    isEnabled: (unit) => fs.existsSync(unit.file),
     sharers: () => [],
     async forget() {},
 

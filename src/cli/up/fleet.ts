@@ -34,13 +34,19 @@ export interface FleetNeeds {
   invocation: Invocation
   launch: Launch
   onChange: (view: PartView) => void
+  /** Resolves when all shall stop: then nothing more is waited for. */
+  asked: Promise<void>
 }
 
 const Listing = z.object({ personas: z.array(Persona) })
 
-/** @throws `hub_unreachable` with what the hub said, when it could not be started at all. */
+/**
+ * Resolves once the hub answers and every daemon was begun, or as soon as all shall stop.
+ *
+ * @throws `hub_unreachable` with what the hub said, when it could not be started at all.
+ */
 export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
-  const { invocation, launch, onChange } = needs
+  const { invocation, launch, onChange, asked } = needs
   const { home, cli } = invocation
   const { clock } = cli
   const common = { launch, clock, onChange }
@@ -48,17 +54,11 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
   /** What each daemon that was started here began with, as JSON. */
   const begunWith = new Map<string, string>()
   let wrapped: string[] = []
+  /** What was configured at the last look. */
+  let configured: ReadonlySet<string> = new Set()
   let stopping = false
 
   const hub = startHub(needs)
-  const first = await hub.settled
-  if (first.state !== 'running') {
-    hub.release()
-    throw new TurnbellError('hub_unreachable', {
-      detail: `the hub could not be started: ${first.note ?? first.state}`,
-      hint: `Its log: ${home.hub_log}`,
-    })
-  }
 
   const startDaemon = (identity: string, settings: PersonaSettings) => {
     begunWith.set(identity, JSON.stringify(settings))
@@ -78,15 +78,19 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
     const { personas } = loadConfig(home.config, cli.env)
     const known = (await invocation.hub().ask('personas', 'list', {}, Listing)).personas
     const stateOf = new Map(known.map((persona) => [persona.identity, persona.state]))
+    // One that stood here before is being removed at this moment, and its settings are the last of it.
+    const leaving = Object.keys(personas).filter((name) => !stateOf.has(name) && configured.has(name))
     for (const [identity, { surface, project }] of Object.entries(personas)) {
-      if (stateOf.has(identity)) continue
+      if (stateOf.has(identity) || leaving.includes(identity)) continue
       // Configured again after a removal, while no hub ran; the hub itself would not bring it back.
       const input = { identity, surface, ...(project === undefined ? {} : { project }) }
       await invocation.hub().call('personas', 'add', input)
     }
+    configured = new Set(Object.keys(personas))
     if (stopping) return
     wrapped = Object.keys(personas).filter((identity) => stateOf.get(identity) === 'wrapped')
-    const wanted = Object.keys(personas).filter((identity) => !wrapped.includes(identity))
+    const resting = [...wrapped, ...leaving]
+    const wanted = Object.keys(personas).filter((identity) => !resting.includes(identity))
     for (const [identity, part] of daemons) {
       if (part.view().state === 'stopped' && !wanted.includes(identity)) daemons.delete(identity)
     }
@@ -95,6 +99,7 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
 
   /** A daemon that is not there yet, that somebody has started again, or that runs with settings of the past. */
   const keepUp = async (identity: string, settings: PersonaSettings) => {
+    if (stopping) return
     const part = daemons.get(identity)
     if (part === undefined) return startDaemon(identity, settings)
     const { state, ours } = part.view()
@@ -104,14 +109,7 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
     if ((back || outdated) && !stopping) startDaemon(identity, settings)
   }
 
-  try {
-    await follow()
-  } catch (error) {
-    await stopProcess(clock, hub.release(), 'SIGTERM', LIMITS.close_grace_ms)
-    throw error
-  }
-
-  return {
+  const fleet: Fleet = {
     hub: () => hub.view(),
     daemons: () => [...daemons.values()].map((part) => part.view()),
     async settled() {
@@ -136,6 +134,23 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
       for (const part of [...daemons.values(), hub]) part.release()?.kill('SIGKILL')
     },
   }
+
+  const first = await Promise.race([hub.settled, asked])
+  if (first === undefined) return fleet
+  if (first.state !== 'running') {
+    hub.release()
+    throw new TurnbellError('hub_unreachable', {
+      detail: `the hub could not be started: ${first.note ?? first.state}`,
+      hint: `Its log: ${home.hub_log}`,
+    })
+  }
+  try {
+    await Promise.race([follow(), asked])
+  } catch (error) {
+    await fleet.stop()
+    throw error
+  }
+  return fleet
 }
 
 function startHub({ invocation, launch, onChange }: FleetNeeds): Part {
@@ -145,7 +160,9 @@ function startHub({ invocation, launch, onChange }: FleetNeeds): Part {
     args: ['hub', '--home', home.root],
     find: async () => {
       const running = runningHub(home)
-      return running !== null && (await invocation.hub().ready()) ? running.pid : null
+      // A bridge that stands in goes with its agent, and makes room for the one that is started here.
+      if (running === null || running.stands_in === true) return null
+      return (await invocation.hub().ready()) ? running.pid : null
     },
     leftCleanly: () => !fs.existsSync(home.hub_pid),
     launch,

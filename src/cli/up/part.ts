@@ -43,6 +43,8 @@ export interface Part {
 
 const POLL_MS = 50
 const ADOPTED_POLL_MS = 500
+/** One that is slow, or answers elsewhere than it is asked: it is left its time. */
+const SILENT = `runs, and has not answered for ${LIMITS.process_start_ms / 1000} s`
 
 export function startPart(needs: PartNeeds): Part {
   const { clock } = needs
@@ -88,11 +90,14 @@ export function startPart(needs: PartNeeds): Part {
 
   async function runOwn(): Promise<'again' | 'over'> {
     const started_at = clock.monotonic()
+    const isLate = () => clock.monotonic() - started_at >= LIMITS.process_start_ms
     const own = (child = needs.launch(needs.args))
     change({ state: 'starting', pid: own.pid, ours: true })
     while (!released && own.exit() === null) {
       if (view.state === 'starting' && (await needs.find()) === own.pid && own.exit() === null) {
         change({ state: 'running', note: null })
+      } else if (view.state === 'starting' && view.note !== SILENT && isLate()) {
+        change({ note: SILENT })
       }
       await Promise.race([own.exited, pause(view.state === 'starting' ? POLL_MS : ADOPTED_POLL_MS)])
       timer?.cancel()

@@ -24,11 +24,13 @@ async function examine(
     PATH?: string
     version?: string
     late?: true
+    prepare?: (home: string) => void
   } = {},
 ) {
   const home = temporaryDirectory()
   fs.chmodSync(home, options.mode ?? 0o700)
   if (options.config !== undefined) fs.writeFileSync(path.join(home, 'config.yaml'), options.config)
+  options.prepare?.(home)
   const turnbell = testCli({
     home,
     ...(options.hub === undefined ? {} : { hub: options.hub }),
@@ -79,6 +81,33 @@ describe('turnbell doctor', () => {
       state: 'broken',
       mend: expect.stringContaining('chmod 700') as string,
     })
+  })
+
+  test.each([
+    ['logs', 0o755, 'home', 'chmod 700'],
+    ['secrets/signing.key', 0o644, 'secrets', 'chmod 600'],
+  ])('exits 1 for %s that others can read, which no hub starts with', async (name, mode, check, mend) => {
+    const { code, of } = await examine({
+      prepare(home) {
+        const file = path.join(home, name)
+        fs.mkdirSync(path.extname(file) === '' ? file : path.dirname(file), { mode: 0o700 })
+        if (path.extname(file) !== '') fs.writeFileSync(file, 'x')
+        fs.chmodSync(file, mode)
+      },
+    })
+    expect(code).toBe(1)
+    expect(of(check)).toMatchObject({ state: 'broken', mend: expect.stringContaining(mend) as string })
+  })
+
+  test('does not tell to start a persona that rests', async () => {
+    const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
+    const ada = { identity: 'ada', surface: 'mcp', state: 'wrapped', ...times }
+    const { of } = await examine({
+      config: 'personas: {ada: {surface: mcp}}\n',
+      hub: { ...readyHub(), 'personas.list': () => ({ personas: [ada] }) },
+    })
+    expect(of('daemon ada')).toMatchObject({ state: 'ok' })
+    expect(of('daemon ada')?.detail).toContain('rests')
   })
 
   test('says what is wrong in a configuration, and looks at nothing that needs it', async () => {

@@ -8,7 +8,9 @@ import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { lockDirectory } from '../../../src/system/directory-lock.ts'
+import { personaPaths, resolveHome, type PersonaPaths } from '../../../src/system/home.ts'
+import { processStartTime } from '../../../src/system/processes.ts'
 import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -35,6 +37,14 @@ function standIn(): ChildProcess {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
+}
+
+/** The lock of a daemon that runs, as this process or as another. */
+async function holdLock(paths: PersonaPaths, pid = process.pid): Promise<void> {
+  const lock = paths.daemon_lock
+  const held = await lockDirectory({ lock, what: 'the daemon of ada', onLost: () => {} })
+  onTestFinished(() => held.release())
+  fs.writeFileSync(`${lock}.owner`, JSON.stringify({ pid, started: processStartTime(pid) }))
 }
 
 /** Each wait passes at once and counts as a second. */
@@ -132,6 +142,20 @@ describe('persona add', () => {
     expect(settingsIn(home)).toEqual({ fay })
     expect(await add('--surface', 'codex', '--no-headless')).toBe(0)
     expect(settingsIn(home)).toEqual({ fay: { ...fay, headless: false } })
+  })
+
+  test.each([
+    [['--acp', 'opencode acp'], ['--headless'], { headless: true }],
+    [['--headless'], ['--acp', 'opencode acp'], { acp: { argv: ['opencode', 'acp'] } }],
+  ])('takes %j and then %j: the later one holds, and the file stays one that can be read', async (...how) => {
+    const [first, second, kept] = how
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (words: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'opencode', ...words)
+    expect(await add(first)).toBe(0)
+    expect(await add(second)).toBe(0)
+    expect(settingsIn(home)).toEqual({ eve: { surface: 'opencode', project: home, ...kept } })
+    expect(await testCli({ home }).run('status')).toBe(0)
   })
 
   test('says where a persona that moves is reached now, and takes no leave along', async () => {
@@ -334,10 +358,54 @@ describe('the end of a persona', () => {
       throw new TurnbellError('timed_out', { detail: 'no answer' })
     })
     fs.writeFileSync(paths.daemon_pid, JSON.stringify({ pid: process.pid }))
+    await holdLock(paths)
     const turnbell = testCli({ home, hub, overrides: { clock: hastyClock() } })
     expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(69)
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['personas.wrap'])
     expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid}`)
+  })
+
+  test('of one whose daemon was killed does not wait for the program that has its number now', async () => {
+    const home = temporaryDirectory()
+    const paths = pathsOf(home, 'ada')
+    fs.mkdirSync(paths.run_dir, { recursive: true })
+    fs.writeFileSync(paths.daemon_pid, JSON.stringify({ pid: process.pid }))
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('persona', 'remove', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ daemon: null })
+  })
+
+  test('takes its settings away before it waits for its daemon, also where that one stays', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}, bob: {surface: mcp}}\n')
+    await fakeDaemon(pathsOf(home, 'ada'), (method) => {
+      if (method === 'status') return daemonStatus('ada')
+      expect(settingsIn(home)).toEqual({})
+      return { stopping: true }
+    })
+    const removing: FakeHub = { 'projects.remove': () => ({ removed: ['ada', 'bob'] }) }
+    const turnbell = testCli({ home, hub: removing, overrides: { clock: hastyClock() } })
+    expect(await turnbell.run('persona', 'remove', '--project', 'shop', '--json')).toBe(69)
+    expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid}`)
+    expect(settingsIn(home)).toEqual({})
+  })
+
+  test('stops a daemon of another version, which says more or less than is known here', async () => {
+    const home = temporaryDirectory()
+    const paths = pathsOf(home, 'ada')
+    const child = standIn()
+    await fakeDaemon(paths, (method, daemon) => {
+      if (method === 'status') return { pid: child.pid as number }
+      void daemon.close().then(() => child.kill('SIGTERM'))
+      return { stopping: 'soon' }
+    })
+    fs.writeFileSync(paths.daemon_pid, JSON.stringify({ pid: child.pid }))
+    await holdLock(paths, child.pid)
+    const turnbell = testCli({ home, hub })
+    expect(await turnbell.run('status')).toBe(0)
+    expect(turnbell.stdout()).toMatch(/ada +request_failed/)
+    expect(await turnbell.run('shutdown', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ pid: child.pid, process_gone: true })
   })
 
   test('with no daemon is over at once', async () => {
@@ -426,7 +494,7 @@ describe('status', () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), () => ({ hello: 'world' }))
     const turnbell = testCli({ home })
-    expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(69)
+    expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(2)
     expect(turnbell.json<Problem>().hint).toContain('turnbell shutdown --persona ada')
   })
 })

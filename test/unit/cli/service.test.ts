@@ -261,6 +261,55 @@ describe('uninstall', () => {
   )
 })
 
+describe('what is not ours', () => {
+  test('a service of another home is neither taken out nor told as one of this home', async () => {
+    const { home, user, turnbell } = on('linux')
+    expect(await turnbell.run('service', 'install', '--hub')).toBe(0)
+    const other = temporaryDirectory()
+    const second = testCli({ home: other, platform: 'linux', env: { HOME: user } })
+    expect(await second.run('service', 'uninstall', '--hub', '--json')).toBe(75)
+    expect(second.json<Problem>().detail).toContain('belongs to another home')
+    expect(second.programs).toEqual([])
+    const unit = path.join(user, '.config/systemd/user/turnbell-hub.service')
+    expect(fs.readFileSync(unit, 'utf8')).toContain(home)
+    expect(await second.run('service', 'status', '--hub', '--json')).toBe(0)
+    expect(second.json()).toMatchObject({ installed: false, enabled: false, running_pid: null })
+  })
+
+  test.each([
+    ['the number of a killed hub', {}],
+    ['a bridge that stands in', { stands_in: true }],
+  ])('%s is not ended with the service', async (_, more) => {
+    const { home, turnbell } = on('linux')
+    await turnbell.run('service', 'install', '--hub')
+    const at = resolveHome({}, home)
+    const hub = { pid: process.pid, url: 'http://127.0.0.1:1', started_at: '2026-01-01T00:00:00.000Z' }
+    fs.writeFileSync(at.hub_pid, JSON.stringify({ ...hub, ...more }))
+    expect(await turnbell.run('service', 'uninstall', '--hub', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ was_installed: true, stopped_pid: null })
+  })
+
+  test('a service that works stays where installing it again is refused', async () => {
+    let refuses = false
+    const { user, turnbell } = on('linux', {
+      program: () => ({ code: refuses ? 1 : 0, stdout: '', stderr: 'no bus' }),
+    })
+    await turnbell.run('service', 'install', '--persona', 'ada')
+    refuses = true
+    expect(await turnbell.run('service', 'install', '--persona', 'ada')).not.toBe(0)
+    const units = path.join(user, '.config/systemd/user')
+    const link = path.join(units, 'default.target.wants/turnbell-daemon@ada.service')
+    expect(fs.realpathSync(link)).toBe(fs.realpathSync(path.join(units, 'turnbell-daemon@.service')))
+  })
+
+  test('a name that was never installed is not called so because another persona is', async () => {
+    const { turnbell } = on('linux')
+    await turnbell.run('service', 'install', '--persona', 'ada')
+    await turnbell.run('service', 'uninstall', '--persona', 'typo', '--json')
+    expect(turnbell.json()).toMatchObject({ was_installed: false })
+  })
+})
+
 describe('status', () => {
   test('on Linux reads what systemd shows', async () => {
     const shown = 'ActiveState=failed\nMainPID=0\nExecMainStatus=78\nUnitFileState=enabled\n'

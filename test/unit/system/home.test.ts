@@ -1,3 +1,4 @@
+import os from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { Identity, RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
@@ -13,4 +14,14 @@ test('no persona can have a name that makes its log the log of another process',
   const namesake = path.basename(log, '.log')
   expect(logOf(namesake)).toBe(log)
   expect(Identity.safeParse(namesake).success).toBe(false)
+})
+
+test('an empty variable is none, and an empty flag a slip of the pen: neither means the current directory', () => {
+  const usual = path.join(os.homedir(), '.turnbell')
+  expect(resolveHome({}).root).toBe(usual)
+  expect(resolveHome({ TURNBELL_HOME: '' }).root).toBe(usual)
+  expect(resolveHome({ TURNBELL_HOME: '' }, '/home/named').root).toBe('/home/named')
+  expect(() => resolveHome({ TURNBELL_HOME: '/home/of/tests' }, '')).toThrow(
+    expect.objectContaining({ code: 'usage_invalid' }),
+  )
 })
