@@ -49,7 +49,6 @@ export function attachShim(options: ShimOptions): Shim {
       })
       if (closed) return dialled.close()
       peer = dialled
-      delay_ms = LIMITS.shim_reconnect_min_ms
       log.info({}, 'attached to the daemon')
       await report(await surface.status())
     } catch (error) {
@@ -81,6 +80,8 @@ export function attachShim(options: ShimOptions): Shim {
     const timeout_ms = status.take === true ? LIMITS.shim_take_ms : LIMITS.shim_answer_ms
     try {
       const answer = await peer.request('status', wire(status), timeout_ms)
+      // Not with the connection: a daemon that has enough of them takes one more and ends it.
+      delay_ms = LIMITS.shim_reconnect_min_ms
       return ReportAnswer.parse(answer)
     } catch (error) {
       // Nothing is lost with it: the daemon holds the bell, and the next report tells it where we stand.
@@ -101,7 +102,7 @@ export function attachShim(options: ShimOptions): Shim {
   }
 }
 
-/** Exactly three functions; a bell that is not one, or rings for somebody else, never gets further. */
+/** Exactly three functions; a bell that is not one never gets further. */
 async function serve(surface: Surface, method: string, params: RpcParams): Promise<Json> {
   switch (method) {
     case 'notify_surface': {

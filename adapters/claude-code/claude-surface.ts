@@ -3,6 +3,8 @@
  * bell with the answer to a Stop. Whether a bell is due is the daemon's decision.
  */
 import {
+  askAnswered,
+  bellAsked,
   bellContinued,
   bellPosted,
   foundBusy,
@@ -38,9 +40,11 @@ export interface ClaudeSurfaceDeps {
   respawned: boolean
   /**
    * A turn was interrupted, and its end is about to be reported: the moment to take back what the agent
-   * was not shown. The report waits for it.
+   * was not shown. The report waits for it, however long it takes.
    */
   interrupted: () => Promise<void>
+  /** The client stands still, as by Ctrl-Z: whatever is posted then waits, and all of it comes when it goes on. */
+  isStopped: () => boolean
 }
 
 export interface ClaudeSurface extends Surface {
@@ -61,17 +65,20 @@ export interface ClaudeSurface extends Surface {
 
 export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   const { clock, ways, log } = deps
-  let state = startTracking(deps.session_id, clock.now())
+  const now = () => clock.monotonic()
+  let state = startTracking(deps.session_id, now(), clock.now())
   let host: SurfaceHost | null = null
   let timer: Timer | null = null
   /** Hooks have come, or their absence was told of. */
   let hooks_settled = deps.respawned
-  /** The last bell that went by one of the ways, and in which turn's wake. */
-  let posted_last: { doorbell_id: DoorbellId; turn_seq: number } | null = null
+  /** The last bell that went by one of the ways, in which turn's wake, and when. */
+  let posted_last: { doorbell_id: DoorbellId; turn_seq: number; at_ms: number } | null = null
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
 
   const status = () => pushStatus('claude-code', state.session_id, state)
+  /** A Stop that waits for its answer has the bell with that. */
+  const standsIdle = () => state.turn === 'idle' && !state.asking
 
   /** Takes the next state over and tells whoever waits for a change. */
   function move(next: TrackedTurn, how: { report: boolean } = { report: true }): void {
@@ -83,16 +90,16 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     }
     timer?.cancel()
     const at = settlesAt(next)
-    timer = at === null ? null : clock.after(Math.max(0, at - clock.now()), () => void settle())
+    timer = at === null ? null : clock.after(Math.max(0, at - now()), () => void settle())
     if (how.report && saysMore(told, status())) void host?.report(status())
     for (const check of watchers) check()
   }
 
   /** The registry has said something else than the hooks for long enough. */
   async function settle(): Promise<void> {
-    if (state.turn === 'busy' && settled(state, clock.now()).turn === 'idle') await deps.interrupted()
+    if (state.turn === 'busy' && settled(state, now()).turn === 'idle') await deps.interrupted()
     // What came meanwhile may have made it a running turn again.
-    move(settled(state, clock.now()))
+    move(settled(state, now()))
   }
 
   /** A whole turn in the registry, and no hook of it: the client cannot call this worker. */
@@ -124,18 +131,22 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     status: async () => status(),
 
     async notify_surface(doorbell): Promise<RingResult> {
-      if (state.turn !== 'idle') return DEFERRED
+      if (!standsIdle()) return DEFERRED
       const agrees = await registryAgrees()
-      if (state.turn !== 'idle') return DEFERRED
+      if (!standsIdle() || deps.isStopped()) return DEFERRED
       if (!agrees) {
         // A turn or a dialog that no hook told of. Saying busy makes the daemon wait for its end.
-        move(foundBusy(state, clock.now()))
+        move(foundBusy(state, now()))
         return DEFERRED
       }
-      if (posted_last !== null && isUnanswered(state, posted_last)) ways.lost()
+      if (posted_last !== null && isUnanswered(state, posted_last)) {
+        // A worker that stood still is handed at once what rang meanwhile: one of these is enough.
+        if (now() - posted_last.at_ms < LIMITS.claude_registry_lag_ms) return DEFERRED
+        ways.lost()
+      }
       // Noted before it leaves: its receipt may be here before the post is done.
       move(bellPosted(state, doorbell.doorbell_id))
-      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq }
+      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq, at_ms: now() }
       const posted = await ways.post(doorbell.text)
       return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
     },
@@ -151,18 +162,20 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     async hookFired(event) {
       hooks_settled = true
       if (event.event === 'UserPromptSubmit' && wasInterrupted(state)) await deps.interrupted()
-      move(hookFired(state, event, clock.now()))
+      move(hookFired(state, event, now()))
     },
 
     async stopped(event, aborted) {
       hooks_settled = true
-      move(hookFired(state, event, clock.now()), { report: false })
+      move(hookFired(state, event, now()), { report: false })
       if (host === null) return null
       if (aborted()) {
         void host.report(status())
         return null
       }
+      move(bellAsked(state))
       const { doorbell } = await host.report({ ...status(), take: true })
+      move(askAnswered(state, now()))
       if (doorbell !== null && aborted()) {
         log.warn(
           { doorbell_id: doorbell.doorbell_id },
@@ -174,12 +187,12 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     },
 
     continuedWith(doorbell) {
-      move(bellContinued(state, doorbell.doorbell_id, clock.now()))
+      move(bellContinued(state, doorbell.doorbell_id, now()))
     },
 
     registryRead(record) {
       missHooks(state.registry, record?.status ?? null)
-      move(registryRead(state, record, clock.now()))
+      move(registryRead(state, record, now()))
     },
 
     session: () => state.session_id,

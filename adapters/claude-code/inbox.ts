@@ -8,10 +8,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import net from 'node:net'
-import type { Posted, Way } from './ways.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import type { Way } from '../../src/ports/way.ts'
 
 export interface InboxOptions {
   /** CLAUDE_CODE_MESSAGING_SOCKET; absent in a client too old to have one. */
@@ -34,21 +34,19 @@ export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
       return new Promise((resolve) => {
         const connection = net.connect(socket)
         let connected = false
-        const done = (result: Posted) => {
-          timeout.cancel()
-          resolve(result)
-        }
+        // Also one that took the bell: a client that stands still would leave it open, and the next beside it.
         const timeout = clock.after(LIMITS.inbox_answer_ms, () => {
           connection.destroy()
-          done('failed')
+          resolve('failed')
         })
+        connection.once('close', () => timeout.cancel())
         connection.once('connect', () => {
           connected = true
-          connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => done('sent'))
+          connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => resolve('sent'))
         })
         connection.on('error', (error) => {
           log.warn({ err: error }, 'the inbox took no bell')
-          done(connected ? 'failed' : 'unavailable')
+          resolve(connected ? 'failed' : 'unavailable')
         })
         connection.resume()
       })

@@ -6,7 +6,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { claudeSurface } from './claude-surface.ts'
 import { sessionInbox } from './inbox.ts'
-import { RegistryRecord } from './turn-events.ts'
+import { leftDrainsAreBack } from './left-drains.ts'
+import { endQuiet } from './quiet-end.ts'
+import { recordIn } from './turn-events.ts'
 import { waysInto } from './ways.ts'
 import { createWorker } from './worker.ts'
 import { attachShim, type Shim } from '../shim.ts'
@@ -22,6 +24,7 @@ import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
 import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
+import { isStopped } from '../../src/system/processes.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
 import { sessionPlace } from '../../src/system/session-place.ts'
@@ -33,11 +36,13 @@ import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
 import { createStandIn } from '../../src/transports/bridge/stand-in.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
-import { jsonAs } from '../../src/contracts/json.ts'
 
 const env = process.env
 const ids = createIds(systemClock, systemRandom)
 const transport = stdioLines(process.stdin, process.stdout)
+const respawned = env['TURNBELL_RESPAWN'] === '1'
+// With the keeper in between, our parent is its shell; the client is that shell's parent.
+const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
 
 interface Place {
   home: Home
@@ -69,9 +74,6 @@ function place(): Place {
 }
 
 function attend({ home, config, identity }: Place): void {
-  const respawned = env['TURNBELL_RESPAWN'] === '1'
-  // With the keeper in between, our parent is its shell; the client is that shell's parent.
-  const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
   const bound = { name: 'claude-code', identity, host_pid }
   const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
   const paths = personaPaths(home, config.tenant_id, identity, env)
@@ -96,6 +98,7 @@ function attend({ home, config, identity }: Place): void {
     degraded,
     respawned,
     interrupted: () => worker.interrupted(),
+    isStopped: () => isStopped(host_pid),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
   const standIn = createStandIn({
@@ -153,6 +156,7 @@ function attend({ home, config, identity }: Place): void {
     let version: string | undefined
     watchText(path.join(directory, 'sessions', `${host_pid}.json`), (text) => {
       const record = recordIn(text)
+      if (record === undefined) return
       surface.registryRead(record)
       if (record?.version === undefined || record.version === version) return
       version = record.version
@@ -163,22 +167,16 @@ function attend({ home, config, identity }: Place): void {
   // A client that lives already says no hello to a worker that was replaced.
   if (respawned) watchRegistry()
 
-  // What a killed worker drained and never handed on must go back before a turn of this session is
-  // reported: the next boundary would make it final.
-  void bridge.drains
-    .releaseLeft(session())
-    .catch((error: unknown) =>
-      log.warn({ err: error }, 'the hub was not asked for what an earlier worker left'),
-    )
-    .then(() => {
-      shim = attachShim({
-        surface,
-        dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-        clock: systemClock,
-        log,
-      })
-      surface.open(shim)
+  const giveBack = () => bridge.drains.releaseLeft(session())
+  void leftDrainsAreBack(giveBack, { clock: systemClock, log }).then(() => {
+    shim = attachShim({
+      surface,
+      dial: (handlers) => connectLocally(paths.surface_socket, handlers),
+      clock: systemClock,
+      log,
     })
+    surface.open(shim)
+  })
 
   function leave(): void {
     log.info({}, 'the client is gone; worker ends')
@@ -195,6 +193,8 @@ function stayQuiet(error: unknown): void {
   const log = stderrLog('info', { name: 'claude-code' })
   const reason = error instanceof Error ? error : new Error(String(error))
   log.warn({ err: error }, 'this session has no persona; turnbell stays quiet in it')
+  const { persona, home } = sessionPlace(env)
+  endQuiet({ respawned, persona }, { clock: systemClock, end: () => process.exit(1) })
   createBridge({
     upstream: {
       request: (method) =>
@@ -214,16 +214,15 @@ function stayQuiet(error: unknown): void {
     log,
     answer: ({ name }) =>
       Promise.resolve(name === 'turn_event' ? { content: [{ type: 'text', text: '{}' }] } : null),
-    onClose: () => process.exit(0),
+    onClose() {
+      // The waiter of the session does not know that nobody here rings it.
+      bellPipe(bellPipeFile(resolveHome(env, home).root, host_pid)).release()
+      process.exit(0)
+    },
   })
 }
 
 function startHub(home: Home): void {
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   startInBackground(bin, ['hub', '--home', home.root], home.hub_log, env)
-}
-
-/** One that is caught half-written is none; its next change is read again. */
-function recordIn(text: string | null): RegistryRecord | null {
-  return jsonAs(RegistryRecord, text)
 }

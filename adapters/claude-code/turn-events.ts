@@ -6,6 +6,7 @@
  * test/fixtures/claude-code/.
  */
 import * as z from 'zod'
+import { jsonAs, jsonIn } from '../../src/contracts/json.ts'
 
 const Text = z.string().default('')
 
@@ -30,14 +31,14 @@ export const TurnEvent = z.object({
 })
 export type TurnEvent = z.infer<typeof TurnEvent>
 
-/** A stop with a subagent still at work leaves the session's registry at `busy`. */
+/** With nothing but these the registry shows a prompt, as `shell`. */
+const LEAVE_A_PROMPT: readonly unknown[] = ['shell', 'monitor']
+
+/** A stop with a subagent, or what is not known, still at work leaves the session's registry at `busy`. */
 export function hasBackgroundTasks(event: TurnEvent): boolean {
-  try {
-    const tasks: unknown = JSON.parse(event.background_tasks || '[]')
-    return Array.isArray(tasks) && tasks.length > 0
-  } catch {
-    return false
-  }
+  const tasks = jsonIn(event.background_tasks || '[]')
+  if (!Array.isArray(tasks)) return false
+  return tasks.some((task: unknown) => !LEAVE_A_PROMPT.includes((task as { type?: unknown } | null)?.type))
 }
 
 /** The session registry's file `sessions/<pid>.json`: undocumented, the only sign of an interrupt. */
@@ -49,3 +50,8 @@ export const RegistryRecord = z.object({
   status: z.enum(['idle', 'busy', 'waiting', 'shell']).nullable().catch(null),
 })
 export type RegistryRecord = z.infer<typeof RegistryRecord>
+
+/** What the file says: null where there is none, undefined where it was caught half-written and says nothing yet. */
+export function recordIn(text: string | null): RegistryRecord | null | undefined {
+  return text === null ? null : (jsonAs(RegistryRecord, text) ?? undefined)
+}

@@ -29,6 +29,8 @@ export interface TrackedTurn {
   registry_since_ms: number
   /** The last stop left subagents at work: until the next one the registry says nothing about the main agent. */
   background: boolean
+  /** A Stop waits for its answer: so long the client stays `busy`, and that is no turn. */
+  asking: boolean
   /** Bells that were given and not yet seen in the conversation, newest last. */
   given: readonly DoorbellId[]
   /** Of the given ones, the bell that went into the conversation with the answer to a Stop. */
@@ -39,19 +41,26 @@ export interface TrackedTurn {
 /** A receipt may come late, behind a dialog; more bells than this are never under way. */
 const GIVEN_MAX = 4
 
-export function startTracking(session_id: string | null, now_ms: number): TrackedTurn {
+/**
+ * Turns are counted from `turn_seq` on: by the clock on the wall that is never behind the numbers of a worker that
+ * was killed, which began earlier, as turns are slower than milliseconds. Every other time is monotonic.
+ */
+export function startTracking(
+  session_id: string | null,
+  now_ms: number,
+  turn_seq: number = now_ms,
+): TrackedTurn {
   return {
     session_id,
     turn: 'unknown',
-    // Never behind the numbers of a worker that was killed: it began earlier and turns are slower
-    // than milliseconds.
-    turn_seq: now_ms,
+    turn_seq,
     turn_since_ms: now_ms,
     prompt_id: '',
     registry: null,
     registry_session_id: null,
     registry_since_ms: now_ms,
     background: false,
+    asking: false,
     given: [],
     continued_by: null,
     seen_doorbell_id: null,
@@ -107,6 +116,17 @@ export function bellContinued(state: TrackedTurn, doorbell_id: DoorbellId, now_m
   return { ...busy(bellPosted(state, doorbell_id), now_ms), continued_by: doorbell_id }
 }
 
+/** The daemon is asked whether a bell goes out with the answer to a Stop. */
+export function bellAsked(state: TrackedTurn): TrackedTurn {
+  return { ...state, asking: true }
+}
+
+/** Only now does the client hear that it may stop: its registry has its time to follow from here on. */
+export function askAnswered(state: TrackedTurn, now_ms: number): TrackedTurn {
+  return { ...state, asking: false, ...(state.turn === 'idle' && { turn_since_ms: now_ms }) }
+}
+
+/** Ends no turn, however long the registry has said so: before an end is told, more is to be done than to read. */
 export function registryRead(state: TrackedTurn, record: RegistryRecord | null, now_ms: number): TrackedTurn {
   const status = record?.status ?? null
   const id = record?.sessionId ?? null
@@ -120,7 +140,7 @@ export function registryRead(state: TrackedTurn, record: RegistryRecord | null, 
     next.registry_session_id = id
     next.session_id = id
   }
-  return settled(next, now_ms)
+  return next
 }
 
 /**
@@ -147,7 +167,8 @@ export function settlesAt(state: TrackedTurn): number | null {
   const at_prompt = atPrompt(state)
   if (at_prompt && state.turn === 'busy') return since + LIMITS.claude_settle_ms
   if (at_prompt && state.turn === 'unknown') return since + LIMITS.claude_registry_lag_ms
-  if (registryForbids(state) && state.turn !== 'busy') return since + LIMITS.claude_registry_lag_ms
+  if (registryForbids(state) && state.turn !== 'busy' && !state.asking)
+    return since + LIMITS.claude_registry_lag_ms
   return null
 }
 

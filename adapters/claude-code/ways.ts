@@ -6,15 +6,7 @@
  * for the same turn: then the next way is taken, and kept for as long as it does not lose one too.
  */
 import type { Log } from '../../src/ports/log.ts'
-
-/** Promises only that the bytes were taken. */
-export interface Way {
-  name: string
-  post(text: string): Promise<Posted>
-}
-
-/** `unavailable` only where nobody can have it; `failed` where that cannot be told. */
-export type Posted = 'sent' | 'unavailable' | 'failed'
+import type { Posted, Way } from '../../src/ports/way.ts'
 
 export interface Ways {
   post(text: string): Promise<Posted>

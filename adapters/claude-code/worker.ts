@@ -38,7 +38,10 @@ export interface Worker {
   /** The answer to that hook is in the client's pipe. */
   answerWritten(call: WorkerCall): void
   drainWritten(call: WorkerCall, drain: Drain): void
-  /** The turn was interrupted. Resolves once what it drained and was not shown is given back, or cannot be. */
+  /**
+   * The turn was interrupted. Resolves once what it drained and was not shown is given back, or cannot be, which may
+   * take as long as the hub is away.
+   */
   interrupted(): Promise<void>
 }
 
@@ -74,7 +77,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
   const written = new Map<string, Drain & { used: boolean; prompt_id: string }>()
   const bells = new WeakMap<WorkerCall, Doorbell>()
   let hooks_work = respawned
-  /** The next hook waits as well: it may tell the hub of the turn's end first. */
+  /** What any hook tells of waits for it: that may be the end of the turn, which makes every drain final. */
   let givingBack = Promise.resolve()
 
   async function hook(call: WorkerCall): Promise<HookOutput> {
@@ -85,7 +88,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     }
     const event = parsed.data
     hooks_work = true
-    if (event.agent_id === '' && event.prompt_id !== '') await turnIs(event.prompt_id)
+    if (event.agent_id === '') leaveBehind(event)
     log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
     if (event.event === 'PreToolUse') return toolAnnounced(event)
     if (event.event === 'PostToolUse') toolUsed(event)
@@ -95,10 +98,14 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     // The turn came to its end: whatever its answers carried has been read, also where a hook was lost.
     if (event.event === 'Stop' || event.event === 'StopFailure') shown(() => true)
     if (event.event !== 'Stop') {
-      await surface.hookFired(event)
+      await patiently(toSurface(event))
       return {}
     }
-    const bell = await surface.stopped(event, () => call.signal.aborted)
+    let late = false
+    const stopped = givingBack.then(() => surface.stopped(event, () => late || call.signal.aborted))
+    late = !(await patiently(givingBack))
+    if (late) return {}
+    const bell = await stopped
     if (bell === null) return {}
     bells.set(call, bell)
     return { hookSpecificOutput: { hookEventName: 'Stop', additionalContext: bell.text } }
@@ -111,7 +118,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
       if (announced.size <= ANNOUNCED_MAX) break
       announced.delete(oldest)
     }
-    if (event.agent_id === '') await surface.hookFired(event)
+    if (event.agent_id === '') await patiently(toSurface(event))
     // The hook tells no arguments: a drain that only they show is refused when it is called.
     const tool = event.tool_name.split('__').at(-1) ?? ''
     if (event.agent_id !== '' && asksForQueue(tool, {})) {
@@ -121,6 +128,22 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     return event.tool_name.startsWith('mcp__') && OWN_TOOLS.includes(tool)
       ? decision('allow', "turnbell's own tool")
       : {}
+  }
+
+  /** In the order in which they came, however long what goes back takes. */
+  function toSurface(event: TurnEvent): Promise<void> {
+    return givingBack.then(() => surface.hookFired(event))
+  }
+
+  /** Whether it was done in the time that the client may wait for a hook. It goes on either way. */
+  function patiently(doing: Promise<void>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const patience = clock.after(LIMITS.give_back_wait_ms, () => resolve(false))
+      doing
+        .finally(() => patience.cancel())
+        .then(() => resolve(true))
+        .catch(reject)
+    })
   }
 
   function toolUsed(event: TurnEvent): void {
@@ -137,9 +160,15 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     }
   }
 
-  /** A turn without an end is left behind: the interrupt showed itself only by the next one. */
-  function turnIs(prompt_id: string): Promise<void> {
-    return giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id)
+  /** A turn without an end is left behind: the interrupt showed itself only by the next one, or by the prompt. */
+  function leaveBehind({ event, prompt_id, source, notification_type }: TurnEvent): void {
+    const at_prompt =
+      (event === 'SessionStart' && source === 'clear') ||
+      (event === 'Notification' && notification_type === 'idle_prompt')
+    if (at_prompt) void giveBack(() => true)
+    else if (prompt_id !== '') {
+      void giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id)
+    }
   }
 
   function giveBack(which: (drain: { prompt_id: string }) => boolean): Promise<void> {
@@ -156,8 +185,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     )
     drains.release(unseen)
     // Said before the end of the turn is: the hub takes that as the sign that everything was read.
-    const patience = new Promise<void>((resolve) => clock.after(LIMITS.give_back_wait_ms, resolve))
-    givingBack = Promise.race([drains.settled(), patience])
+    givingBack = drains.settled()
     return givingBack
   }
 

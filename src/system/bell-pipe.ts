@@ -10,16 +10,12 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { processAlive } from './processes.ts'
+import type { Posted, Way } from '../ports/way.ts'
 
-export interface BellPipe {
-  name: string
-  /** `unavailable` where nobody stands at the other end. Promises only that the bytes were taken. */
-  post(text: string): Promise<Posted>
-  /** The client is gone: lets go whoever still waits for a bell. */
+export interface BellPipe extends Way {
+  /** The client is gone: lets go whoever still waits for a bell. Never throws: tidying up costs no session. */
   release(): void
 }
-
-type Posted = 'sent' | 'unavailable' | 'failed'
 
 /** The file by which both ends find each other. `waiter.sh` makes the same of it. */
 export function bellPipeFile(home_root: string, client_pid: number): string {
@@ -31,18 +27,29 @@ export function bellPipe(file: string): BellPipe {
     name: 'pipe',
     post: (text) => Promise.resolve(write(file, text)),
     release() {
-      // Out of the way first: a waiter that is not at the pipe yet then finds none.
+      // Out of the way first: a waiter that is not at the pipe yet then finds none. Two workers may be at it
+      // at once, and one of them finds nothing any more.
       const left = `${file}.left`
-      if (fs.existsSync(file)) fs.renameSync(file, left)
+      ifPossible(() => fs.renameSync(file, left))
       write(left, '')
-      fs.rmSync(left, { force: true })
-      fs.rmSync(`${file}.waiter`, { force: true })
+      ifPossible(() => fs.rmSync(left, { force: true }))
+      ifPossible(() => fs.rmSync(`${file}.waiter`, { force: true }))
     },
+  }
+}
+
+function ifPossible(step: () => void): void {
+  try {
+    step()
+  } catch {
+    // It stays for whoever comes next.
   }
 }
 
 /** The other end: makes the pipe and hears every bell. Throws where the system has no such pipes. */
 export function hearBells(file: string, onBell: (text: string) => void): { close(): void } {
+  // The client has just begun, so what bears its number is of a client before it: in a container they repeat.
+  fs.rmSync(file, { force: true })
   execFileSync('mkfifo', ['-m', '600', file], { stdio: 'ignore' })
   // Opened in both directions, so that a bell that was written and left is not the end of it.
   const pipe = new net.Socket({ fd: fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK) })
@@ -56,7 +63,8 @@ export function hearBells(file: string, onBell: (text: string) => void): { close
 /** Clients that were killed together with all they started leave their pipe, and a waiter at it. */
 export function releaseLeftPipes(home_root: string, alive = processAlive): void {
   const folder = path.join(home_root, 'run')
-  const names = fs.existsSync(folder) ? fs.readdirSync(folder) : []
+  let names: string[] = []
+  ifPossible(() => (names = fs.readdirSync(folder)))
   for (const name of names) {
     const pid = Number(/^claude-(\d+)\.bell$/.exec(name)?.[1] ?? Number.NaN)
     if (Number.isInteger(pid) && !alive(pid)) bellPipe(path.join(folder, name)).release()

@@ -13,6 +13,11 @@ export function processAlive(pid: number): boolean {
   return processStat(pid)?.state !== 'Z'
 }
 
+/** It was stopped, as by Ctrl-Z: it is there and does nothing. False where the system has no /proc. */
+export function isStopped(pid: number): boolean {
+  return processStat(pid)?.state === 'T'
+}
+
 /**
  * The pid a pid file names, written as a bare number or as JSON with a `pid`. Null where there is no
  * file, or one that says nothing sensible: a writer that died half way leaves such a file.

@@ -11,7 +11,13 @@ export function stderrLog(level: Config['log']['level'], bound: object): Log {
 
 /** The same into a file, for a process whose stderr nobody keeps. Written at once: such a process may be killed. */
 export function fileLog(level: Config['log']['level'], bound: object, file: string): Log {
-  return jsonLog(level, bound, (line) => fs.appendFileSync(file, line, { mode: 0o600 }))
+  return jsonLog(level, bound, (line) => {
+    try {
+      fs.appendFileSync(file, line, { mode: 0o600 })
+    } catch {
+      // A full disk or a folder that is gone must not end the process: nobody waits for a log line.
+    }
+  })
 }
 
 /** Each line into both. */

@@ -19,6 +19,7 @@ describeSurface('claude-code', { takes: true, receipts: true, ends_with_client: 
     degraded: silentLog,
     respawned: false,
     interrupted: async () => {},
+    isStopped: () => false,
     ways: {
       lost() {},
       async post(text) {

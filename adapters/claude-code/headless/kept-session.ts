@@ -32,6 +32,8 @@ export interface ClientProcess {
   pid: number | undefined
   started: string | null
   write(line: object): void
+  /** Ends it at once, with all that it started. */
+  kill(): void
   onLine(listener: (line: string) => void): void
 }
 
@@ -40,6 +42,7 @@ export interface KeptSession {
   ring(text: string): void
 }
 
+/** Throws where no note can be written. The client is killed then, because nobody would ever find it. */
 export function keepSession(deps: {
   notes: NoteStore
   newSessionId: () => string
@@ -60,12 +63,18 @@ export function keepSession(deps: {
   const chosen = [resumes ? '--resume' : '--session-id', note.session_id]
   const asks = deps.permissions === 'allow' ? ['--permission-prompt-tool', 'stdio'] : []
   const client = deps.start([...chosen, ...asks])
-  keep({ pid: client.pid ?? null, started: client.started })
+  try {
+    keep({ pid: client.pid ?? null, started: client.started })
+  } catch (error) {
+    client.kill()
+    throw error
+  }
   log.info({ client_pid: client.pid, session_id: note.session_id, resumes }, 'a session was started')
 
   function keep(change: Partial<SessionNote>): void {
-    note = { ...note, ...change }
-    notes.write(note)
+    const next = { ...note, ...change }
+    notes.write(next)
+    note = next
   }
 
   client.onLine((text) => {
@@ -76,7 +85,12 @@ export function keepSession(deps: {
     // Said at the beginning of every turn, and so with the first that is worth going on with.
     if (line.type !== 'system' || line.subtype !== 'init') return
     const session_id = line.session_id ?? note.session_id
-    if (!note.begun || session_id !== note.session_id) keep({ begun: true, session_id })
+    if (note.begun && session_id === note.session_id) return
+    try {
+      keep({ begun: true, session_id })
+    } catch (error) {
+      log.warn({ err: error }, 'it was not noted that the session began; the next turn tries again')
+    }
   })
 
   return { ring: (text) => client.write(userLine(text)) }

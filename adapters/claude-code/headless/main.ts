@@ -83,7 +83,12 @@ function startClient(
     createInterface({ input: child.stderr }).on('line', (line) => {
       log.warn({ line: line.slice(0, 4_096) }, 'the client says')
       const note = notes.read()
-      if (forgetsSession(line) && note !== null) notes.write({ ...note, begun: false })
+      if (!forgetsSession(line) || note === null) return
+      try {
+        notes.write({ ...note, begun: false })
+      } catch (error) {
+        log.warn({ err: error }, 'it was not noted that the session is gone')
+      }
     })
     child.once('error', (error) => ended(error.message))
     child.once('exit', (code, os_signal) => ended(os_signal ?? `exit code ${code}`))
@@ -97,6 +102,7 @@ function startClient(
       pid,
       started: pid === undefined ? null : processStartTime(pid),
       write: (line) => void child.stdin.write(`${JSON.stringify(line)}\n`),
+      kill: () => pid !== undefined && killGroup(pid),
       onLine: (listener) => void createInterface({ input: child.stdout }).on('line', listener),
     }
   }

@@ -17,8 +17,11 @@ older=$(cat "$pipe.waiter" 2>/dev/null)
 echo $$ >"$pipe.waiter"
 case $older in
   '' | *[!0-9]*) ;;
-  # By its name, too: the number may be another program's by now.
-  *) case $(ps -o args= -p "$older" 2>/dev/null) in *waiter.sh*) kill "$older" 2>/dev/null ;; esac ;;
+  # By its name, too: the number may be another program's by now. A slim system has /proc and no such ps.
+  *)
+    older_is=$({ tr '\0' ' ' <"/proc/$older/cmdline" || ps -o args= -p "$older"; } 2>/dev/null)
+    case $older_is in *waiter.sh*) kill "$older" 2>/dev/null ;; esac
+    ;;
 esac
 # An empty line says that the client is gone.
 IFS= read -r bell <"$pipe"

@@ -60,6 +60,11 @@ describe('the plugin', () => {
     expect(calls?.map(({ matcher }) => matcher)).toEqual(['clear|compact'])
   })
 
+  test('hears before and after every tool of its own: a drain has more names than one', () => {
+    const matchers = ['PreToolUse', 'PostToolUse'].map((event) => hooks[event]?.map(({ matcher }) => matcher))
+    expect(matchers).toEqual([['mcp__plugin_turnbell_hub__.*'], ['mcp__plugin_turnbell_hub__.*']])
+  })
+
   test('calls turnbell itself where something is to be remembered', () => {
     const calls = Object.entries(hooks).flatMap(([event, entries]) =>
       entries.flatMap(({ hooks: of }) =>

@@ -1,6 +1,7 @@
 /** What the Claude Code surface does beyond the promises of every surface. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { claudeSurface, type ClaudeSurface } from '../../../adapters/claude-code/claude-surface.ts'
+import type { SurfaceReport } from '../../../src/contracts/control.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
@@ -17,6 +18,8 @@ let lost: number
 let surface: ClaudeSurface
 /** What is taken back before the end of an interrupted turn is told. */
 let takenBack: () => Promise<void>
+/** The client stands still, as by Ctrl-Z. */
+let stopped: boolean
 
 beforeEach(async () => {
   clock = fakeClock()
@@ -25,6 +28,7 @@ beforeEach(async () => {
   warned = []
   lost = 0
   takenBack = async () => {}
+  stopped = false
   surface = claudeSurface({
     session_id: 'session-1',
     clock,
@@ -32,6 +36,7 @@ beforeEach(async () => {
     degraded: { ...silentLog, warn: (_, message) => warned.push(message) },
     respawned: false,
     interrupted: () => takenBack(),
+    isStopped: () => stopped,
     ways: { post: async (text) => (posted.push(text), 'sent'), lost: () => (lost += 1) },
   })
   surface.open(host)
@@ -177,6 +182,7 @@ describe('a bell that leaves no trace', () => {
   test('is a lost one once the daemon rings again for the same turn', async () => {
     await surface.notify_surface(doorbell())
     expect(lost).toBe(0)
+    await clock.advance(LIMITS.claude_registry_lag_ms)
     await surface.notify_surface(doorbell())
     expect(lost).toBe(1)
   })
@@ -223,6 +229,90 @@ describe('a client that tells no hooks', () => {
     surface.registryRead({ status: 'idle' })
     await clock.advance(LIMITS.claude_settle_ms)
     expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+  })
+})
+
+test('of rings that a worker that stood still is handed at once, one is posted', async () => {
+  const answers = await Promise.all(
+    [doorbell(), doorbell(), doorbell()].map((bell) => surface.notify_surface(bell)),
+  )
+  expect(answers.map(({ proof }) => proof)).toEqual(['sent', 'deferred', 'deferred'])
+  expect(posted).toHaveLength(1)
+  expect(lost).toBe(0)
+})
+
+test('a client that was stopped is not rung: it would find every bell when it goes on', async () => {
+  stopped = true
+  expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+  expect(posted).toEqual([])
+  stopped = false
+  expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+})
+
+test('an interrupt is believed in its time also where the clock was set back', async () => {
+  await prompt()
+  clock.setBack(3_600_000)
+  await clock.advance(5_000)
+  surface.registryRead({ status: 'idle' })
+  await clock.advance(LIMITS.claude_settle_ms)
+  expect(await surface.status()).toMatchObject({ turn: 'idle' })
+})
+
+test('an interrupted turn that its registry tells of again is not ended before its time', async () => {
+  let taken = 0
+  takenBack = () => new Promise<void>(() => (taken += 1))
+  await prompt()
+  await clock.advance(5_000)
+  surface.registryRead({ status: 'idle' })
+  await clock.advance(60_000)
+  surface.registryRead({ status: 'idle', sessionId: 'session-2' })
+  await clock.advance(60_000)
+  expect(taken).toBeGreaterThan(0)
+  expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+})
+
+describe('a Stop whose answer takes its time', () => {
+  beforeEach(() => prompt())
+  const answerAfter = (ms: number) => {
+    const inner = { ...host }
+    const report = (said: SurfaceReport) => inner.report(said)
+    host.report = async (said) => {
+      const until = said.take === true && new Promise<void>((resolve) => clock.after(ms, resolve))
+      const answer = await report(said)
+      await until
+      return answer
+    }
+  }
+
+  test('is no turn that no hook told of, and carries its bell', async () => {
+    const bell = doorbell()
+    host.ready = { doorbell: bell }
+    answerAfter(800)
+    const answering = surface.stopped(turnEvent('Stop'), () => false)
+    const told = host.reports.length
+    await clock.advance(800)
+    expect(await answering).toEqual(bell)
+    expect(host.reports).toHaveLength(told)
+  })
+
+  test('leaves the registry its time to follow, once it is there', async () => {
+    answerAfter(800)
+    const answering = surface.stopped(turnEvent('Stop'), () => false)
+    await clock.advance(800)
+    expect(await answering).toBeNull()
+    await clock.advance(LIMITS.claude_registry_lag_ms - 1)
+    expect(await surface.status()).toMatchObject({ turn: 'idle' })
+    await clock.advance(1)
+    expect(await surface.status()).toMatchObject({ turn: 'busy' })
+  })
+
+  test('is no place for another bell', async () => {
+    answerAfter(800)
+    const answering = surface.stopped(turnEvent('Stop'), () => false)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    await clock.advance(800)
+    await answering
+    expect(await surface.status()).toMatchObject({ turn: 'idle' })
   })
 })
 

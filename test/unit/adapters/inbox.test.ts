@@ -81,6 +81,31 @@ test('a client that hangs up at once has taken it or not; it never throws', asyn
   expect(['sent', 'failed']).toContain(await inbox(socket).post('ring'))
 })
 
+test('a connection that the client leaves open is let go after a while', async () => {
+  const clock = fakeClock()
+  let ended = false
+  let closed = false
+  const socket = path.join(temporaryHome(), 'inbox.sock')
+  const server = net.createServer({ allowHalfOpen: true }, (connection) => {
+    connection.resume()
+    connection.on('error', () => {})
+    connection.once('end', () => (ended = true))
+    connection.once('close', () => (closed = true))
+    // What is written to a connection that was let go is refused.
+    server.on('look', () => connection.write('anybody there?'))
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(socket, resolve))
+  expect(await inbox(socket, undefined, clock).post('ring')).toBe('sent')
+  await eventually('the bell is read', () => ended)
+  expect(clock.armed()).toBe(1)
+  await clock.advance(LIMITS.inbox_answer_ms)
+  await eventually('the connection is let go', () => {
+    server.emit('look')
+    return closed
+  })
+})
+
 test('an inbox that takes nothing has failed after a while', async () => {
   const clock = fakeClock()
   const socket = await client((connection) => connection.pause())

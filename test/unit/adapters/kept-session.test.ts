@@ -12,15 +12,26 @@ let note: SessionNote | null
 let words: readonly string[]
 let written: object[]
 let say: (line: unknown) => void
+/** Whether a note can be written. */
+let disk_full: boolean
+let killed: number
 
 beforeEach(() => {
   note = null
   written = []
+  disk_full = false
+  killed = 0
 })
 
 function keep(permissions: Permissions = 'reject') {
   return keepSession({
-    notes: { read: () => note, write: (next) => (note = next) },
+    notes: {
+      read: () => note,
+      write(next) {
+        if (disk_full) throw new Error('ENOSPC')
+        note = next
+      },
+    },
     newSessionId: () => 'new-session',
     start(given) {
       words = given
@@ -28,6 +39,7 @@ function keep(permissions: Permissions = 'reject') {
         pid: 4_711,
         started: 'then',
         write: (line) => written.push(line),
+        kill: () => (killed += 1),
         onLine: (listener) => {
           say = (line) => listener(typeof line === 'string' ? line : JSON.stringify(line))
         },
@@ -80,6 +92,24 @@ describe('which session it is', () => {
     ['Error: the API key is invalid', false],
   ])('%s: forgotten %s', (text, forgotten) => {
     expect(forgetsSession(text)).toBe(forgotten)
+  })
+})
+
+describe('a note that cannot be written', () => {
+  test('ends the client that nobody would ever find', () => {
+    disk_full = true
+    expect(() => keep()).toThrow('ENOSPC')
+    expect(killed).toBe(1)
+  })
+
+  test('of a session that goes on already costs nothing, and is written by the next turn', () => {
+    keep()
+    disk_full = true
+    say(init('new-session'))
+    expect([killed, note?.begun]).toEqual([0, false])
+    disk_full = false
+    say(init('new-session'))
+    expect(note).toMatchObject({ begun: true, pid: 4_711 })
   })
 })
 

@@ -3,13 +3,16 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { attachShim, type Shim } from '../../../adapters/shim.ts'
 import type { SurfaceStatus } from '../../../src/contracts/control.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import type { RpcListener, RpcParams, RpcPeer } from '../../../src/ports/rpc.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { connectLocally, localSockets } from '../../../src/system/local-socket.ts'
 import { doorbell } from '../../support/doorbells.ts'
 import { eventually } from '../../support/eventually.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
 const STATUS: SurfaceStatus = {
@@ -166,6 +169,46 @@ describe('the daemon may ask', () => {
     const peer = await attached()
     await expect(peer.request(method, params as RpcParams, 1_000)).rejects.toMatchObject({ code })
     expect(rings).toEqual([])
+  })
+})
+
+describe('a daemon that turns it away', () => {
+  /** Whoever connects is let go at once, before or after its report is answered. */
+  async function dialsIn(ms: number, answers: boolean): Promise<number> {
+    const clock = fakeClock()
+    let dials = 0
+    shim = attachShim({
+      surface: {
+        notify_surface: async () => ({ accepted: true, proof: 'sent' }),
+        resume_surface: async () => {},
+        status: async () => STATUS,
+      },
+      dial: async (handlers) => {
+        dials += 1
+        return {
+          async request() {
+            clock.after(0, () => handlers.onClose())
+            if (answers) return { doorbell: null }
+            throw new TurnbellError('limit_reached', { detail: '32 programs are connected' })
+          },
+          close() {},
+        }
+      },
+      clock,
+      log: silentLog,
+    })
+    await atRest()
+    await clock.advance(ms)
+    return dials
+  }
+
+  test('is dialled ever more slowly', async () => {
+    const slowest = 60_000 / LIMITS.shim_reconnect_max_ms
+    expect(await dialsIn(60_000, false)).toBeLessThan(slowest + 10)
+  })
+
+  test('is dialled soon again where it took the report first', async () => {
+    expect(await dialsIn(10 * LIMITS.shim_reconnect_min_ms, true)).toBeGreaterThan(8)
   })
 })
 

@@ -3,8 +3,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { RegistryRecord, TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
+import { recordIn, RegistryRecord, TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
 import {
+  askAnswered,
+  bellAsked,
   bellContinued,
   bellPosted,
   foundBusy,
@@ -153,7 +155,7 @@ describe('turns', () => {
       (state) => hookFired(hookFired(state, turnEvent('UserPromptSubmit'), T0), turnEvent('Stop'), T0),
       first,
     )
-    expect(startTracking('s1', T0 + 1_000).turn_seq).toBeGreaterThan(later.turn_seq)
+    expect(startTracking('s1', 0, T0 + 1_000).turn_seq).toBeGreaterThan(later.turn_seq)
   })
 
   test('/clear ends what was, under another session', () => {
@@ -243,6 +245,67 @@ describe('the registry fills the gaps of the hooks', () => {
     expect(settled(stopped, T0 + 60_000).turn).toBe('idle')
   })
 
+  const stoppedWith = (...tasks: object[]) => {
+    const busy = registryRead(
+      hookFired(idleSession(), turnEvent('UserPromptSubmit'), T0),
+      registry('busy'),
+      T0,
+    )
+    return hookFired(busy, turnEvent('Stop', { background_tasks: JSON.stringify(tasks) }), T0 + 9_000)
+  }
+
+  test.each([
+    [[{ type: 'shell', status: 'running' }]],
+    [[{ type: 'shell', status: 'running' }, { type: 'monitor' }]],
+  ])('is believed while nothing but %j runs in the background: with that it shows a prompt', (tasks) => {
+    const stopped = stoppedWith(...tasks)
+    expect(registryForbids(stopped)).toBe(true)
+    expect(settled(stopped, T0 + 9_000 + LIMITS.claude_registry_lag_ms)).toMatchObject({
+      turn: 'busy',
+      turn_seq: stopped.turn_seq + 1,
+    })
+  })
+
+  test.each([
+    [[{ type: 'shell' }, { type: 'subagent' }]],
+    [[{ type: 'workflow' }]],
+    [[{ type: 'something new' }]],
+    [[{ status: 'running' }]],
+  ])('says nothing about the main agent while %j runs in the background', (tasks) => {
+    expect(registryForbids(stoppedWith(...tasks))).toBe(false)
+  })
+
+  test('is not believed while the answer to a Stop is waited for, and anew once it is there', () => {
+    const asked = bellAsked(stoppedWith())
+    expect(settlesAt(asked)).toBeNull()
+    expect(registryRead(asked, registry('busy', 's2'), T0 + 20_000).turn).toBe('idle')
+    const answered = askAnswered(asked, T0 + 20_000)
+    expect(settlesAt(answered)).toBe(T0 + 20_000 + LIMITS.claude_registry_lag_ms)
+  })
+
+  test('a turn that began meanwhile keeps the time of its begin when the answer is there', () => {
+    const begun = hookFired(bellAsked(stoppedWith()), turnEvent('UserPromptSubmit'), T0 + 9_500)
+    expect(askAnswered(begun, T0 + 20_000)).toMatchObject({ turn: 'busy', turn_since_ms: T0 + 9_500 })
+  })
+
+  test('never ends a turn by being read: what the agent was not shown goes back first', () => {
+    const at_prompt = registryRead(stillBusy(), registry('idle'), T0 + 5_000)
+    const read = registryRead(at_prompt, registry('idle', 's2'), T0 + 60_000)
+    expect(read.turn).toBe('busy')
+    expect(settlesAt(read)).toBe(T0 + 5_000 + LIMITS.claude_settle_ms)
+  })
+  const stillBusy = () =>
+    registryRead(hookFired(idleSession(), turnEvent('UserPromptSubmit'), T0), registry('busy'), T0)
+
+  test.each(['', '{"sessionId":"s1","sta', '[]'])('a file that is caught as %j says nothing', (text) => {
+    expect(recordIn(text)).toBeUndefined()
+  })
+
+  test('a file that is gone says that there is none', () => {
+    expect(recordIn(null)).toBeNull()
+    expect(recordIn('{"status":"waiting"}')).toEqual({ status: 'waiting' })
+  })
+
   test('a session id is taken over when it changes there, not when it is old news', () => {
     const resumed = registryRead(idleSession(), registry('idle', 's2'), T0 + 20_000)
     expect(resumed.session_id).toBe('s2')
@@ -323,6 +386,8 @@ test('whatever happens, turns are counted one by one and a deadline always chang
       .map((status) => (state: TrackedTurn, now: number) => registryRead(state, registry(status), now)),
     fc.constant((state: TrackedTurn, now: number) => settled(state, now)),
     fc.constant((state: TrackedTurn) => bellPosted(state, bell.doorbell_id)),
+    fc.constant((state: TrackedTurn) => bellAsked(state)),
+    fc.constant((state: TrackedTurn, now: number) => askAnswered(state, now)),
     fc.constant((state: TrackedTurn, now: number) => bellContinued(state, bell.doorbell_id, now)),
   )
   fc.assert(

@@ -1,7 +1,8 @@
 /** Which way into a session the next bell takes, and who hears of one that leads nowhere. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { waysInto, type Posted, type Way, type Ways } from '../../../adapters/claude-code/ways.ts'
+import { waysInto, type Ways } from '../../../adapters/claude-code/ways.ts'
 import { silentLog, type Log } from '../../../src/ports/log.ts'
+import type { Posted, Way } from '../../../src/ports/way.ts'
 
 let posted: string[]
 let answers: Record<string, Posted>

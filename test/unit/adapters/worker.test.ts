@@ -27,6 +27,8 @@ const FRAMES = JSON.parse(
 
 let fired: TurnEvent[]
 let bell: Doorbell | null
+/** Whether the answer to it was gone already, of every Stop that the surface was told. */
+let stops: { aborted: boolean }[]
 let continued: Doorbell[]
 let confirmed: string[]
 let released: string[]
@@ -38,6 +40,7 @@ let worker: Worker
 function start(respawned = false): void {
   fired = []
   bell = null
+  stops = []
   continued = []
   confirmed = []
   released = []
@@ -45,7 +48,10 @@ function start(respawned = false): void {
   told = Promise.resolve()
   const surface: Pick<ClaudeSurface, 'hookFired' | 'stopped' | 'continuedWith'> = {
     hookFired: async (event) => void fired.push(event),
-    stopped: async () => bell,
+    stopped: async (_, aborted) => {
+      stops.push({ aborted: aborted() })
+      return bell
+    },
     continuedWith: (given) => void continued.push(given),
   }
   worker = createWorker({
@@ -251,15 +257,71 @@ describe('a drain', () => {
     expect([confirmed, released]).toEqual([['drain-1'], []])
   })
 
-  test('that goes back is waited for, but not for ever', async () => {
+  test('that goes back is waited for however long that takes: an end that is told makes it final', async () => {
     told = new Promise<void>(() => {})
     written('toolu_1')
     let over = false
     void worker.interrupted().then(() => (over = true))
-    await clock.advance(LIMITS.give_back_wait_ms - 1)
+    await clock.advance(60_000)
     expect(over).toBe(false)
-    await clock.advance(1)
-    expect(over).toBe(true)
+  })
+
+  describe('that does not get back in the time that a hook may take', () => {
+    let settle!: () => void
+    beforeEach(async () => {
+      await drainedIn('turn-1')
+      told = new Promise<void>((resolve) => (settle = resolve))
+      fired = []
+    })
+
+    test('keeps no hook waiting longer, but nobody hears of what that one told', async () => {
+      let answer: unknown = null
+      void hook('PostToolBatch', { prompt_id: 'turn-2' }).then((output) => (answer = output))
+      await clock.advance(LIMITS.give_back_wait_ms - 1)
+      expect(answer).toBeNull()
+      await clock.advance(1)
+      expect([answer, fired]).toEqual([{}, []])
+      await clock.advance(60_000)
+      expect(fired).toEqual([])
+      settle()
+      await atRest()
+      expect(fired.map(({ event }) => event)).toEqual(['PostToolBatch'])
+      expect(clock.armed()).toBe(0)
+    })
+
+    test('gives no bell with a Stop: its answer is gone when the end of the turn is told', async () => {
+      bell = doorbell()
+      let answer: unknown = null
+      void hook('Stop', { prompt_id: 'turn-2' }).then((output) => (answer = output))
+      await clock.advance(LIMITS.give_back_wait_ms)
+      expect([answer, stops]).toEqual([{}, []])
+      settle()
+      await atRest()
+      expect(stops).toEqual([{ aborted: true }])
+    })
+
+    test('leaves the next drain to its turn, in the order in which it came', async () => {
+      const announced = announce('toolu_2', '', HUB_TOOL, 'turn-2')
+      await clock.advance(LIMITS.give_back_wait_ms)
+      expect(await announced).toMatchObject({ hookSpecificOutput: { permissionDecision: 'allow' } })
+      expect(await drain('toolu_2')).toBeNull()
+      void hook('PostToolBatch', { prompt_id: 'turn-2' })
+      settle()
+      await atRest()
+      expect(fired.map(({ event }) => event)).toEqual(['PreToolUse', 'PostToolBatch'])
+    })
+  })
+
+  test.each([
+    ['Notification', { notification_type: 'idle_prompt' }],
+    ['SessionStart', { source: 'clear' }],
+  ])('goes back where %s %j is the first to tell that its turn is over', async (event, fields) => {
+    await drainedIn('turn-1')
+    await hook('Notification', { notification_type: 'auth_success' })
+    await hook('SessionStart', { source: 'compact' })
+    expect(released).toEqual([])
+    await hook(event, fields)
+    expect([confirmed, released]).toEqual([[], ['signal-of-drain-1']])
   })
 
   test('of a client that marks no calls is confirmed at once', () => {

@@ -127,6 +127,24 @@ describe('a pipe', () => {
     expect(fs.readdirSync(path.join(home, 'run'))).toEqual([path.basename(other)])
   })
 
+  test('that cannot be taken away is no error, and keeps none of the others', () => {
+    const other = bellPipeFile(home, CLIENT_PID + 1)
+    execFileSync('mkfifo', [file, other])
+    fs.mkdirSync(`${file}.left`)
+    fs.mkdirSync(`${file}.waiter`)
+    releaseLeftPipes(home, () => false)
+    expect(fs.existsSync(other)).toBe(false)
+  })
+
+  test('that an earlier client of the same number left is no obstacle to whoever hears bells', async () => {
+    execFileSync('mkfifo', [file])
+    const heard: string[] = []
+    const hearing = hearBells(file, (text) => heard.push(text))
+    expect(await bellPipe(file).post('one')).toBe('sent')
+    await eventually('it is heard', () => heard.at(-1) === 'one')
+    hearing.close()
+  })
+
   test('in a home that has none yet is no error', () => {
     expect(() => releaseLeftPipes(path.join(home, 'nowhere'), () => false)).not.toThrow()
   })
@@ -141,6 +159,19 @@ describe('the waiter', () => {
     expect(await older.ended).toEqual({ code: null, stderr: '' })
     await posted('ring')
     expect(await newer.ended).toEqual({ code: 2, stderr: 'ring\n' })
+  })
+
+  test('gives way to a newer one in a system that has no ps', async () => {
+    const slim = path.join(home, 'bin')
+    fs.mkdirSync(slim)
+    for (const name of ['cat', 'mkfifo', 'rm', 'tr']) {
+      const program = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
+      fs.symlinkSync(program, path.join(slim, name))
+    }
+    const older = wait({ PATH: slim })
+    await waits(older)
+    wait({ PATH: slim })
+    expect(await older.ended).toEqual({ code: null, stderr: '' })
   })
 
   test.each([

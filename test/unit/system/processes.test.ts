@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { ancestorNamed, isGone, processStartTime } from '../../../src/system/processes.ts'
+import { ancestorNamed, isGone, isStopped, processStartTime } from '../../../src/system/processes.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const NAMESPACE = fs.readlinkSync('/proc/self/ns/pid')
 const here = { pid: process.pid, started: processStartTime(process.pid), namespace: NAMESPACE }
@@ -31,4 +32,17 @@ test('a process is gone when it ended, or another has its number; one of another
   await once(child, 'exit')
   expect(isGone(known)).toBe(true)
   expect(isGone({ ...known, namespace: 'elsewhere' })).toBe(false)
+})
+
+test('a process that was stopped is told from one that runs, and from none', async () => {
+  const child = spawn('cat')
+  const pid = child.pid as number
+  expect(isStopped(pid)).toBe(false)
+  child.kill('SIGSTOP')
+  await eventually('it stands still', () => isStopped(pid))
+  child.kill('SIGCONT')
+  await eventually('it goes on', () => !isStopped(pid))
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  expect(isStopped(pid)).toBe(false)
 })
