@@ -80,11 +80,16 @@ export async function listen(
     socket.on('error', () => socket.destroy())
     try {
       if (pathOf(request.url) !== '/ws') {
-        throw new TurnbellError('route_unknown', { detail: 'Only /ws can be upgraded.' })
+        throw new TurnbellError('route_unknown', {
+          detail: 'Only /ws can be upgraded.',
+          // Node hands over whatever offers an upgrade, and nothing else can answer it then.
+          hint: 'Leave `Upgrade` out: every other path is plain HTTP/1.1, and nothing on it is upgraded to HTTP/2.',
+        })
       }
       checkOrigin(request.headers, doors.ownHosts())
       refuseBounds(request, BOUNDS_OF_FRAMES)
       connections.accept(request, socket, head, tokenOf(request.headers, request.url))
+      if (socket.writableEnded) letGo(socket)
     } catch (error) {
       refuseUpgrade(socket, error, doors.ids.next())
     }
@@ -99,6 +104,8 @@ export async function listen(
     await app.stop()
     throw error
   }
+  // One connection that could not be taken must not end the hub.
+  server.on('error', (error) => doors.log.error({ err: error }, 'the port could not take a connection'))
   own.list = ownHosts(settings, port)
   const scheme = settings.tls ? 'https' : 'http'
   let stopped: Promise<{ cut_off: boolean }> | null = null
@@ -199,6 +206,13 @@ function refuseUpgrade(socket: Duplex, error: unknown, instance: string): void {
     `HTTP/1.1 ${problem.status} ${http.STATUS_CODES[problem.status] ?? 'Refused'}\r\n` +
       `Connection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+  letGo(socket)
+}
+
+/** What was refused is not waited for: a client that never ends its side would keep the socket for good. */
+function letGo(socket: Duplex): void {
+  if (socket.writableFinished) socket.destroy()
+  else socket.once('finish', () => socket.destroy())
 }
 
 /** True when the grace ran out first. */

@@ -149,9 +149,17 @@ export function createBridge(options: BridgeOptions): Bridge {
   }
 
   const send = transport.send.bind(transport)
-  // What the SDK refuses by itself, as the hub tells it. Only what has an error is held against the form of one.
-  transport.send = (message) =>
-    send('error' in message && isJSONRPCErrorResponse(message) ? withProblem(message, options) : message)
+  transport.send = async (message) => {
+    try {
+      // What the SDK refuses by itself, as the hub tells it. Only what has an error is held against the form of one.
+      await send(
+        'error' in message && isJSONRPCErrorResponse(message) ? withProblem(message, options) : message,
+      )
+    } catch (error) {
+      if (!('method' in message) && message.id !== undefined) calls.unwritten(message.id)
+      throw error
+    }
+  }
   transport.onwritten = (request_id, how) => calls.written(request_id, how)
   transport.onplain = (call) => plain.take(call)
   transport.onreceived = (message) => {

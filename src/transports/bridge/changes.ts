@@ -11,7 +11,7 @@ import type { Clock, Timer } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 
 export interface ChangesDeps {
-  upstream: Upstream
+  upstream: Pick<Upstream, 'listen'>
   clock: Pick<Clock, 'after'>
   log: Log
   onTools: () => void
@@ -75,6 +75,8 @@ export function createChanges({ upstream, clock, log, onTools, onResource }: Cha
       const before = wanted.size
       for (const uri of uris) wanted.add(uri)
       if (closed || (stream !== null && wanted.size === before)) return
+      // It counts as watched from now on, and nothing is told until the stream stands.
+      if (wanted.size > before) missed = true
       retry?.cancel()
       stream?.abort()
       listen()

@@ -1,17 +1,29 @@
 /**
- * Drains this bridge has handed on. The hub keeps their signals under a lease until it hears that the
- * client has the bytes; here is remembered what must still be said.
+ * The drains of this bridge, from the asking to the last word about them. The hub keeps what a drain handed out
+ * under a lease, and takes the next drain of the session for a sign that the client has it.
  *
- * A confirmation waits for a hub that is away and is said before the next drain. One that is never said
- * costs a repetition, never a signal. A client waits less long: a drain that stands behind one for more than
- * that is not made at all, as going past it might repeat what the client has.
+ *     asked ──┬──> handed ──┬──> written ──────> confirmation said
+ *             │             └──> given up ─────> release said
+ *             └──> lost <─────────(release that could not be said)
+ *                   └──────────────────────────> looked up at the hub, and released
+ *
+ * - asked: on its way to the hub, one at a time.
+ * - handed: the answer is here, and not yet in the client's pipe.
+ * - written: the client has it. It is confirmed at once, or by whoever learns later that it was read.
+ * - given up: the client will never see it, or was told of an error in its place.
+ * - lost: its answer never came. The hub may hold it under the session, nobody knows by which name.
+ *
+ * A drain is only asked for where no former one of its session is handed or lost, and nothing is left to be said:
+ * it would make them final. A confirmation that is never said costs a repetition, never a signal; a release that
+ * could not be said makes its drain a lost one. A client waits less long than the hub is tried: a drain that may
+ * not be asked for by then is refused, as going past what is owed might lose or repeat what the client has.
  */
 import * as z from 'zod'
 import { AnswerLost, unreachable, type Upstream } from './upstream.ts'
 import { DRAIN_TOOL } from '../../contracts/drain.ts'
 import { DrainResult } from '../../contracts/signal.ts'
 import { describeIssues, fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
-import type { DrainId, SignalId } from '../../contracts/ids.ts'
+import type { DrainId, SessionId, SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -29,40 +41,50 @@ export interface OpenDrain {
 
 export interface Drains {
   /**
-   * Drains, after everything that was asked of the hub before: a drain makes the former ones of its
-   * session final. One whose answer was lost goes back and is asked for once more. Rejects with
-   * `hub_unreachable` where what is to be said first has not been within `bridge_wait_ms`; then it is never asked for.
+   * Drains, once nothing stands before it. `ask` says `handed` of what it brings before it resolves. A drain whose
+   * answer was lost goes back and is asked for once more. Rejects with `hub_unreachable` where something stood
+   * before it for `bridge_wait_ms`; then it is never asked for.
    */
-  take<T>(session_id: string, ask: () => Promise<T>): Promise<T>
-  /** The client is being handed this one: until it is confirmed or released nothing else gives it back. */
-  handed(drain: OpenDrain): void
+  take<T>(session_id: SessionId, ask: () => Promise<T>): Promise<T>
+  /** The client is being handed this one. One of the three below must follow, or no drain of the session does. */
+  handed(session_id: SessionId, drain: OpenDrain): void
+  /** The client has the answer, and it will be said later whether it was read. */
+  written(drain_id: DrainId): void
   /** The client has what was drained. */
   confirm(drain_id: DrainId): void
-  /** The client will never see it. Takes whole drains. */
+  /** The client will never see it. Takes whole drains that were handed. */
   release(signal_ids: readonly SignalId[]): void
-  /** Resolves once everything said so far has been said to the hub, or could not be. */
+  /** Resolves once everything owed so far has been said to the hub, or could not be. */
   settled(): Promise<void>
   /** What an earlier bridge of this session drained and never confirmed goes back. */
-  releaseLeft(session_id: string): Promise<void>
+  releaseLeft(session_id: SessionId): Promise<void>
 }
 
-const Call = z.object({ isError: z.boolean().optional(), structuredContent: z.unknown() })
-const Held = z.object({
+interface Held {
+  session_id: SessionId
+  signal_ids: readonly SignalId[]
+  written: boolean
+}
+
+const Call = z.object({ isError: z.boolean().optional(), structuredContent: z.unknown().optional() })
+const Leased = z.object({
   signals: z.array(z.object({ signal_id: z.string(), drain_id: z.string().optional() })),
   /** A hub of an earlier version told everything at once. */
   next: z.number().nullish(),
 })
 
 export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
-  /** One after the other, in the order they were asked for. */
+  /** Handed or written, and the hub has not heard what became of it. Nothing else gives these back. */
+  const held = new Map<DrainId, Held>()
+  /** Sessions for which the hub may hold what nobody will see. */
+  const lost = new Set<SessionId>()
+  /** What is asked of the hub, one after the other. */
   let queue: Promise<unknown> = Promise.resolve()
-  /** The last of them that a leaving process waits for; a drain that is under way breaks by itself. */
+  let unsaid = 0
+  /** The last that is to be said; a leaving process waits for it, and not for a drain, which breaks by itself. */
   let said: Promise<void> = Promise.resolve()
-  let waiting = 0
-  /** Handed to the client, and the hub has not heard what became of it. */
-  const open = new Map<DrainId, readonly SignalId[]>()
-  /** The session for which the hub may hold a drain whose answer never came. */
-  let lost_in: string | null = null
+  /** Drains that may not be asked for yet. */
+  const waiting = new Set<() => void>()
 
   function inTurn<T>(step: () => Promise<T>): Promise<T> {
     const done = queue.then(step)
@@ -70,107 +92,165 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
     return done
   }
 
-  /** As `inTurn`, but behind what the hub has yet to be told only for as long as a client waits. */
-  function inTurnSoon<T>(step: () => Promise<T>): Promise<T> {
-    if (waiting === 0) return inTurn(step)
+  function isClear(session_id: SessionId): boolean {
+    if (unsaid > 0) return false
+    for (const one of held.values()) if (!one.written && one.session_id === session_id) return false
+    return true
+  }
+
+  /** Outside the queue: what it waits for may have to go through that. */
+  function cleared(session_id: SessionId): Promise<void> {
     return new Promise((resolve, reject) => {
-      let late = false
-      const patience = clock.after(LIMITS.bridge_wait_ms, () => {
-        late = true
+      const late = clock.after(LIMITS.bridge_wait_ms, () => {
+        waiting.delete(look)
         reject(unreachable(new Error('it has yet to hear what became of a former drain')))
       })
-      const begin = async () => {
-        patience.cancel()
-        if (!late) resolve(await step())
+      const look = () => {
+        if (!isClear(session_id)) return
+        late.cancel()
+        waiting.delete(look)
+        resolve()
       }
-      inTurn(begin).catch(reject)
+      waiting.add(look)
     })
   }
 
-  function say(what: string, tool: string, args: Record<string, unknown>): Promise<void> {
-    if (waiting >= LIMITS.bridge_confirms_max) {
-      log.warn({}, `too many confirmations wait; this one is dropped: ${what}`)
-      return Promise.resolve()
+  const moved = () => {
+    for (const look of [...waiting]) look()
+  }
+
+  /** `then` hears whether the hub has been told, before any drain is asked for. */
+  function say(what: string, step: () => Promise<unknown>, then: (told: boolean) => void): void {
+    if (unsaid >= LIMITS.bridge_confirms_max) {
+      log.warn({}, `too much waits to be said to the hub; this is dropped: ${what}`)
+      return then(false)
     }
-    waiting += 1
-    said = inTurn(() =>
-      upstream.request(
-        'tools/call',
-        { name: tool, arguments: args },
-        { repeatable: true, wait_ms: LIMITS.bridge_confirm_wait_ms },
-      ),
-    )
+    unsaid += 1
+    said = inTurn(step)
       .then(
-        () => log.debug({}, what),
-        (error: unknown) => log.warn({ err: error }, `could not tell the hub: ${what}`),
+        () => {
+          log.debug({}, what)
+          return true
+        },
+        (error: unknown) => {
+          log.warn({ err: error }, `could not tell the hub: ${what}`)
+          return false
+        },
       )
-      .finally(() => (waiting -= 1))
-    return said
+      .then((told) => {
+        then(told)
+        unsaid -= 1
+        moved()
+      })
+  }
+
+  /** Throws what the hub refuses it with, and `hub_unreachable` for what no hub says. */
+  async function call(
+    session_id: SessionId | undefined,
+    name: string,
+    args: object,
+    wait_ms: number,
+  ): Promise<unknown> {
+    const options = { repeatable: true, wait_ms, session_id }
+    const answer = await upstream.request('tools/call', { name, arguments: args }, options)
+    const { isError, structuredContent } = understood(Call, answer)
+    if (isError === true) throw fromProblem(understood(Problem, structuredContent))
+    return structuredContent
   }
 
   /** Only in turn: a drain beside it would be listed before anybody knows that it came. */
-  async function giveBackLeft(session_id: string): Promise<void> {
-    const ask = async (action: string, params: object) => {
-      const answer = await upstream.request(
-        'tools/call',
-        { name: 'signals', arguments: { action, params } },
-        { repeatable: true, wait_ms: LIMITS.bridge_leftover_wait_ms },
-      )
-      const { isError, structuredContent } = understood(Call, answer)
-      if (isError === true) throw fromProblem(understood(Problem, structuredContent))
-      return structuredContent
-    }
+  async function giveBackLeft(session_id: SessionId, wait_ms: number): Promise<void> {
+    const ask = (action: string, params: object) => call(session_id, 'signals', { action, params }, wait_ms)
     for (let before_seq: number | undefined; ;) {
       const params = { leased_to: session_id, limit: LIMITS.inbox_limit_max, before_seq }
-      const held = understood(Held, await ask('inbox', params))
-      const left = held.signals.filter(({ drain_id }) => drain_id === undefined || !open.has(drain_id))
+      const { signals, next } = understood(Leased, await ask('inbox', params))
+      const left = signals.filter(({ drain_id }) => drain_id === undefined || !held.has(drain_id))
       if (left.length > 0) {
         log.info({ signals: left.length }, 'a drain that nobody was handed stands open; it goes back')
         await ask('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
       }
       // Pages go back in time: whatever says otherwise would never come to an end.
-      if (held.next == null || held.next >= (before_seq ?? Infinity)) break
-      before_seq = held.next
+      if (next == null || next >= (before_seq ?? Infinity)) break
+      before_seq = next
     }
-    if (lost_in === session_id) lost_in = null
+    lost.delete(session_id)
+  }
+
+  /** Without a next drain, too: the end of a turn would make final what was lost in it. */
+  function giveBackSoon(session_id: SessionId): void {
+    const step = async () => {
+      if (lost.has(session_id)) await giveBackLeft(session_id, LIMITS.bridge_confirm_wait_ms)
+    }
+    say(`gave back what was lost in ${session_id}`, step, () => undefined)
+  }
+
+  async function askFor<T>(session_id: SessionId, ask: () => Promise<T>): Promise<T> {
+    for (let broken: AnswerLost | null = null, asked = 0; ; asked += 1) {
+      try {
+        if (lost.has(session_id)) await giveBackLeft(session_id, LIMITS.bridge_leftover_wait_ms)
+      } catch (error) {
+        giveBackSoon(session_id)
+        // Where no hub says otherwise, what was asked first may have happened.
+        const is_away = error instanceof TurnbellError && error.code === 'hub_unreachable'
+        throw is_away ? (broken ?? error) : error
+      }
+      if (broken !== null && asked === 2) throw broken
+      try {
+        return await ask()
+      } catch (error) {
+        if (!(error instanceof AnswerLost)) throw error
+        broken = error
+        lost.add(session_id)
+      }
+    }
+  }
+
+  function written(drain_id: DrainId): void {
+    const drain = held.get(drain_id)
+    if (drain !== undefined) drain.written = true
+    moved()
   }
 
   return {
-    take(session_id, ask) {
-      return inTurnSoon(async () => {
-        for (let lost: AnswerLost | null = null, asked = 0; ; asked += 1) {
-          try {
-            // The next drain would make it final, and so would the end of the turn.
-            if (lost_in !== null) await giveBackLeft(lost_in)
-          } catch (error) {
-            // Where no hub says otherwise, what was asked first may have happened.
-            const is_away = error instanceof TurnbellError && error.code === 'hub_unreachable'
-            throw is_away ? (lost ?? error) : error
-          }
-          if (lost !== null && asked === 2) throw lost
-          try {
-            return await ask()
-          } catch (error) {
-            if (!(error instanceof AnswerLost)) throw error
-            ;[lost, lost_in] = [error, session_id]
-          }
-        }
-      })
+    async take(session_id, ask) {
+      for (;;) {
+        if (!isClear(session_id)) await cleared(session_id)
+        const answer = await inTurn(async () => {
+          // A former drain may have been handed meanwhile, or something may be left to say of it.
+          return isClear(session_id) ? { is: await askFor(session_id, ask) } : null
+        })
+        if (answer !== null) return answer.is
+      }
     },
-    handed: ({ drain_id, signal_ids }) => void open.set(drain_id, signal_ids),
+    handed(session_id, { drain_id, signal_ids }) {
+      // Of none there is nothing to lose, and nothing by which it could be given back.
+      if (signal_ids.length > 0) held.set(drain_id, { session_id, signal_ids, written: false })
+    },
+    written,
     confirm(drain_id) {
       // A peek that carries the confirmation takes nothing itself.
       const args = { peek: true, limit: 1, confirm: drain_id }
-      void say(`confirmed drain ${drain_id}`, DRAIN_TOOL, args).then(() => open.delete(drain_id))
+      const session_id = held.get(drain_id)?.session_id
+      const step = () => call(session_id, DRAIN_TOOL, args, LIMITS.bridge_confirm_wait_ms)
+      say(`confirmed drain ${drain_id}`, step, () => held.delete(drain_id))
+      written(drain_id)
     },
     release(signal_ids) {
-      if (signal_ids.length === 0) return
-      for (const [drain_id, ids] of open) if (ids.some((id) => signal_ids.includes(id))) open.delete(drain_id)
-      const params = { signal_ids: [...signal_ids] }
-      void say(`gave ${signal_ids.length} signals back`, 'signals', { action: 'release', params })
+      const given_up = new Set(signal_ids)
+      for (const [drain_id, { session_id, signal_ids }] of [...held]) {
+        if (!signal_ids.some((id) => given_up.has(id))) continue
+        held.delete(drain_id)
+        const args = { action: 'release', params: { signal_ids } }
+        const step = () => call(session_id, 'signals', args, LIMITS.bridge_confirm_wait_ms)
+        say(`gave ${signal_ids.length} signals back`, step, (told) => {
+          if (told || lost.has(session_id)) return
+          lost.add(session_id)
+          giveBackSoon(session_id)
+        })
+      }
     },
     settled: () => said,
-    releaseLeft: (session_id) => inTurn(() => giveBackLeft(session_id)),
+    releaseLeft: (session_id) => inTurn(() => giveBackLeft(session_id, LIMITS.bridge_leftover_wait_ms)),
   }
 }
 

@@ -33,7 +33,12 @@ export class HubAway extends Error {
 
 export interface HubPost {
   /** @throws HubAway, AnswerTooLarge, or the reason of the abort. */
-  post(url: string, headers: Record<string, string>, body: unknown, abort?: AbortSignal): Promise<HubAnswer>
+  post(
+    url: string,
+    headers: Record<string, string>,
+    body: unknown,
+    options?: { abort?: AbortSignal | undefined; answer_ms?: number },
+  ): Promise<HubAnswer>
   /**
    * The same with an answer that goes on: `onEvent` gets the data of each server-sent event. Resolves when
    * the hub ends it, with the whole answer where that was no event stream.
@@ -94,7 +99,7 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
   }
 
   return {
-    post: (url, headers, body, abort) =>
+    post: (url, headers, body, { abort, answer_ms = LIMITS.bridge_answer_ms } = {}) =>
       new Promise((resolve, reject) => {
         const failed = (error: Error) => {
           timeout.cancel()
@@ -107,9 +112,7 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
             else resolve(answer)
           })
         })
-        const timeout = clock.after(LIMITS.bridge_answer_ms, () =>
-          request.destroy(new Error('no answer in time')),
-        )
+        const timeout = clock.after(answer_ms, () => request.destroy(new Error('no answer in time')))
       }),
     stream: (url, headers, body, abort, onEvent) =>
       new Promise((resolve, reject) => {

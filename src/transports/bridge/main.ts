@@ -8,6 +8,7 @@ import { createNameCheck, type NamedBounds } from './known-names.ts'
 import { sayGoodbye } from './goodbye.ts'
 import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import type { OpenDrain } from './drains.ts'
+import { createPreferredHub } from './preferred-hub.ts'
 import { stdioLines } from './stdio-lines.ts'
 import type { ToolCall } from './tool-calls.ts'
 import { createStandIn, type Embedded } from './stand-in.ts'
@@ -24,7 +25,7 @@ import { systemClock } from '../../system/clock.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { loadConfig } from '../../system/config.ts'
 import { type Home, personaPaths, prepareHome, resolveHome } from '../../system/home.ts'
-import { requireHub, requireHubUrl } from '../../system/hub-address.ts'
+import { findHub, requireHub, requireHubUrl } from '../../system/hub-address.ts'
 import { callingSession } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
@@ -40,7 +41,7 @@ interface Settings {
   client: 'codex' | 'opencode' | null
   /** The session whose turns a shim reports, where this bridge was started for exactly one. */
   session: string | undefined
-  /** An address given on the command line: then no hub of this home is started in its place. */
+  /** An address given on the command line: then no lasting hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
   /** May be the hub itself while none is there. */
@@ -77,13 +78,24 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
       : {}),
     ...(hub === undefined ? {} : { namedAnswers: () => isAlive(hub) }),
   })
+  const preferred =
+    hub === undefined || !embeds
+      ? null
+      : createPreferredHub({
+          ...{ url: hub, clock: systemClock },
+          answers: () => isAlive(hub),
+          own: () => findHub(home, config),
+        })
+  const locate = () => standIn.url() ?? preferred?.locate() ?? requireHub(home, config, hub)
   const upstream = createUpstream({
     identity,
     session_id: () => session_id,
-    locate: () => standIn.url() ?? requireHub(home, config, hub),
+    locate,
     operatorToken: () => readOperatorToken(home),
     here: () => standIn.call(),
-    missed: (away_ms, reached) => standIn.missed(away_ms, reached),
+    missed(away_ms, reached) {
+      if (preferred?.missed() !== true) standIn.missed(away_ms, reached)
+    },
     ...(facets === undefined ? {} : { facets }),
     query,
     version: VERSION,
@@ -93,25 +105,16 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     upstream,
     onToolsListed: createNameCheck({
       named,
-      read: async () => readDocument(standIn.url() ?? requireHub(home, config, hub), readOperatorToken(home)),
+      read: async () => readDocument(locate(), readOperatorToken(home)),
       warn: (line) => log.warn({}, line),
     }),
     transport: stdioLines(process.stdin, process.stdout),
-    session_id: () => session_id,
+    session_id: sessionOf,
     instructions: INSTRUCTIONS,
     version: VERSION,
     ids,
     clock: systemClock,
     log,
-    async answer(call) {
-      if (client === 'codex') session_id = actsInThread(call) ?? session_id
-      // opencode says in no call which session it comes from.
-      if (client === 'opencode') {
-        const here = { env: process.env, directory: process.cwd() }
-        session_id = callingSession(run_dir, here)?.session_id ?? session_id
-      }
-      return null
-    },
     ...(session === undefined ? {} : { drainWritten: heldUntilNext }),
     onClose: () => leave(),
   })
@@ -124,6 +127,17 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
   function heldUntilNext(_call: ToolCall, drain: OpenDrain): void {
     if (held !== null) bridge.drains.confirm(held.drain_id)
     held = drain
+  }
+
+  /** A call that says nothing of it belongs to the one that was heard of last. */
+  function sessionOf(call: ToolCall): SessionId {
+    if (client === 'codex') session_id = actsInThread(call) ?? session_id
+    // opencode says in no call which session it comes from.
+    if (client === 'opencode') {
+      const here = { env: process.env, directory: process.cwd() }
+      session_id = callingSession(run_dir, here)?.session_id ?? session_id
+    }
+    return session_id
   }
 
   /** Tells the persona's shim of it on the way: nothing else says which of many threads acts for whom. */

@@ -1,8 +1,9 @@
 /** What may be said twice to a hub that went away before it answered. */
 import type { ToolCall } from './tool-calls.ts'
-import type { AnswerLost, Params, Result, Upstream } from './upstream.ts'
+import type { AnswerLost, Params, RequestOptions, Result, Upstream } from './upstream.ts'
 import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
 import { jsonIn } from '../../contracts/json.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
 
 /**
@@ -31,20 +32,22 @@ function isHarmlessTwice({ name, args }: ToolCall): boolean {
 
 /**
  * Asks again for what only reads. Nothing tells that beforehand, so the hub is asked once it matters. Throws
- * `lost` for anything else.
+ * `lost` for anything else, and for what has run for so long that nobody waits for it twice.
  */
 export async function onceMore(
   upstream: Pick<Upstream, 'request'>,
-  call: ToolCall,
   params: Params,
+  asking: Omit<RequestOptions, 'repeatable'>,
   lost: AnswerLost,
 ): Promise<Result> {
-  const asked = askedFor(call.name, call.args)
+  if (lost.waited_ms >= LIMITS.bridge_answer_ms) throw lost
+  const asked = askedFor(String(params['name']), params['arguments'])
   const { action } = asked.params
   const name = typeof action === 'string' ? `${asked.name}_${action}` : asked.name
   const about: Params = { name: 'tool_describe', arguments: { name }, _meta: params['_meta'] }
-  const how = { repeatable: true, abort: call.signal }
-  const described = await upstream.request('tools/call', about, how).catch(() => null)
+  const how = { ...asking, repeatable: true }
+  const shortly = { ...how, answer_ms: LIMITS.bridge_answer_ms }
+  const described = await upstream.request('tools/call', about, shortly).catch(() => null)
   const told = described?.['structuredContent'] as { mutates?: unknown } | undefined
   if (told?.mutates !== false) throw lost
   // It has been waited for already, and a client waits only so long.

@@ -7,11 +7,15 @@ import { drainIn, type Drains, type OpenDrain } from './drains.ts'
 import { ownMeta } from './own-meta.ts'
 import { onceMore, sayable } from './repeats.ts'
 import type { Answered } from './stdio-lines.ts'
-import { AnswerLost, type Params, type Upstream } from './upstream.ts'
+import { AnswerLost, type Params, type Result, type Upstream } from './upstream.ts'
 import { isDrain } from '../../contracts/drain.ts'
 import type { SessionId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
+
+/** As long as the longest program that a call may run, and what an answer takes besides. */
+export const CALL_MS = LIMITS.program_ms_max + LIMITS.bridge_answer_ms
 
 export interface ToolCall {
   name: string
@@ -24,8 +28,11 @@ export interface ToolCall {
 
 export interface ToolCallOptions {
   upstream: Upstream
-  /** The session under which the hub leases what is drained. */
-  session_id: () => SessionId
+  /**
+   * The session of a call, under which the hub leases what is drained. Asked once, when the call leaves for the hub:
+   * another may have another. Throws what the client may not do in it.
+   */
+  session_id: (call: ToolCall) => SessionId
   ids: Ids
   log: Log
   /** Answers a call without the hub; null passes it on. */
@@ -33,8 +40,8 @@ export interface ToolCallOptions {
   /** An answer given by `answer` is in the client's pipe. */
   answerWritten?: (call: ToolCall) => void
   /**
-   * The drain's answer is in the client's pipe. Confirms it when absent: a plain client gives no better
-   * sign that it has the bytes.
+   * The drain's answer is in the client's pipe, and it is confirmed or given back later. Confirms it when absent: a
+   * plain client gives no better sign that it has the bytes.
    */
   drainWritten?: (call: ToolCall, drain: OpenDrain) => void
 }
@@ -43,6 +50,8 @@ export interface ToolCalls {
   call(request_id: string | number, call: ToolCall): Promise<CallToolResult>
   /** The answer to this request is in the client's pipe. */
   written(request_id: string | number, how: Answered): void
+  /** Nor will it ever be. */
+  unwritten(request_id: string | number): void
   /** Resolves once the hub has answered everything that it was asked so far, or could not. */
   settled(): Promise<void>
 }
@@ -53,9 +62,15 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
   /** What must happen once the answer to a request has left. */
   const afterwards = new Map<string | number, (how: Answered) => void>()
 
+  /** An id that is used anew before its answer has left: what becomes of that will not be heard. */
+  function after(request_id: string | number, then: (how: Answered) => void): void {
+    afterwards.get(request_id)?.('error')
+    afterwards.set(request_id, then)
+  }
+
   /** A drain ends in one of three ways: its answer is written, an error in its place, or the client gave the call up. */
-  function watch(request_id: string | number, call: ToolCall, drain: OpenDrain): void {
-    drains.handed(drain)
+  function watch(request_id: string | number, call: ToolCall, session_id: SessionId, drain: OpenDrain): void {
+    drains.handed(session_id, drain)
     const goBack = (why: string) => {
       log.warn({ drain_id: drain.drain_id }, `${why}; its signals go back`)
       drains.release(drain.signal_ids)
@@ -66,11 +81,12 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     }
     if (call.signal.aborted) return givenUp()
     call.signal.addEventListener('abort', givenUp, { once: true })
-    afterwards.set(request_id, (how) => {
+    after(request_id, (how) => {
       call.signal.removeEventListener('abort', givenUp)
-      if (how === 'error') goBack('the client was told of an error in place of the drain')
-      else if (options.drainWritten === undefined) drains.confirm(drain.drain_id)
-      else options.drainWritten(call, drain)
+      if (how === 'error') return goBack('the client was not told of the drain, or of an error in its place')
+      if (options.drainWritten === undefined) return drains.confirm(drain.drain_id)
+      drains.written(drain.drain_id)
+      options.drainWritten(call, drain)
     })
   }
 
@@ -80,43 +96,49 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       call.signal.throwIfAborted()
       return ask(request_id, call)
     }
-    afterwards.set(request_id, (how) => {
+    after(request_id, (how) => {
       if (how === 'result') options.answerWritten?.(call)
     })
     return own
   }
 
   function ask(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
+    const session_id = options.session_id(call)
     const takes = isDrain(call.name, call.args)
     const { args, repeatable } = sayable(call, options.ids)
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
+    const how = { abort: call.signal, session_id, answer_ms: takes ? LIMITS.bridge_answer_ms : CALL_MS }
     const request = () =>
-      upstream.request('tools/call', params, { repeatable, abort: call.signal }).catch((error: unknown) => {
+      upstream.request('tools/call', params, { ...how, repeatable }).catch((error: unknown) => {
         if (takes || repeatable || !(error instanceof AnswerLost)) throw error
         log.debug({ name: call.name }, 'the hub went away before it answered')
-        return onceMore(upstream, call, params, error)
+        return onceMore(upstream, params, how, error)
       })
-    const result = takes
-      ? drains.take(options.session_id(), request)
-      : (upstream.callHere(params) ?? request())
-    const done = result.then((result) => {
+    /** Before anybody hears of the answer: the next drain goes by what is known of this one. */
+    const handOver = (result: Result) => {
       const drain = drainIn(result)
-      if (drain !== null) watch(request_id, call, drain)
+      if (drain !== null) watch(request_id, call, session_id, drain)
       return result as CallToolResult
-    })
+    }
+    const done = takes
+      ? drains.take(session_id, () => request().then(handOver))
+      : (upstream.callHere(params, session_id) ?? request()).then(handOver)
     under_way.add(done)
     const ended = () => void under_way.delete(done)
     done.then(ended, ended)
     return done
   }
 
+  function written(request_id: string | number, how: Answered): void {
+    const then = afterwards.get(request_id)
+    afterwards.delete(request_id)
+    then?.(how)
+  }
+
   return {
     call: options.answer === undefined ? ask : answerOf,
-    written(request_id, how) {
-      const then = afterwards.get(request_id)
-      afterwards.delete(request_id)
-      then?.(how)
-    },
+    written,
+    unwritten: (request_id) => written(request_id, 'error'),
     async settled() {
       await Promise.allSettled(under_way)
     },

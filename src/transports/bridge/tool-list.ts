@@ -11,12 +11,14 @@ type Meta = Record<string, unknown>
 export const LISTS_KEPT_MAX = 16
 
 export function createToolList(
-  upstream: Upstream,
+  upstream: Pick<Upstream, 'request'>,
   log: Log,
   changed: () => void,
 ): (meta: Meta | undefined) => Promise<ListToolsResult> {
   /** By what was asked to be seen: a narrower list and a wider one never stand for each other. */
   const former = new Map<string, ListToolsResult>()
+  /** Views that a client was not shown, and is told of once it can be. */
+  const awaited = new Set<string>()
   const list = async (meta: Meta | undefined, wait_ms: number) => {
     const params = { _meta: ownMeta(meta) }
     const listed = await upstream.request('tools/list', params, { repeatable: true, wait_ms })
@@ -27,19 +29,30 @@ export function createToolList(
     if (former.size > LISTS_KEPT_MAX && oldest !== undefined) former.delete(oldest)
     return listed as ListToolsResult
   }
+  /** A client that was shown no tools asks again when it is told that they changed. */
+  const tellLater = async (meta: Meta | undefined, key: string) => {
+    if (awaited.has(key)) return
+    awaited.add(key)
+    try {
+      await list(meta, LIMITS.bridge_confirm_wait_ms)
+      changed()
+    } catch (late) {
+      log.warn({ err: late }, 'the hub never listed its tools')
+    } finally {
+      awaited.delete(key)
+    }
+  }
   return async (meta) => {
     try {
       return await list(meta, LIMITS.bridge_wait_ms)
     } catch (error) {
-      const kept = former.get(viewKey(meta))
+      const key = viewKey(meta)
+      const kept = former.get(key)
       if (kept !== undefined) {
         log.warn({ err: error }, 'the hub did not list its tools; the former list stands')
         return kept
       }
-      // A client that was shown no tools asks again when it is told that they changed.
-      list(meta, LIMITS.bridge_confirm_wait_ms).then(changed, (late: unknown) =>
-        log.warn({ err: late }, 'the hub never listed its tools'),
-      )
+      void tellLater(meta, key)
       throw error
     }
   }

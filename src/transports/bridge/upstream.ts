@@ -19,12 +19,15 @@ const PROTOCOL = '2026-07-28'
 /** How long a hub is taken to be where it was found. Short: another program may get its port. */
 const LOCATED_MS = 250
 
+/** Threads of one client have a token each; few of them call in the same hour. */
+export const TOKENS_KEPT_MAX = 16
+
 /** What is said, by the hub or about it, while it is not there to answer. */
 const AWAY: ReadonlySet<string> = new Set(['hub_unreachable', 'hub_stopping', 'hub_not_ready'])
 
 export interface UpstreamDeps {
   identity: Identity
-  /** The agent's session as its client names it; leases are held under it. */
+  /** The agent's session as its client names it now, for what does not say in which it is asked. */
   session_id: () => SessionId
   /** What the persona's client may use, where it is not what the hub offers to everybody. */
   facets?: readonly string[]
@@ -70,6 +73,10 @@ export interface RequestOptions {
   abort?: AbortSignal
   /** How long to wait for a hub that is away. */
   wait_ms?: number
+  /** How long to wait for the answer of one that is there. */
+  answer_ms?: number
+  /** In which session it is asked; leases are held under it. The present one where it is left out. */
+  session_id?: SessionId | undefined
 }
 
 export interface Upstream {
@@ -80,7 +87,7 @@ export interface Upstream {
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
   /** A tool call that the hub in this very process answers; null where there is none, or it takes none now. */
-  callHere(params: Params): Promise<Result> | null
+  callHere(params: Params, session_id: SessionId): Promise<Result> | null
   /**
    * Opens a `subscriptions/listen` stream: `onMessage` gets what the hub notifies of. Resolves when the hub
    * ends it; never waits for a hub that is away.
@@ -109,35 +116,47 @@ const RpcAnswer = z.object({
 export function createUpstream(deps: UpstreamDeps): Upstream {
   const { clock } = deps
   const http = hubPost(clock)
-  let token: { text: string; session_id: SessionId; renew_at: number } | null = null
+  /** The one that was asked for last stands last. */
+  const tokens = new Map<SessionId, { text: string; renew_at: number }>()
   let next_id = 1
   let reached = false
   let located: { url: string; at: number } | null = null
 
   async function tokenFor(session_id: SessionId, abort?: AbortSignal): Promise<string> {
-    if (token !== null && token.session_id === session_id && clock.monotonic() < token.renew_at)
-      return token.text
+    const kept = tokens.get(session_id)
+    if (kept !== undefined && clock.monotonic() < kept.renew_at) return kept.text
     const operator = deps.operatorToken()
     if (operator === null)
       throw new HubAway(true, new Error('this home has no operator token: no hub ever ran in it'))
     const asked_at = clock.monotonic()
-    const answer = await http.post(
+    const asking = http.post(
       `${locate()}/auth/token`,
       { authorization: `Bearer ${operator}` },
       { identity: deps.identity, kind: 'agent', session_id, facets: deps.facets },
-      abort,
+      { abort },
     )
+    const answer = await asking.catch((error: unknown) => {
+      // What the token is for has not been said by then, however far this came.
+      throw error instanceof HubAway ? new HubAway(true, error) : error
+    })
     const { token: text, expires_in } = tokenIn(answer)
-    token = { text, session_id, renew_at: asked_at + expires_in * 1000 * LIMITS.token_renew_ratio }
+    tokens.delete(session_id)
+    tokens.set(session_id, {
+      text,
+      renew_at: asked_at + expires_in * 1000 * LIMITS.token_renew_ratio,
+    })
+    const oldest = tokens.keys().next().value
+    if (tokens.size > TOKENS_KEPT_MAX && oldest !== undefined) tokens.delete(oldest)
     return text
   }
 
   async function headersFor(
     method: string,
     params: Params,
+    session_id: SessionId,
     abort?: AbortSignal,
   ): Promise<Record<string, string>> {
-    const bearer = await tokenFor(deps.session_id(), abort)
+    const bearer = await tokenFor(session_id, abort)
     const name = params['name'] ?? params['uri']
     return {
       authorization: `Bearer ${bearer}`,
@@ -162,24 +181,30 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     params: enveloped(params, deps.version),
   })
 
-  function callHere(params: Params): Promise<Result> | null {
+  function callHere(params: Params, session_id: SessionId): Promise<Result> | null {
     const { identity, facets, query } = deps
     const here = deps.here?.() ?? null
-    const answer =
-      here === null ? null : here({ identity, session_id: deps.session_id(), facets, query }, params)
+    const answer = here === null ? null : here({ identity, session_id, facets, query }, params)
     if (answer !== null) reached = true
     return answer
   }
 
-  async function attempt(method: string, params: Params): Promise<Result> {
-    const answer = method === 'tools/call' ? callHere(params) : null
+  async function attempt(
+    method: string,
+    params: Params,
+    session_id: SessionId,
+    answer_ms: number,
+  ): Promise<Result> {
+    const answer = method === 'tools/call' ? callHere(params, session_id) : null
     if (answer !== null) return answer
-    const headers = await headersFor(method, params)
-    return resultIn(await http.post(address(), headers, body(method, params)))
+    const headers = await headersFor(method, params, session_id)
+    return resultIn(await http.post(address(), headers, body(method, params), { answer_ms }))
   }
 
   return {
-    async request(method, params, { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms }) {
+    async request(method, params, options) {
+      const { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms } = options
+      const { session_id = deps.session_id(), answer_ms = LIMITS.bridge_answer_ms } = options
       const began = clock.monotonic()
       let delay_ms: number = LIMITS.bridge_retry_min_ms
       let renewed = false
@@ -188,14 +213,14 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       for (;;) {
         abort?.throwIfAborted()
         try {
-          const result = await attempt(method, params)
+          const result = await attempt(method, params, session_id, answer_ms)
           reached = true
           return result
         } catch (error) {
           located = null
           const refused = error instanceof TurnbellError ? error.code : null
           if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
-            token = null
+            tokens.delete(session_id)
             renewed = true
             continue
           }
@@ -203,8 +228,8 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
           if (!away) throw error
           const away_ms = clock.monotonic() - began
           told ||= error instanceof HubAway && !error.unsent
-          if (told && !repeatable) throw new AnswerLost(error)
-          if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error) : unreachable(error)
+          if (told && !repeatable) throw new AnswerLost(error, away_ms)
+          if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error, away_ms) : unreachable(error)
           deps.missed?.(away_ms, reached)
           await pause(clock, delay_ms, abort)
           delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
@@ -214,13 +239,14 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
 
     async listen(params, abort, onMessage) {
       const method = 'subscriptions/listen'
-      const headers = await headersFor(method, params, abort)
+      const session_id = deps.session_id()
+      const headers = await headersFor(method, params, session_id, abort)
       const refused = await http.stream(address(), headers, body(method, params), abort, (data) => {
         const message = Notified.safeParse(jsonIn(data))
         if (message.success) onMessage(message.data)
       })
       if (refused === null) return
-      token = null
+      tokens.delete(session_id)
       located = null
       resultIn(refused)
     },
@@ -320,12 +346,21 @@ function reasonOf(cause: unknown): string {
 }
 
 export class AnswerLost extends TurnbellError {
-  constructor(cause: unknown) {
+  /** How long it was waited for. */
+  readonly waited_ms: number
+
+  /** Its own: that of every refusal, which a class inherits, takes any refusal for a lost answer. */
+  static override [Symbol.hasInstance](value: unknown): value is AnswerLost {
+    return Object.prototype.isPrototypeOf.call(AnswerLost.prototype, value as object)
+  }
+
+  constructor(cause: unknown, waited_ms = 0) {
     super('hub_unreachable', {
       detail: `The hub went away before it answered: ${reasonOf(cause)}.`,
       hint: 'It may or may not have acted. Look before you call again.',
       cause,
     })
+    this.waited_ms = waited_ms
   }
 }
 

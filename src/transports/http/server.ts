@@ -7,6 +7,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { whenClosed } from './answered.ts'
 import { action, batch, call } from './calls.ts'
 import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
@@ -63,7 +64,7 @@ export function createHttpTransport(options: HttpOptions): TransportAdapter<Serv
   const onRequest = (handler: (request: IncomingMessage, response: ServerResponse) => void) => {
     return (request: IncomingMessage, response: ServerResponse) => {
       underway++
-      response.on('close', () => {
+      whenClosed(response, () => {
         underway--
         if (underway === 0) idle?.()
       })

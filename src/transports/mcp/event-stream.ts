@@ -1,5 +1,9 @@
 /** MCP messages as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 
+import type { ServerResponse } from 'node:http'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Clock, Timer } from '../../ports/clock.ts'
+
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
@@ -8,6 +12,21 @@ export const EVENT_STREAM_HEADERS = {
 
 export function eventOf(message: object): string {
   return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+}
+
+/** Ends a stream that its client has stopped to read: what waits for it would grow without a bound. */
+export function cutWhenStalled(
+  response: ServerResponse,
+  { clock }: { clock: Pick<Clock, 'every' | 'monotonic'> },
+): void {
+  let stalled_at: number | null = null
+  const look: Timer = clock.every(LIMITS.sse_heartbeat_ms, () => {
+    if (!response.writableNeedDrain) return
+    stalled_at ??= clock.monotonic()
+    if (clock.monotonic() - stalled_at >= LIMITS.sse_silence_max_ms) response.destroy()
+  })
+  response.on('drain', () => (stalled_at = null))
+  response.once('close', () => look.cancel())
 }
 
 /** Whether a client that sends this Accept header reads a stream of events. */

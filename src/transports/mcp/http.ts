@@ -23,7 +23,7 @@ import type { PlainCall } from './plain-call.ts'
 import { createPlainCalls } from './plain-calls.ts'
 import { maySee, pendingUri } from './resources.ts'
 import { createMcpServer } from './server.ts'
-import { createMcpSessions, type McpSession } from './sessions.ts'
+import { createMcpSessions, resourceUpdated, type McpSession } from './sessions.ts'
 import { viewOf } from './view.ts'
 import { answeredBy } from '../http/answered.ts'
 import { contextInHeaders } from '../http/context.ts'
@@ -88,11 +88,12 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     if (type !== 'signal.pushed' || agent_id === null) return
     const uri = pendingUri(agent_id)
     modern.notify.resourceUpdated(uri)
-    const update = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }
-    sessions.notify(update, ({ subscriptions }) => subscriptions.has(uri))
+    sessions.notify(resourceUpdated(uri), ({ subscriptions }) => subscriptions.has(uri))
   })
 
   const stopFollowing = options.kernel.changed(toolsChanged)
+  /** What answers has ended, or waits for its end: a request whose body comes later would be nobody's. */
+  let stopped = false
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const caller = admit(request, doors, { token_in_query: true })
@@ -116,6 +117,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       return
     }
     const body = parsedBody(await readBody(request, LIMITS.body_bytes_max))
+    if (stopped) throw new TurnbellError('hub_stopping', { detail: 'The hub takes no new requests.' })
     if (body === undefined) {
       refuse(response, { httpStatus: 400, code: RPC.parse_error, message: 'The body is not valid JSON.' })
       return
@@ -201,9 +203,9 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       const message = 'A stream needs a session and Accept: text/event-stream.'
       refuse(response, { httpStatus: 405, code: RPC.transport, message })
     } else {
-      sessions.open(session, response)
       response.writeHead(200, { ...EVENT_STREAM_HEADERS, 'mcp-session-id': session.id })
       response.flushHeaders()
+      sessions.open(session, response)
     }
   }
 
@@ -230,6 +232,7 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       }
     },
     async stop() {
+      stopped = true
       stopWatching()
       stopFollowing()
       sessions.close()

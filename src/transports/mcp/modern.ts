@@ -11,6 +11,7 @@ import {
   type Server,
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
+import { cutWhenStalled } from './event-stream.ts'
 import { withProblem } from './exchanges.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -34,7 +35,10 @@ export interface ModernMcp {
   close(): Promise<void>
 }
 
-export function createModernMcp(makeServer: () => Server, doors: Pick<Doors, 'ids' | 'log'>): ModernMcp {
+export function createModernMcp(
+  makeServer: () => Server,
+  doors: Pick<Doors, 'ids' | 'log' | 'clock'>,
+): ModernMcp {
   const { log } = doors
   const entry = createMcpHandler(pooled(makeServer), {
     legacy: 'reject',
@@ -58,7 +62,10 @@ export function createModernMcp(makeServer: () => Server, doors: Pick<Doors, 'id
     async serve(request, response, route, body, peer) {
       const authenticated = Object.assign(request, { auth: authInfoOf(peer) }) as NodeIncomingMessageLike
       const served = throughEntry(authenticated, response, body)
-      if (isListen(route)) return served
+      if (isListen(route)) {
+        cutWhenStalled(response, doors)
+        return served
+      }
       running.add(served)
       await served.finally(() => running.delete(served))
     },

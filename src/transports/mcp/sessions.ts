@@ -1,10 +1,12 @@
 /**
  * MCP sessions of the 2025 era. A session is a name, its subscriptions and perhaps an open stream;
  * it proves nothing and holds nothing that matters, so one that is unknown (the hub has restarted) is
- * simply made anew for the caller that names it.
+ * simply made anew for the caller that names it. What it was subscribed to is not known then: it is taken to
+ * be the caller's own queue, since to hear too much costs a look, and to hear nothing costs a signal its bell.
  */
 import type { ServerResponse } from 'node:http'
 import { eventOf } from './event-stream.ts'
+import { pendingUri } from './resources.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
@@ -18,6 +20,8 @@ export interface McpSession {
 interface Row extends McpSession {
   owner: string
   stream: ServerResponse | null
+  /** What may have changed unheard: told once a stream is open. */
+  missed: string | null
 }
 
 export interface McpSessions {
@@ -25,7 +29,7 @@ export interface McpSessions {
   /** Null when the session was ended, or is another caller's. */
   find(id: string, caller: Caller): McpSession | null
   end(id: string, caller: Caller): boolean
-  /** Opens the session's one stream; a former one is closed. */
+  /** Takes an answer that has begun for the session's one stream; a former one is closed. */
   open(session: McpSession, response: ServerResponse): void
   /**
    * To every session that `wants` it and has an open stream. What a stream's reader does not take is
@@ -52,8 +56,14 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
       const unused = [...rows.values()].find((row) => row.stream === null) ?? rows.values().next().value
       if (unused !== undefined) forget(unused)
     }
-    const row: Row = { id, owner, subscriptions: new Set(), stream: null }
+    const row: Row = { id, owner, subscriptions: new Set(), stream: null, missed: null }
     rows.set(id, row)
+    return row
+  }
+  const addAnew = (id: string, caller: Caller): Row => {
+    const row = add(id, ownerOf(caller))
+    row.missed = pendingUri(caller.identity)
+    row.subscriptions.add(row.missed)
     return row
   }
   const forget = (row: Row) => {
@@ -66,7 +76,7 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
     find(id, caller) {
       if (ended.has(id) || !SESSION_ID_FORM.test(id)) return null
       const owner = ownerOf(caller)
-      const row = rows.get(id) ?? add(id, owner)
+      const row = rows.get(id) ?? addAnew(id, caller)
       if (row.owner !== owner) return null
       rows.delete(id)
       rows.set(id, row)
@@ -86,6 +96,8 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
       if (row === undefined) return
       row.stream?.end()
       row.stream = response
+      if (row.missed !== null) response.write(eventOf(resourceUpdated(row.missed)))
+      row.missed = null
       streams++
       response.once('close', () => {
         streams--
@@ -106,6 +118,10 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
       for (const row of [...rows.values()]) forget(row)
     },
   }
+}
+
+export function resourceUpdated(uri: string): object {
+  return { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }
 }
 
 function ownerOf(caller: Caller): string {

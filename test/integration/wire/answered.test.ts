@@ -170,6 +170,36 @@ describe.each(DOORS)('over %s', (_, path, headers, body) => {
   })
 })
 
+describe('of two requests that come together', () => {
+  const together = async (to: SmallHub) => {
+    const body = (gated: boolean) => JSON.stringify({ gated })
+    const one = (text: string) =>
+      `POST /api/probe/answer HTTP/1.1\r\nHost: 127.0.0.1:${to.port}\r\nAuthorization: Bearer ${to.token('ada')}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+    const socket = connect(to.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.resume()
+    socket.write(one(body(true)) + one(body(false)))
+    await eventually('both have begun', () => fates.length === 2)
+    return socket
+  }
+
+  test('the second waits for the first, and both are written', async () => {
+    const socket = await together(hub)
+    gate.open()
+    expect(await Promise.all(fates)).toEqual(['written', 'written'])
+    socket.destroy()
+  })
+
+  test('both are broken by a caller that hangs up, and neither holds a stop up', async () => {
+    const own = await startSmallHub({ facades: [probe()] })
+    const socket = await together(own)
+    socket.destroy()
+    expect(await Promise.all(fates)).toEqual(['broken', 'broken'])
+    await own.close()
+  })
+})
+
 test('a drain whose answer broke gives its signals back, counted as a delivery', async () => {
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
   const ada = { tenant_id: 'local', kind: 'agent', identity: 'ada' } as const

@@ -190,6 +190,45 @@ test('a drain that the client gave up before the answer came goes back too', asy
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
+test('a drain that was given up before the answer came is in the next one, which already waits', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  let arrived!: () => void
+  const asked = new Promise<void>((resolve) => (arrived = resolve))
+  let pass!: () => void
+  const gate = new Promise<void>((resolve) => (pass = resolve))
+  const holds = (body: string) => body.includes('signals_pending') && !body.includes('confirm')
+  const client = await connect(await holdingProxy(hub, holds, arrived, gate))
+  const abort = new AbortController()
+  const given_up = client
+    .call('signals_pending', {}, { abort: abort.signal })
+    .catch((error: unknown) => error)
+  await asked
+  expect(await statusOf(hub, signal_id)).toBe('acked')
+  abort.abort()
+  await given_up
+  const next = client.call('signals_pending')
+  pass()
+  expect(payloads(await next)).toEqual(['one'])
+})
+
+test('of two drains at once, none makes the other final before the client has it', async () => {
+  const hub = await startHub()
+  const signal_id = await send(hub, 'one')
+  const client = await connect(hub, { bridge: unconfirmed })
+  await client.tools()
+  const drains = () => hub.lines.filter(({ action }) => action === 'pending').length
+  client.pause()
+  const answers = [client.call('signals_pending'), client.call('signals_pending')]
+  await eventually('the hub has drained', async () => (await statusOf(hub, signal_id)) === 'acked')
+  // A round trip behind it: a drain that did not wait would be served by now.
+  await client.upstream.request('tools/list', {}, { repeatable: true })
+  expect([drains(), await confirmed(hub, signal_id)]).toEqual([1, null])
+  client.resume()
+  expect((await Promise.all(answers)).map(payloads)).toEqual([['one'], []])
+  await eventually('the next drain showed that it has it', () => confirmed(hub, signal_id))
+})
+
 test('a hub that comes back at another address is found by the call that waits for it', async () => {
   const first = await startSmallHub()
   await first.personas.add({ identity: 'ada', surface: 'mcp' })

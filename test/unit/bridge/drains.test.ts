@@ -1,6 +1,6 @@
 /** What is said of drains, in which order, and who waits for whom. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createDrains, type Drains } from '../../../src/transports/bridge/drains.ts'
@@ -35,14 +35,14 @@ function watched(promise: Promise<unknown>): unknown[] {
   return outcomes
 }
 
-const drain = () => watched(drains.take('s', () => underWay('drain')))
+const drain = (session_id = 's') => watched(drains.take(session_id, () => underWay('drain')))
 const whats = () => asked.map(({ what }) => what)
 
 describe('a drain behind a confirmation', () => {
   const CONFIRM = `{"peek":true,"limit":1,"confirm":"${DRAIN_ID}"}`
   let outcomes: unknown[]
   beforeEach(async () => {
-    drains.handed({ drain_id: DRAIN_ID, signal_ids: [] })
+    drains.handed('s', { drain_id: DRAIN_ID, signal_ids: [] })
     drains.confirm(DRAIN_ID)
     outcomes = drain()
     await atRest()
@@ -88,6 +88,158 @@ describe('a drain behind a confirmation', () => {
   })
 })
 
+const HANDED = { drain_id: DRAIN_ID, signal_ids: ['s1'] }
+const RELEASE = '{"action":"release","params":{"signal_ids":["s1"]}}'
+const LOOK = expect.stringContaining('"leased_to":"s"') as string
+
+/** A drain whose answer the test gives; `then` says what becomes of it at once. */
+function handing(then: () => void = () => undefined, signal_ids = ['s1']): unknown[] {
+  const ask = () =>
+    underWay('drain').then((answer) => {
+      drains.handed('s', { ...HANDED, signal_ids })
+      then()
+      return answer
+    })
+  return watched(drains.take('s', ask))
+}
+
+describe('of two drains at once, the second', () => {
+  test('goes behind the release of the first, where that was given up', async () => {
+    handing(() => drains.release(['s1']))
+    drain()
+    await atRest()
+    asked[0]?.answer({})
+    await atRest()
+    expect(whats()).toEqual(['drain', RELEASE])
+    asked[1]?.answer({})
+    await atRest()
+    expect(whats()).toEqual(['drain', RELEASE, 'drain'])
+    expect(clock.armed()).toBe(0)
+  })
+
+  test.each([
+    ['has it', () => drains.written(DRAIN_ID), ['drain', 'drain']],
+    ['gives it up', () => drains.release(['s1']), ['drain', RELEASE, 'drain']],
+    [
+      'has it for good',
+      () => drains.confirm(DRAIN_ID),
+      ['drain', expect.stringContaining('confirm'), 'drain'],
+    ],
+  ])('is not asked for before the client %s', async (_, becomes, expected) => {
+    handing()
+    const second = drain()
+    await atRest()
+    asked[0]?.answer({})
+    await clock.advance(LIMITS.bridge_wait_ms - 1)
+    expect([whats(), second]).toEqual([['drain'], []])
+    becomes()
+    await atRest()
+    asked[1]?.answer({})
+    await atRest()
+    expect(whats()).toEqual(expected)
+  })
+
+  test('is refused where the client does not take the first, and others are said meanwhile', async () => {
+    handing()
+    const second = drain()
+    await atRest()
+    asked[0]?.answer({})
+    await atRest()
+    drains.confirm('01J00000000000000000000002')
+    await atRest()
+    asked[1]?.answer({})
+    await clock.advance(LIMITS.bridge_wait_ms)
+    expect(second).toMatchObject([{ code: 'hub_unreachable' }])
+    expect(whats()).toEqual(['drain', expect.stringContaining('confirm')])
+    drains.written(DRAIN_ID)
+    drain()
+    await atRest()
+    expect(whats().at(-1)).toBe('drain')
+  })
+
+  test('does not wait for one of no signals, which only a false hub hands out', async () => {
+    handing(undefined, [])
+    drain()
+    await atRest()
+    asked[0]?.answer({})
+    await atRest()
+    expect(whats()).toEqual(['drain', 'drain'])
+  })
+
+  test('is not in the way of another session, whose drain makes nothing of the first final', async () => {
+    handing()
+    await atRest()
+    asked[0]?.answer({})
+    await atRest()
+    drain('another')
+    await atRest()
+    expect(whats()).toEqual(['drain', 'drain'])
+  })
+})
+
+describe('a drain that could not be given back', () => {
+  const REFUSED = {
+    isError: true,
+    structuredContent: toProblem(new TurnbellError('internal', { detail: 'x' }), 'i'),
+  }
+
+  test.each([
+    ['is refused', () => asked[1]?.answer(REFUSED)],
+    ['does not arrive', () => asked[1]?.fail(new AnswerLost(new Error('gone')))],
+  ])('as its release %s is looked for before the next one', async (_, release) => {
+    handing(() => drains.release(['s1']))
+    await atRest()
+    asked[0]?.answer({})
+    await atRest()
+    release()
+    drain()
+    await atRest()
+    expect(whats()).toEqual(['drain', RELEASE, LOOK])
+    asked[2]?.answer({ structuredContent: { signals: [{ signal_id: 's1', drain_id: DRAIN_ID }] } })
+    await atRest()
+    asked[3]?.answer({ structuredContent: {} })
+    await atRest()
+    expect(whats()).toEqual(['drain', RELEASE, LOOK, RELEASE, 'drain'])
+  })
+
+  test('as too much waits to be said is looked for as well', async () => {
+    const ids = Array.from({ length: LIMITS.bridge_confirms_max }, (_, nth) => `drain-${nth}`)
+    for (const drain_id of ids) drains.confirm(drain_id)
+    drains.handed('s', HANDED)
+    drains.release(['s1'])
+    for (const nth of ids.keys()) {
+      await atRest()
+      asked[nth]?.answer({})
+    }
+    drain()
+    await atRest()
+    expect(whats().slice(ids.length)).toEqual([LOOK])
+  })
+})
+
+test('a lost drain goes back without another drain: the end of the turn would make it final', async () => {
+  const outcomes = drain()
+  await atRest()
+  asked[0]?.fail(new AnswerLost(new Error('gone')))
+  await atRest()
+  asked[1]?.fail(new TurnbellError('hub_unreachable', { detail: 'still away' }))
+  await atRest()
+  expect(outcomes).toMatchObject([{ code: 'hub_unreachable' }])
+  expect(whats()).toEqual(['drain', LOOK, LOOK])
+  asked[2]?.answer({ structuredContent: { signals: [{ signal_id: 's1' }] } })
+  await atRest()
+  expect(whats()).toEqual(['drain', LOOK, LOOK, RELEASE])
+})
+
+test('a refusal of a drain is no lost answer: nothing is looked for, and it is asked for once', async () => {
+  const refusal = new TurnbellError('persona_wrapped', { detail: 'x' })
+  const outcomes = drain()
+  await atRest()
+  asked[0]?.fail(refusal)
+  await atRest()
+  expect([outcomes, whats()]).toEqual([[refusal], ['drain']])
+})
+
 test('a drain behind another waits for it as long as that takes', async () => {
   const outcomes = [drain(), drain()]
   await clock.advance(LIMITS.bridge_answer_ms)
@@ -124,7 +276,8 @@ describe('what a lost drain may have left', () => {
         hint: expect.stringContaining('may or may not') as string,
       },
     ])
-    expect(whats()).toEqual(['drain', expect.stringContaining('inbox')])
+    // It is looked for once more, as the end of a turn would make it final.
+    expect(whats()).toEqual(['drain', expect.stringContaining('inbox'), expect.stringContaining('inbox')])
   })
 
   test('goes back page by page, as long as the pages go back in time', async () => {

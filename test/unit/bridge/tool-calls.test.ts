@@ -1,9 +1,21 @@
 /** What becomes of a drain, whichever way its answer goes. */
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createIds } from '../../../src/system/random.ts'
 import type { Drains } from '../../../src/transports/bridge/drains.ts'
-import { createToolCalls, type ToolCall, type ToolCalls } from '../../../src/transports/bridge/tool-calls.ts'
+import {
+  CALL_MS,
+  createToolCalls,
+  type ToolCall,
+  type ToolCalls,
+} from '../../../src/transports/bridge/tool-calls.ts'
+import {
+  AnswerLost,
+  type Params,
+  type RequestOptions,
+  type Upstream,
+} from '../../../src/transports/bridge/upstream.ts'
 import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
 
 const DRAIN_ID = '01J00000000000000000000001'
@@ -17,6 +29,14 @@ const DRAINED = {
   structuredContent: { signals: [SIGNAL], remaining: 0, drain_id: DRAIN_ID },
 }
 
+const upstream: Upstream = {
+  request: () => Promise.resolve(DRAINED),
+  callHere: () => null,
+  listen: () => Promise.resolve(),
+  endSession: () => Promise.resolve(),
+  close: () => {},
+}
+
 let said: string[]
 let abort: AbortController
 let calls: ToolCalls
@@ -28,21 +48,17 @@ beforeEach(() => {
   calls = callsWith({})
 })
 
-function callsWith(own: Pick<Parameters<typeof createToolCalls>[0], 'answer' | 'answerWritten'>): ToolCalls {
+type Options = Parameters<typeof createToolCalls>[0]
+
+function callsWith(own: Partial<Options>): ToolCalls {
   const drains: Drains = {
     take: (_, ask) => ask(),
-    handed: ({ drain_id }) => void said.push(`handed ${drain_id}`),
+    handed: (_, { drain_id }) => void said.push(`handed ${drain_id}`),
+    written: (drain_id) => void said.push(`written ${drain_id}`),
     confirm: (drain_id) => void said.push(`confirmed ${drain_id}`),
     release: (signal_ids) => void said.push(`released ${signal_ids.join(' ')}`),
     settled: () => Promise.resolve(),
     releaseLeft: () => Promise.resolve(),
-  }
-  const upstream = {
-    request: () => Promise.resolve(DRAINED),
-    callHere: () => null,
-    listen: () => Promise.resolve(),
-    endSession: () => Promise.resolve(),
-    close: () => {},
   }
   const ids = createIds(fakeClock(), seededRandom())
   return createToolCalls({ upstream, session_id: () => 's', ids, log: silentLog, ...own }, drains)
@@ -83,4 +99,98 @@ test('an own answer in whose place an error was written is not told of as writte
   await calls.call(2, call)
   calls.written(2, 'result')
   expect(said).toEqual(['written'])
+})
+
+test('a drain whose answer could not be sent goes back', async () => {
+  await calls.call(1, call)
+  calls.unwritten(1)
+  expect(said).toEqual([`handed ${DRAIN_ID}`, `released ${SIGNAL_ID}`])
+})
+
+test('a drain goes back where its id is used anew before its answer has left', async () => {
+  await calls.call(1, call)
+  await calls.call(1, call)
+  calls.written(1, 'result')
+  expect(said).toEqual([
+    ...[`handed ${DRAIN_ID}`, `handed ${DRAIN_ID}`],
+    ...[`released ${SIGNAL_ID}`, `confirmed ${DRAIN_ID}`],
+  ])
+})
+
+test('a drain that is held for a better sign is known to be written first', async () => {
+  calls = callsWith({ drainWritten: (_, { drain_id }) => void said.push(`held ${drain_id}`) })
+  await calls.call(1, call)
+  calls.written(1, 'result')
+  expect(said).toEqual([`handed ${DRAIN_ID}`, `written ${DRAIN_ID}`, `held ${DRAIN_ID}`])
+})
+
+describe('two calls in one turn of the loop', () => {
+  const inSession = (name: string, session: string): ToolCall => ({
+    ...{ name, args: {}, signal: abort.signal },
+    meta: { session },
+  })
+  const session_id = ({ meta }: ToolCall) => String(meta['session'])
+
+  test('are asked each in its own session', async () => {
+    const asked: unknown[] = []
+    const request = (_: string, { name }: Params, options: RequestOptions) => {
+      asked.push([name, options.session_id])
+      return Promise.resolve({})
+    }
+    calls = callsWith({ session_id, upstream: { ...upstream, request } })
+    await Promise.all([
+      calls.call(1, inSession('coordinator', 't1')),
+      calls.call(2, inSession('signals_pending', 't2')),
+    ])
+    expect(asked).toEqual([
+      ['coordinator', 't1'],
+      ['signals_pending', 't2'],
+    ])
+  })
+
+  test('are each asked in its own session of the hub in this process', async () => {
+    const asked: unknown[] = []
+    const callHere = ({ name }: Params, session: string) => {
+      asked.push([name, session])
+      return Promise.resolve({})
+    }
+    calls = callsWith({ session_id, upstream: { ...upstream, callHere } })
+    await Promise.all([
+      calls.call(1, inSession('coordinator', 't1')),
+      calls.call(2, inSession('coordinator', 't2')),
+    ])
+    expect(asked).toEqual([
+      ['coordinator', 't1'],
+      ['coordinator', 't2'],
+    ])
+  })
+})
+
+test.each([
+  ['a drain no longer than before', 'signals_pending', LIMITS.bridge_answer_ms],
+  ['anything else as long as a program may run', 'routine', CALL_MS],
+])('an answer is waited for: %s', async (_, name, answer_ms) => {
+  const waited: unknown[] = []
+  const request = (_: string, __: Params, options: RequestOptions) => {
+    waited.push(options.answer_ms)
+    return Promise.resolve({})
+  }
+  calls = callsWith({ upstream: { ...upstream, request } })
+  await calls.call(1, { ...call, name })
+  expect(waited).toEqual([answer_ms])
+})
+
+test.each([
+  ['ran for long is not asked a second time', LIMITS.bridge_answer_ms, ['coordinator']],
+  ['broke off soon is', 1_000, ['coordinator', 'tool_describe', 'coordinator']],
+])('a read that %s', async (_, waited_ms, expected) => {
+  const asked: unknown[] = []
+  const request = (_: string, { name }: Params) => {
+    asked.push(name)
+    if (asked.length === 1) return Promise.reject(new AnswerLost(new Error('gone'), waited_ms))
+    return Promise.resolve({ structuredContent: { mutates: false } })
+  }
+  calls = callsWith({ upstream: { ...upstream, request } })
+  await calls.call(1, { ...call, name: 'coordinator' }).catch(() => undefined)
+  expect(asked).toEqual(expected)
 })

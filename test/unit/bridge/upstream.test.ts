@@ -1,9 +1,14 @@
 /** What becomes of answers that no hub should give. */
 import net, { type AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
-import { createUpstream } from '../../../src/transports/bridge/upstream.ts'
+import {
+  AnswerLost,
+  createUpstream,
+  TOKENS_KEPT_MAX,
+  unreachable,
+} from '../../../src/transports/bridge/upstream.ts'
 import { hubPost } from '../../../src/transports/bridge/hub-post.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -18,15 +23,21 @@ const saying = (value: unknown, status = 200) => {
   return `${head}\r\n\r\n${body}`
 }
 
-/** Answers every request by its path, down to the bytes. */
-async function answering(answers: Record<string, string>) {
+/** Answers every request by its path, down to the bytes; null answers nothing before `answer` does. */
+async function answering(answers: Record<string, string | null>) {
   const asked: string[] = []
+  const bodies: string[] = []
+  const open: net.Socket[] = []
   const server = net.createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', (bytes) => {
-      const path = /^POST (\S+)/.exec(bytes.toString('latin1'))?.[1] ?? ''
+      const text = bytes.toString('latin1')
+      const path = /^POST (\S+)/.exec(text)?.[1] ?? ''
       asked.push(path)
-      socket.end(answers[path] ?? '')
+      bodies.push(text)
+      const told = answers[path]
+      if (told === null) open.push(socket)
+      else socket.end(told ?? '')
     })
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
@@ -49,7 +60,7 @@ async function answering(answers: Record<string, string>) {
     })
     return outcome!.value
   }
-  return { url, clock, asked, answers, request }
+  return { url, clock, asked, bodies, answers, request, upstream, open }
 }
 
 test('a call whose answer switches to another protocol ends as one whose answer broke off', async () => {
@@ -140,4 +151,51 @@ test('an error with a whole number for its code passes as it is', async () => {
     '/mcp': saying({ jsonrpc: '2.0', id: 1, error }),
   })
   expect(await hub.request()).toMatchObject(error)
+})
+
+test('a token request that breaks off has told the hub nothing of the call, which is made', async () => {
+  const hub = await answering({ '/auth/token': '', '/mcp': saying(GOOD) })
+  const request = hub.request()
+  await eventually('it was asked for', () => hub.asked.length > 0)
+  hub.answers['/auth/token'] = saying(GOOD_TOKEN)
+  expect(await request).toEqual(GOOD.result)
+})
+
+describe('an answer that takes more than a minute', () => {
+  const waitingFor = async (answer_ms: number | undefined) => {
+    const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': null })
+    const options = { repeatable: false, ...(answer_ms === undefined ? {} : { answer_ms }) }
+    const call = hub.upstream.request('tools/call', {}, options).catch((error: unknown) => error)
+    await eventually('it was asked', () => hub.open.length > 0)
+    await hub.clock.advance(LIMITS.bridge_answer_ms + 1_000)
+    hub.open[0]?.end(saying(GOOD))
+    return call
+  }
+
+  test('is waited for where it may', async () => {
+    expect(await waitingFor(LIMITS.bridge_answer_ms * 2)).toEqual(GOOD.result)
+  })
+
+  test('is lost else, and it is known how long it was waited for', async () => {
+    expect(await waitingFor(undefined)).toMatchObject({
+      code: 'hub_unreachable',
+      waited_ms: LIMITS.bridge_answer_ms,
+    })
+  })
+})
+
+test('each session has a token of its own, which is kept while others are used', async () => {
+  const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': saying(GOOD) })
+  const ask = (session_id: string) => hub.upstream.request('tools/list', {}, { repeatable: true, session_id })
+  for (const session_id of ['t1', 't2', 't1']) await ask(session_id)
+  const tokens = () => hub.bodies.flatMap((text) => /"session_id":"(\w+)"/.exec(text)?.[1] ?? [])
+  expect(tokens()).toEqual(['t1', 't2'])
+  for (let nth = 0; nth < TOKENS_KEPT_MAX; nth += 1) await ask(`s${nth}`)
+  await ask('t1')
+  expect(tokens().filter((session_id) => session_id === 't1')).toHaveLength(2)
+})
+
+test('only a lost answer is one, whatever refusals there are', () => {
+  expect(new AnswerLost(new Error('gone'))).toBeInstanceOf(AnswerLost)
+  expect(unreachable(new Error('away'))).not.toBeInstanceOf(AnswerLost)
 })

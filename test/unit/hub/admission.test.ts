@@ -1,6 +1,8 @@
+import net from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { CLOSE } from '../../../src/contracts/frames.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { eventually } from '../../support/eventually.ts'
 import { liveHub, OPERATOR_TOKEN, type Client, type LiveHub } from '../../support/live-hub.ts'
 
 let hub: LiveHub
@@ -189,6 +191,23 @@ describe('the upgrade', () => {
       socket.on('error', () => undefined)
     })
     expect(answered).toBe(status)
+  })
+
+  test('that was refused keeps no socket, even if the client never ends its side', async () => {
+    hub = await liveHub()
+    const { host, port } = new URL(hub.url)
+    const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+    const gone = new Promise<unknown>((resolve) => socket.once('error', resolve))
+    let told = ''
+    socket.on('data', (text: Buffer) => (told += text.toString()))
+    socket.write(`GET /other HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`)
+    await eventually('the hub takes nothing more', () => {
+      if (told !== '') socket.write('x')
+      return socket.errored !== null
+    })
+    await gone
+    expect(told).toContain('HTTP/1.1 404 ')
+    expect(told).toContain('Leave `Upgrade` out')
   })
 
   test("from a page of the hub's own is taken", async () => {

@@ -1,4 +1,5 @@
 /** MCP by hand: what official clients never send, and what they need when a hub has restarted. */
+import { once as eventsOnce } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -7,6 +8,7 @@ import { FACADES } from '../../../src/facades/all.ts'
 import { Problem } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { eventually } from '../../support/eventually.ts'
+import { atRest } from '../../support/fake-clock.ts'
 import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
 
 const MEMORY = ['context', 'blackboard', 'decisions']
@@ -234,6 +236,30 @@ describe('a session of the 2025 era', () => {
     expect((await call).status).toBe(200)
     expect(await cancelled).toBe('written')
   })
+})
+
+test('a request whose body arrives once the hub stops is refused, and holds nothing up', async () => {
+  const own = await startSmallHub()
+  const body = JSON.stringify(rpc('tools/call', { name: 'signals_pending', arguments: {} }))
+  const begun = eventsOnce(own.server, 'request')
+  const request = httpRequest({
+    ...{ port: own.port, path: '/mcp', method: 'POST' },
+    headers: {
+      ...{ authorization: `Bearer ${own.token('ada')}`, 'content-type': 'application/json' },
+      'content-length': Buffer.byteLength(body),
+    },
+  })
+  const answered = new Promise<IncomingMessage>((resolve) => request.once('response', resolve))
+  request.write(body.slice(0, 10))
+  await begun
+  const closed = own.close()
+  // Behind everything that the stop does at once.
+  await atRest()
+  request.end(body.slice(10))
+  const answer = await answered
+  const problem = Problem.parse(JSON.parse(Buffer.concat((await answer.toArray()) as Buffer[]).toString()))
+  expect([answer.statusCode, problem.code]).toEqual([503, 'hub_stopping'])
+  await closed
 })
 
 describe('the stream of a session', () => {

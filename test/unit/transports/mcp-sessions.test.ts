@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
+import { pendingUri } from '../../../src/transports/mcp/resources.ts'
 import { createMcpSessions, type McpSessions } from '../../../src/transports/mcp/sessions.ts'
 
 const ADA: Caller = { tenant_id: 'local', kind: 'agent', identity: 'ada' }
@@ -78,7 +79,18 @@ describe('a session', () => {
     for (let n = 2; n <= LIMITS.mcp_sessions_max; n++) sessions.begin(ADA)
     expect(sessions.counts()).toEqual({ sessions: LIMITS.mcp_sessions_max, streams: 1 })
     expect(stream.gone).toBe(false)
-    expect(sessions.find(second.id, ADA)?.subscriptions.size).toBe(0)
+    // Found again it is made anew, and what it was subscribed to is not known.
+    expect([...(sessions.find(second.id, ADA)?.subscriptions ?? [])]).toEqual([pendingUri('ada')])
+  })
+
+  test('that is made anew hears of the queue of its caller, at first as its stream opens', () => {
+    const session = sessions.find('from-before-the-restart', ADA)!
+    const streams = [new Stream(), new Stream()]
+    for (const stream of streams) sessions.open(session, asResponse(stream))
+    expect(streams.map(({ written }) => written)).toEqual([
+      [expect.stringContaining(`"uri":"${pendingUri('ada')}"`)],
+      [],
+    ])
   })
 })
 

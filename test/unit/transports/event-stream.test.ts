@@ -1,0 +1,51 @@
+/** A stream whose client has stopped to read ends before what waits for it fills the memory. */
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { cutWhenStalled } from '../../../src/transports/mcp/event-stream.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+
+class Stream extends EventEmitter {
+  writableNeedDrain = false
+  destroyed = false
+  destroy(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
+}
+
+function watched() {
+  const clock = fakeClock()
+  const stream = new Stream()
+  cutWhenStalled(stream as unknown as ServerResponse, { clock })
+  return { clock, stream }
+}
+
+/** By then it was looked at often enough. */
+const LONG_MS = LIMITS.sse_silence_max_ms + 2 * LIMITS.sse_heartbeat_ms
+
+test('one that nobody reads is cut, and is looked after no more', async () => {
+  const { clock, stream } = watched()
+  stream.writableNeedDrain = true
+  await clock.advance(LIMITS.sse_silence_max_ms)
+  expect(stream.destroyed).toBe(false)
+  await clock.advance(LONG_MS)
+  expect([stream.destroyed, clock.armed()]).toEqual([true, 0])
+})
+
+test('one that is read, however slowly, stays', async () => {
+  const { clock, stream } = watched()
+  stream.writableNeedDrain = true
+  for (let time = 0; time < 10; time += 1) {
+    await clock.advance(LIMITS.sse_silence_max_ms - LIMITS.sse_heartbeat_ms)
+    stream.emit('drain')
+  }
+  expect(stream.destroyed).toBe(false)
+})
+
+test('one that has nothing to say stays', async () => {
+  const { clock, stream } = watched()
+  await clock.advance(LONG_MS)
+  expect(stream.destroyed).toBe(false)
+})
