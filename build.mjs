@@ -57,6 +57,9 @@ const shared = {
   },
 }
 
+// jsonc-parser's other form loads its parts in a way that no bundler can follow.
+const followed = ['module', 'main']
+
 const programs = {
   cli: 'src/cli/main.ts',
   bridge: 'src/transports/bridge/main.ts',
@@ -90,8 +93,7 @@ await Promise.all([
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
-  // jsonc-parser's other form loads its parts in a way that no bundler can follow.
-  build({ ...shared, entryPoints: programs, outdir: aside, mainFields: ['module', 'main'] }),
+  build({ ...shared, entryPoints: programs, outdir: aside, mainFields: followed }),
   // For plugins that others write: their zod is ours.
   build({ ...shared, entryPoints: { plugin: 'src/plugin/main.ts' }, outdir: aside, packages: 'external' }),
   // For surfaces that others write; their tests bring vitest along.
@@ -107,7 +109,12 @@ await Promise.all([
     outdir: `${aside}/adapters/opencode`,
   }),
   ...Object.entries(shims).map(([kind, entry]) =>
-    build({ ...shared, entryPoints: { shim: entry }, outdir: `${aside}/adapters/${kind}` }),
+    build({
+      ...shared,
+      entryPoints: { shim: entry },
+      outdir: `${aside}/adapters/${kind}`,
+      mainFields: followed,
+    }),
   ),
 ])
 

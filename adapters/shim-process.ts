@@ -4,6 +4,7 @@
  */
 import { attachShim } from './shim.ts'
 import { exitCodeOf } from '../src/contracts/exit-codes.ts'
+import type { Log } from '../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../src/ports/surface.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { connectLocally } from '../src/system/local-socket.ts'
@@ -36,11 +37,20 @@ export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts
       process.once(os_signal, () => {
         surface.close()
         shim.close()
-        void Promise.resolve(stop?.()).then(() => process.exit(0))
+        void stopped(stop, place.log).then(() => process.exit(0))
       })
     }
   } catch (error) {
     printProblem(error, false)
     process.exit(exitCodeOf(error))
+  }
+}
+
+/** Never rejects: the process ends, whatever goes wrong in its last moment. */
+export async function stopped(stop: ShimParts['stop'], log: Log): Promise<void> {
+  try {
+    await stop?.()
+  } catch (error) {
+    log.warn({ err: error }, 'not everything was ended')
   }
 }

@@ -45,7 +45,10 @@ export interface Headless {
 }
 
 export function headless(deps: HeadlessDeps): Headless {
-  const { directory, permissions, kept, keep, bound, isJoined, clock, log } = deps
+  const { directory, permissions, bound, isJoined, clock, log } = deps
+  /** The session that is gone on with: known here even where it could not be written down. */
+  let own: Place | null = null
+  const kept = () => own ?? deps.kept()
   /** Where the session is gone on with. */
   let latest: OwnedServer | null = null
   let again: Timer | null = null
@@ -58,6 +61,24 @@ export function headless(deps: HeadlessDeps): Headless {
   const ours = () => [kept(), bound()].filter((place) => place !== null)
   /** A server has an instance for each directory, and each knows only what was asked in it. */
   const directories = () => new Set([directory, ...ours().map((place) => place.directory)])
+
+  function keep(place: Place): void {
+    own = place
+    try {
+      deps.keep(place)
+    } catch (error) {
+      log.warn({ err: error }, 'which session is gone on with was not written down')
+    }
+  }
+
+  /** The session that a person began, where it is still there. */
+  async function personsSession(server: OwnedServer): Promise<Place | null> {
+    const asked = bound()
+    const is_there = asked !== null && (await server.session(asked)) !== null
+    // While the server was asked they may have begun another, or deleted it.
+    const now = bound()
+    return is_there || now?.id !== asked?.id ? now : null
+  }
 
   /** The one of our sessions for which this one works, or which it is. */
   async function rootOf(server: OwnedServer, sessionID: string): Promise<Place | null> {
@@ -136,8 +157,7 @@ export function headless(deps: HeadlessDeps): Headless {
       if (latest === server) keep(place)
       // What it asked while nobody listened.
       await answerOpen(server)
-      const persons = bound()
-      return persons !== null && (await server.session(persons)) !== null ? persons : place
+      return (await personsSession(server)) ?? place
     },
     asked,
     allLeft: answerLeft,

@@ -18,7 +18,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined, type Joined } from '../../src/system/joined.ts'
-import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
+import { lastingProcess, notedProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import {
   opencodePlace,
   serverAuthorization,
@@ -36,12 +36,14 @@ function begin(here: ShimPlace): ShimParts {
   const wish = serverWish(paths.run_dir, 'opencode')
   const persons = joined(paths.run_dir, 'opencode')
   const alone = settings?.headless === true ? windowless(here, place, persons) : null
+  const running = notedProcess(noteOf(here))
 
   const surface = opencodeSurface({
     identity,
     clock: systemClock,
     log,
     keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
+    ...(alone !== null && { onUnbound: () => link.unbound(), mayRedo: () => persons.isJoined() }),
   })
   const rest = serverRest(systemClock)
   let address: ServerAddress | null = null
@@ -52,6 +54,7 @@ function begin(here: ShimPlace): ShimParts {
       address = server
       return found
     },
+    stop: () => running.stop(),
     connect(handlers) {
       const server = address as ServerAddress
       const at = { url: serverUrl(server), authorization: serverAuthorization(server) }
@@ -70,7 +73,7 @@ function begin(here: ShimPlace): ShimParts {
   })
   // Where one still runs somebody may work in it.
   const before = place.server()
-  const runs = before !== null && serverProcess(here, before).alive()
+  const runs = before !== null && running.alive()
   if (before !== null && !runs) place.keepServer({ ...before, attached: false })
   if (alone !== null || runs) link.begin()
   const wished = wish.onAsked(() => {
@@ -91,7 +94,7 @@ function begin(here: ShimPlace): ShimParts {
       alone?.close()
       const last = place.server()
       if (last !== null) {
-        serverProcess(here, last).stop()
+        running.stop()
         place.keepServer({ ...last, attached: false })
       }
       // With the server nobody works in it any more; the next one begins without.
@@ -111,7 +114,7 @@ async function ensureServer(
   rest: ServerRest,
 ): Promise<[ServerAddress, 'started' | 'lives']> {
   const kept = place.server()
-  if (kept !== null && serverProcess(here, kept).alive()) return [kept, 'lives']
+  if (kept !== null && notedProcess(noteOf(here)).alive()) return [kept, 'lives']
   if (!rest.isOver()) {
     if (kept?.attached === true) place.keepServer({ ...kept, attached: false })
     throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
@@ -125,11 +128,12 @@ async function ensureServer(
   return [next, found]
 }
 
+const noteOf = ({ paths }: ShimPlace) => path.join(paths.run_dir, 'opencode.pid')
 const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')
 
-/** @throws `client_missing` */
+/** @throws `client_missing`, `config_invalid` */
 function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess {
-  const { home, config, identity, paths } = here
+  const { home, config, identity } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
@@ -149,7 +153,7 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
       OPENCODE_SERVER_PASSWORD: address.password,
       OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, opencodeLoadsPlugins(env) ? guard : null),
     },
-    note_file: path.join(paths.run_dir, 'opencode.pid'),
+    note_file: noteOf(here),
     output_file: outputOf(here),
   })
 }

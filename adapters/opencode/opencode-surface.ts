@@ -4,10 +4,11 @@
  *
  * A prompt that meets a running turn is merged into it or lost, so every doubt counts as a running turn.
  */
-import type { Event } from './protocol.ts'
+import type { Event, Session } from './protocol.ts'
 import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
 import {
   adrift,
+  bellChoice,
   bellMetadata,
   isThere,
   lookedUp,
@@ -50,10 +51,14 @@ export interface OpencodeSurfaceDeps {
   log: Log
   /** Keeps which session is rung, for the bridge and for the next shim. */
   keep: (place: Place | null) => void
+  /** A server answers, and no session is bound: whoever knows another lets the surface join it. */
+  onUnbound?: () => void
+  /** Somebody is there who may want back what they have undone; where that is not known, always. */
+  mayRedo?: () => boolean
 }
 
 export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
-  const { identity, clock, log, keep } = deps
+  const { identity, clock, log, onUnbound = () => {}, mayRedo = () => true } = deps
   let server: OpencodeServer | null = null
   /** The server has said where the session stands. What it tells before that is taken in, and not yet rung on. */
   let answered = false
@@ -84,9 +89,26 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const another = before.session?.id !== next.session?.id
     if (another) log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
     if (another || before.session?.directory !== next.session?.directory) keep(next.session)
+    const { missing_agent } = next
+    if (missing_agent !== null && missing_agent !== before.missing_agent)
+      log.warn({ agent: missing_agent }, 'the agent of the session is gone, so it is rung without')
     doubting?.cancel()
     doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], endDoubt)
     if (saysMore(told, status())) void host?.report(status())
+    if (before.session !== null) tellIfUnbound()
+  }
+
+  function tellIfUnbound(): void {
+    if (server !== null && answered && state.session === null) onUnbound()
+  }
+
+  /** A disk that is full must not end what is heard of the server; the bridge and the next shim go without. */
+  function keep(place: Place | null): void {
+    try {
+      deps.keep(place)
+    } catch (error) {
+      log.warn({ err: error }, 'which session is rung was not written down')
+    }
   }
 
   function endDoubt(): void {
@@ -129,19 +151,25 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       if (!mayRing(to, place)) return DEFERRED
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
-        if (await to.isBusy(place)) {
+        const [session, busy] = await Promise.all([to.session(place), to.isBusy(place)])
+        if (session === null) throw new OpencodeError(404, 'the session is gone')
+        if (busy) {
           if (mayRing(to, place)) move(turnPresumed(state))
           return DEFERRED
         }
+        // What is prompted behind something that was undone deletes that for good.
+        if (isUndone(session) && mayRedo()) return DEFERRED
         if (!mayRing(to, place)) return DEFERRED
         const metadata = bellMetadata(identity, doorbell_id)
         // Without a messageID of our own: one that sorts low is kept and never answered.
-        await to.prompt(place, { ...state.choice, parts: [{ type: 'text', text, metadata }] })
+        await to.prompt(place, { ...bellChoice(state), parts: [{ type: 'text', text, metadata }] })
         return { accepted: true, proof: state.seen_doorbell_id === doorbell_id ? 'confirmed' : 'sent' }
       } catch (error) {
         log.warn({ err: error, session_id: place.id }, 'the session took no bell')
         if (server !== to) return UNAVAILABLE
-        if (error instanceof OpencodeError && error.status === 404) move(unbound(state))
+        // By now it may be another that is bound.
+        const same = state.session?.id === place.id
+        if (same && error instanceof OpencodeError && error.status === 404) move(unbound(state))
         return FAILED
       }
     },
@@ -167,6 +195,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       void host?.report(status())
       // The doubt's time may be over already.
       if (state.turn === 'busy' && doubting === null) void ask()
+      tellIfUnbound()
     },
 
     disconnected() {
@@ -233,6 +262,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     return 'found'
   }
 }
+
+/** Some of it; it is kept until something new is said, so that it can be taken back. */
+const isUndone = ({ revert = null }: Session) => revert !== null
 
 type Found = 'found' | 'gone' | 'overtaken'
 

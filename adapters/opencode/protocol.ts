@@ -16,6 +16,8 @@ export const Session = z.looseObject({
   model: z.looseObject({ id: z.string(), providerID: z.string(), variant: z.string().optional() }).optional(),
   /** In ms since 1970. */
   time: z.looseObject({ created: z.number() }),
+  /** Set while what was said from some message on is undone, and can be taken back. */
+  revert: z.unknown().optional(),
 })
 export type Session = z.infer<typeof Session>
 
@@ -52,6 +54,12 @@ const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, pro
     properties: z.looseObject({ sessionID: z.string(), ...properties }),
   })
 
+/** As much of what a session failed by as is read; whatever form it has, the event counts. */
+const failure = z
+  .looseObject({ data: z.looseObject({ message: z.string().optional() }).optional() })
+  .optional()
+  .catch(undefined)
+
 /** The events that move the shim; every other is left unread. */
 export const Event = z.discriminatedUnion('type', [
   event('session.created', { info: Session }),
@@ -59,7 +67,7 @@ export const Event = z.discriminatedUnion('type', [
   event('session.deleted', {}),
   event('session.status', { status: Status }),
   event('session.idle', {}),
-  event('session.error', {}),
+  event('session.error', { error: failure }),
   event('message.updated', { info: message }),
   event('message.part.updated', { part }),
 ])

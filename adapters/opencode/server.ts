@@ -134,14 +134,22 @@ export async function connectOpencode(
     // The server says something every ten seconds; one that says nothing is gone.
     const watch = () => clock.after(LIMITS.opencode_silence_ms, () => stream.abort())
     let silence = watch()
-    let rest = ''
+    /** Of a line that has not ended yet. Put together once: a long one comes in thousands. */
+    let pieces: string[] = []
+    let length = 0
     try {
       for await (const chunk of body) {
         silence.cancel()
         silence = watch()
-        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-        rest = lines.pop() ?? ''
-        if (rest.length > LIMITS.opencode_event_length_max) throw new Error('an event without end')
+        const [piece = '', ...begun] = decoder.decode(chunk, { stream: true }).split('\n')
+        pieces.push(piece)
+        length += piece.length
+        if (length > LIMITS.opencode_event_length_max) throw new Error('an event without end')
+        if (begun.length === 0) continue
+        const rest = begun.pop() ?? ''
+        const lines = [pieces.join(''), ...begun]
+        pieces = [rest]
+        length = rest.length
         for (const line of lines) if (line.startsWith('data:')) received(line.slice('data:'.length))
       }
     } catch (error) {

@@ -19,6 +19,8 @@ export interface TrackedSession {
   seen_doorbell_id: DoorbellId | null
   /** What the person works with; a bell without it would change it, for the person too. */
   choice: Pick<Prompt, 'agent' | 'model' | 'variant'>
+  /** An agent of the person's choice that opencode does not know any more: it takes no prompt for it. */
+  missing_agent: string | null
   /** Ids ascend. opencode tells of older messages again. */
   newest_message_id: string
   /** The newest that an answer was begun to. */
@@ -41,6 +43,7 @@ const UNBOUND = {
   session: null,
   turn: 'unknown',
   choice: {},
+  missing_agent: null,
   newest_message_id: '',
   answered_message_id: '',
   standing: [],
@@ -166,8 +169,10 @@ function toldOfBound(
       return event.properties.status.type === 'idle' ? turnEnded(state) : turnRuns(state)
     case 'session.idle':
       return turnEnded(state)
-    case 'session.error':
-      return state.turn === 'idle' ? state : { ...state, doubt: 'breaks' }
+    case 'session.error': {
+      const next = agentMissed(state, event.properties.error?.data?.message)
+      return next.turn === 'idle' ? next : { ...next, doubt: 'breaks' }
+    }
     case 'message.part.updated': {
       const { messageID: message_id, metadata } = event.properties.part
       const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
@@ -209,9 +214,17 @@ function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
     ...(agent === undefined ? {} : { agent }),
     ...(model === undefined ? {} : modelChoice(model.providerID, model.modelID, model.variant)),
   }
-  const next = { ...state, choice, newest_message_id: info.id }
+  const missing_agent = agent === state.missing_agent ? null : state.missing_agent
+  const next = { ...state, choice, missing_agent, newest_message_id: info.id }
   // The server says busy up to two seconds later. What is rung until then may be lost.
   return state.turn === 'busy' && state.doubt === null ? next : turnPresumed(next)
+}
+
+/** All that tells of a prompt that was taken and then refused; its message never comes. */
+function agentMissed(state: TrackedSession, failure = ''): TrackedSession {
+  const { agent } = state.choice
+  const missing = agent !== undefined && failure.startsWith(`Agent not found: "${agent}"`)
+  return missing ? { ...state, missing_agent: agent } : state
 }
 
 function turnBegun<S extends TrackedSession>(state: S): S {
@@ -243,6 +256,12 @@ function choiceIn({ agent, model }: Session): TrackedSession['choice'] {
 
 function modelChoice(providerID: string, modelID: string, variant: string | undefined) {
   return { model: { providerID, modelID }, ...(variant === undefined ? {} : { variant }) }
+}
+
+/** With no agent opencode takes its default. */
+export function bellChoice({ choice, missing_agent }: TrackedSession): TrackedSession['choice'] {
+  const { agent, ...others } = choice
+  return agent === undefined || agent === missing_agent ? others : choice
 }
 
 // --- the name that a bell bears

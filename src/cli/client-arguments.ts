@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
+import { SessionId } from '../contracts/ids.ts'
 import type { BoundSession } from '../system/opencode-place.ts'
 
 /**
@@ -42,6 +43,15 @@ export function claudeArguments(plugin: string, persona: string, args: readonly 
 
 export function continuesSession(args: readonly string[]): boolean {
   return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
+}
+
+/** The session that they name; null where they name none, or one that is to be copied into another. */
+export function namedSession(args: readonly string[]): string | null {
+  if (args.includes('--fork')) return null
+  const index = args.findIndex((arg) => /^(-s|--session)(=|$)/.test(arg))
+  const arg = args[index]
+  const name = arg?.includes('=') === true ? arg.slice(arg.indexOf('=') + 1) : args[index + 1]
+  return arg === undefined ? null : (SessionId.safeParse(name).data ?? null)
 }
 
 export function opencodeArguments(

@@ -6,28 +6,48 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { noteProcess, notedPid } from './process-note.ts'
 
-export interface LastingProcess {
-  /** Starts it where none lives. Throws where the program cannot be run. */
-  ensure(): 'started' | 'lives'
+/** What can be asked of it without knowing how it is started. */
+export interface NotedProcess {
   alive(): boolean
   /** Asks it to end, and does not wait. */
   stop(): void
+}
+
+export interface LastingProcess extends NotedProcess {
+  /** Starts it where none lives. Throws where the program cannot be run. */
+  ensure(): 'started' | 'lives'
+}
+
+/** `note_file` remembers the process. */
+export function notedProcess(note_file: string): NotedProcess {
+  return {
+    alive: () => notedPid(note_file) !== null,
+    stop() {
+      const running = notedPid(note_file)
+      if (running === null) return
+      try {
+        process.kill(running, 'SIGTERM')
+      } catch {
+        // Gone meanwhile.
+      }
+    },
+  }
 }
 
 export function lastingProcess(spec: {
   program: string
   args: readonly string[]
   env: NodeJS.ProcessEnv
-  /** Remembers the process. */
+  /** Remembers the process, as for `notedProcess`. */
   note_file: string
   /** Takes what it prints. */
   output_file: string
 }): LastingProcess {
-  const noted = () => notedPid(spec.note_file)
+  const noted = notedProcess(spec.note_file)
   return {
-    alive: () => noted() !== null,
+    ...noted,
     ensure() {
-      if (noted() !== null) return 'lives'
+      if (noted.alive()) return 'lives'
       const output = fs.openSync(spec.output_file, 'a', 0o600)
       try {
         const child = spawn(spec.program, spec.args, {
@@ -44,15 +64,6 @@ export function lastingProcess(spec: {
         return 'started'
       } finally {
         fs.closeSync(output)
-      }
-    },
-    stop() {
-      const running = noted()
-      if (running === null) return
-      try {
-        process.kill(running, 'SIGTERM')
-      } catch {
-        // Gone meanwhile.
       }
     },
   }

@@ -5,11 +5,18 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import * as z from 'zod'
+import { jsonAs } from '../contracts/json.ts'
+import { processStartTime } from './processes.ts'
+import { programAlive } from './program.ts'
 import { watchText } from './watch-text.ts'
+
+/** The number of a wish tells it from the one before, and its process from one that is gone. */
+const Wish = z.object({ wish: z.string(), pid: z.number().int().positive(), started: z.string().nullable() })
 
 export interface ServerWish {
   ask(): void
-  /** Calls when somebody asks, or has asked before. The handle ends it. */
+  /** Calls when somebody asks, or has asked before and is still there. The handle ends it. */
   onAsked(start: () => void): { close(): void }
   /** The server has been stopped for good: whoever comes next asks anew. */
   forget(): void
@@ -18,9 +25,17 @@ export interface ServerWish {
 export function serverWish(run_dir: string, client: string): ServerWish {
   const file = path.join(run_dir, `${client}-wanted`)
   return {
-    // A text of its own each time: whoever follows the file is told of every one who asks.
-    ask: () => fs.writeFileSync(file, randomUUID(), { mode: 0o600 }),
-    onAsked: (start) => watchText(file, (text) => text !== null && start()),
+    ask() {
+      // A text of its own each time: whoever follows the file is told of every one who asks.
+      const wish = { wish: randomUUID(), pid: process.pid, started: processStartTime(process.pid) }
+      fs.writeFileSync(file, JSON.stringify(wish), { mode: 0o600 })
+    },
+    // One that a crash left behind is nobody's.
+    onAsked: (start) =>
+      watchText(file, (text) => {
+        const asker = jsonAs(Wish, text)
+        if (asker !== null && programAlive(asker.pid, asker.started)) start()
+      }),
     forget: () => fs.rmSync(file, { force: true }),
   }
 }

@@ -25,6 +25,11 @@ export function partIn({ env, argv, mainThread, password }: Surroundings, person
   // In another persona's server: a project is one persona's, a server may work in many projects.
   const other = env['TURNBELL_PERSONA']
   if (other !== undefined && other !== persona) return 'none'
-  const [, , command = ''] = argv
-  return !mainThread || LASTING.includes(command) ? 'rings' : 'guards'
+  return !mainThread || LASTING.includes(commandIn(argv)) ? 'rings' : 'guards'
+}
+
+/** Behind the flags that every command has; of those only one has a value. */
+function commandIn(argv: readonly string[]): string {
+  const words = argv.slice(2)
+  return words.find((word, at) => !word.startsWith('-') && words[at - 1] !== '--log-level') ?? ''
 }

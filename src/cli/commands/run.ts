@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import * as z from 'zod'
@@ -27,7 +28,13 @@ import {
 import { shellWord } from '../../system/shell-word.ts'
 import { serverWish } from '../../system/server-wish.ts'
 import { workingDirectory } from '../../system/shim-place.ts'
-import { claudeArguments, codexArguments, opencodeArguments, opencodeTarget } from '../client-arguments.ts'
+import {
+  claudeArguments,
+  codexArguments,
+  namedSession,
+  opencodeArguments,
+  opencodeTarget,
+} from '../client-arguments.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -193,7 +200,8 @@ async function joinOpencode(invocation: Invocation, persona: string, args: reado
   const { directory, session_id } = opencodeTarget(args, { cwd: cli.cwd, headless, kept })
   const session = session_id === undefined ? await newSession(server, directory) : session_id
   // The shim follows this; the server tells of a new session only those that have listened for a while.
-  if (session !== null) place.keepBound({ session_id: session, directory })
+  const bound = session ?? namedSession(args)
+  if (bound !== null) place.keepBound({ session_id: bound, directory })
   return {
     words: opencodeArguments(serverUrl(server), { directory, args, session }),
     // Read by the client; among the arguments everybody on this machine could read it.
@@ -290,9 +298,8 @@ function runClient(
   })
 }
 
-const NUMBERS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
 const osSignalNumber = (os_signal: NodeJS.Signals | null) =>
-  os_signal === null ? 0 : (NUMBERS[os_signal] ?? 0)
+  os_signal === null ? 0 : os.constants.signals[os_signal]
 
 const NewSession = z.object({ id: z.string() })
 

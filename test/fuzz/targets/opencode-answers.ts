@@ -268,7 +268,15 @@ class Shim {
     })
     this.alone = windowless ? alone : null
     const link = serverLink({
-      ...{ surface, ensure: () => Promise.resolve('lives'), attached() {}, output: '', clock, log },
+      ...{
+        surface,
+        ensure: () => Promise.resolve('lives'),
+        stop() {},
+        attached() {},
+        output: '',
+        clock,
+        log,
+      },
       connect: async (handlers) => (this.link = await connectOpencode(AT, { clock, log }, handlers)),
       sessionOn: (on) => (windowless ? alone.sessionOn(on) : Promise.resolve(this.bound)),
       asked: (asked, on) => void this.alone?.asked(asked, on),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withTurnbell } from '../../../adapters/opencode/server-config.ts'
+import { withCarefulSubagents, withTurnbell } from '../../../adapters/opencode/server-config.ts'
 
 const BRIDGE = ['node', 'turnbell.js', 'mcp']
 /** Nobody but the server itself needs its password. */
@@ -39,9 +39,27 @@ test('keeps what a person has in the variable', () => {
   })
 })
 
-test.each(['', 'no JSON', '[]', '7'])('takes %j for nothing', (content) => {
-  expect(JSON.parse(withTurnbell(content, BRIDGE, null))).toEqual(merged())
+test('takes an empty variable for nothing', () => {
+  expect(JSON.parse(withTurnbell('', BRIDGE, null))).toEqual(merged())
 })
+
+test('reads it as opencode does, with comments and a comma too many', () => {
+  const content = '{\n  // not here\n  "permission": { "bash": "deny", },\n}'
+  expect(JSON.parse(withTurnbell(content, BRIDGE, null))).toMatchObject({ permission: { bash: 'deny' } })
+  expect(JSON.parse(withCarefulSubagents(content))).toMatchObject({ permission: { bash: 'deny' } })
+})
+
+test.each(['no JSON', '{"permission": {"bash": "deny"', '{} {}', '[]', '7', ' '])(
+  'refuses %j, because what it forbids would be dropped unsaid',
+  (content) => {
+    const refused = expect.objectContaining({
+      code: 'config_invalid',
+      detail: expect.stringContaining('OPENCODE_CONFIG_CONTENT cannot be read') as string,
+    }) as Error
+    expect(() => withTurnbell(content, BRIDGE, null)).toThrow(refused)
+    expect(() => withCarefulSubagents(content)).toThrow(refused)
+  },
+)
 
 test('loads the plugin after those of the person', () => {
   const theirs = { plugin: ['theirs', ['another', { a: 1 }]] }

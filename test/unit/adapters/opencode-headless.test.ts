@@ -89,6 +89,52 @@ test.each([
   expect(alone.memory.kept).toEqual(OURS)
 })
 
+test('where a person begins another session while one is looked up, the other is rung', async () => {
+  const alone = agent(OURS)
+  const at = owned([session('ses_1'), session('ses_2')])
+  const real = { ...at.server }
+  alone.memory.bound = { id: 'ses_gone', directory: PROJECT }
+  const begun = { id: 'ses_2', directory: PROJECT }
+  at.server.session = async (place) => {
+    if (place.id === 'ses_gone') alone.memory.bound = begun
+    return real.session(place)
+  }
+  expect(await alone.sessionOn(at.server)).toEqual(begun)
+})
+
+test('where a person deletes their session while it is looked up, the kept one is rung', async () => {
+  const alone = agent(OURS)
+  const at = owned([session('ses_1'), session('ses_2')])
+  const real = { ...at.server }
+  alone.memory.bound = { id: 'ses_2', directory: PROJECT }
+  at.server.session = async (place) => {
+    const found = await real.session(place)
+    if (place.id === 'ses_2') alone.memory.bound = null
+    return found
+  }
+  expect(await alone.sessionOn(at.server)).toEqual(OURS)
+})
+
+test('a session that could not be written down is gone on with, and answered for', async () => {
+  const memory = { joined: false }
+  const at = owned([])
+  let begun = 0
+  const real = { ...at.server }
+  at.server.begin = (directory) => ((begun += 1), real.begin(directory))
+  const alone = headless({
+    ...{ directory: PROJECT, permissions: 'allow', clock: fakeClock(), log: silentLog },
+    ...{ kept: () => null, bound: () => null, isJoined: () => memory.joined },
+    keep() {
+      throw new Error('the disk is full')
+    },
+  })
+  const place = { id: 'ses_new', directory: PROJECT }
+  expect(await alone.sessionOn(at.server)).toEqual(place)
+  expect(await alone.sessionOn(at.server)).toEqual(place)
+  await alone.asked(asks('per_1', 'ses_new'), at.server)
+  expect([begun, at.answered.length]).toEqual([1, 1])
+})
+
 test('what was answered by somebody else meanwhile costs neither the session nor the answers that follow', async () => {
   const at = owned([session('ses_1')])
   at.waiting.push(asks('per_1', 'ses_1'), asks('per_2', 'ses_1'))

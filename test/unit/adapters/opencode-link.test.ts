@@ -1,16 +1,18 @@
-import { beforeEach, expect, test } from 'vitest'
-import { opencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
 import { serverLink, type ServerLink } from '../../../adapters/opencode/server-link.ts'
 import {
   OpencodeError,
   OpencodeVersionError,
   type OpencodeHandlers,
   type OwnedServer,
+  type Place,
 } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog, type Log } from '../../../src/ports/log.ts'
 import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
-import { fakeOpencode } from '../../support/fake-opencode.ts'
+import { doorbell } from '../../support/doorbells.ts'
+import { fakeOpencode, session } from '../../support/fake-opencode.ts'
 
 let clock: FakeClock
 let link: ServerLink
@@ -20,8 +22,13 @@ let refusal: Error | null
 let asked: string[]
 let found: 'started' | 'lives'
 let warned: string[]
-let sessionOn: () => Promise<null>
+let sessionOn: () => Promise<Place | null>
 let connected: number
+let stopped: number
+let attach: () => void
+let surface: OpencodeSurface
+let servers: OwnedServer[]
+let server: ReturnType<typeof fakeOpencode>
 
 beforeEach(() => {
   clock = fakeClock()
@@ -33,11 +40,16 @@ beforeEach(() => {
   warned = []
   sessionOn = async () => null
   connected = 0
+  stopped = 0
+  servers = []
+  attach = () => void (attached += 1)
+  server = fakeOpencode(clock, [session('ses_1'), session('ses_new')])
   const warn: Log['warn'] = (fields, message) => {
     const { err } = fields as { err?: Error }
     warned.push(err === undefined ? message : err.message)
   }
-  const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })
+  const onUnbound = () => link.unbound()
+  surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {}, onUnbound })
   link = serverLink({
     surface: {
       ...surface,
@@ -47,13 +59,16 @@ beforeEach(() => {
       },
     },
     ensure: async () => found,
+    stop: () => void (stopped += 1),
     async connect(given) {
       handlers.push(given)
       if (refusal !== null) throw refusal
-      return { ...fakeOpencode(clock).server, close: given.onClose } as Partial<OwnedServer> as OwnedServer
+      const made = { ...server.server, close: given.onClose } as Partial<OwnedServer> as OwnedServer
+      servers.push(made)
+      return made
     },
     sessionOn: () => sessionOn(),
-    attached: () => void (attached += 1),
+    attached: () => attach(),
     asked: ({ properties }) => void asked.push(properties.id),
     output: 'opencode.log',
     clock,
@@ -185,6 +200,124 @@ test('that it does not answer is said only once it had the time to begin', async
   expect(warned).toEqual([])
   await clock.advance(LIMITS.shim_reconnect_max_ms * 10)
   expect(warned).toEqual(['not there'])
+})
+
+test('one that was of another version, and then does not answer, is asked for as soon as any', async () => {
+  refusal = new OpencodeVersionError('2.0')
+  link.begin()
+  await atRest()
+  refusal = new OpencodeError(null, 'not there')
+  await clock.advance(LIMITS.shim_restart_max_ms)
+  expect(handlers).toHaveLength(2)
+  await clock.advance(LIMITS.shim_reconnect_max_ms)
+  expect(handlers).toHaveLength(3)
+})
+
+test('whoever wants one while it waits has it sought at once, and no second time', async () => {
+  refusal = new OpencodeVersionError('2.0')
+  link.begin()
+  await atRest()
+  refusal = null
+  link.begin()
+  link.begin()
+  await atRest()
+  expect([handlers.length, attached]).toEqual([2, 1])
+  await clock.advance(LIMITS.shim_restart_max_ms)
+  expect(handlers).toHaveLength(2)
+})
+
+test('one of another version is ended where it was started here, and otherwise left to whoever is in it', async () => {
+  refusal = new OpencodeVersionError('2.0')
+  found = 'lives'
+  link.begin()
+  await atRest()
+  expect(stopped).toBe(0)
+  found = 'started'
+  await clock.advance(LIMITS.shim_restart_max_ms)
+  expect(stopped).toBe(1)
+  warned = []
+  await clock.advance(LIMITS.shim_restart_max_ms)
+  expect(stopped).toBe(2)
+  expect(warned).toEqual([])
+})
+
+test('one that answers is heard, though that is told only to whoever asks later', async () => {
+  const before = attach
+  attach = () => {
+    throw new Error('the disk is full')
+  }
+  link.begin()
+  await atRest()
+  await clock.advance(60_000)
+  expect([handlers.length, connected]).toEqual([1, 1])
+  expect(warned).toEqual(['the disk is full'])
+  attach = before
+  link.begin()
+  link.begin()
+  expect([handlers.length, attached]).toEqual([1, 1])
+})
+
+describe('a session that is gone while its server is there', () => {
+  const place = (id: string) => ({ id, directory: '/project' })
+  let sessions: string[]
+  let sought: number
+  beforeEach(async () => {
+    sessions = ['ses_1', 'ses_new']
+    sought = 0
+    sessionOn = async () => place(sessions[sought++] ?? 'ses_new')
+    link.begin()
+    await atRest()
+    expect(await surface.status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+  })
+
+  const deleted = (id: string) =>
+    handlers.at(-1)?.onEvent({ type: 'session.deleted', properties: { sessionID: id } })
+
+  test('is followed by another once it is told that it was deleted', async () => {
+    deleted('ses_1')
+    await atRest()
+    expect(await surface.status()).toMatchObject({ session_id: 'ses_new', turn: 'idle' })
+    expect([sought, handlers.length]).toEqual([2, 1])
+  })
+
+  test.each(['session', 'prompt'] as const)('is followed by another once a %s is not found', async (what) => {
+    const [at] = servers as [OwnedServer]
+    const real = { ...at }
+    if (what === 'session') server.sessions.shift()
+    else at.prompt = () => Promise.reject(new OpencodeError(404, 'gone'))
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'failed' })
+    await atRest()
+    expect(await surface.status()).toMatchObject({ session_id: 'ses_new' })
+    expect(sought).toBe(2)
+    at.prompt = (where, prompt) => real.prompt(where, prompt)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is asked for once, however often one is missed meanwhile', async () => {
+    let answer = (_place: Place) => {}
+    sessionOn = () => new Promise((resolve) => ((sought += 1), (answer = resolve)))
+    deleted('ses_1')
+    link.unbound()
+    await atRest()
+    expect(sought).toBe(2)
+    answer(place('ses_new'))
+    await atRest()
+    expect(await surface.status()).toMatchObject({ session_id: 'ses_new' })
+  })
+
+  test.each<[string, () => Promise<Place>]>([
+    ['none is said', () => Promise.reject(new OpencodeError(500, 'it broke'))],
+    ['the next is gone too', async () => place('ses_gone')],
+  ])('is looked for by a new connection where %s', async (_, fails) => {
+    const before = sessionOn
+    sessionOn = fails
+    deleted('ses_1')
+    await atRest()
+    sessionOn = before
+    await clock.advance(LIMITS.opencode_dial_ms)
+    expect(await surface.status()).toMatchObject({ session_id: 'ses_new' })
+    expect(handlers).toHaveLength(2)
+  })
 })
 
 test('after the end nothing is sought', async () => {

@@ -101,6 +101,17 @@ describe('the part of the plugin', () => {
     ])
   })
 
+  test.each([
+    [['--print-logs', 'serve'], 'rings'],
+    [['--log-level', 'DEBUG', '--pure', 'web'], 'rings'],
+    [['--log-level=DEBUG', 'serve'], 'rings'],
+    [['--print-logs', 'run', 'serve'], 'guards'],
+    [['--print-logs'], 'guards'],
+  ])('is the same behind flags: %j %s', (words, part) => {
+    const argv = ['bun', 'opencode', ...words]
+    expect(partIn({ ...window, mainThread: true, argv }, 'ada')).toBe(part)
+  })
+
   test("is only to guard in the persona's own server, which has a shim already", () => {
     expect(command('serve', { OPENCODE_SERVER_PASSWORD: 'secret', TURNBELL_PERSONA: 'ada' })).toBe('guards')
     expect(command('serve', { OPENCODE_SERVER_PASSWORD: 'of a person' })).toBe('rings')

@@ -84,7 +84,7 @@ async function served(version: string | null = '1.18.33', streams = true) {
     asks,
     connect,
     closed: () => closed,
-    write: (text: string) => void stream?.write(text),
+    write: (text: string | Buffer) => void stream?.write(text),
     server,
   }
 }
@@ -155,6 +155,19 @@ test('tells of the events it knows, in whatever pieces they come, and of the end
   place.server.closeAllConnections()
   await eventually('the end is told', () => place.closed() === 1)
   expect(link.isGone()).toBe(true)
+})
+
+test('tells of an event that comes in many pieces, and of those around it', async () => {
+  const place = await served()
+  const link = await place.connect()
+  const event = (sessionID: string) => ({ type: 'session.idle', properties: { sessionID } })
+  const line = (id: string) => `data: ${JSON.stringify({ payload: event(id) })}\n`
+  const long = 'ü'.repeat(1_000)
+  const all = Buffer.from(`${line('ses_1')}\n${line(long)}${line('ses_2')}`)
+  for (let at = 0; at < all.length; at += 101) place.write(all.subarray(at, at + 101))
+  await eventually('all are told', () => place.events.length === 3)
+  expect(place.events).toEqual(['ses_1', long, 'ses_2'].map(event))
+  link.close()
 })
 
 test('tells what is asked of a person, and answers it', async () => {

@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
+import {
+  opencodeSurface,
+  type OpencodeSurface,
+  type OpencodeSurfaceDeps,
+} from '../../../adapters/opencode/opencode-surface.ts'
 import type { Event, Session } from '../../../adapters/opencode/protocol.ts'
 import { OpencodeError, type Place } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -13,13 +17,21 @@ let clock: FakeClock
 let surface: OpencodeSurface
 let host: ReturnType<typeof recordingHost>
 let kept: (Place | null)[]
+let keep: (place: Place | null) => void
+let warned: string[]
 beforeEach(() => {
   clock = fakeClock()
   host = recordingHost()
   kept = []
-  const keep = (place: Place | null) => void kept.push(place)
-  surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep })
+  keep = (place) => void kept.push(place)
+  warned = []
+  surface = opencodeSurface(deps())
   surface.open(host)
+})
+
+const deps = (): OpencodeSurfaceDeps => ({
+  ...{ identity: 'ada', clock, keep: (place) => keep(place) },
+  log: { ...silentLog, warn: (_fields, message) => void warned.push(message) },
 })
 
 const tell = (...events: Event[]) => events.forEach((event) => surface.told(event))
@@ -772,5 +784,106 @@ describe('a bell', () => {
     tell(place.answer('msg_1'), ...place.ends())
     await surface.notify_surface(doorbell())
     expect(place.prompts.at(-1)).toMatchObject({ ...chosen, agent: 'build' })
+  })
+
+  describe('to an agent that opencode does not know any more', () => {
+    const refused = (agent: string): Event => ({
+      type: 'session.error',
+      properties: {
+        sessionID: 'ses_1',
+        error: { data: { message: `Agent not found: "${agent}". Available: x` } },
+      },
+    })
+    async function missed(agent = 'gone') {
+      const place = await attached(EARLIER, [session('ses_1', { agent: 'gone' })])
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true, proof: 'sent' })
+      tell(refused(agent))
+      return place
+    }
+
+    test('is lost, and rung without it from then on', async () => {
+      const place = await missed()
+      tell(place.updated(session('ses_1', { agent: 'gone' })))
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+      expect(place.prompts.map((prompt) => prompt.agent)).toEqual(['gone', undefined])
+      expect(warned).toEqual(['the agent of the session is gone, so it is rung without'])
+    })
+
+    test('is rung with another one that the person takes, or with that one once it answers again', async () => {
+      const place = await missed()
+      for (const agent of ['plan', 'gone']) {
+        const id = `msg_9${agent === 'gone' ? 2 : 1}`
+        tell(place.message(id, 'ses_1', { agent }), place.says('busy'), place.answer(id), ...place.ends())
+        await surface.notify_surface(doorbell())
+        expect(place.prompts.at(-1)).toMatchObject({ agent })
+      }
+    })
+
+    test('is no reason to leave out one that is there', async () => {
+      const place = await missed('another')
+      await surface.notify_surface(doorbell())
+      expect(place.prompts.at(-1)).toMatchObject({ agent: 'gone' })
+      expect(warned).toEqual([])
+    })
+  })
+
+  describe('where something was undone', () => {
+    const undo = (place: ReturnType<typeof fakeOpencode>, revert: object | null) =>
+      place.sessions.splice(0, 1, session('ses_1', { revert }))
+
+    test('waits until something new is said or it is taken back, because a prompt deletes it', async () => {
+      const place = await attached()
+      undo(place, { messageID: 'msg_1' })
+      expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+      expect(place.prompts).toEqual([])
+      undo(place, null)
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    })
+
+    test('waits for nobody where nobody is there to take it back', async () => {
+      let is_there = true
+      surface = opencodeSurface({ ...deps(), mayRedo: () => is_there })
+      const place = await attached()
+      undo(place, { messageID: 'msg_1' })
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+      is_there = false
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    })
+  })
+
+  test('that finds its session gone is rung in the next, whichever is bound by then', async () => {
+    const place = await attached()
+    place.server.prompt = async () => {
+      tell(place.created(session('ses_2')))
+      throw new OpencodeError(404, 'gone')
+    }
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'failed' })
+    expect(await status()).toMatchObject({ session_id: 'ses_2', turn: 'busy' })
+  })
+})
+
+describe('where what is rung cannot be written down', () => {
+  beforeEach(() => {
+    keep = () => {
+      throw new Error('the disk is full')
+    }
+  })
+
+  test('a session is told of, and rung, all the same', async () => {
+    const place = await attached(null)
+    tell(place.created(session('ses_1')))
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
+    await clock.advance(LIMITS.opencode_first_prompt_ms)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(warned).toEqual(['which session is rung was not written down'])
+  })
+
+  test('one that was joined and is gone is not asked for again and again', async () => {
+    const place = await attached()
+    await surface.joined({ id: 'ses_gone', directory: '/project' })
+    place.server.session = () => Promise.reject(new Error('asked again'))
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(clock.armed()).toBe(0)
   })
 })

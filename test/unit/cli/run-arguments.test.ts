@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { continuesSession, opencodeArguments, opencodeTarget } from '../../../src/cli/client-arguments.ts'
+import {
+  continuesSession,
+  namedSession,
+  opencodeArguments,
+  opencodeTarget,
+} from '../../../src/cli/client-arguments.ts'
 
 const SERVER = 'http://127.0.0.1:4096'
 
@@ -29,6 +34,20 @@ test.each([
   [['-c', '--fork'], true],
 ])('%j goes on with another session: %j', (args, continues) => {
   expect(continuesSession(args)).toBe(continues)
+})
+
+test.each([
+  [['--session', 'ses_2'], 'ses_2'],
+  [['--mini', '-s', 'ses_2'], 'ses_2'],
+  [['-s=ses_2'], 'ses_2'],
+  [['--session=ses_2', '--mini'], 'ses_2'],
+  [['--session', 'ses_2', '--fork'], null],
+  [['--session'], null],
+  [['--session='], null],
+  [['--continue'], null],
+  [[], null],
+])('%j names the session %j', (args, session) => {
+  expect(namedSession(args)).toBe(session)
 })
 
 describe('an agent without a window', () => {

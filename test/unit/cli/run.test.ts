@@ -3,6 +3,8 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { claudeArguments, codexArguments } from '../../../src/cli/client-arguments.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { personaPaths, prepareHome, resolveHome } from '../../../src/system/home.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli } from '../../support/test-cli.ts'
 
@@ -82,4 +84,26 @@ test('a Claude Code without a window is nothing to run: a second agent would act
   expect(await turnbell.run('run', '--persona', 'hal')).toBe(64)
   expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
   expect(turnbell.stderr()).toMatch(/turnbell daemon --persona hal/)
+})
+
+test.each([
+  ['kill -ABRT $$', 134],
+  ['kill -SEGV $$', 139],
+  ['kill -QUIT $$', 131],
+  ['kill -TERM $$', 143],
+  ['exit 7', 7],
+])('what the client ends with is what turnbell ends with, as in a shell: %s', async (script, code) => {
+  const home = temporaryDirectory()
+  fs.writeFileSync(path.join(home, 'claude'), `#!/bin/sh\nulimit -c 0\n${script}\n`, { mode: 0o755 })
+  const at = resolveHome({}, home)
+  prepareHome(at)
+  await fakeDaemon(personaPaths(at, 'local', 'ada', {}), () => daemonStatus('ada'))
+  const persona = { tenant_id: 'local', identity: 'ada', state: 'active', surface: 'claude-code' }
+  const dates = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
+  const turnbell = testCli({
+    home,
+    env: { PATH: `${home}:/bin:/usr/bin` },
+    hub: { '/ready': () => ({ ready: true }), 'personas.get': () => ({ ...persona, ...dates }) },
+  })
+  expect(await turnbell.run('run', '--persona', 'ada')).toBe(code)
 })

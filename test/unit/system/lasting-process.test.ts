@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { lastingProcess } from '../../../src/system/lasting-process.ts'
+import { lastingProcess, notedProcess } from '../../../src/system/lasting-process.ts'
 import { readText } from '../../../src/system/watch-text.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryHome } from '../../support/processes.ts'
@@ -40,6 +40,17 @@ test('a note of a process that is gone, or that says nothing, starts a new one',
     owner.stop()
     await eventually('it is gone', () => !owner.alive())
   }
+})
+
+test('one that is noted is found and ended by whoever does not know how it is started', async () => {
+  const { spec, process: owner } = place()
+  const noted = notedProcess(spec.note_file)
+  noted.stop()
+  expect(noted.alive()).toBe(false)
+  owner.ensure()
+  expect(noted.alive()).toBe(true)
+  noted.stop()
+  await eventually('it is gone', () => !owner.alive())
 })
 
 test('a program that is not there is told', () => {
