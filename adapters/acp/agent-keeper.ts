@@ -1,6 +1,6 @@
 /**
  * Keeps one agent running for a persona: starts it, opens its session, starts it again when it ends. It goes on
- * with the session of the run before where the agent can.
+ * with the session of the run before where the agent can; an agent that keeps dying of that session gets a new one.
  *
  * A new run is owed a bell at once, so an agent that breaks off every turn, or dies of it, is started ever more
  * rarely, until a turn of it has ended.
@@ -54,28 +54,38 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
   let running: AgentProcess | null = null
   let pause: Timer | null = null
   let failures = 0
+  /** Runs in a row that were asked for the session that is kept, and ended before they had opened it. */
+  let unopened = 0
   let stopping = false
 
   async function run(): Promise<void> {
     const started_at = clock.monotonic()
     const process = deps.start()
     running = process
-    const { cwd, version, kept } = deps
+    const { cwd, version } = deps
     const mcp_server = deps.mcpServer(surface.session_id())
+    let reopening = false
     connectAgent(
-      { pipe: process, cwd, version, clock, log, mcp_server, earlier: kept.read() },
+      { pipe: process, cwd, version, clock, log, mcp_server, earlier: earlierSession() },
       {
         onUpdate: (update) => surface.updated(update),
         onPermission: (request) => surface.permission(request),
+        onReopening: () => void (reopening = true),
       },
     ).then(
       (agent) => {
         if (running !== process) return
-        kept.write(agent.session_id)
+        reopening = false
+        unopened = 0
+        keep(agent.session_id)
         log.info({ session: agent.session_id, run: surface.session_id() }, 'the agent has opened its session')
         surface.ready(agent)
       },
-      (error: unknown) => refused(process, error),
+      (error: unknown) => {
+        // Its session is as good as before, once somebody has logged in.
+        if (error instanceof AgentUnfitError) reopening = false
+        refused(process, error)
+      },
     )
     const reason = await process.exited
     // It may have left something running that belongs to it.
@@ -83,8 +93,24 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
     running = null
     surface.gone()
     if (stopping) return
+    if (reopening) unopened += 1
     if (clock.monotonic() - started_at >= LIMITS.shim_stable_ms) failures = 0
     again(reason)
+  }
+
+  function earlierSession(): string | null {
+    const session = deps.kept.read()
+    if (session === null || unopened < UNOPENED_MAX) return session
+    log.warn({ session }, `the earlier session was not opened ${unopened} times in a row; a new one begins`)
+    return null
+  }
+
+  function keep(session: string): void {
+    try {
+      deps.kept.write(session)
+    } catch (error) {
+      log.warn({ err: error, session }, 'the session could not be noted, so a later run will not find it')
+    }
   }
 
   function refused(process: AgentProcess, error: unknown): void {
@@ -131,5 +157,7 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
   }
 }
 
+/** Once may have been bad luck, and a conversation is worth another try. */
+const UNOPENED_MAX = 2
 /** The pause is at its longest by then. */
 const FAILURES_MAX = 30

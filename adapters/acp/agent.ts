@@ -38,6 +38,8 @@ export interface Agent {
 export interface AgentHandlers {
   onUpdate: (update: SessionUpdate['update']) => void
   onPermission: (request: PermissionRequest) => PermissionAnswer
+  /** It is asked for the earlier session. */
+  onReopening?: () => void
 }
 
 export interface AgentOptions {
@@ -67,7 +69,7 @@ export async function connectAgent(options: AgentOptions, handlers: AgentHandler
     },
   })
   const hello = await greet(wire, options)
-  const session_id = await openSession(wire, hello, options).catch((error: unknown) => {
+  const session_id = await openSession(wire, hello, options, handlers).catch((error: unknown) => {
     if (!(error instanceof AgentError) || error.code !== AUTH_REQUIRED) throw error
     const ways = (hello.authMethods ?? []).map(({ name }) => name).join(', ')
     const how = ways === '' ? '' : ` (${ways})`
@@ -95,7 +97,12 @@ async function greet(wire: Wire, { version, log }: AgentOptions): Promise<Initia
   throw new AgentUnfitError(`${spoken}, turnbell version ${PROTOCOL_VERSION}`)
 }
 
-async function openSession(wire: Wire, hello: Initialized, options: AgentOptions): Promise<string> {
+async function openSession(
+  wire: Wire,
+  hello: Initialized,
+  options: AgentOptions,
+  { onReopening }: AgentHandlers,
+): Promise<string> {
   const { cwd, mcp_server, earlier, log } = options
   const place = { cwd, mcpServers: [{ ...mcp_server, env: [] }] }
   const { loadSession, sessionCapabilities } = hello.agentCapabilities ?? {}
@@ -103,6 +110,7 @@ async function openSession(wire: Wire, hello: Initialized, options: AgentOptions
   const resumes = sessionCapabilities?.resume != null
   if (earlier !== null && (resumes || loadSession === true)) {
     const method = resumes ? 'session/resume' : 'session/load'
+    onReopening?.()
     try {
       await wire.ask(method, { sessionId: earlier, ...place }, z.unknown(), LIMITS.acp_answer_ms)
       return earlier

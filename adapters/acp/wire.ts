@@ -1,12 +1,12 @@
 /**
  * JSON-RPC 2.0 over an agent's standard streams, one message a line; both sides ask. What is no message, or of a
- * form that is not known here, is told of in the log and left.
+ * form that is not known here, is told of in the log and left; but who waits for an answer gets one.
  */
 import * as z from 'zod'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
-import { jsonIn } from '../../src/contracts/json.ts'
+import { isDeeper } from '../../src/contracts/json.ts'
 
 /** The agent refused, or did not answer; towards the agent: a refusal of ours. */
 export class AgentError extends Error {
@@ -23,6 +23,7 @@ export class AgentError extends Error {
 export class AgentGoneError extends Error {}
 
 /** JSON-RPC 2.0, section 5.1. */
+const INVALID_REQUEST = -32_600
 export const METHOD_NOT_FOUND = -32_601
 export const INVALID_PARAMS = -32_602
 
@@ -46,12 +47,15 @@ export interface WireHandlers {
 
 const Message = z.looseObject({
   id: z.union([z.number(), z.string(), z.null()]).optional(),
-  method: z.string().optional(),
+  method: z.string().nullish(),
   params: z.unknown().optional(),
   result: z.unknown().optional(),
-  error: z.looseObject({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
+  error: z.looseObject({ code: z.number(), message: z.string(), data: z.unknown().optional() }).nullish(),
 })
 type Message = z.infer<typeof Message>
+
+/** What is left of a message in another form: enough to tell whom it concerns. */
+const OddMessage = z.looseObject({ id: z.union([z.number(), z.string()]), method: z.unknown().optional() })
 
 export function openWire(
   pipe: AgentPipe,
@@ -84,15 +88,22 @@ export function openWire(
   }
 
   function received({ id, method, params, result, error }: Message): void {
-    if (method !== undefined) {
+    if (method != null) {
       if (id === undefined) handlers.onNotification(method, params)
       else send({ id, ...answerTo(method, params) })
       return
     }
     const asked = typeof id === 'number' ? waiting.get(id) : undefined
-    if (error === undefined) return asked?.resolve(result)
+    if (error == null) return asked?.resolve(result)
     const more = error.data === undefined ? '' : `: ${beginningOf(JSON.stringify(error.data))}`
     asked?.reject(new AgentError(error.code, `${beginningOf(error.message)}${more}`))
+  }
+
+  /** A turn that waits for this answer would be taken to run for ever; an agent that asks may wait as long. */
+  function settleOdd(line: string, { id, method }: z.infer<typeof OddMessage>): void {
+    if (method != null) return send({ id, error: { code: INVALID_REQUEST, message: 'Invalid request' } })
+    if (typeof id !== 'number') return
+    waiting.get(id)?.reject(new AgentError(null, `it was answered in another form: ${beginningOf(line)}`))
   }
 
   function answerTo(method: string, params: unknown): object {
@@ -106,8 +117,12 @@ export function openWire(
 
   pipe.read({
     onLine(line) {
-      const message = Message.safeParse(jsonIn(line))
-      if (message.success && ('id' in message.data || 'method' in message.data)) return received(message.data)
+      const value = jsonOf(line)
+      // A schema that goes down into something this deep would end this process.
+      const message = isDeeper(value, LIMITS.wire_depth_max) ? null : Message.safeParse(value).data
+      if (message != null && ('id' in message || 'method' in message)) return received(message)
+      const odd = OddMessage.safeParse(value)
+      if (odd.success) settleOdd(line, odd.data)
       // Some print a word of welcome; a program that is no agent prints for ever.
       strange += 1
       if (strange > LIMITS.acp_strange_lines_max) return
@@ -125,6 +140,15 @@ export function openWire(
       if (answered.success) return answered.data
       throw new AgentError(null, `${method} was answered in another form: ${answered.error.message}`)
     },
+  }
+}
+
+/** Null where it is none. */
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
   }
 }
 

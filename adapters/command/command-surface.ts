@@ -49,7 +49,7 @@ export interface Program {
 export interface CommandDeps {
   identity: Identity
   settings: CommandSettings
-  /** Starts argv without a shell, in a process group of its own, with one line on stdin. */
+  /** Starts argv without a shell, in a process group of its own, with one line on stdin. It outlives this shim. */
   start(argv: readonly string[], line: string, env: Record<string, string>): Program
   /** A program that an earlier shim started and left behind. */
   alive(pid: number, started: string | null): boolean
@@ -103,7 +103,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   /** Null when the program could not even be started: then it drained nothing, and its session goes on. */
   function programEnded(how: 'well' | 'badly' | null): void {
     running = null
-    deps.run_file.remove()
+    forgetRun()
     if (how !== 'badly') {
       failures = 0
       if (own_turns) move('idle')
@@ -120,17 +120,45 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
     })
   }
 
+  function start(doorbell: Doorbell): Program {
+    try {
+      return deps.start(settings.argv, `${JSON.stringify(doorbell)}\n`, {
+        TURNBELL_PERSONA: deps.identity,
+        TURNBELL_SESSION_ID: session_id,
+      })
+    } catch (error) {
+      const exit = { code: null, reason: String(error), output: '' }
+      return { pid: undefined, started: null, exited: Promise.resolve(exit), kill() {} }
+    }
+  }
+
+  /** A program that no later shim would know of is ended: the next bell would ring into its turn. */
+  function remember(program: Program): void {
+    const { pid, started } = program
+    if (pid === undefined) return
+    const note = { pid, started, session_id, deadline_ms: clock.now() + settings.timeout_ms }
+    try {
+      deps.run_file.write(JSON.stringify(note))
+    } catch (error) {
+      log.error({ err: error, pid }, 'the command is ended, because it could not be noted')
+      program.kill()
+    }
+  }
+
+  /** What cannot be removed names a process that is gone, so it does no harm. */
+  function forgetRun(): void {
+    try {
+      deps.run_file.remove()
+    } catch (error) {
+      log.warn({ err: error }, 'the note of the command could not be removed')
+    }
+  }
+
   function begin(doorbell: Doorbell): Promise<ProgramExit> {
     if (own_turns) move('busy')
-    const program = deps.start(settings.argv, `${JSON.stringify(doorbell)}\n`, {
-      TURNBELL_PERSONA: deps.identity,
-      TURNBELL_SESSION_ID: session_id,
-    })
+    const program = start(doorbell)
     running = program
-    if (program.pid !== undefined) {
-      const note = { pid: program.pid, started: program.started, session_id }
-      deps.run_file.write(JSON.stringify({ ...note, deadline_ms: clock.now() + settings.timeout_ms }))
-    }
+    remember(program)
     const cut = clock.after(settings.timeout_ms, () => {
       log.warn({ timeout_ms: settings.timeout_ms }, 'the command ran too long and is ended')
       program.kill()
@@ -150,8 +178,9 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
     log.info({ pid: note.pid }, 'a command of an earlier shim still runs')
     orphan = clock.every(ORPHAN_POLL_MS, () => {
       if (deps.alive(note.pid, note.started)) {
-        if (clock.now() > note.deadline_ms) deps.killGroup(note.pid)
-        return
+        if (clock.now() <= note.deadline_ms) return
+        // Without its start it may be a stranger that has its number now: that one is no longer waited for either.
+        if (note.started !== null) return deps.killGroup(note.pid)
       }
       orphan?.cancel()
       orphan = null
@@ -184,7 +213,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
       host = daemon
       const note = jsonAs(RunNote, deps.run_file.read())
       if (note !== null && deps.alive(note.pid, note.started)) takeOver(note)
-      else deps.run_file.remove()
+      else forgetRun()
       void host.report(status())
     },
 

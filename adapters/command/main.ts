@@ -35,6 +35,7 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
         argv,
         line,
         env: { ...process.env, TURNBELL_HOME: home.root, ...extra },
+        output_file: path.join(paths.run_dir, 'command.out'),
         output_bytes_max: LIMITS.command_output_bytes_max,
       }),
     alive: programAlive,

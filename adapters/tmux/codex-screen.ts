@@ -10,7 +10,8 @@ import type { Reader, Reading, Screen } from './screen.ts'
 const TEXT = 2
 /** Between the sign of a turn and the composer: its details, messages that wait. */
 const SIGN_ROWS = 16
-const WORKING = /^[•◦] .*\besc\b.*\binterrupt/
+/** With the clock, which the same words in an answer or a command seldom have. */
+const WORKING = /^[•◦] .*\((?:\d+[hms] ?)+• esc to interrupt/
 const ASKS =
   /\benter\b.*\b(?:confirm|select|resume|insert|continue)\b|\besc\b.*\b(?:close|cancel|back|exit)\b/i
 
@@ -23,12 +24,15 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
   if (top === -1 || !cursor_visible || cursor_y < top) return null
   const typed = typedFrom(rows, top, cursor_y)
   if (typed === null) return null
+  const above = rows.slice(0, top)
+  const over = isOver(above)
   const reading = {
     draft: squeezed(typed.map(textOf).join('')),
-    transcript: squeezed(rows.slice(0, top).map(textOf).join('')),
-    ended: hasEnded(rows.slice(0, top)),
+    transcript: squeezed(above.map(textOf).join('')),
+    ended: over || nothingSaid(above),
   }
-  if (around.some((row) => WORKING.test(textOf(row)))) return { ...reading, state: 'busy' }
+  // A turn that runs has its sign last, so what stands above the end of one is only spoken of.
+  if (!over && around.some((row) => WORKING.test(textOf(row)))) return { ...reading, state: 'busy' }
   const below = rows.slice(top + typed.length)
   if (below.some((row) => ASKS.test(textOf(row)))) return { ...reading, state: 'dialog' }
   if (rows[top]?.[0]?.char === '!') return { ...reading, draft: `!${reading.draft}`, state: 'draft' }
@@ -42,11 +46,19 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
 const ENDED = /^ {2}Worked for .+ • |^■ /
 const AFTERWARDS = /^ {2}\d+ background terminals? running\b/
 
-/** The last thing in the conversation is the end of a turn, or nothing was said yet. */
-function hasEnded(above: readonly Row[]): boolean {
+/** The last thing in the conversation is the end of a turn. */
+function isOver(above: readonly Row[]): boolean {
   const last = above.findLast((row) => !isBlank(row) && !AFTERWARDS.test(textOf(row)))
-  if (last !== undefined && ENDED.test(textOf(last))) return true
-  return !above.some((row) => /^[›•■✔◦] /.test(textOf(row)))
+  return last !== undefined && ENDED.test(textOf(last))
+}
+
+const GREETING = /^\s*>_ OpenAI Codex\b/
+const SAID = /^[›•■✔◦] /
+
+/** Below the greeting nothing was said. The greeting must be seen: a long answer fills the screen with rows that bear no sign. */
+function nothingSaid(above: readonly Row[]): boolean {
+  const texts = above.map(textOf)
+  return texts.some((text) => GREETING.test(text)) && !texts.some((text) => SAID.test(text))
 }
 
 /** What a person said earlier bears the same sign, but dim; the chosen line of a list is inverse. */

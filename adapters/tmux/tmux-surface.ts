@@ -17,6 +17,12 @@ import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 /** One line that means nothing to any composer: no command, no shell, no file. */
 const TYPEABLE = /^\[[\x20-\x7e]+\)$/
 
+/**
+ * A screen without a composer may be no client's any more: one that a script started ends without a change of what
+ * tmux shows as the program. Whose pane it is, is asked again once it has shown none for this long.
+ */
+const STRANGE_MS = 3_000
+
 export interface TmuxSurface extends Surface {
   /** Begins to look. */
   open(host: SurfaceHost): void
@@ -34,6 +40,8 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   let underway = Promise.resolve()
   /** Whose pane it is, as long as its program is the same. */
   let known: { program: string; client: TmuxClient } | null = null
+  /** Since when the client has shown no composer, as far as nobody has asked since whether it is there. */
+  let strange_since: number | null = null
   /** Why nobody can be rung, so that it is told once. */
   let absent: string | null = null
   const tracked: Tracked = {
@@ -56,7 +64,8 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   async function glance(afresh = false): Promise<Seen | null> {
     const look = await pane.look()
     const program = `${look.pane_id} ${look.pane_pid} ${look.command}`
-    if (afresh || known?.program !== program) {
+    if (afresh || known?.program !== program || isStrange()) {
+      strange_since = null
       const client = await pane.client(look)
       known = client === null ? null : { program, client }
       if (client !== null) log.info({ client, pane: look.pane_id }, 'found the client in its pane')
@@ -66,7 +75,13 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
       return null
     }
     absent = null
-    return { look, reading: readScreen(known.client, look) }
+    const reading = readScreen(known.client, look)
+    strange_since = reading.draft === null ? (strange_since ?? clock.monotonic()) : null
+    return { look, reading }
+  }
+
+  function isStrange(): boolean {
+    return strange_since !== null && clock.monotonic() - strange_since >= STRANGE_MS
   }
 
   function lost(why: string): void {
@@ -83,16 +98,16 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     return seen
   }
 
-  async function keepUp(): Promise<void> {
+  async function keepUp(afresh: boolean): Promise<void> {
     try {
-      await see()
+      await see(afresh)
     } catch (error) {
       broke(error)
       log.debug({ err: error }, 'tmux did not show the pane')
     }
   }
 
-  const keepUpNext = () => (underway = underway.then(keepUp))
+  const keepUpNext = (afresh = false) => (underway = underway.then(() => keepUp(afresh)))
 
   /** What is not seen may be a turn. */
   function broke(error: unknown): void {
@@ -131,7 +146,8 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
     },
 
     async resume_surface() {
-      if (!ringing) await keepUpNext()
+      pane.forget()
+      if (!ringing) await keepUpNext(true)
       void host?.report(status())
     },
 

@@ -20,6 +20,16 @@ export function noteProcess(file: string, pid: number): void {
 
 /** Null where none is noted, or that process has ended. */
 export function notedPid(file: string): number | null {
-  const note = jsonAs(Note, readText(file))
+  const note = noted(file)
   return note !== null && programAlive(note.pid, note.started) ? note.pid : null
+}
+
+/** Kills the one that is noted, with its group. One that the note does not tell from a later one is left alone. */
+export function killNoted(file: string): void {
+  const note = noted(file)
+  if (note !== null && note.started !== null && programAlive(note.pid, note.started)) killGroup(note.pid)
+}
+
+function noted(file: string): z.infer<typeof Note> | null {
+  return jsonAs(Note, readText(file))
 }

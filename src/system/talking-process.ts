@@ -2,10 +2,10 @@
  * A program that a shim talks to over its standard streams, a line a message. It has a process group of its
  * own and belongs to this process: a note in a file finds it where this one was killed before it could end it.
  */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import fs from 'node:fs'
 import { systemClock } from './clock.ts'
-import { noteProcess, notedPid } from './process-note.ts'
+import { killNoted, noteProcess } from './process-note.ts'
 import { killGroup } from './program.ts'
 import type { Log } from '../ports/log.ts'
 
@@ -25,17 +25,34 @@ interface Taker {
   onEnd: () => void
 }
 
+interface TalkingProcess {
+  /** Once, with the reason; also when it could not be started at all. */
+  exited: Promise<string>
+  write(line: string): void
+  /** To be called once. */
+  read(taker: Taker): void
+  /** Closes its input. */
+  ask(): void
+  /** Kills it and everything it started. */
+  kill(): void
+}
+
 /** How long what a dead process wrote last is waited for; something it started may hold the pipe for ever. */
 const LAST_WORDS_MS = 2_000
-/** A program that closed its output and stays is of no use. */
+/** A program that closed its output or its input and stays is of no use. */
 const MUTE_MS = 2_000
 const LAST_WORD_LENGTH_MAX = 500
 
 /** Never throws: a program that cannot be started ends at once with the reason. */
-export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }: TalkSpec) {
-  endNoted(note_file)
+export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }: TalkSpec): TalkingProcess {
   const [file = '', ...args] = argv
-  const child = spawn(file, args, { cwd, env, stdio: 'pipe', detached: true, windowsHide: true })
+  let child: ChildProcess
+  try {
+    killNoted(note_file)
+    child = spawn(file, args, { cwd, env, stdio: 'pipe', detached: true, windowsHide: true })
+  } catch (error) {
+    return neverStarted(String(error))
+  }
   const { pid } = child
   let last_word = ''
   if (pid !== undefined) {
@@ -49,15 +66,23 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
   // A process that is killed cannot do this; then the end of its input tells the program.
   process.once('exit', kill)
 
-  readLines(child.stderr, Infinity, {
-    onLine(line) {
-      last_word = line.slice(0, LAST_WORD_LENGTH_MAX)
-      log.debug({ line: last_word }, 'the agent says')
+  readLines(
+    child.stderr,
+    { length_max: LAST_WORD_LENGTH_MAX, cut: true },
+    {
+      onLine(line) {
+        last_word = line.slice(0, LAST_WORD_LENGTH_MAX)
+        log.debug({ line: last_word }, 'the agent says')
+      },
+      onEnd() {},
     },
-    onEnd() {},
-  })
+  )
   const exited = new Promise<string>((resolve) => {
+    let ended = false
     const end = (reason: string) => {
+      // The note may be that of the next one by now.
+      if (ended) return
+      ended = true
       process.off('exit', kill)
       fs.rmSync(note_file, { force: true })
       resolve(last_word === '' ? reason : `${reason}: ${last_word}`)
@@ -72,40 +97,70 @@ export function startTalking({ argv, cwd, env, note_file, line_bytes_max, log }:
       })
     })
   })
-  child.stdin.on('error', () => {})
+  /** It cannot be talked to any more, so it is of no use. */
+  function endSoon(): void {
+    const mute = systemClock.after(MUTE_MS, kill)
+    void exited.then(() => mute.cancel())
+  }
+  child.stdin?.on('error', endSoon)
   return {
     exited,
-    write: (line: string) => void child.stdin.write(`${line}\n`),
+    write: (line: string) => void child.stdin?.write(`${line}\n`),
     read({ onLine, onEnd }: Taker) {
-      readLines(child.stdout, line_bytes_max, {
-        onLine,
-        onEnd() {
-          onEnd()
-          const mute = systemClock.after(MUTE_MS, kill)
-          void exited.then(() => mute.cancel())
+      readLines(
+        child.stdout,
+        { length_max: line_bytes_max, cut: false },
+        {
+          onLine,
+          onEnd() {
+            onEnd()
+            endSoon()
+          },
         },
-      })
+      )
     },
-    ask: () => void child.stdin.end(),
+    ask: () => void child.stdin?.end(),
     kill: () => void kill(),
   }
 }
 
-function endNoted(note_file: string): void {
-  const pid = notedPid(note_file)
-  if (pid !== null) killGroup(pid)
+function neverStarted(reason: string): TalkingProcess {
+  return {
+    exited: Promise.resolve(reason),
+    write() {},
+    read: ({ onEnd }) => onEnd(),
+    ask() {},
+    kill() {},
+  }
 }
 
-/** A line that does not end counts as the end of what can be read. */
-function readLines(stream: NodeJS.ReadableStream, length_max: number, { onLine, onEnd }: Taker): void {
+/**
+ * A line that grows longer than that counts as the end of what can be read; or it is cut there, and the rest of it is
+ * passed over. Without room for more files there is no stream at all.
+ */
+function readLines(
+  stream: NodeJS.ReadableStream | null | undefined,
+  { length_max, cut }: { length_max: number; cut: boolean },
+  { onLine, onEnd }: Taker,
+): void {
+  if (stream == null) return onEnd()
   let rest: string[] = []
   let length = 0
   let over = false
+  function begin(part: string): void {
+    rest = []
+    length = 0
+    grow(part)
+  }
+  function grow(part: string): void {
+    const kept = cut ? part.slice(0, length_max - length) : part
+    if (kept !== '') rest.push(kept)
+    length += kept.length
+  }
   function took(next: string): void {
     const line = rest.join('').trim()
     if (line !== '') onLine(line)
-    rest = [next]
-    length = next.length
+    begin(next)
   }
   const end = () => {
     if (over) return
@@ -117,8 +172,7 @@ function readLines(stream: NodeJS.ReadableStream, length_max: number, { onLine, 
   stream.on('data', (text: string) => {
     if (over) return
     const [first = '', ...others] = text.split('\n')
-    rest.push(first)
-    length += first.length
+    grow(first)
     for (const next of others) took(next)
     if (length > length_max) end()
   })

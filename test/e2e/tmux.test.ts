@@ -137,6 +137,39 @@ describe('a pane that is gone', () => {
   })
 })
 
+// Another agent's, since tmux moved it up.
+describe('a pane beside one that closes', () => {
+  test('is not taken for it, until somebody says so', async () => {
+    const { pane, tmux } = openPane(['sleep', '100'])
+    tmux('split-window', '-d', '-t', 'work:0.0', 'sleep', '100')
+    expect((await pane.look()).pane_id).toBe('%0')
+    tmux('kill-pane', '-t', '%0')
+    const look = pane.look()
+    await expect(look).rejects.toThrow(PaneGone)
+    await expect(look).rejects.toThrow(/%0, which was work:0\.0, is gone.*turnbell resume/)
+    pane.forget()
+    expect((await pane.look()).pane_id).toBe('%1')
+  })
+
+  test('is not taken for it where the two change places', async () => {
+    const { pane, tmux } = openPane(['sleep', '100'])
+    tmux('split-window', '-d', '-t', 'work:0.0', 'sleep', '100')
+    expect((await pane.look()).pane_id).toBe('%0')
+    tmux('swap-pane', '-d', '-s', '%0', '-t', '%1')
+    const look = await pane.look()
+    expect(look.pane_id).toBe('%0')
+    await expect(pane.client(look)).rejects.toThrow(PaneGone)
+  })
+
+  test('is not taken for one of a shorter name', async () => {
+    const { pane, tmux } = openPane(['sleep', '100'], { pane: 'shop:0.0' })
+    tmux('rename-session', '-t', 'work', 'shop-bob')
+    await expect(pane.look()).rejects.toThrow(PaneGone)
+    tmux('rename-session', '-t', 'shop-bob', 'shop')
+    expect((await pane.look()).pane_id).toBe('%0')
+  })
+})
+
 // tmux counts its panes from nought again, and what has the number now may be another agent's.
 describe('a tmux server that was started anew', () => {
   const again = async (pane: string) => {

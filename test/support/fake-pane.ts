@@ -1,4 +1,4 @@
-/** A pane with Claude Code in it, as tmux shows it: the test plays the client and the person. */
+/** A pane with Claude Code or Codex in it, as tmux shows it: the test plays the client and the person. */
 import { PaneGone, type Look, type Pane } from '../../adapters/tmux/pane.ts'
 import type { TmuxClient } from '../../adapters/tmux/screen.ts'
 import type { PlaceMode } from '../suites/surface.suite.ts'
@@ -8,6 +8,9 @@ const RULE = '─'.repeat(80)
 
 export interface FakePane {
   mode: PlaceMode
+  pane_id: string
+  /** The program as tmux names it. */
+  command: string
   client: TmuxClient | null
   transcript: string[]
   draft: string
@@ -21,6 +24,8 @@ export interface FakePane {
   astray: string[]
   /** What was entered shows nothing of a turn yet. */
   begins_late: boolean
+  /** How often it was to be found anew. */
+  forgotten: number
   /** Called just before tmux checks that the pane is still as it was seen. */
   beforeTyping: (what: 'paste' | 'enter') => unknown
   /** Called once what was pasted stands in the composer. */
@@ -31,6 +36,8 @@ export interface FakePane {
 export function fakePane(clock: FakeClock): FakePane {
   const world: FakePane = {
     mode: 'takes',
+    pane_id: '%0',
+    command: 'claude',
     client: 'claude-code',
     transcript: [],
     draft: '',
@@ -40,6 +47,7 @@ export function fakePane(clock: FakeClock): FakePane {
     entered: [],
     astray: [],
     begins_late: false,
+    forgotten: 0,
     beforeTyping: () => {},
     pasted: () => {},
 
@@ -49,11 +57,13 @@ export function fakePane(clock: FakeClock): FakePane {
         if (world.mode === 'breaks') throw new Error('tmux gave no answer')
         const lines = [...world.transcript, '', ...(world.dialog === null ? composer() : [world.dialog])]
         const cursor_y = world.dialog === null ? lines.length - 3 : lines.length - 1
+        const { pane_id, command, in_mode } = world
         return {
-          ...{ pane_id: '%0', pane_pid: 42, tty: '/dev/pts/7', command: 'claude', lines, cursor_y },
-          ...{ cursor_x: 2 + world.draft.length, cursor_visible: false, in_mode: world.in_mode },
+          ...{ pane_id, pane_pid: 42, tty: '/dev/pts/7', command, lines, cursor_y, in_mode },
+          ...{ cursor_x: 2 + world.draft.length, cursor_visible: world.client === 'codex' },
         }
       },
+      forget: () => void (world.forgotten += 1),
       client: async () => world.client,
       async paste(text, seen) {
         world.beforeTyping('paste')
@@ -74,8 +84,14 @@ export function fakePane(clock: FakeClock): FakePane {
   }
 
   function composer(): string[] {
+    if (world.client === 'codex') return codexComposer()
     const sign = world.busy ? '\u001b[38;5;246m❯\u001b[39m' : '\u001b[39m❯'
     return [RULE, `${sign}\u00a0${world.draft}`, RULE, '  ? for shortcuts']
+  }
+  function codexComposer(): string[] {
+    const working = world.busy ? ['• Working (1s • esc to interrupt)'] : []
+    const typed = world.draft === '' ? '\u001b[2mAsk Codex to do anything\u001b[0m' : world.draft
+    return [...working, '', `\u001b[1m›\u001b[0m ${typed}`, '', '  ? for shortcuts']
   }
   async function asSeen(seen: Look): Promise<boolean> {
     const now = await world.pane.look()

@@ -4,6 +4,9 @@ import type { PersonaSettings, TmuxSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SurfaceKind } from '../../contracts/ids.ts'
 
+/** By its number, or by its place with all three parts. */
+const ONE_PANE = /^(?:%\d+|[^:]+:.+\.\d+)$/
+
 export interface PaneOptions {
   surface: SurfaceKind
   pane?: string
@@ -40,6 +43,12 @@ export function paneSettings(
     })
   }
   if (!said) return undefined
+  if (pane !== undefined && !ONE_PANE.test(pane)) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `--pane ${pane} names no pane of its own: whichever is in front there would be meant.`,
+      hint: 'Name it as SESSION:WINDOW.PANE, such as work:0.1, or by its number, such as %3: `echo $TMUX_PANE` tells it there.',
+    })
+  }
   return {
     pane: known,
     ...(client === undefined ? {} : { client }),

@@ -1,15 +1,19 @@
 /** Running a program for a shim, and following a small file. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
-import { programAlive, startProgram } from '../../../src/system/program.ts'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { killGroup, programAlive, startProgram } from '../../../src/system/program.ts'
 import { watchText } from '../../../src/system/watch-text.ts'
+import { bundle } from '../../support/bundle.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
 const node = (script: string) => [process.execPath, '-e', script]
 const run = (argv: readonly string[], line = '', output_bytes_max = 1_000) =>
-  startProgram({ argv, line, env: process.env, output_bytes_max })
+  startProgram({ argv, line, env: process.env, output_bytes_max, output_file: outputFile() })
+const outputFile = () => path.join(temporaryHome(), 'out')
 
 describe('a program', () => {
   test('reads its line from stdin and is heard', async () => {
@@ -38,6 +42,89 @@ describe('a program', () => {
       code: null,
       reason: expect.stringContaining('ENOENT') as string,
     })
+  })
+
+  test.each([
+    ['takes too many words', ['node', 'x'.repeat(3_000_000)], 'E2BIG'],
+    ['is said to be in a file', [path.join(import.meta.filename, 'node')], 'ENOTDIR'],
+  ])('that %s has no pid and says why', async (_, argv, why) => {
+    const program = run(argv)
+    expect(program.pid).toBeUndefined()
+    expect(await program.exited).toMatchObject({
+      code: null,
+      reason: expect.stringContaining(why) as string,
+    })
+  })
+
+  test('that has nowhere to print has no pid and says why', async () => {
+    const output_file = path.join(temporaryHome(), 'nowhere', 'out')
+    const program = startProgram({
+      argv: node(''),
+      line: '',
+      env: process.env,
+      output_bytes_max: 1,
+      output_file,
+    })
+    expect(program.pid).toBeUndefined()
+    expect((await program.exited).reason).toContain('ENOENT')
+  })
+
+  test('is heard without what an earlier one said', async () => {
+    const file = outputFile()
+    const saying = (word: string) =>
+      startProgram({
+        ...{ argv: node(`console.error(${JSON.stringify(word)})`), line: '', env: process.env },
+        ...{ output_file: file, output_bytes_max: 1_000 },
+      }).exited
+    expect((await saying('a long word')).output).toBe('a long word\n')
+    expect((await saying('short')).output).toBe('short\n')
+  })
+
+  // A pipe to us would end it at its next word.
+  test('that talks on outlives whoever started it', async () => {
+    const home = temporaryHome()
+    const [ready, told, marker] = ['ready', 'told', 'marker'].map((name) => path.join(home, name)) as [
+      string,
+      string,
+      string,
+    ]
+    // Says a second word once it is told to, and writes its marker when that is out.
+    const talker = `
+      const fs = require('node:fs')
+      let said = 0
+      const talk = () => {
+        if (fs.existsSync(${JSON.stringify(told)}) && said === 1) {
+          said = 2
+          process.stdout.write('two\\n', (error) => {
+            if (!error) fs.writeFileSync(${JSON.stringify(marker)}, '')
+            watcher.close()
+          })
+        }
+      }
+      const watcher = fs.watch(${JSON.stringify(home)}, talk)
+      console.log('one'); said = 1
+      fs.writeFileSync(${JSON.stringify(ready)}, String(process.pid))
+      talk()`
+    const program = await bundle('src/system/program.ts', temporaryHome())
+    const spec = {
+      argv: node(talker),
+      line: '',
+      output_file: path.join(home, 'out'),
+      output_bytes_max: 1_000,
+    }
+    const parent = spawn(process.execPath, [
+      ...['--input-type=module', '-e'],
+      `import { startProgram } from ${JSON.stringify(program)}
+       startProgram({ ...${JSON.stringify(spec)}, env: process.env })`,
+    ])
+    const gone = once(parent, 'exit')
+    const pid = Number(await eventually('it has said a word', () => fs.readFileSync(ready, 'utf8') || null))
+    onTestFinished(() => killGroup(pid))
+    parent.kill('SIGKILL')
+    await gone
+    fs.writeFileSync(told, '')
+    await eventually('it has said another', () => fs.existsSync(marker))
+    expect(fs.readFileSync(spec.output_file, 'utf8')).toBe('one\ntwo\n')
   })
 
   test('is ended together with what it started', async () => {

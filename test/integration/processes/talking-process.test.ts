@@ -64,6 +64,49 @@ test('a program that is not there ends at once and says so', async () => {
   talking.write('nobody reads this')
 })
 
+test.each([
+  ['takes too many words', [process.execPath, 'x'.repeat(3_000_000)], /E2BIG/],
+  ['is said to be in a file', [path.join(import.meta.filename, 'node')], /ENOTDIR/],
+])('a program that %s ends at once and says so', async (_, argv, why) => {
+  const { talking, end } = talk('', { argv })
+  expect(await talking.exited).toMatch(why)
+  expect(end.came).toBe(true)
+  talking.write('nobody reads this')
+})
+
+test('a program that reads nothing any more is ended once it is talked to', async () => {
+  const { talking, lines } = talk('', { argv: ['sh', '-c', 'exec 0<&-; echo ready; exec sleep 600'] })
+  await eventually('it is ready', () => lines.length === 1)
+  talking.write('a prompt')
+  expect(await talking.exited).toBe('SIGKILL')
+})
+
+// A bar that shows progress begins its line anew and never ends it.
+test('of a last word without an end no more is kept than is told', async () => {
+  const { talking } = talk(`
+    for (let n = 0; n < 1000; n++) process.stderr.write('loading '.repeat(100) + '\\r')
+    process.exitCode = 3`)
+  const reason = await talking.exited
+  expect(reason).toMatch(/^exit code 3: loading/)
+  expect(reason.length).toBeLessThan(600)
+})
+
+// What it left behind holds its streams.
+test('a program that ended late takes the note of the next one not with it', async () => {
+  const { talking, lines, note_file } = talk('', { argv: ['sh', '-c', 'sleep 600 & echo $!; exit 0'] })
+  const left = Number(await eventually('it left something behind', () => lines[0]))
+  expect(await talking.exited).toBe('exit code 0')
+  const next = talk(ECHO, { note_file })
+  process.kill(left, 'SIGKILL')
+  await eventually('that is gone', () => !processAlive(left))
+  // Both ways, so that whatever had come before it has been heard too.
+  for (const word of ['one', 'two']) {
+    next.talking.write(word)
+    await eventually('it came back', () => next.lines.includes(word))
+  }
+  expect(fs.existsSync(note_file)).toBe(true)
+})
+
 test('a line without an end is the end of what is read, and of the program', async () => {
   const { talking, lines, end } = talk(`process.stdout.write("x".repeat(5000)); ${STAYS}`)
   await eventually('it is given up', () => end.came)
@@ -95,4 +138,16 @@ test('what an earlier one left behind is ended first, and nobody else with its n
   next.talking.write('here')
   await eventually('it runs', () => next.lines.length === 1)
   expect(processAlive(notedPid(stranger.note_file))).toBe(true)
+})
+
+// Where there is no /proc nothing tells it from what the note meant.
+test('nobody is ended whose start the note does not say', async () => {
+  const note_file = path.join(temporaryDirectory(), 'pid')
+  const stranger = talk(ECHO)
+  fs.writeFileSync(note_file, JSON.stringify({ pid: notedPid(stranger.note_file), started: null }))
+  const next = talk(ECHO, { note_file })
+  next.talking.write('here')
+  await eventually('it runs', () => next.lines.length === 1)
+  stranger.talking.write('here too')
+  await eventually('the stranger lives', () => stranger.lines.length === 1)
 })

@@ -133,6 +133,49 @@ test('a prompt is answered when its turn is over, however long that takes', asyn
   expect(updates).toEqual(['tool_call', 'of_a_later_version'])
 })
 
+// A turn that waits for ever is never rung again.
+test.each([
+  ['with a word for a code', { error: { code: 'rate_limited', message: 'slow down' } }],
+  ['without a word', { error: { code: -32_603 } }],
+  ['with a bare word', { error: 'the model is away' }],
+  ['with more than anybody reads', { result: deep(200) }],
+])('a prompt that is answered in another form, %s, has broken off', async (_how, answer) => {
+  const { played, connected } = connect({ 'session/prompt': null })
+  const ended = (await connected).prompt('a bell')
+  await eventually('it is prompted', () => played.asked('session/prompt'))
+  played.writes(JSON.stringify({ jsonrpc: '2.0', id: 3, ...answer }))
+  await expect(ended).rejects.toThrow(AgentError)
+  await expect(ended).rejects.toThrow(/answered in another form/)
+})
+
+test('an answer may say that there is no error, and no method', async () => {
+  const { played, connected } = connect({ 'session/prompt': null })
+  const ended = (await connected).prompt('a bell')
+  await eventually('it is prompted', () => played.asked('session/prompt'))
+  played.writes('{"id": 3, "method": null, "result": {"stopReason": "end_turn"}, "error": null}')
+  expect(await ended).toBe('end_turn')
+})
+
+test('a question has an answer however deep it is, and in whatever form', async () => {
+  const { played, connected } = connect()
+  await connected
+  const request = (depth: number) => ({
+    sessionId: 'new',
+    toolCall: { toolCallId: 'call_1', rawInput: deep(depth) },
+    options: [],
+  })
+  expect(await played.asks('session/request_permission', request(100))).toEqual({ result: REFUSED })
+  for (const [method, params] of [
+    ['session/request_permission', request(200)],
+    [7, {}],
+  ] as const)
+    expect(await played.asks(method as string, params)).toMatchObject({ error: { code: -32_600 } })
+})
+
+function deep(depth: number): unknown {
+  return JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+}
+
 test('a prompt ends with its agent', async () => {
   const { played, connected } = connect({ 'session/prompt': null })
   const ended = (await connected).prompt('a bell')

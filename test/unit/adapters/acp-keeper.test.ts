@@ -23,6 +23,7 @@ let clock: FakeClock
 let runs: Run[]
 let said: string[]
 let kept: { text: string | null }
+let cannotKeep: boolean
 let surface: AcpSurface
 let keeper: AgentKeeper
 let host: ReturnType<typeof recordingHost>
@@ -32,6 +33,7 @@ beforeEach(() => {
   runs = []
   said = []
   kept = { text: null }
+  cannotKeep = false
 })
 
 /** Every run answers by the script; with `ended` it is over as soon as it began. */
@@ -59,7 +61,13 @@ async function keptBy(script: Script, ended: string | null = null): Promise<void
     start: () => started(script, ended),
     mcpServer: (run) => ({ name: 'turnbell', command: 'node', args: [run] }),
     kept: keptSession(
-      { read: () => kept.text, write: (text) => (kept.text = text) },
+      {
+        read: () => kept.text,
+        write(text) {
+          if (cannotKeep) throw new Error('ENOSPC')
+          kept.text = text
+        },
+      },
       { argv: ['agent'], cwd: '/project' },
     ),
   })
@@ -121,6 +129,68 @@ describe('an agent that is kept', () => {
     expect(last().played.asked('session/load')).toMatchObject({ sessionId: 'new' })
     expect(await surface.status()).toMatchObject({ turn: 'idle', session_id: between.session_id })
     expect(said).toEqual(['the agent has ended (SIGSEGV) and is started again'])
+  })
+
+  describe('for a session that it does not open', () => {
+    const loads = { initialize: { agentCapabilities: { loadSession: true } } }
+    const note = () => JSON.stringify({ session: 'ses_1', argv: ['agent'], cwd: '/project' })
+    const restarted = () => clock.advance(LIMITS.shim_restart_max_ms)
+
+    test('begins a new one after two runs that gave no answer, or ended', async () => {
+      kept.text = note()
+      await keptBy({ ...loads, 'session/load': null })
+      await clock.advance(LIMITS.acp_answer_ms)
+      await restarted()
+      expect(last().played.asked('session/load')).toMatchObject({ sessionId: 'ses_1' })
+      await last().ends('SIGSEGV')
+      await restarted()
+      expect(runs).toHaveLength(3)
+      expect(last().played.asked('session/load')).toBeUndefined()
+      expect((await surface.status()).turn).toBe('idle')
+      expect(said).toContain('the earlier session was not opened 2 times in a row; a new one begins')
+      expect(kept.text).toContain('"new"')
+    })
+
+    test('goes on with it where it was never asked for it, or wanted a login', async () => {
+      kept.text = note()
+      const script: Script = { initialize: null }
+      await keptBy(script)
+      for (let run = 0; run < 3; run++) {
+        await last().ends('exit code 1')
+        await restarted()
+      }
+      Object.assign(script, loads, { 'session/load': new AgentError(-32_000, 'Authentication required') })
+      for (let run = 0; run < 3; run++) {
+        await last().ends('exit code 1')
+        await restarted()
+      }
+      script['session/load'] = {}
+      await restarted()
+      expect(last().played.asked('session/load')).toMatchObject({ sessionId: 'ses_1' })
+      expect((await surface.status()).turn).toBe('idle')
+    })
+
+    test('goes on with it where only one run in between did not', async () => {
+      kept.text = note()
+      const script: Script = { ...loads }
+      await keptBy(script)
+      for (let run = 0; run < 3; run++) {
+        script['session/load'] = null
+        await last().ends('exit code 1')
+        await restarted()
+        script['session/load'] = {}
+        await last().ends('exit code 1')
+        await restarted()
+        expect(last().played.asked('session/load')).toMatchObject({ sessionId: 'ses_1' })
+      }
+    })
+  })
+
+  test('works where its session cannot be noted', async () => {
+    cannotKeep = true
+    await keptBy({})
+    expect((await surface.status()).turn).toBe('idle')
+    expect(said).toEqual(['the session could not be noted, so a later run will not find it'])
   })
 
   test('is started ever more rarely while it dies at once, and every time says why', async () => {

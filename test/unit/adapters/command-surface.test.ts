@@ -31,6 +31,10 @@ let programs: Started[]
 let noted: string | null
 let living: Set<number>
 let startable: boolean
+/** What a full disk does. */
+let write: (text: string) => void
+let remove: () => void
+let thrown: Error | null
 
 beforeEach(() => {
   clock = fakeClock()
@@ -39,6 +43,9 @@ beforeEach(() => {
   noted = null
   living = new Set()
   startable = true
+  write = (text) => void (noted = text)
+  remove = () => void (noted = null)
+  thrown = null
 })
 
 function open(settings: object = {}): CommandSurface {
@@ -46,6 +53,7 @@ function open(settings: object = {}): CommandSurface {
     identity: 'ada',
     settings: CommandSettings.parse({ argv: ['agent', '--once'], ...settings }),
     start(argv, line, env) {
+      if (thrown !== null) throw thrown
       let leave!: (exit: ProgramExit) => void
       const exited = new Promise<ProgramExit>((resolve) => (leave = resolve))
       const pid = programs.length + 100
@@ -78,7 +86,7 @@ function open(settings: object = {}): CommandSurface {
     },
     alive: (pid) => living.has(pid),
     killGroup: (pid) => void living.delete(pid),
-    run_file: { read: () => noted, write: (text) => void (noted = text), remove: () => void (noted = null) },
+    run_file: { read: () => noted, write: (text) => write(text), remove: () => remove() },
     clock,
     ids,
     log: silentLog,
@@ -182,6 +190,50 @@ describe('a run', () => {
   })
 })
 
+describe('a run on a machine that has run out of something', () => {
+  const full = () => {
+    throw new Error('ENOSPC')
+  }
+
+  // Nobody would find it again after this shim was killed, and the next bell would ring into its turn.
+  test('is ended where it cannot be noted, and the next one runs', async () => {
+    const surface = open()
+    const { session_id } = last()
+    write = full
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'failed' })
+    expect(programs[0]!.killed).toBe(true)
+    expect(last()).toMatchObject({ turn: 'unknown' })
+    expect(last().session_id).not.toBe(session_id)
+    await clock.advance(LIMITS.command_pause_min_ms)
+    write = (text) => void (noted = text)
+    const answer = surface.notify_surface(doorbell())
+    await programs[1]!.exit(0)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    expect(last().turn).toBe('idle')
+  })
+
+  test('is over where its note cannot be removed', async () => {
+    const surface = open()
+    const answer = surface.notify_surface(doorbell())
+    remove = full
+    await programs[0]!.exit(0)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    expect(last().turn).toBe('idle')
+  })
+
+  test('has not begun where starting it throws, and the next one runs', async () => {
+    const surface = open()
+    const { session_id } = last()
+    thrown = new Error('spawn E2BIG')
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'failed' })
+    expect(last()).toMatchObject({ turn: 'idle', session_id })
+    thrown = null
+    const answer = surface.notify_surface(doorbell())
+    await programs[0]!.exit(0)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+  })
+})
+
 describe('a shim that was killed while its program ran', () => {
   const killed = (more: object = {}) => {
     living.add(77)
@@ -214,6 +266,17 @@ describe('a shim that was killed while its program ran', () => {
     await clock.advance(1_000)
     expect(living.has(77)).toBe(false)
     expect(last().turn).toBe('idle')
+  })
+
+  // Without /proc nothing tells it from a stranger that has its number by now.
+  test('is followed by one that kills nobody whose start it does not know, and waits no longer for it', async () => {
+    killed({ started: null })
+    const surface = open()
+    expect(await ring(surface)).toMatchObject({ proof: 'deferred' })
+    await clock.advance(31_000)
+    expect(living.has(77)).toBe(true)
+    expect(last().turn).toBe('idle')
+    expect(noted).toBeNull()
   })
 
   test.each(['', 'half a lin', '{}', JSON.stringify({ pid: -1 }), 'null'])(

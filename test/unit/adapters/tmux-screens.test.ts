@@ -135,6 +135,38 @@ describe('a screen of Codex', () => {
       expect(read(name).ended, name).toBe(true)
   })
 
+  // The rows of a long answer are indented, and nothing else is left on the screen. That is no sign of an end.
+  test('takes a screenful of an answer for no turn that has ended', () => {
+    const { lines, ...cursor } = drawnScreen('codex', 'answering')
+    const composer = lines.findLastIndex((line) => line.includes('Ask Codex'))
+    const answer = lines.map((line, at) => (at < composer ? '  more text' : line))
+    expect(readScreen('codex', { ...cursor, lines: answer })).toMatchObject({ state: 'empty', ended: false })
+  })
+
+  test('has ended no turn where what greets stands above, but something was said since', () => {
+    const { lines, ...cursor } = drawnScreen('codex', 'narrow')
+    expect(readScreen('codex', { ...cursor, lines }).ended).toBe(true)
+    const greeting = lines.findIndex((line) => line.includes('permissions'))
+    const said = lines.with(greeting + 1, '• thought')
+    expect(readScreen('codex', { ...cursor, lines: said }).ended).toBe(false)
+  })
+
+  test('is not busy where Codex only speaks of the sign', () => {
+    const { lines, ...cursor } = drawnScreen('codex', 'answered')
+    const composer = lines.findLastIndex((line) => line.includes('Ask Codex'))
+    const ends = '\u001b[2m  Worked for 3s • 15:05\u001b[0m'
+    const saying = (said: string, below: string) => ({
+      ...cursor,
+      lines: lines.with(composer - 4, said).with(composer - 3, below),
+    })
+    const [ran, quoted] = ['• Ran rg "esc to interrupt"', '• It says (3s • esc to interrupt).']
+    for (const said of [ran, quoted])
+      expect(readScreen('codex', saying(said, ends)), said).toMatchObject({ state: 'empty', ended: true })
+    // While its answer comes in no end is to be seen, and the words are no sign of a turn either.
+    expect(readScreen('codex', saying(ran, ''))).toMatchObject({ state: 'empty', ended: false })
+    expect(readScreen('codex', saying('◦ Thinking (1m 05s • esc to interrupt)', '')).state).toBe('busy')
+  })
+
   // A proposal is dim. The same words, typed, are a draft.
   test('knows a draft that reads like the proposal', () => {
     const capture = drawnScreen('codex', 'idle')

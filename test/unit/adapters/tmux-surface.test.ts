@@ -156,6 +156,57 @@ describe('a bell in a tmux pane', () => {
     expect(place.entered).toEqual([first.text])
   })
 
+  test('that an earlier shim left in the composer is entered by the next one, and not pasted again', async () => {
+    const { place, ring, surface, clock, passes } = await world()
+    place.beforeTyping = (what) => {
+      if (what === 'enter') place.dialog = 'Do you want to proceed?  Enter to confirm'
+    }
+    const first = doorbell({ pending_count: 12, from: 'svc:ci/main', intent: 'build.failed' })
+    expect(await ring(first)).toEqual(DEFERRED)
+    surface.close()
+    place.beforeTyping = () => {}
+    place.dialog = null
+    const next = tmuxSurface({ pane: place.pane, clock, log: silentLog })
+    open.push(next)
+    next.open(recordingHost())
+    await atRest()
+    await passes()
+    expect((await next.status()).turn).toBe('idle')
+    place.pasted = () => expect.unreachable('a second one may not be pasted')
+    const second = doorbell()
+    expect(await ring(second, next)).toMatchObject({ accepted: true })
+    expect(place.entered).toEqual([first.text])
+    expect((await next.status()).seen_doorbell_id).toBe(second.doorbell_id)
+  })
+
+  test.each([
+    ['two of them', (bell: string) => `${bell}${bell}`],
+    ['a word behind it', (bell: string) => `${bell} and`],
+    ['a word before it', (bell: string) => `and ${bell}`],
+    ['one with a word inside', (bell: string) => bell.replace('once', 'twice')],
+    ['the beginning of one', (bell: string) => bell.slice(0, -4)],
+  ])('is left alone by a shim that finds %s in the composer', async (_, mixed) => {
+    const draft = mixed(doorbell().text)
+    const { place, ring, turn } = await world({ draft })
+    expect(await turn()).toBe('unknown')
+    expect(await ring()).toEqual(DEFERRED)
+    expect(place).toMatchObject({ draft, entered: [] })
+  })
+
+  // A pane closes, and another one gets its place between two looks.
+  test('is not typed where another pane is looked at than a moment ago', async () => {
+    const { place, ring } = await world()
+    place.beforeTyping = () => expect.unreachable('nothing may be typed')
+    const real = { ...place.pane }
+    place.pane.look = async () => {
+      const look = await real.look()
+      place.pane_id = place.pane_id === '%0' ? '%1' : '%0'
+      return look
+    }
+    expect(await ring()).toEqual(DEFERRED)
+    expect(place).toMatchObject({ draft: '', entered: [] })
+  })
+
   // tmux had typed it, and its answer came too late.
   test.each([
     ['the same bell', (bell: ReturnType<typeof doorbell>) => bell],
@@ -278,6 +329,19 @@ describe('a turn in a tmux pane', () => {
     expect(await turn()).toBe('idle')
   })
 
+  // Codex shows nothing of a turn while its answer comes in, and a long one leaves nothing else on the screen.
+  test('of Codex is not over where a screenful of its answer stands still', async () => {
+    const answer = Array.from({ length: 40 }, () => '  more text')
+    const { place, passes, ring, turn } = await world({ client: 'codex', busy: true, transcript: answer })
+    place.busy = false
+    await passes(LIMITS.tmux_quiet_look_ms)
+    expect(await turn()).toBe('busy')
+    expect(await ring()).toEqual(DEFERRED)
+    expect(place).toMatchObject({ draft: '', entered: [] })
+    await passes(LIMITS.tmux_unproven_ms)
+    expect(await turn()).toBe('idle')
+  })
+
   test('is unknown while the pane is gone, and known again when it is back', async () => {
     const { place, passes, turn } = await world()
     place.mode = 'gone'
@@ -286,6 +350,35 @@ describe('a turn in a tmux pane', () => {
     place.mode = 'takes'
     await passes()
     expect(await turn()).toBe('idle')
+  })
+})
+
+describe('whose pane it is', () => {
+  // `sh run.sh`: tmux names the same program before and after.
+  test('is asked again where a client inside a script has ended', async () => {
+    const { place, passes, surface } = await world({ command: 'sh' })
+    expect((await surface.status()).absent).toBeUndefined()
+    Object.assign(place, { client: null, dialog: 'it ended with 0; again? ' })
+    await passes(5_000)
+    expect(await surface.status()).toMatchObject({ turn: 'unknown', absent: true })
+  })
+
+  test('is not asked for ever while the client shows its prompt', async () => {
+    const { place, passes } = await world()
+    place.pane.client = () => expect.unreachable('it was asked already')
+    await passes(60_000)
+  })
+
+  test('is found out anew by whoever resumes', async () => {
+    const { place, surface } = await world()
+    expect(place.forgotten).toBe(0)
+    place.client = null
+    await surface.resume_surface()
+    expect(place.forgotten).toBe(1)
+    expect((await surface.status()).absent).toBe(true)
+    place.client = 'claude-code'
+    await surface.resume_surface()
+    expect((await surface.status()).absent).toBeUndefined()
   })
 })
 
