@@ -22,6 +22,8 @@ const wantsHelp = rest.includes('--help') || rest.includes('-h')
 // A service manager that starts again after every failure (launchd) cannot be told which failures are
 // final, so these are told to it as success. See service-templates/.
 const finalExits = (process.env['TURNBELL_FINAL_EXITS'] ?? '').split(' ')
+// Of what this starts, such as an agent's shell, every exit is told as it is.
+delete process.env['TURNBELL_FINAL_EXITS']
 process.on('exit', (code) => {
   if (finalExits.includes(String(code))) process.exitCode = 0
 })

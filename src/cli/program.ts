@@ -84,7 +84,8 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
     if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return EXIT.failed
     const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : thrown
     if (error === null) return EXIT.done
-    await output.problem(error)
+    // A stdout that takes nothing any more leaves the exit code to tell of it.
+    await output.problem(error).catch(() => {})
     return exitCodeOf(error)
   }
 }

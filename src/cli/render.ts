@@ -85,7 +85,7 @@ export function describeSignal(signal: DrainedSignal, now_ms: number): string {
   const about = [
     `${signal.signal_id}  ${signal.intent} from ${signal.from} (${signal.origin}), ${ago(age_s)}`,
     `priority ${signal.priority}`,
-    ...(signal.topic === undefined ? [] : [`topic ${signal.topic}`]),
+    ...(signal.topic === undefined ? [] : [`topic ${printableLine(signal.topic)}`]),
     ...(signal.reply_to === undefined ? [] : [`reply to ${signal.reply_to}`]),
     ...(signal.in_reply_to === undefined ? [] : [`in reply to ${signal.in_reply_to}`]),
     ...(signal.deliveries > 1 ? [`delivery ${signal.deliveries}`] : []),
@@ -94,12 +94,21 @@ export function describeSignal(signal: DrainedSignal, now_ms: number): string {
 }
 
 function payloadText(payload: Json): string {
-  return typeof payload === 'string' ? printable(payload) : JSON.stringify(payload, null, 2)
+  return typeof payload === 'string' ? printable(payload) : printableJson(payload)
 }
 
 /** A sender must not be able to move the reader's cursor or rename its window. */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
+}
+
+/** The same where the text is to stay within its line. */
+export const printableLine = (text: string) => printable(text.replace(/\r\n|[\t\n\r]/g, ' '))
+
+/** JSON that says the same: what `JSON.stringify` leaves raw of such characters is written as an escape. */
+export function printableJson(value: unknown): string {
+  const raw = JSON.stringify(value, null, 2)
+  return raw.replace(/[\u007f-\u009f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 const indent = (text: string) =>

@@ -116,7 +116,7 @@ function installedOpencode(program: string): string {
  * Only where that has been done a plugin costs nothing, and works without a network.
  */
 export function opencodeLoadsPlugins(env: NodeJS.ProcessEnv): boolean {
-  const settings = env['XDG_CONFIG_HOME'] ?? path.join(env['HOME'] ?? os.homedir(), '.config')
+  const settings = env['XDG_CONFIG_HOME'] || path.join(env['HOME'] ?? os.homedir(), '.config')
   const lock = readText(path.join(settings, 'opencode', 'package-lock.json'))
   return lock !== null && lock.includes('"@opencode-ai/plugin"')
 }

@@ -20,7 +20,7 @@ export function registerBundles(program: Command, cli: Cli): void {
     .option('--behind-proxy', 'a proxy in front of the hub does TLS')
     .option('--repair', 'set a damaged line of the journal aside, then start')
     .addHelpText('after', examples([['turnbell hub --port 0', 'any free port; the ready line names it']]))
-  hub.action(() => cli.startBundle('hub', argumentsOf(hub)))
+  leads(hub, 'hub')
 
   const daemon = program
     .command('daemon')
@@ -32,7 +32,7 @@ export function registerBundles(program: Command, cli: Cli): void {
       'after',
       examples([['turnbell daemon --persona ada', 'rings ada when signals wait for her']]),
     )
-  daemon.action(() => cli.startBundle('daemon', argumentsOf(daemon)))
+  leads(daemon, 'daemon')
 
   const mcp = program
     .command('mcp')
@@ -46,10 +46,16 @@ export function registerBundles(program: Command, cli: Cli): void {
     .option('--read-only', 'only what changes nothing')
     .option('--detail <tier>', 'full, compact or micro')
     .addHelpText('after', examples([['turnbell mcp --persona ada', 'what an MCP client is told to start']]))
-  mcp.action(() => cli.startBundle('bridge', argumentsOf(mcp)))
+  leads(mcp, 'bridge')
+
+  /** What is not declared here goes on as it is: the program knows more, and refuses by itself what it does not. */
+  function leads(command: Command, bundle: string): void {
+    command.allowUnknownOption().allowExcessArguments()
+    command.action(() => cli.startBundle(bundle, [...argumentsOf(command), ...command.args]))
+  }
 }
 
-/** The options that were really given, as the other program would have received them. */
+/** The declared options that were really given, as the other program would have received them. */
 function argumentsOf(command: Command): string[] {
   const given: string[] = []
   for (let at: Command | null = command; at !== null; at = at.parent) {

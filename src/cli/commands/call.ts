@@ -1,7 +1,7 @@
 /** `turnbell call`: any action of the kernel, as the operator. */
 import type { Command } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
-import { examples } from '../render.ts'
+import { examples, printableJson } from '../render.ts'
 import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
 import { FACADES } from '../../facades/all.ts'
@@ -47,7 +47,7 @@ export function registerCall(program: Command, cli: Cli): void {
       .catch((error: unknown) => {
         throw withDirectoryMeant(error, cli.cwd, options.scope)
       })
-    await out.result(result, () => JSON.stringify(result, null, 2))
+    await out.result(result, () => printableJson(result))
   })
 }
 

@@ -50,7 +50,7 @@ export function registerHook(program: Command, cli: Cli): void {
       cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
       return
     }
-    if (event === POST_COMMIT) return afterCommit(invocationOf(cli, command))
+    if (event === POST_COMMIT) return afterCommit(() => invocationOf(cli, command))
     if (event === PRE_COMPACT) cli.stderr.write(`${BEFORE_COMPACTION}\n`)
     const done = new Promise<'late'>((resolve) => {
       cli.clock.after(HOOK_PATIENCE_MS, () => resolve('late'))
@@ -71,9 +71,9 @@ const BEFORE_COMPACTION =
   'turnbell: what only this conversation knows is about to go. `blackboard post` keeps it for all, `blackboard archive` clears away what has had its time, and afterwards `context refresh` tells what this project remembers.'
 
 /** A commit is made by then: whatever goes wrong here is nothing to its author. */
-function afterCommit(invocation: Invocation): void {
+function afterCommit(invocation: () => Invocation): void {
   try {
-    leaveArchive(invocation)
+    leaveArchive(invocation())
   } catch {
     // The next commit leaves the same again, and more.
   }
@@ -98,9 +98,13 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
 
 /** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */
 function tellShim(invocation: Invocation, identity: Identity, body: object): void {
-  const news = newsOfHook(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
-  if (news === null) return
-  const { run_dir } = invocation.paths(identity)
-  ensurePrivateDirectory(run_dir)
-  codexPlace(run_dir).tell(news)
+  try {
+    const news = newsOfHook(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
+    if (news === null) return
+    const { run_dir } = invocation.paths(identity)
+    ensurePrivateDirectory(run_dir)
+    codexPlace(run_dir).tell(news)
+  } catch {
+    // What is wrong here, doctor says; the hub is to hear of the event all the same.
+  }
 }

@@ -6,7 +6,7 @@ import { projectDirectory } from '../connect/connect.ts'
 import type { Unread } from '../import/found.ts'
 import { handOver, type HandedOver } from '../import/hand-over.ts'
 import { readTwining, twiningFolder } from '../import/twining.ts'
-import { examples, facts } from '../render.ts'
+import { examples, facts, printableLine } from '../render.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { Imported, type ImportSort } from '../../contracts/import.ts'
 
@@ -62,9 +62,10 @@ function describe(
     const more = other === 0 ? '' : `, ${other} here with other content, which stays`
     return [name, `${taken} taken over, ${known} here already${more}`]
   })
+  // Ids, names and reasons are of a folder that may come from anywhere.
   return [
     `${root} remembers what ${folder} holds:`,
-    facts(lines),
+    ...facts(lines).split('\n'),
     ...changed.map(({ sort, id }) => `Not taken over: ${id} (${SORTS[sort]}) says something else here.`),
     ...unread.map((one) => `Could not be read: ${spotted(one)}: ${one.reason}`),
     ...(left_out.length === 0
@@ -72,7 +73,9 @@ function describe(
       : [
           `Left where it is: ${left_out.join(', ')}. Settings of turnbell's own are in ${path.join(root, '.turnbell', 'config.yml')}.`,
         ]),
-  ].join('\n')
+  ]
+    .map(printableLine)
+    .join('\n')
 }
 
 function spotted({ file, line, item, id }: Unread): string {

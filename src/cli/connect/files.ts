@@ -10,6 +10,7 @@ export const sha256 = (text: string) => createHash('sha256').update(text).digest
 export function realFile(file: string): string {
   const stat = lookAt(file)
   if (stat?.isSymbolicLink() === true) {
+    needEnd(file)
     return realFile(path.resolve(path.dirname(file), fs.readlinkSync(file)))
   }
   const directory = path.dirname(file)
@@ -21,6 +22,15 @@ function lookAt(file: string): fs.Stats | undefined {
     return fs.lstatSync(file, { throwIfNoEntry: false })
   } catch (error) {
     throw cannot('reached', file, error)
+  }
+}
+
+/** Links may lead in a circle, which the system notices. */
+function needEnd(link: string): void {
+  try {
+    fs.statSync(link)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') throw cannot('reached', link, error)
   }
 }
 
@@ -51,20 +61,23 @@ export interface Change {
 }
 
 /**
- * Writes them all. Where one cannot be written, those before it are put back.
+ * Writes them all. Where one cannot be written, those before it are put back, and no directory stays that was made.
  *
  * @throws `config_invalid`
  */
 export function writeAll(changes: readonly Change[]): void {
   const done: Change[] = []
+  const made: string[] = []
   try {
     for (const change of changes) {
       if (change.after === change.before) continue
+      if (change.after !== null) made.push(...missingDirectories(change.file))
       write(change.file, change.after, change.executable)
       done.push(change)
     }
   } catch (error) {
     for (const { file, before } of done.reverse()) write(file, before)
+    removeEmpty(made)
     throw error
   }
 }

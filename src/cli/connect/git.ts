@@ -3,7 +3,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import type { Places } from '../../ports/places.ts'
 import { gitLine, withoutRepository } from '../../system/git-place.ts'
+import { systemPlaces } from '../../system/places.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import type { Cli, Invocation } from '../cli.ts'
 import { POST_COMMIT } from '../hooks/post-commit.ts'
@@ -16,11 +18,16 @@ export function workTreeAround(cli: Cli, directory: string): string | null {
   return root === null || root === '' ? null : fs.realpathSync(root)
 }
 
-/** @throws `repository_unknown`, and `config_invalid` for a hook that is switched off. */
+/**
+ * @throws `repository_unknown`, and `config_invalid` for a hook that is switched off or that is not this repository's
+ * alone.
+ */
 export function wantedByGit({ cli, home }: Invocation, project: string): Wanted[] {
   const hooks = ask(cli, project, 'rev-parse', '--git-path', 'hooks')
-  if (hooks === null || hooks === '') throw noWorkTree(project)
+  const common = ask(cli, project, 'rev-parse', '--git-common-dir')
+  if (hooks === null || hooks === '' || common === null) throw noWorkTree(project)
   const file = path.join(path.resolve(project, hooks), POST_COMMIT)
+  needOwn(file, { project, common: path.resolve(project, common), places: systemPlaces(home) })
   needSwitchedOn(file, cli.platform)
   const words = [cli.node, cli.program, 'hook', POST_COMMIT, '--home', home.root]
   // Whatever becomes of it, the hook goes on, and the commit's author hears nothing.
@@ -37,6 +44,27 @@ export function noWorkTree(directory: string): TurnbellError {
 
 function ask(cli: Cli, cwd: string, ...args: string[]): string | null {
   return gitLine({ cwd, env: withoutRepository(cli.env), within_ms: LIMITS.hook_timeout_ms }, ...args)
+}
+
+/** A person may have hooks for all repositories, by a setting or behind a link: this is about one of them. */
+function needOwn(
+  file: string,
+  { project, common, places }: { project: string; common: string; places: Places },
+): void {
+  const belongs = (at: string) =>
+    [project, common].some((directory) =>
+      `${at}${path.sep}`.startsWith(`${places.real(directory)}${path.sep}`),
+    )
+  const real = places.real(file)
+  if (belongs(real)) return
+  const own = path.join(common, 'hooks')
+  const instead = belongs(file)
+    ? `Put a file of its own in the place of the link at ${file} or above it`
+    : `Have git run hooks of its own there, in place of those: \`git -C ${shellWord(project)} config core.hooksPath ${shellWord(own)}\``
+  throw new TurnbellError('config_invalid', {
+    detail: `${real} belongs neither to ${project} nor to its repository: others may run it, too`,
+    hint: `${instead}; then connect again. Nothing was changed.`,
+  })
 }
 
 /** git passes over a hook that nobody may execute: its owner does not want it to run. */

@@ -58,7 +58,8 @@ export function putEntries(file: string, text: string, entries: readonly Entry[]
 
 /**
  * Takes entries out again wherever they stand by now, and the maps and lists that were made for them, once
- * they are empty. What stands at the key of an entry is taken whatever a person made of it.
+ * they are empty. What stands at the key of an entry is taken whatever a person made of it, and so is an element that
+ * still says which program of ours is to run: it would go on acting.
  */
 export function takeEntries(file: string, text: string, { own, made }: Pick<Put, 'own' | 'made'>): string {
   if (isBlank(text)) return text
@@ -67,10 +68,7 @@ export function takeEntries(file: string, text: string, { own, made }: Pick<Put,
     const node = nodeAt(file, draft.text, entry.at)
     if (node === undefined) continue
     if (entry.in_list !== true) takeNode(draft, node)
-    else if (node.type === 'array') {
-      const element = node.children?.find((child) => isDeepStrictEqual(valueOf(child), entry.value))
-      if (element !== undefined) takeNode(draft, element)
-    }
+    else if (node.type === 'array') takeElement(file, draft, entry)
   }
   for (const path of [...made].reverse()) {
     const node = nodeAt(file, draft.text, path)
@@ -79,6 +77,35 @@ export function takeEntries(file: string, text: string, { own, made }: Pick<Put,
   rootOf(file, draft.text)
   return draft.text
 }
+
+function takeElement(file: string, draft: Draft, { at, value }: Entry): void {
+  const list = () => nodeAt(file, draft.text, at)
+  const same = list()?.children?.find((child) => isDeepStrictEqual(valueOf(child), value))
+  if (same !== undefined) takeNode(draft, same)
+  const program = typeof value === 'string' ? undefined : programIn(value)
+  if (program === undefined) return
+  for (let node = elementWith(list(), program); node !== undefined; node = elementWith(list(), program))
+    takeNode(draft, node)
+}
+
+/** The first word of an entry that names a file: the command line of a hook, the file of a plugin. */
+function programIn(value: Json): string | undefined {
+  if (typeof value === 'string') return /[/\\]/.test(value) ? value : undefined
+  const inner = typeof value === 'object' && value !== null ? Object.values(value) : []
+  return inner.map(programIn).find((found) => found !== undefined)
+}
+
+/** The element that says this word; of one in which a person's own elements stand beside it, only the inner one. */
+function elementWith(list: Node | undefined, word: string): Node | undefined {
+  const element = list?.children?.find((child) => says(child, word))
+  const inner =
+    element?.type === 'object' ? element.children?.find((property) => says(property, word)) : undefined
+  const held = inner?.children?.[1]
+  return held?.type === 'array' && (held.children?.length ?? 0) > 1 ? elementWith(held, word) : element
+}
+
+const says = (node: Node, word: string): boolean =>
+  node.value === word || (node.children?.some((child) => says(child, word)) ?? false)
 
 /** True where every entry stands as it should. */
 export function holdsEntries(file: string, text: string, entries: readonly Entry[]): boolean {

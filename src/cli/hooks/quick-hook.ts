@@ -32,7 +32,7 @@ export function quickHook(argv: readonly string[], env: NodeJS.ProcessEnv): Quic
     })
     const [event, ...more] = positionals
     const { client = 'claude-code', persona, home } = values
-    if (event === undefined || more.length > 0) return null
+    if (event === undefined || more.length > 0 || home === '') return null
     if (UNUSUAL_EVENTS.includes(event) || UNUSUAL_CLIENTS.includes(client)) return null
     return { event, client, identity: hookPersona(persona, env), home }
   } catch {

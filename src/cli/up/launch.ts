@@ -38,20 +38,24 @@ export function createLaunch(node: string, program: string, env: NodeJS.ProcessE
       stdio: ['ignore', output, output],
     })
     let exit: Exit | null = null
-    let failure = ''
+    let last = ''
     const exited = new Promise<Exit>((resolve) => {
-      const ended = (how: Exit) => resolve((exit ??= how))
-      child.once('exit', (code, os_signal) => ended({ code, os_signal }))
-      child.once('error', (error) => {
-        failure = error.message
-        ended({ code: null, os_signal: null })
-      })
+      const ended = (how: Exit, words: () => string) => {
+        if (exit !== null) return
+        exit = how
+        last = words()
+        // Whoever launched it may keep what is told here for good, and launch the next one.
+        fs.closeSync(output)
+        resolve(how)
+      }
+      child.once('exit', (code, os_signal) => ended({ code, os_signal }, () => lastOf(output)))
+      child.once('error', (error) => ended({ code: null, os_signal: null }, () => error.message))
     })
     return {
       pid: child.pid ?? null,
       exited,
       exit: () => exit,
-      said: () => failure || lastOf(output),
+      said: () => (exit === null ? lastOf(output) : last),
       kill: (os_signal) => void child.kill(os_signal),
     }
   }

@@ -245,6 +245,18 @@ describe('import --from twining', () => {
     expect(cli.stdout()).toContain(`Not taken over: ${PROJECT} (decisions) says something else here.`)
   })
 
+  test("lets no name that stands in the folder move the reader's cursor or begin a line", async () => {
+    const { folder, run, cli, write } = place()
+    write('\u001b[2J\nCould not be read: z', 'mine')
+    write('decisions/\u001b[2J.json', '{"id":')
+    write('blackboard.jsonl', '\u009b2J\n')
+    expect(await run('--from', 'twining', folder)).toBe(1)
+    expect(cli.stdout()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+    expect(cli.stdout()).toMatch(/^Left where it is: .*\ufffd\[2J Could not be read: z/m)
+    expect(cli.stdout()).toMatch(/^Could not be read: decisions\/\ufffd\[2J\.json: /m)
+    expect(cli.stdout()).not.toMatch(/^Could not be read: z/m)
+  })
+
   test('hands over as much at a time as the hub takes, and leads relations on', async () => {
     const other = '01M7XS931ARQJ0BZJ3TYTZ00EK'
     const { folder, run, inputs, write, cli } = place((_, call) =>

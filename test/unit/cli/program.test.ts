@@ -1,6 +1,9 @@
+import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
-import { createProgram } from '../../../src/cli/program.ts'
+import { createProgram, runCli } from '../../../src/cli/program.ts'
+import { readFlags } from '../../../src/daemon/settings.ts'
+import { argumentsIn } from '../../../src/transports/bridge/arguments.ts'
 import { VERSION } from '../../../src/system/version.ts'
 import { testCli } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -74,6 +77,7 @@ describe('a command line that makes no sense', () => {
       /cannot be read/,
       /path/,
     ],
+    ['a home of no name', ['status', '--home', ''], /--home is empty/, /leave it out/],
     ['too many words', ['status', 'ada'], /too many arguments/, /--help/],
     ['no service', ['service', 'status'], /either --hub or --persona/, /services of their own/],
     ['two services', ['service', 'status', '--hub', '--persona', 'a'], /either --hub or --persona/, /own/],
@@ -130,6 +134,19 @@ describe('exit codes', () => {
   })
 })
 
+test.each([
+  ['a result', ['paths'], 1],
+  ['a problem', ['status', '--nonsense', '--json'], 64],
+  ['help', [], 0],
+])('whose reader is gone when %s is to be told only has its exit code', async (_, args, code) => {
+  const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done(gone) })
+  // As main.ts has it.
+  stdout.on('error', () => {})
+  const { cli: world } = cli({ overrides: { stdout } })
+  expect(await runCli(world, args)).toBe(code)
+})
+
 test('the version is one document with --json, wherever that stands', async () => {
   const turnbell = cli()
   expect(await turnbell.run('--version')).toBe(0)
@@ -162,4 +179,52 @@ test('a program of its own gets exactly the options that were given', async () =
       args: ['--persona', 'ada', '--no-autostart', '--facet', 'core', '--facet', 'admin', '--home', home],
     },
   ])
+})
+
+describe('a program of its own, with a global option in front', () => {
+  const given = async (...words: string[]) => {
+    const turnbell = testCli({ home: '/home/of/tests' })
+    expect(await turnbell.run(...words), turnbell.stderr()).toBe(0)
+    return turnbell.bundles.flatMap(({ args }) => args)
+  }
+
+  test('is given what it alone knows, as if that stood behind its name', async () => {
+    const mcp = [
+      '--client',
+      'codex',
+      '--persona',
+      'b',
+      '--hub',
+      'http://h',
+      '--session=s',
+      '--facet',
+      'x',
+      'y',
+    ]
+    expect(argumentsIn(await given('mcp', ...mcp))).toEqual({
+      ...argumentsIn([...mcp, '--home', '/home/of/tests']),
+    })
+    const daemon = ['--persona', 'b', '--token-file', '/t', '--hub', 'http://h']
+    expect(readFlags(await given('daemon', ...daemon))).toEqual({
+      ...readFlags([...daemon, '--home', '/home/of/tests']),
+    })
+    expect((await given('hub', '--daemon', '--port', '0', '--sse')).sort()).toEqual(
+      ['--daemon', '--port', '0', '--sse', '--home', '/home/of/tests'].sort(),
+    )
+  })
+
+  test.each([['hub'], ['daemon'], ['mcp']])('refuses by itself what it does not know: %s', async (name) => {
+    const words = await given(name, '--persona', 'b', 'stray', '--nonsense', 'x')
+    expect(words.slice(-3)).toEqual(['stray', '--nonsense', 'x'])
+  })
+
+  test('is told of in help by nothing that it does not know', () => {
+    const declared = (name: string) =>
+      createProgram(cli().cli)
+        .commands.find((command) => command.name() === name)
+        ?.options.flatMap(({ long, required }) => [long ?? '', ...(required ? ['full'] : [])])
+        .filter((word) => word !== '')
+    expect(() => argumentsIn(declared('mcp') ?? [])).not.toThrow()
+    expect(() => readFlags(declared('daemon') ?? [])).not.toThrow()
+  })
 })

@@ -57,6 +57,7 @@ describe('what goes the quick way', () => {
     { argv: ['Stop', '--unknown'] },
     { argv: ['Stop', '--json'] },
     { argv: ['Stop', '--persona'] },
+    { argv: ['Stop', '--home', ''] },
   ])('$argv goes the long way', ({ argv }) => {
     expect(quickHook(argv, { TURNBELL_PERSONA: 'ada' })).toBeNull()
   })

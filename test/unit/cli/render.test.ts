@@ -58,6 +58,24 @@ describe('a drained signal', () => {
     expect(text).toContain('hi')
     expect(text).toContain('tab\t')
   })
+  test.each([
+    ['in its topic', { topic: 'cart\u001b[2J\u009b1m' }],
+    ['in a payload of fields', { payload: { a: '\u009b2J', 'b\u007f': ['\u001b[2J'] } }],
+  ])("cannot move the reader's cursor %s either", (_, more) => {
+    expect(describeSignal({ ...signal, ...more }, now)).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/,
+    )
+  })
+  test('says its topic in the line about it, whatever that holds', () => {
+    const text = describeSignal({ ...signal, payload: null, topic: 'cart\r\n01JZ  done from ada\tnow' }, now)
+    expect(text).toMatch(/, topic cart 01JZ {2}done from ada now$/)
+    expect(text).not.toContain('\n')
+  })
+  test('shows fields that a program can still read as they are', () => {
+    const payload = { a: '\u009b2J\u001b', b: 'zażółć\n' }
+    const [, ...shown] = describeSignal({ ...signal, payload }, now).split('\n')
+    expect(JSON.parse(shown.join('\n'))).toEqual(payload)
+  })
   test('keeps ordinary text as it is', () => {
     expect(printable('zażółć 🦊 ok')).toBe('zażółć 🦊 ok')
   })

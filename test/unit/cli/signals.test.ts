@@ -253,6 +253,14 @@ describe('call', () => {
     expect(turnbell.hubCalls).toEqual([expect.not.objectContaining({ scope: expect.anything() as string })])
   })
 
+  test("cannot move the reader's cursor, and still is the JSON that the hub gave", async () => {
+    const got = { topic: '\u009b2J\u001b[2J\u007f', text: 'zażółć\n' }
+    const turnbell = testCli({ home: temporaryDirectory(), hub: { 'signals.inbox': () => got } })
+    expect(await turnbell.run('call', 'signals', 'inbox')).toBe(0)
+    expect(turnbell.stdout()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+    expect(turnbell.json()).toEqual(got)
+  })
+
   test('says what it is about: a directory, seen from here, or a project by its name', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home, hub: { 'sentinel.list_issues': () => ({}) } })

@@ -92,6 +92,7 @@ test('opencode loads plugins at once only where it has fetched what they need', 
   fs.writeFileSync(lock, '{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1.18.33"}}}}')
   expect(opencodeLoadsPlugins({ HOME: home })).toBe(true)
   expect(opencodeLoadsPlugins({ HOME: '/', XDG_CONFIG_HOME: path.join(home, '.config') })).toBe(true)
+  expect(opencodeLoadsPlugins({ HOME: home, XDG_CONFIG_HOME: '' })).toBe(true)
 })
 
 test('what marks another session is not handed on; a setting of the person is', () => {

@@ -300,6 +300,19 @@ describe('connect', () => {
     expect(everything(project)).toEqual(before)
   })
 
+  test.each([
+    ['itself', { 'CLAUDE.md': 'CLAUDE.md' }],
+    ['one that leads back to it', { 'CLAUDE.md': 'AGENTS.md', 'AGENTS.md': 'CLAUDE.md' }],
+  ])('refuses a link that leads to %s, by name', async (_, links) => {
+    const { turnbell, at, project } = place()
+    for (const [link, target] of Object.entries(links)) fs.symlinkSync(target, at(link))
+    const before = everything(project)
+    const refused = await turnbell('connect', 'claude-code', '--persona', 'ada')
+    expect(refused).toMatchObject({ exit: 78, code: 'config_invalid' })
+    expect(refused.detail).toContain(`${at('CLAUDE.md')} cannot be reached: ELOOP`)
+    expect(everything(project)).toEqual(before)
+  })
+
   test('refuses a file that is no text', async () => {
     const { turnbell, at } = place()
     fs.writeFileSync(at('CLAUDE.md'), Buffer.from([0x23, 0xff, 0xfe]))
@@ -358,6 +371,50 @@ describe('disconnect', () => {
     expect(read('opencode.jsonc')).toContain('// careful')
     expect(read('AGENTS.md')).toBe(THEIRS['AGENTS.md'])
     expect(fs.readdirSync(at('.claude'))).toEqual(['settings.local.json'])
+  })
+
+  const EDITS: [string, string, (text: string) => string][] = [
+    ['codex', '.codex/hooks.json', (text) => text.replaceAll(/"timeout": \d+/g, '"timeout": 60')],
+    ['opencode', 'opencode.json', (text) => text.replace(/"persona": "ada",?/, '$& "verbose": true,')],
+    ['opencode', 'opencode.json', (text) => text.replace(/\[\s*("file:[^"]*"),[^\]]*\]/, '$1')],
+  ]
+  test.each(EDITS)('takes out what a person changed of an entry of ours since: %s, %s', async (...args) => {
+    const [client, name, change] = args
+    const { turnbell, write, read, at, project } = place()
+    await turnbell('connect', client, '--persona', 'ada')
+    const edited = change(read(name))
+    expect(edited).not.toBe(read(name))
+    write(name, edited)
+    expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0, changed: true })
+    expect(fs.existsSync(at(name)) ? read(name) : '').not.toContain('turnbell')
+    expect(everything(project)).toEqual({})
+  })
+
+  test.each(EDITS)(
+    'of an earlier turnbell leaves no such entry beside a new one: %s, %s',
+    async (...args) => {
+      const [client, name, change] = args
+      const { turnbell, write, read, home, project } = place()
+      await turnbell('connect', client, '--persona', 'ada')
+      write(name, change(read(name)))
+      const moved = testCli({ home, overrides: { cwd: project, program: '/new/dist/turnbell.js' } })
+      expect(await moved.run('connect', client, '--persona', 'ada')).toBe(0)
+      expect(read(name)).toContain('/new/dist')
+      expect(read(name)).not.toContain('/opt/turnbell')
+    },
+  )
+
+  test('leaves what a person put beside a hook of ours', async () => {
+    const { turnbell, write, read } = place()
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    const mine = { type: 'command', command: 'say done' }
+    const { hooks } = JSON.parse(read('.codex/hooks.json')) as {
+      hooks: Record<string, { hooks: object[] }[]>
+    }
+    hooks['Stop']?.[0]?.hooks.unshift(mine)
+    write('.codex/hooks.json', JSON.stringify({ hooks }, null, 2))
+    await turnbell('disconnect', 'codex')
+    expect(JSON.parse(read('.codex/hooks.json'))).toEqual({ hooks: { Stop: [{ hooks: [mine] }] } })
   })
 
   test('leaves a file of ours that a person made their own, and says so', async () => {
@@ -445,4 +502,20 @@ test('where one file cannot be written, those before it are as they were', () =>
   ).toThrow(/config_invalid: .*blocker\/two cannot be written/)
   expect(fs.readFileSync(at('one'), 'utf8')).toBe('before')
   expect(fs.readdirSync(directory).sort()).toEqual(['blocker', 'one'])
+})
+
+test('where one file cannot be written, no directory stays that was made for it or for those before it', () => {
+  const directory = temporaryDirectory()
+  const at = (name: string) => path.join(directory, name)
+  fs.mkdirSync(at('theirs/empty'), { recursive: true })
+  // No file can be called that, and its directory is made before that is seen.
+  const too_long = `made/${'x'.repeat(300)}`
+  expect(() =>
+    writeAll([
+      { file: at('new/deep/one'), before: null, after: 'made' },
+      { file: at('theirs/empty/two'), before: null, after: 'made' },
+      { file: at(too_long), before: null, after: 'after' },
+    ]),
+  ).toThrow(expect.objectContaining({ code: 'config_invalid' }))
+  expect(everything(directory)).toEqual({ theirs: 'directory', 'theirs/empty': 'directory' })
 })

@@ -1,0 +1,82 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Problem } from '../../../../src/contracts/errors.ts'
+import { testCli } from '../../../support/test-cli.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../../support/test-repository.ts'
+
+let outer: string
+let repository: TestRepository
+beforeEach(() => {
+  outer = fs.realpathSync(temporaryDirectory())
+  fs.mkdirSync(path.join(outer, 'shop'))
+  repository = testRepository(path.join(outer, 'shop'))
+})
+
+/** `settings` are the person's own, for all repositories. */
+async function connectGit(settings = '', cwd = repository.root) {
+  const gitconfig = path.join(outer, 'gitconfig')
+  fs.writeFileSync(gitconfig, settings)
+  const env = { ...(GIT_ENV as Record<string, string>), GIT_CONFIG_GLOBAL: gitconfig }
+  const cli = testCli({ home: path.join(outer, 'home'), env, overrides: { cwd } })
+  const exit = await cli.run('connect', 'git', '--json')
+  return { exit, ...cli.json<{ files: { file: string }[] } & Problem>() }
+}
+
+describe('connect git writes into no hook that other repositories run, too', () => {
+  const hooks = () => path.join(outer, 'hooks')
+  const refused = () => ({
+    exit: 78,
+    code: 'config_invalid',
+    detail: expect.stringContaining(path.join(hooks(), 'post-commit')) as string,
+    hint: expect.stringContaining(
+      `git -C ${repository.root} config core.hooksPath ${repository.root}/.git/hooks`,
+    ) as string,
+  })
+
+  test('where the person has one for all of them', async () => {
+    fs.mkdirSync(hooks())
+    expect(await connectGit(`[core]\n\thooksPath = ${hooks()}\n`)).toMatchObject(refused())
+    expect(fs.readdirSync(hooks())).toEqual([])
+    repository.git('config', 'core.hooksPath', path.join(repository.root, '.git/hooks'))
+    expect(await connectGit(`[core]\n\thooksPath = ${hooks()}\n`)).toMatchObject({ exit: 0 })
+    expect(fs.readdirSync(hooks())).toEqual([])
+  })
+
+  test('where that is still to be made', async () => {
+    expect(await connectGit(`[core]\n\thooksPath = ${hooks()}\n`)).toMatchObject(refused())
+    expect(fs.existsSync(hooks())).toBe(false)
+  })
+
+  test('where a link leads to them', async () => {
+    fs.renameSync(path.join(repository.root, '.git/hooks'), hooks())
+    fs.symlinkSync(hooks(), path.join(repository.root, '.git/hooks'))
+    expect(await connectGit()).toMatchObject({ exit: 78 })
+    expect(fs.existsSync(path.join(hooks(), 'post-commit'))).toBe(false)
+  })
+})
+
+describe("connect git writes into the repository's own hook", () => {
+  test('in its work tree', async () => {
+    repository.git('config', 'core.hooksPath', '.githooks')
+    const file = path.join(repository.root, '.githooks/post-commit')
+    expect(await connectGit()).toMatchObject({ exit: 0, files: [{ file }] })
+  })
+
+  test('where all its work trees have the same one', async () => {
+    repository.commit('one')
+    const linked = path.join(outer, 'linked')
+    repository.git('worktree', 'add', '--quiet', linked)
+    const file = path.join(repository.root, '.git/hooks/post-commit')
+    expect(await connectGit('', linked)).toMatchObject({ exit: 0, files: [{ file }] })
+  })
+
+  test('where what git keeps of it lies elsewhere', async () => {
+    const root = path.join(outer, 'apart')
+    fs.mkdirSync(root)
+    testRepository(root, ['--separate-git-dir', path.join(outer, 'kept')])
+    const file = path.join(outer, 'kept/hooks/post-commit')
+    expect(await connectGit('', root)).toMatchObject({ exit: 0, files: [{ file }] })
+  })
+})
