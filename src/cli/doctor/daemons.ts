@@ -1,14 +1,13 @@
 /** Every persona's daemon: whether it runs, reaches the hub, and reaches its agent. */
 import fs from 'node:fs'
-import * as z from 'zod'
 import type { DaemonStatus } from '../../contracts/control.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
-import { Persona } from '../../contracts/registry.ts'
 import { workerLog } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { statusOfAll } from '../commands/status.ts'
+import { personasAtHub } from '../personas/listing.ts'
 import { broken, fine, warning, type Finding } from './finding.ts'
 
 export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
@@ -25,9 +24,7 @@ export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
 /** Nobody where no hub answers: that is told elsewhere. */
 async function wrappedAtHub(invocation: Invocation): Promise<ReadonlySet<string>> {
   try {
-    const answer = z.object({ personas: z.array(Persona) })
-    const { personas } = await invocation.hub().ask('personas', 'list', {}, answer)
-    const resting = personas.filter(({ state }) => state === 'wrapped')
+    const resting = (await personasAtHub(invocation)).filter(({ state }) => state === 'wrapped')
     return new Set(resting.map(({ identity }) => identity))
   } catch (error) {
     if (error instanceof TurnbellError) return new Set()

@@ -3,14 +3,13 @@
  * already is used and left running at the end; only what was started here is stopped here.
  */
 import fs from 'node:fs'
-import * as z from 'zod'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { PersonaSettings } from '../../contracts/config.ts'
-import { Persona } from '../../contracts/registry.ts'
 import { runningHub } from '../../system/hub-address.ts'
 import { loadConfig } from '../../system/config.ts'
 import type { Invocation } from '../cli.ts'
+import { personasAtHub } from '../personas/listing.ts'
 import { daemonPid } from '../stop-daemon.ts'
 import type { Launch, Launched } from './launch.ts'
 import { startPart, type Part, type PartView } from './part.ts'
@@ -37,8 +36,6 @@ export interface FleetNeeds {
   /** Resolves when all shall stop: then nothing more is waited for. */
   asked: Promise<void>
 }
-
-const Listing = z.object({ personas: z.array(Persona) })
 
 /**
  * Resolves once the hub answers and every daemon was begun, or as soon as all shall stop.
@@ -76,7 +73,7 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
   /** Starts what should run and does not, and drops from view what rests or was taken away. */
   const follow = async () => {
     const { personas } = loadConfig(home.config, cli.env)
-    const known = (await invocation.hub().ask('personas', 'list', {}, Listing)).personas
+    const known = await personasAtHub(invocation)
     const stateOf = new Map(known.map((persona) => [persona.identity, persona.state]))
     // One that stood here before is being removed at this moment, and its settings are the last of it.
     const leaving = Object.keys(personas).filter((name) => !stateOf.has(name) && configured.has(name))

@@ -163,34 +163,8 @@ test('a drain that the client gave up goes back', async () => {
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-test('a drain that the client gave up before the answer came goes back too', async () => {
-  const hub = await startHub()
-  const signal_id = await send(hub, 'one')
-  let arrived!: () => void
-  const asked = new Promise<void>((resolve) => (arrived = resolve))
-  let pass!: () => void
-  const gate = new Promise<void>((resolve) => (pass = resolve))
-  const proxy = await holdingProxy(
-    hub,
-    (body) => body.includes('signals_pending') && !body.includes('confirm'),
-    arrived,
-    gate,
-  )
-  const client = await connect(proxy)
-  const abort = new AbortController()
-  const given_up = client
-    .call('signals_pending', {}, { abort: abort.signal })
-    .catch((error: unknown) => error)
-  await asked
-  expect(await statusOf(hub, signal_id)).toBe('acked')
-  abort.abort()
-  await given_up
-  pass()
-  await eventually('it waits again', async () => (await statusOf(hub, signal_id)) === 'pending')
-  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
-})
-
-test('a drain that was given up before the answer came is in the next one, which already waits', async () => {
+/** A client that has given up a drain, whose answer the hub has sent off and which comes with `pass`. */
+async function withGivenUpDrain() {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
   let arrived!: () => void
@@ -207,6 +181,18 @@ test('a drain that was given up before the answer came is in the next one, which
   expect(await statusOf(hub, signal_id)).toBe('acked')
   abort.abort()
   await given_up
+  return { hub, signal_id, client, pass }
+}
+
+test('a drain that the client gave up before the answer came goes back too', async () => {
+  const { hub, signal_id, client, pass } = await withGivenUpDrain()
+  pass()
+  await eventually('it waits again', async () => (await statusOf(hub, signal_id)) === 'pending')
+  expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
+})
+
+test('a drain that was given up before the answer came is in the next one, which already waits', async () => {
+  const { client, pass } = await withGivenUpDrain()
   const next = client.call('signals_pending')
   pass()
   expect(payloads(await next)).toEqual(['one'])
