@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
-import { escapeXml, fill, readTemplate, utf8, type ServiceManager } from './unit.ts'
+import { escapeXml, fill, readTemplate, servicePath, utf8, type ServiceManager } from './unit.ts'
 
 export function launchd(invocation: Invocation, uid: number): ServiceManager {
   const { cli, home } = invocation
@@ -23,6 +23,7 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
         program: cli.program,
         home: home.root,
         logs: home.logs_dir,
+        path: servicePath(invocation),
         persona,
       }
       const template = service.kind === 'hub' ? 'com.turnbell.hub.plist' : 'com.turnbell.daemon.plist'

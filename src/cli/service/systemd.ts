@@ -7,7 +7,15 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
-import { fill, readTemplate, utf8, type Service, type ServiceManager, type Unit } from './unit.ts'
+import {
+  fill,
+  readTemplate,
+  servicePath,
+  utf8,
+  type Service,
+  type ServiceManager,
+  type Unit,
+} from './unit.ts'
 
 const DAEMON_TEMPLATE = 'turnbell-daemon@.service'
 
@@ -19,7 +27,12 @@ export function systemd(invocation: Invocation): ServiceManager {
   const wants = path.join(directory, 'default.target.wants')
   const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])
   const link = (unit: Unit) => path.join(wants, unit.name)
-  const values = { node: cli.node, program: cli.program, home: home.root }
+  const values = {
+    node: word(cli.node),
+    program: word(cli.program),
+    home: word(home.root),
+    path: quoted(unspecified(`PATH=${servicePath(invocation)}`)),
+  }
 
   return {
     name: 'systemd',
@@ -31,7 +44,7 @@ export function systemd(invocation: Invocation): ServiceManager {
         service,
         name: service.kind === 'hub' ? template : `turnbell-daemon@${service.identity}.service`,
         file: path.join(directory, template),
-        content: fill(readTemplate(invocation, template), values, word),
+        content: fill(readTemplate(invocation, template), values, (value) => value),
         home: `--home ${word(home.root)}\n`,
       }
     },
@@ -93,11 +106,16 @@ export function systemd(invocation: Invocation): ServiceManager {
 
 const isThere = (link: string) => fs.lstatSync(link, { throwIfNoEntry: false }) !== undefined
 
+/** `%` begins a specifier wherever it stands. See systemd.unit(5), "Specifiers". */
+const unspecified = (text: string) => text.replace(/%/g, '%%')
+
+const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`
+
 /**
- * One word of an ExecStart line. `%` begins a specifier and `$` a variable wherever they stand; blanks,
- * quotes and backslashes need quotes around the word. See systemd.service(5), "Command lines".
+ * One word of an ExecStart line. `$` begins a variable wherever it stands (in an Environment line it does not);
+ * blanks, quotes and backslashes need quotes around the word. See systemd.service(5), "Command lines".
  */
 export function word(text: string): string {
-  const plain = text.replace(/%/g, '%%').replace(/\$/g, () => '$$')
-  return /^[\w/.,:=@+%$-]+$/.test(plain) ? plain : `"${plain.replace(/[\\"]/g, '\\$&')}"`
+  const plain = unspecified(text).replace(/\$/g, () => '$$')
+  return /^[\w/.,:=@+%$-]+$/.test(plain) ? plain : quoted(plain)
 }

@@ -48,6 +48,18 @@ export interface ServiceManager {
   state(unit: Unit): Promise<ServiceState>
 }
 
+/**
+ * Where a service finds clients, git and what those start: as the person's shell does who installs it. Managers
+ * have a short path of their own, in which a client from npm or a version manager is not. A folder relative
+ * to where the person stood means nothing to a service.
+ */
+export function servicePath({ cli }: Invocation): string {
+  // A unit is read line by line: a name with a line break in it has no place there.
+  const usable = (folder: string) => path.isAbsolute(folder) && !/\p{Cc}/u.test(folder)
+  const folders = (cli.env['PATH'] ?? '').split(path.posix.delimiter).filter(usable)
+  return [...new Set([...folders, path.dirname(cli.node), '/usr/bin', '/bin'])].join(path.posix.delimiter)
+}
+
 /** `{{name}}` becomes the value, escaped for the place it stands in. A name without a value is a bug. */
 export function fill(
   template: string,

@@ -15,8 +15,8 @@ const on = (platform: NodeJS.Platform, options: Options = {}) => {
   const turnbell = testCli({ home, platform, ...options })
   return { home, user: path.join(home, 'user'), turnbell }
 }
-const printed = async (platform: NodeJS.Platform, ...which: string[]) => {
-  const { turnbell, home } = on(platform)
+const printed = async (platform: NodeJS.Platform, which: string[], env: Record<string, string> = {}) => {
+  const { turnbell, home } = on(platform, { env })
   expect(await turnbell.run('service', 'install', ...which, '--print')).toBe(0)
   expect(turnbell.programs).toEqual([])
   return { text: turnbell.stdout(), home, stderr: turnbell.stderr() }
@@ -25,7 +25,7 @@ const printed = async (platform: NodeJS.Platform, ...which: string[]) => {
 describe('templates', () => {
   test.each(['linux', 'darwin', 'win32'] as const)('on %s are filled in completely', async (platform) => {
     for (const which of [['--hub'], ['--persona', 'ada']]) {
-      const { text, home, stderr } = await printed(platform, ...which)
+      const { text, home, stderr } = await printed(platform, which)
       expect(text).not.toMatch(/\{\{|\}\}/)
       expect(text).toContain('/usr/bin/node')
       expect(text).toContain('/opt/turnbell/dist/turnbell.js')
@@ -36,7 +36,7 @@ describe('templates', () => {
 
   test('of systemd: again after a crash, never after a clean stop, 75 or 78', async () => {
     for (const which of [['--hub'], ['--persona', 'ada']]) {
-      const { text } = await printed('linux', ...which)
+      const { text } = await printed('linux', which)
       expect(text).toMatch(/^Restart=on-failure$/m)
       expect(text).toMatch(/^RestartPreventExitStatus=75 78$/m)
       expect(text).toMatch(/^StartLimitBurst=\d+$/m)
@@ -45,7 +45,7 @@ describe('templates', () => {
   })
 
   test('of systemd: one line starts exactly one persona', async () => {
-    const { text, home } = await printed('linux', '--persona', 'ada')
+    const { text, home } = await printed('linux', ['--persona', 'ada'])
     expect(text.match(/^Exec.*$/gm)).toEqual([
       `ExecStart=/usr/bin/node /opt/turnbell/dist/turnbell.js daemon --persona %i --home ${home}`,
     ])
@@ -53,7 +53,7 @@ describe('templates', () => {
 
   test('of launchd: at login, and again unless it ended well', async () => {
     for (const which of [['--hub'], ['--persona', 'ada']]) {
-      const { text } = await printed('darwin', ...which)
+      const { text } = await printed('darwin', which)
       const flat = text.replace(/\s+/g, '')
       expect(flat).toContain('<key>RunAtLoad</key><true/>')
       expect(flat).toContain('<key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>')
@@ -61,8 +61,32 @@ describe('templates', () => {
     }
   })
 
+  describe('find clients where the shell does that installs them', () => {
+    const installer =
+      'node_modules/.bin:/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&b:/bin\nExecStart=/x:/opt/50%:'
+
+    test('systemd', async () => {
+      for (const which of [['--hub'], ['--persona', 'ada']]) {
+        const { text } = await printed('linux', which, { PATH: installer })
+        expect(text.match(/^Environment=.*$/gm)).toEqual([
+          'Environment="PATH=/home/a b/.nvm/bin:/opt/50%%:/opt/$x:/opt/a&b:/usr/bin:/bin"',
+        ])
+        expect(text.match(/^ExecStart=/gm)).toHaveLength(1)
+      }
+    })
+
+    test('launchd', async () => {
+      for (const which of [['--hub'], ['--persona', 'ada']]) {
+        const { text } = await printed('darwin', which, { PATH: installer })
+        expect(text.replace(/\n\s*/g, '')).toContain(
+          '<key>PATH</key><string>/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&amp;b:/usr/bin:/bin</string>',
+        )
+      }
+    })
+  })
+
   test('of Windows: at logon, again after a failure, without a time limit', async () => {
-    const { text } = await printed('win32', '--persona', 'ada')
+    const { text } = await printed('win32', ['--persona', 'ada'])
     expect(text).toMatch(/<LogonTrigger>[^]*<RestartOnFailure>/)
     expect(text).toContain('<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>')
     expect(text).toContain('daemon --persona ada --home')
