@@ -10,8 +10,15 @@ export interface HubClient {
   url: string
   /**
    * Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub.
+   * `patience_ms` is for what may take longer than `LIMITS.hub_answer_ms`, at most `PATIENCE_MS_MAX`.
    */
-  call(facade: string, action: string, params?: unknown, scope?: string): Promise<unknown>
+  call(
+    facade: string,
+    action: string,
+    params?: unknown,
+    scope?: string,
+    patience_ms?: number,
+  ): Promise<unknown>
   /** As `call`, with an answer held to the form it must have. */
   ask<T extends z.ZodType>(
     facade: string,
@@ -35,18 +42,22 @@ export interface HubClient {
   }): Promise<z.output<typeof EventsPage>>
 }
 
+/** Without the head of an answer `fetch` itself gives up after 300 s, and takes no other time. */
+export const PATIENCE_MS_MAX = 240_000
+
 /**
  * @throws `hub_unreachable` when nobody answers, or somebody who is no hub; `timed_out` when the answer
- * takes longer than `LIMITS.hub_answer_ms`; whatever the hub refuses with otherwise.
+ * takes longer than `LIMITS.hub_answer_ms`, or as long as the call is given; whatever the hub refuses with otherwise.
  */
 export function createHubClient(fetcher: typeof fetch, url: string, token: string | null): HubClient {
-  const request = (path: string, body?: unknown, headers: Record<string, string> = {}) =>
-    exchange(fetcher, url, token, path, body, headers)
+  const request = (path: string, body?: unknown, more: Partial<More> = {}) =>
+    exchange(fetcher, url, token, path, body, { headers: {}, patience_ms: LIMITS.hub_answer_ms, ...more })
   const client: HubClient = {
     url,
-    async call(facade, action, params = {}, scope) {
+    async call(facade, action, params = {}, scope, patience_ms = LIMITS.hub_answer_ms) {
       const headers = scope === undefined ? {} : { 'x-scope': headerOf(scope) }
-      return parse(url, CallAnswer, await request('/call', { tool: facade, action, params }, headers)).result
+      const answer = await request('/call', { tool: facade, action, params }, { headers, patience_ms })
+      return parse(url, CallAnswer, answer).result
     },
     ask: async (facade, action, params, answer, scope) =>
       parse(url, answer, await client.call(facade, action, params, scope)),
@@ -76,13 +87,18 @@ export function createHubClient(fetcher: typeof fetch, url: string, token: strin
   return client
 }
 
+interface More {
+  headers: Record<string, string>
+  patience_ms: number
+}
+
 async function exchange(
   fetcher: typeof fetch,
   url: string,
   token: string | null,
   path: string,
   body: unknown,
-  more: Record<string, string>,
+  { headers, patience_ms }: More,
 ): Promise<unknown> {
   let response: Response
   let text: string
@@ -93,15 +109,15 @@ async function exchange(
         accept: 'application/json',
         ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...more,
+        ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'error',
-      signal: AbortSignal.timeout(LIMITS.hub_answer_ms),
+      signal: AbortSignal.timeout(patience_ms),
     })
     text = await response.text()
   } catch (cause) {
-    throw unreachable(url, cause)
+    throw unreachable(url, cause, patience_ms)
   }
   const value = parseJson(text)
   if (response.ok && value !== undefined) return value
@@ -118,12 +134,13 @@ function headerOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-function unreachable(url: string, cause: unknown): TurnbellError {
+function unreachable(url: string, cause: unknown, patience_ms: number): TurnbellError {
   // Nobody was asked: there is no address to name.
   if (cause instanceof TurnbellError) return cause
   if (cause instanceof Error && cause.name === 'TimeoutError') {
     return new TurnbellError('timed_out', {
-      detail: `${url} did not answer within ${LIMITS.hub_answer_ms} ms`,
+      detail: `${url} did not answer within ${patience_ms} ms`,
+      hint: 'What was asked for may still be done: look before you ask again.',
       cause,
     })
   }

@@ -1,6 +1,8 @@
 /** `turnbell call`: any action of the kernel, as the operator. */
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
+import { parseDuration } from '../duration.ts'
+import { PATIENCE_MS_MAX } from '../hub-client.ts'
 import { examples, printableJson } from '../render.ts'
 import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
@@ -18,6 +20,13 @@ const SCOPES = `A call is about what --scope names:
 Without it, it is about the hub's own memory. A directory whose .turnbell is a home of
 turnbell, as in ~, is no project and is refused.`
 
+interface Options {
+  params: string
+  scope?: string
+  /** In milliseconds. */
+  wait?: number
+}
+
 export function registerCall(program: Command, cli: Cli): void {
   const command: Command = program
     .command('call')
@@ -30,25 +39,37 @@ export function registerCall(program: Command, cli: Cli): void {
       'what it is about: a directory, a project, or portfolio; see below',
       parseScope(cli.cwd),
     )
+    .option(
+      '--wait <duration>',
+      'how long to wait for the answer, as for a routine: up to 4m (30s)',
+      parseWait,
+    )
     .addHelpText('after', () => `\n${helpFor(command.args)}\n\n${SCOPES}`)
     .addHelpText(
       'after',
       examples([
         ['turnbell call personas list', 'who exists, and what waits for them'],
         ['turnbell call decisions list --scope .', 'of the project around this directory'],
+        ['turnbell call workflow preflight --scope . --wait 4m', 'tests may take their time'],
         [`turnbell call signals inbox --params '{"to":"ada","status":["dead"]}'`, 'what came back too often'],
       ]),
     )
-  command.action(async (facade: string, action: string, options: { params: string; scope?: string }) => {
+  command.action(async (facade: string, action: string, options: Options) => {
     const { hub, out } = invocationOf(cli, command)
     const params = await readJson(cli, '--params', options.params)
     const result = await hub()
-      .call(facade, action, params, options.scope)
+      .call(facade, action, params, options.scope, options.wait)
       .catch((error: unknown) => {
         throw withDirectoryMeant(error, cli.cwd, options.scope)
       })
     await out.result(result, () => printableJson(result))
   })
+}
+
+function parseWait(text: string): number {
+  const wait_ms = parseDuration(text) * 1_000
+  if (wait_ms <= PATIENCE_MS_MAX) return wait_ms
+  throw new InvalidArgumentError(`It must be at most ${PATIENCE_MS_MAX / 60_000}m.`)
 }
 
 /** `turnbell call --help` lists what there is, `turnbell call signals send --help` tells one action. */

@@ -8,6 +8,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
 import type { z } from 'zod'
 import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
+import { parseDuration } from '../duration.ts'
 import { readAll } from '../read-all.ts'
 import { examples } from '../render.ts'
 
@@ -140,16 +141,6 @@ function parseIntent(text: string): string {
   const parsed = Intent.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError(describeIssues(parsed.error, 'the intent'))
-}
-
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
-
-/** `90s`, `30m`, `1h`, `7d`, or bare seconds. */
-export function parseDuration(text: string): number {
-  const match = /^(\d{1,9})([smhd]?)$/.exec(text)
-  const seconds = match ? Number(match[1]) * SECONDS[(match[2] || 's') as keyof typeof SECONDS] : 0
-  if (seconds > 0) return seconds
-  throw new InvalidArgumentError('It must be a duration such as 90s, 30m, 1h or 7d.')
 }
 
 const ROUTES: Record<NonNullable<Route['reason']>, string> = {

@@ -11,7 +11,7 @@ import { prepareHome } from '../../system/home.ts'
 import { ensureSecrets } from '../../system/secrets.ts'
 import { type Cli, invocationOf } from '../cli.ts'
 import { examples } from '../render.ts'
-import { parseDuration } from './send.ts'
+import { parseDuration } from '../duration.ts'
 
 interface Options {
   identity: string

@@ -56,6 +56,17 @@ describe('a hub that cannot be asked', () => {
   })
 })
 
+test('an answer is waited for as long as the call says', async () => {
+  const silent: typeof fetch = (_, init) =>
+    new Promise((_answer, reject) => {
+      const given_up = init?.signal
+      given_up?.addEventListener('abort', () => reject(given_up.reason as Error))
+    })
+  await expect(
+    createHubClient(silent, URL, null).call('routine', 'run', {}, undefined, 1),
+  ).rejects.toMatchObject({ code: 'timed_out', detail: `${URL} did not answer within 1 ms` })
+})
+
 test('a problem of the hub comes back as the error it was, hint included', async () => {
   const error = new TurnbellError('target_wrapped', { detail: 'ada is wrapped', hint: 'wake her' })
   const hub = createHubClient(

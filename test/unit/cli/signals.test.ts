@@ -1,9 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -259,6 +260,23 @@ describe('call', () => {
     expect(await turnbell.run('call', 'signals', 'inbox')).toBe(0)
     expect(turnbell.stdout()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
     expect(turnbell.json()).toEqual(got)
+  })
+
+  test('waits as long as it is told, and no longer than it can', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: { 'routine.run': () => ({ ok: true }) } })
+    const patience = vi.spyOn(AbortSignal, 'timeout')
+    expect(await turnbell.run('call', 'routine', 'run', '--wait', '90s')).toBe(0)
+    expect(await turnbell.run('call', 'routine', 'run')).toBe(0)
+    expect(patience.mock.calls).toEqual([[90_000], [LIMITS.hub_answer_ms]])
+    patience.mockRestore()
+    for (const [wait, why] of [
+      ['0', 'must be a duration'],
+      ['5m', 'at most 4m'],
+    ] as const) {
+      expect(await turnbell.run('call', 'routine', 'run', '--wait', wait)).toBe(64)
+      expect(turnbell.stderr()).toContain(why)
+    }
+    expect(turnbell.hubCalls).toHaveLength(2)
   })
 
   test('says what it is about: a directory, seen from here, or a project by its name', async () => {
