@@ -9,7 +9,7 @@ import { Config, type ConfigInput } from '../contracts/config.ts'
 import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 
 /** Environment variables that set a key. Others that begin with TURNBELL_ are for single processes. */
-const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
+export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_TENANT: ['tenant_id'],
   TURNBELL_HUB_HOST: ['hub', 'host'],
   TURNBELL_HUB_PORT: ['hub', 'port'],
