@@ -24,6 +24,6 @@ export class Dice {
 
   /** Small ones far more often than large ones. */
   small(below: number): number {
-    return Math.min(below - 1, Math.floor(below ** this.random.next()) - 1)
+    return Math.floor((below + 1) ** this.random.next()) - 1
   }
 }

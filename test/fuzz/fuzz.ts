@@ -7,6 +7,7 @@ import type { Coverage } from './coverage.ts'
 import { Dice } from './dice.ts'
 import { minimise } from './minimise.ts'
 import { mutate, type Material } from './mutate.ts'
+import { pollution } from './pollution.ts'
 import { Broken, type Opened, type Target } from './target.ts'
 
 export interface Settings {
@@ -53,8 +54,7 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
   const random = seededRandom(settings.seed)
   const dice = new Dice(random)
   const world = new World(target, settings, random)
-  await world.open()
-  const { seeds, broken_seeds = [] } = world.opened
+  const { seeds, broken_seeds = [] } = await world.open()
   const corpus: Buffer[] = [...seeds, ...broken_seeds].map((seed) => Buffer.from(seed))
   const material: Material = {
     dice,
@@ -93,7 +93,7 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
     if (corpus.length < CORPUS_MAX) corpus.push(input)
     else corpus[dice.under(CORPUS_MAX)] = input
   }
-  const late = await world.late()
+  const late = await world.close()
   if (late !== null) await crashed(last, late.error)
   await world.close()
   return { inputs, ways: coverage.ways, corpus: corpus.length, crashes: crashes.size }
@@ -106,7 +106,7 @@ function chosen(corpus: readonly Buffer[], dice: Dice): Buffer {
 }
 
 class World {
-  opened!: Opened
+  private opened: Opened | null = null
   private readonly target: Target
   private readonly settings: Settings
   private readonly random: ReturnType<typeof seededRandom>
@@ -120,43 +120,53 @@ class World {
     this.random = random
   }
 
-  async open(): Promise<void> {
-    if (this.opened !== undefined) await this.close()
+  /** A fresh one; what the one before left behind is known, or nobody's. */
+  async open(): Promise<Opened> {
+    await this.close()
     process.on('unhandledRejection', this.onLoose)
     process.on('uncaughtException', this.onLoose)
     this.attempts = 0
     this.opened = await this.target.open({ random: this.random, directory: this.settings.directory() })
+    return this.opened
   }
 
   private turn(): Promise<void> {
     return new Promise((turn) => setImmediate(turn))
   }
 
-  /** What was rejected since the last look, and by whom nobody knows; null where nothing was. */
-  async late(): Promise<{ error: unknown } | null> {
-    await this.turn()
-    return this.loose.length === 0 ? null : { error: this.loose[0] }
-  }
-
-  async close(): Promise<void> {
+  /** Answers what was rejected since the last look or by closing, and by whom nobody knows; null where nothing was. */
+  async close(): Promise<Late | null> {
+    if (this.opened === null) return null
     await this.opened.close?.()
+    this.opened = null
+    await this.turn()
+    const late = this.loose.length === 0 ? null : { error: this.loose[0] }
     process.off('unhandledRejection', this.onLoose)
     process.off('uncaughtException', this.onLoose)
     this.loose.length = 0
+    return late
+  }
+
+  /** Throws what the one before left behind. */
+  private async renew(): Promise<void> {
+    const late = await this.close()
+    await this.open()
+    if (late !== null) throw late.error
   }
 
   /** What nobody waits for is seen every so often, or at once. */
   async attempt(input: Buffer, seen: 'now and then' | 'at once' = 'now and then'): Promise<Found> {
     this.settings.trying(input)
+    const opened = this.opened ?? (await this.open())
     try {
-      const answer = this.opened.attempt(input)
+      const answer = opened.attempt(input)
       const outcome = typeof answer === 'string' ? answer : await answer
       this.attempts += 1
       if (seen === 'at once' || this.attempts % TURN_EVERY === 0) await this.turn()
       if (this.loose.length > 0) throw this.loose[0]
       const touched = pollution()
       if (touched !== null) throw new Broken(`${touched} was changed for all objects`)
-      if (this.attempts >= (this.opened.lasts ?? Infinity)) await this.open()
+      if (this.attempts >= (opened.lasts ?? Infinity)) await this.renew()
       return { outcome }
     } catch (error) {
       return { error }
@@ -164,6 +174,7 @@ class World {
   }
 }
 
+type Late = { error: unknown }
 type Found = { outcome: string } | { error: unknown }
 
 async function examined(world: World, input: Buffer, error: unknown): Promise<Crash> {
@@ -188,23 +199,6 @@ function keyOf(error: unknown): string {
     .find((line) => line.trim().startsWith('at ') && !line.includes('insist'))
   const said = error.message.slice(0, 60).replaceAll(/[0-9a-f]{6,}|\d+/g, '#')
   return `${error.name} ${error instanceof Broken ? said : ''} ${at ?? said}`
-}
-
-const PROTOTYPES = { Object: Object.prototype, Array: Array.prototype, Function: Function.prototype } as const
-const BEFORE = Object.fromEntries(
-  Object.entries(PROTOTYPES).map(([name, prototype]) => [name, Reflect.ownKeys(prototype).length]),
-)
-
-/** Takes away what was put there, so that the next input begins with clean objects. */
-function pollution(): string | null {
-  for (const [name, prototype] of Object.entries(PROTOTYPES)) {
-    const keys = Reflect.ownKeys(prototype)
-    const before = BEFORE[name] as number
-    if (keys.length === before) continue
-    for (const key of keys.slice(before)) Reflect.deleteProperty(prototype, key)
-    return `${name}.prototype`
-  }
-  return null
 }
 
 const WORD = /[A-Za-z_$][\w.$:/-]{1,39}/g

@@ -1,6 +1,7 @@
 /** The fuzzer finds what is there to be found: otherwise "no crashes" says nothing. */
 import { describe, expect, test } from 'vitest'
 import { Coverage } from '../../fuzz/coverage.ts'
+import { Dice } from '../../fuzz/dice.ts'
 import { fuzz, type Crash, type Settings } from '../../fuzz/fuzz.ts'
 import type { Target } from '../../fuzz/target.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -107,6 +108,47 @@ describe('the fuzzer', () => {
       'Broken: Object.prototype was changed for all objects',
     ])
     expect('polluted' in {}).toBe(false)
+  })
+
+  test.each<[string, object, PropertyKey, unknown]>([
+    ['a name', Array.prototype, 'polluted', 1],
+    ['a name of functions', Function.prototype, 'polluted', 1],
+    ['a number', Object.prototype, 0, 1],
+    ['what stood there before', Object.prototype, 'toString', () => 'changed'],
+  ])('notices %s that was changed, and what was there is there again', async (_, prototype, key, value) => {
+    const keys = Reflect.ownKeys(prototype)
+    const was: unknown = Reflect.get(prototype, key)
+    const changes = () => {
+      Object.defineProperty(prototype, key, { value, configurable: true, writable: true })
+      return 'same'
+    }
+    const { crashes } = await fuzzed(changes, { inputs: 0, regressions: [Buffer.from('once')] })
+    expect(crashes).toHaveLength(1)
+    expect(Reflect.ownKeys(prototype)).toEqual(keys)
+    expect(Reflect.get(prototype, key)).toBe(was)
+  })
+
+  test.each([
+    ['at the end', {}],
+    ['in between', { lasts: 1 }],
+  ])('notices what is rejected while a world closes, %s', async (_, lasts) => {
+    const opened = {
+      ...lasts,
+      seeds: [],
+      attempt: () => 'same',
+      close: () => void Promise.reject(new Error('while it closed')),
+    }
+    const only = { open: () => opened, inputs: 0, regressions: [Buffer.from('one')] }
+    const { crashes } = await fuzzed(() => '', only)
+    expect(crashes).toMatchObject([{ error: { message: 'while it closed' } }])
+  })
+
+  test('stacks as many changes as it may, and no more', () => {
+    const next = { lowest: () => 0, highest: () => 1 - Number.EPSILON }
+    for (const below of [1, 2, 5, 8]) {
+      const small = (random: () => number) => new Dice({ next: random } as never).small(below)
+      expect([small(next.lowest), small(next.highest)]).toEqual([0, below - 1])
+    }
   })
 
   test('tells a crash before anything else is tried, as the next input may end the process', async () => {
