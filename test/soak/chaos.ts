@@ -67,17 +67,16 @@ export class Chaos {
         if (agents.get(anybody)?.killShim()) this.counts[mishap] += 1
         return
       case 'hub stands still':
-        if (!hub_may_fall || hub.stopped || hub.pid === null) return
-        this.counts[mishap] += 1
         // Every daemon's look at what waits may be answered late.
-        void hub.standStill(still_ms)
+        if (hub_may_fall && hub.standStill(still_ms) !== null) this.counts[mishap] += 1
         return
       case 'daemon stands still': {
         const [daemon, agent] = [daemons.get(anybody), agents.get(anybody)]
-        if (daemon === undefined || daemon.stopped || daemon.pid === null) return
+        const over = daemon?.standStill(still_ms) ?? null
+        if (over === null) return
         this.counts[mishap] += 1
         agent?.daemonStoodStill()
-        void daemon.standStill(still_ms).then(() => agent?.daemonStoodStill())
+        void over.then(() => agent?.daemonStoodStill())
       }
     }
   }

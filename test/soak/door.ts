@@ -113,14 +113,22 @@ export class Door {
     this.counts.asked += 1
     return new Promise((resolve, reject) => {
       let cut: NodeJS.Timeout | undefined
-      const lost = (why: string) => {
+      let over = false
+      const end = (settle: () => void) => {
+        // What is destroyed tells of an error besides.
+        if (over) return
+        over = true
         clearTimeout(cut)
         clearTimeout(patience)
         gone?.removeEventListener('abort', onGone)
-        this.counts.lost += 1
-        request.destroy()
-        reject(new AnswerLost(`${route}: ${why}`))
+        settle()
       }
+      const lost = (why: string) =>
+        end(() => {
+          this.counts.lost += 1
+          request.destroy()
+          reject(new AnswerLost(`${route}: ${why}`))
+        })
       const onGone = () => lost('the caller died')
       const request = http.request(`${url}${route}`, {
         method: 'POST',
@@ -136,9 +144,7 @@ export class Door {
       gone?.addEventListener('abort', onGone, { once: true })
       request.on('error', (error: NodeJS.ErrnoException) => {
         if (!CONNECTING.has(error.code ?? '')) return lost(error.message)
-        clearTimeout(patience)
-        gone?.removeEventListener('abort', onGone)
-        reject(new HubAway(error.message))
+        end(() => reject(new HubAway(error.message)))
       })
       request.on('response', (response) => {
         if (breaks === 'in the answer') return lost('broke in the answer')
@@ -149,10 +155,7 @@ export class Door {
         response.on('aborted', () => lost('cut off'))
         response.on('end', () => {
           if (!response.complete) return lost('cut short')
-          clearTimeout(cut)
-          clearTimeout(patience)
-          gone?.removeEventListener('abort', onGone)
-          resolve({ status: response.statusCode ?? 0, text })
+          end(() => resolve({ status: response.statusCode ?? 0, text }))
         })
       })
       request.end(body, () => {

@@ -162,8 +162,6 @@ export class Ledger {
           if (!unsure && state !== 'pending') this.broken('only what waits expires', `${id} is ${state}`)
           this.change(id, 'over')
         })
-      case 'signal.replayed':
-        return ids.forEach((id) => this.released(id, 'pending'))
     }
   }
 

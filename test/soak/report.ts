@@ -18,7 +18,7 @@ export function report(result: SoakResult): string {
   const per_signal =
     signals.receipts === 0 ? '' : ` (${Math.round(disk.journal / signals.receipts)} bytes a signal)`
   const lines = [
-    `signals wished ${signals.wishes}, receipts ${signals.receipts}, the same receipt again ${signals.repeated_receipts}, refused ${signals.refused}, without a receipt ${signals.given_up}`,
+    `signals wished ${signals.wishes} (a broadcast is one), receipts ${signals.receipts}, the same receipt again ${signals.repeated_receipts}, refused ${signals.refused}, without a receipt ${signals.given_up}`,
     ...(fate === null ? ['lost: not known, as it ended before everything could arrive'] : fateLines(fate)),
     `handed over ${signals.received}, duplicates ${signals.duplicates}`,
     `leases released ${signals.released} (${signals.restart_released} by restarts that told, ${signals.inferred} by ones killed before they could), dead ${signals.died}, expired ${signals.expired}`,

@@ -46,8 +46,8 @@ export class Scales {
   private readonly processes: readonly Supervised[]
   private readonly marks = new Map<string, Partial<Record<Mark, Weight>>>()
   private readonly latest = new Map<string, Weight>()
-  /** Since the last `watched`. */
-  private readonly weights = new Map<string, Weight[]>()
+  /** Since `watched`; null until then. */
+  private weights: Map<string, Weight[]> | null = null
 
   constructor(processes: readonly Supervised[]) {
     this.processes = processes
@@ -55,13 +55,17 @@ export class Scales {
 
   /** Once more. With a mark the weight is remembered by it. */
   weigh(mark?: Mark): void {
+    if (mark === 'watched') this.weights = new Map()
     for (const { name, pid } of this.processes) {
       const weight = pid === null ? null : weigh(pid)
       if (weight === null) continue
       this.latest.set(name, weight)
-      if (mark === 'watched') this.weights.set(name, [])
-      this.weights.get(name)?.push(weight)
-      if (mark !== undefined) this.marks.set(name, { ...this.marks.get(name), [mark]: weight })
+      const marks = { ...this.marks.get(name), ...(mark === undefined ? {} : { [mark]: weight }) }
+      this.marks.set(name, marks)
+      if (this.weights === null) continue
+      // One that was down when the watch began is watched from when it is there again.
+      marks.watched ??= weight
+      this.weights.set(name, [...(this.weights.get(name) ?? []), weight])
     }
   }
 
@@ -70,7 +74,7 @@ export class Scales {
     return this.processes.flatMap(({ name }) => {
       const latest = this.latest.get(name)
       if (latest === undefined) return []
-      const weights = this.weights.get(name) ?? []
+      const weights = this.weights?.get(name) ?? []
       const marks = this.marks.get(name) ?? {}
       return [{ name, latest, marks, per_minute: growthPerMinute(weights), steady: steadyGrowth(weights) }]
     })

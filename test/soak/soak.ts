@@ -232,8 +232,9 @@ class Soak {
       }
     }
     await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter))
-    await this.until('everybody is there', 120_000, async () => (await this.team.notReady()).length === 0)
-    this.say(`${this.daemons.size} daemons are connected`)
+    const isThere = async () => (await this.team.notReady()).length === 0
+    if (await this.until('everybody is there', 120_000, isThere))
+      this.say(`${this.daemons.size} daemons are connected`)
   }
 
   /** All that a dead hub could say was heard when its stream has ended. */
@@ -363,17 +364,19 @@ class Soak {
     ].join('; ')
   }
 
-  private async until(what: string, within_ms: number, met: () => Promise<boolean>): Promise<void> {
+  /** False where it did not come to that, which is told. */
+  private async until(what: string, within_ms: number, met: () => Promise<boolean>): Promise<boolean> {
     const end = performance.now() + within_ms
     while (!(await met())) {
       if (performance.now() > end) {
         const open = `${this.ledger.open()} signals are open`
         const detail = [`not within ${within_ms / 1000} s`, open, ...(await this.team.notReady())].join('; ')
         this.onBroken(new Violation(what, detail))
-        return
+        return false
       }
       await pause(200)
     }
+    return true
   }
 
   private say(line: string): void {

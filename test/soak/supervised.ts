@@ -46,17 +46,11 @@ export class Supervised {
     return this.child?.pid ?? null
   }
 
-  /** Stands still at the moment. */
-  get stopped(): boolean {
-    return this.held
-  }
-
   /** Resolves once it is ready for the first time; rejects where it does not come to that. */
   start(): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       this.onFirst = { resolve, reject }
       this.whole = this.keep()
-      this.whole.catch(reject)
     })
   }
 
@@ -68,17 +62,16 @@ export class Supervised {
     return this.child.kill('SIGKILL')
   }
 
-  /** Stands still for so long, unless it is killed meanwhile. False where there is nothing to stop. */
-  async standStill(ms: number): Promise<boolean> {
+  /** Stands still from now on for so long, unless it is killed meanwhile. Null where there is nothing to stop. */
+  standStill(ms: number): Promise<void> | null {
     const { child } = this
-    if (child === null || this.killed || this.held || !child.kill('SIGSTOP')) return false
+    if (child === null || this.killed || this.held || !child.kill('SIGSTOP')) return null
     this.held = true
-    await pause(ms)
-    if (this.child === child && this.held) {
+    return pause(ms).then(() => {
+      if (this.child !== child || !this.held) return
       child.kill('SIGCONT')
       this.held = false
-    }
-    return true
+    })
   }
 
   /** As a supervisor stops it for good: SIGTERM, then its exit code; what does not go is killed. */
@@ -159,8 +152,9 @@ export class Supervised {
 
 function exitOf(child: ChildProcess): Promise<number | string> {
   if (child.exitCode !== null) return Promise.resolve(child.exitCode)
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
+  return new Promise((resolve) => {
+    // It could not be started at all.
+    child.once('error', ({ message }) => resolve(message))
     child.once('exit', (code, os_signal) => resolve(code ?? os_signal ?? 'unknown'))
   })
 }

@@ -67,3 +67,16 @@ test.runIf(process.platform === 'linux')('nothing stands in for what was not wei
   scales.weigh('end')
   expect(scales.read()[0]?.per_minute).not.toBeNull()
 })
+
+test.runIf(process.platform === 'linux')('what was down when the watch began is watched from then on', () => {
+  const hub = { name: 'hub', pid: null as number | null }
+  const scales = new Scales([hub as Supervised])
+  scales.weigh('watched')
+  expect(scales.read()).toEqual([])
+  hub.pid = process.pid
+  scales.weigh()
+  scales.weigh('end')
+  const [read] = scales.read()
+  expect(Object.keys(read?.marks ?? {})).toEqual(['watched', 'end'])
+  expect(read?.per_minute).not.toBeNull()
+})
