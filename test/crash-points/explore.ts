@@ -34,8 +34,8 @@ export interface Tried {
   points_of_starts: number
   /** Crash states. */
   states: number
-  /** Of them, those that were not the same as another one. */
-  different: number
+  /** So many times a start was made of one; the others were the same as one shortly before. */
+  recovered: number
   failures: Failure[]
 }
 
@@ -68,7 +68,7 @@ class Exploration {
   /** Of the last states; those that are the same are neighbours. */
   private readonly known = new Map<string, Recovered | Error>()
   private readonly tried: Tried = {
-    ...{ points: {}, points_tried: 0, starts: 0, points_of_starts: 0, states: 0, different: 0, failures: [] },
+    ...{ points: {}, points_tried: 0, starts: 0, points_of_starts: 0, states: 0, recovered: 0, failures: [] },
   }
 
   constructor(story: Story, options: Options) {
@@ -183,7 +183,7 @@ class Exploration {
     const key = `${now_ms} ${treeKey(tree, { name: isNoLog, time: timeMatters })}`
     const before = this.known.get(key)
     if (before !== undefined) return before
-    this.tried.different += 1
+    this.tried.recovered += 1
     build(root, tree)
     const recovered = await recover(placesIn(root), now_ms, receipts).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),

@@ -161,7 +161,7 @@ function summary(tried: readonly Tried[]): string {
     `points: ${all} (${kinds.join(', ')})`,
     `tried: ${total((one) => one.points_tried)}`,
     `points of ${total((one) => one.starts)} starts after a crash: ${total((one) => one.points_of_starts)}`,
-    `states tried: ${total((one) => one.states)}, of them different ${total((one) => one.different)}`,
+    `states tried: ${total((one) => one.states)}, with ${total((one) => one.recovered)} starts`,
     `failures ${total((one) => one.failures.length)}`,
   ].join('; ')
 }

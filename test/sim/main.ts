@@ -194,8 +194,9 @@ export function told(
   only: ReadonlySet<number> | undefined,
 ): string {
   if (broken === null) return ''
-  const at = broken.step > steps ? 'after everything had healed' : `at step ${broken.step}`
-  return `seed ${seed} broke a promise ${at}\n  ${broken.detail}\n  ${commandOf(seed, steps, only)}\n`
+  const at =
+    broken.step > steps ? ' after everything had healed' : broken.step === 0 ? '' : ` at step ${broken.step}`
+  return `seed ${seed} broke a promise${at}\n  ${broken.detail}\n  ${commandOf(seed, steps, only)}\n`
 }
 
 function commandOf(seed: number, steps: number, only: Iterable<number> | undefined): string {

@@ -9,12 +9,18 @@ const STANDS_STILL_MS = 10 * 60_000
 const STANDS_STILL_MS_A_STEP = 300
 
 export interface Pool {
-  /** Waits for a free thread. One that breaks, or comes to no end, breaks the promise of that very run. */
+  /**
+   * Waits for a free thread. One that breaks, or comes to no end, breaks the promise of that very run; where the latter
+   * happened nobody knows, which is told as step 0.
+   */
   run(options: SimulationOptions): Promise<SimulationResult>
   close(): Promise<void>
 }
 
-export function openPool(worker_file: string, threads: number): Pool {
+/** In milliseconds. */
+const longest = (steps: number) => Math.max(STANDS_STILL_MS, steps * STANDS_STILL_MS_A_STEP)
+
+export function openPool(worker_file: string, threads: number, longestOf = longest): Pool {
   const begin = () => new Worker(worker_file, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB } })
   const all = new Set(Array.from({ length: threads }, begin))
   const free = [...all]
@@ -41,20 +47,22 @@ export function openPool(worker_file: string, threads: number): Pool {
     async run(options) {
       const worker = await take()
       let patience: NodeJS.Timeout | undefined
-      const broke = await new Promise<SimulationResult | string>((resolve) => {
-        const longest_ms = Math.max(STANDS_STILL_MS, options.steps * STANDS_STILL_MS_A_STEP)
-        patience = setTimeout(() => resolve('it comes to no end'), longest_ms)
+      const { seed, steps } = options
+      let lives = true
+      const result = await new Promise<SimulationResult>((resolve) => {
+        const dies = (promise: string, why: string, step: number) => {
+          lives = false
+          resolve({ seed, steps, broken: { promise, detail: `${promise}: ${why}`, step }, counts: {} })
+        }
+        patience = setTimeout(() => dies('every run ends', 'it comes to no end', 0), longestOf(steps))
         worker.removeAllListeners()
-        worker.once('error', (error) => resolve(`its thread ended by ${String(error)}`))
+        worker.once('error', (error) => dies('nothing breaks', `its thread ended by ${String(error)}`, steps))
         worker.once('message', resolve)
         worker.postMessage(options)
       })
       clearTimeout(patience)
-      giveBack(typeof broke === 'string' ? another(worker) : worker)
-      if (typeof broke !== 'string') return broke
-      const { seed, steps } = options
-      const promise = 'nothing breaks'
-      return { seed, steps, broken: { promise, detail: `${promise}: ${broke}`, step: steps }, counts: {} }
+      giveBack(lives ? worker : another(worker))
+      return result
     },
     async close() {
       await Promise.all([...all].map((worker) => worker.terminate()))

@@ -54,7 +54,7 @@ function storyIn(directory: string): void {
 function tried(more: Partial<Tried>): Tried {
   return {
     ...{ points: { writes: 3 }, points_tried: 0, starts: 0, points_of_starts: 0 },
-    ...{ states: 0, different: 0, failures: [], ...more },
+    ...{ states: 0, recovered: 0, failures: [], ...more },
   }
 }
 
@@ -103,12 +103,12 @@ describe('of a story that was kept', () => {
     storyIn(from)
     const words: SoFar[] = [
       { tried: tried({ points_tried: 1, states: 4 }), whole: false },
-      { tried: tried({ points_tried: 3, states: 12, different: 5 }), whole: true },
+      { tried: tried({ points_tried: 3, states: 12, recovered: 5 }), whole: true },
     ]
     const { outcome, said } = await run({ from, starts: 1 }, says(words))
     expect(outcome).toBe(0)
     expect(said).toContain('points: 3 (writes 3); tried: 6;')
-    expect(said).toContain('states tried: 24, of them different 10; failures 0')
+    expect(said).toContain('states tried: 24, with 10 starts; failures 0')
   })
 
   test('a failure is told with the command that tries it again, from anywhere', async () => {

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, told } from '../../sim/main.ts'
+import { openPool } from '../../sim/pool.ts'
 import { calmEnding, throwOnExit } from '../../support/called-command.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -87,6 +88,22 @@ describe('runs', () => {
     const { said } = await run('--seed 7')
     expect(said).not.toContain('shrunk')
     expect(runs()).toEqual(['7'])
+  })
+
+  test('that come to no end are not tried again and again to be made shorter', async () => {
+    fs.writeFileSync(
+      threads.worker,
+      "import { parentPort } from 'node:worker_threads'\nparentPort.on('message', () => {})",
+    )
+    const pool = openPool(threads.worker, 1, () => 1)
+    const { broken } = await pool.run({ seed: 7, steps: 50 })
+    await pool.close()
+    expect(broken).toEqual({
+      promise: 'every run ends',
+      detail: 'every run ends: it comes to no end',
+      step: 0,
+    })
+    expect(told({ seed: 7, steps: 50, broken, counts: {} }, undefined)).toMatch(/^seed 7 broke a promise\n/)
   })
 
   test('that broke and were kept as they are get shorter where that is wanted, once', async () => {
