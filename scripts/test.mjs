@@ -29,6 +29,7 @@ let passed = 0
 let failed = 0
 const leftOut = []
 const broken = []
+const skipped = []
 
 installPrograms()
 step('build', 'node', ['build.mjs'])
@@ -44,7 +45,7 @@ if (!clients) leftOut.push('real clients: --no-clients was given')
 else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests(['clients'])
 else leftOut.push('real clients: they could not be fetched')
 
-for (const what of leftOut) console.log(`LEFT OUT  ${what}`)
+for (const what of [...leftOut, ...skipped]) console.log(`LEFT OUT  ${what}`)
 for (const what of broken) console.log(`FAILED  ${what}`)
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
@@ -89,7 +90,8 @@ function fail(count, ...names) {
 
 function tests(projects, ...more) {
   console.log(`\n== tests: ${projects.join(', ')}`)
-  const report = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-')), 'report.json')
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-'))
+  const report = path.join(directory, 'report.json')
   const { status } = spawnSync(
     'node_modules/.bin/vitest',
     [
@@ -99,11 +101,20 @@ function tests(projects, ...more) {
     { stdio: 'inherit' },
   )
   const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
+  fs.rmSync(directory, { recursive: true })
   passed += counts?.numPassedTests ?? 0
+  skipped.push(...(counts?.testResults ?? []).flatMap(skippedOf))
   const names = (counts?.testResults ?? []).flatMap(failuresOf)
   // What is no test's fault, as coverage that is too low or an error nobody caught, fails the run all the same.
   if (status !== 0 && names.length === 0) names.push(`tests: ${projects.join(', ')}: exit code ${status}`)
   fail(names.length, ...names)
+}
+
+/** Tests that this machine or this user cannot run. */
+function skippedOf({ name, assertionResults }) {
+  return assertionResults
+    .filter(({ status }) => status !== 'passed' && status !== 'failed')
+    .map(({ fullName }) => `${path.relative(root, name)} > ${fullName}: not here, or not as this user`)
 }
 
 /** Names, each with the first line of its reason: of every failed test, or of a file that failed as a whole. */
