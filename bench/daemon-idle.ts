@@ -2,18 +2,9 @@
 import type { DaemonStatus } from '../src/contracts/control.ts'
 import { figure, interleave, micros, short, type Figure, type Pair } from './figures.ts'
 import { bareNodeStart } from './limits.ts'
-import {
-  addPersonas,
-  daemonArgs,
-  pause,
-  socketsOf,
-  startHub,
-  startNode,
-  until,
-  usage,
-  type Hub,
-  type Process,
-} from './processes.ts'
+import { addPersonas, daemonArgs, socketsOf, startHub, type Hub } from './hubs.ts'
+import { pause, startNode, until, type Process } from './processes.ts'
+import { usage } from './usage.ts'
 import { attachShim, control, type Shim } from './shim.ts'
 
 const START_ROUNDS = 7

@@ -9,14 +9,12 @@ import {
   agentToken,
   daemonArgs,
   meanSignalLine,
-  pause,
   post,
   socketsOf,
   startHub,
-  startNode,
-  until,
   type Hub,
-} from './processes.ts'
+} from './hubs.ts'
+import { pause, startNode, until } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { SenderHandlers } from './sender.ts'
 import { attachShim, control, type Bell } from './shim.ts'

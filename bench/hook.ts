@@ -2,7 +2,9 @@
 import { spawn } from 'node:child_process'
 import { figure, interleave, micros, type Figure } from './figures.ts'
 import { bareNodeStart } from './limits.ts'
-import { addPersonas, cleanEnvironment, ROOT, startHub, temporaryDirectory, TURNBELL } from './processes.ts'
+import { addPersonas, startHub, TURNBELL } from './hubs.ts'
+import { cleanEnvironment } from '../test/support/processes.ts'
+import { ROOT, temporaryDirectory } from './processes.ts'
 
 const ROUNDS = 9
 const PERSONA = 'hooked'

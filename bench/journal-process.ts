@@ -10,7 +10,7 @@ import { createIds, systemRandom } from '../src/system/random.ts'
 import { micros } from './figures.ts'
 import { signalsTo } from './journal-signals.ts'
 import { rawGroupCommit } from './limits.ts'
-import { meanSignalLine } from './processes.ts'
+import { meanSignalLine } from './hubs.ts'
 import { serve } from './remote.ts'
 
 export interface Work {

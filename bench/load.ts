@@ -4,12 +4,12 @@ import {
   agentToken,
   meanSignalLine,
   startHub,
-  usage,
   type BareServer,
   type Hub,
   type HubKind,
-  type Process,
-} from './processes.ts'
+} from './hubs.ts'
+import { usage } from './usage.ts'
+import { type Process } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { RunResult } from './closed-loop.ts'
 import type { SenderHandlers } from './sender.ts'

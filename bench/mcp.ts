@@ -2,17 +2,9 @@
 import path from 'node:path'
 import { callHttp, callStdio } from './callers.ts'
 import { figure, interleave, short, type Figure } from './figures.ts'
-import {
-  addPersonas,
-  agentToken,
-  post,
-  startHub,
-  startNode,
-  temporaryDirectory,
-  TURNBELL,
-  usage,
-  type Hub,
-} from './processes.ts'
+import { addPersonas, agentToken, post, startHub, TURNBELL, type Hub } from './hubs.ts'
+import { startNode, temporaryDirectory } from './processes.ts'
+import { usage } from './usage.ts'
 
 const CALLERS = 32
 const ROUNDS = 5

@@ -9,7 +9,8 @@ import { callHttp, type Called } from './callers.ts'
 import { figure, interleave, median, percentile, short, type Figure, type Pair } from './figures.ts'
 import { rawAppend, rawGroupCommit } from './limits.ts'
 import { text } from './text.ts'
-import { agentToken, post, startHub, temporaryDirectory, type Hub } from './processes.ts'
+import { agentToken, post, startHub, type Hub } from './hubs.ts'
+import { temporaryDirectory } from './processes.ts'
 
 const ROUNDS = 5
 const RUN_MS = 2_000

@@ -2,7 +2,7 @@
 import { figure, median, short, type Figure } from './figures.ts'
 import type { LinkHandlers, Peeked } from './links.ts'
 import { warmUp } from './load.ts'
-import { addPersonas, agentToken, operatorToken, startHub } from './processes.ts'
+import { addPersonas, agentToken, operatorToken, startHub } from './hubs.ts'
 import { startRemote } from './remote.ts'
 import type { SenderHandlers } from './sender.ts'
 

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { cleanEnvironment } from './processes.ts'
+import { cleanEnvironment } from '../test/support/processes.ts'
 
 /** Servers stand where an ordinary user's path does not look. */
 const MORE_DIRECTORIES = ['/usr/sbin', '/usr/local/sbin']

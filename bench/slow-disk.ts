@@ -1,7 +1,7 @@
 /** Goal 7: a disk that takes long to sync, and how well a hundred senders share what it can. */
 import { figure, interleave, short, type Figure } from './figures.ts'
 import { busy, connectLoad, warmUp, type Sent } from './load.ts'
-import { startHub } from './processes.ts'
+import { startHub } from './hubs.ts'
 import { startRemote } from './remote.ts'
 import type { SenderHandlers } from './sender.ts'
 import { SLOW_SYNC_MS } from './slow-sync.ts'
