@@ -1,6 +1,7 @@
 /**
  * Callers in a closed loop, as cheap as they can be: bytes that were made before are written to a socket or a
- * pipe, and an answer is recognised by its length or its end, never parsed.
+ * pipe, and an answer is recognised by its length or its end, never parsed. Whether it is what was asked for is to
+ * be looked at before.
  */
 import net from 'node:net'
 import type { Readable, Writable } from 'node:stream'
@@ -10,6 +11,25 @@ export interface Called {
   calls_per_s: number
   /** Of each call, in no order; empty where nobody can tell which answer belongs to which. */
   latencies_ms: number[]
+}
+
+/** A request with a body of JSON, as a caller keeps it. */
+export function requestOf(
+  url: string,
+  route: string,
+  token: string,
+  body: string,
+  more: string[] = [],
+): Buffer {
+  const head = [
+    `POST ${route} HTTP/1.1`,
+    `host: ${new URL(url).host}`,
+    `authorization: Bearer ${token}`,
+    'content-type: application/json',
+    ...more,
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 /** One connection for each caller, kept alive; the next request leaves when the answer is complete. */
@@ -29,7 +49,9 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
     let sent = 0
     let held: Buffer = Buffer.alloc(0)
     socket.setNoDelay(true)
+    // A promise that is settled stays so: after the last answer this says nothing.
     socket.once('error', reject)
+    socket.once('close', () => reject(new Error('the server closed the connection')))
     const send = () => {
       sent = performance.now()
       socket.write(request)
@@ -39,7 +61,7 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
       const size = sizeOf(held)
       if (size === null || held.length < size) return
-      if (!held.subarray(0, 12).equals(OK)) {
+      if (Number.isNaN(size) || !held.subarray(0, 12).equals(OK)) {
         reject(new Error(held.toString('utf8', 0, 400)))
         socket.destroy()
         return
@@ -56,12 +78,11 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
 const OK = Buffer.from('HTTP/1.1 200')
 const END = Buffer.from('\r\n\r\n')
 
-/** Of a whole answer with a content-length; null while its head is not complete. */
+/** Of a whole answer; null while its head is not complete, and NaN where that says no length. */
 function sizeOf(held: Buffer): number | null {
   const head = held.indexOf(END)
   if (head < 0) return null
   const length = /content-length: (\d+)/i.exec(held.toString('latin1', 0, head))?.[1]
-  if (length === undefined) throw new Error(`an answer without a length: ${held.toString('utf8', 0, 200)}`)
   return head + END.length + Number(length)
 }
 
@@ -82,6 +103,7 @@ export async function callStdio(
     input.write(request((id += 1)))
   }
   return await new Promise((resolve, reject) => {
+    const onEnd = () => reject(new Error('the process closed its output'))
     const onData = (chunk: Buffer) => {
       for (const byte of chunk) {
         if (byte !== 0x0a) continue
@@ -90,11 +112,11 @@ export async function callStdio(
         if (performance.now() < until) ask()
       }
       if (open > 0) return
-      output.off('data', onData)
+      output.off('data', onData).off('end', onEnd).off('error', reject)
       resolve({ ...rate(answered, began), latencies_ms: [] })
     }
     output.on('data', onData)
-    output.once('error', reject)
+    output.once('error', reject).once('end', onEnd)
     for (let count = 0; count < callers; count += 1) ask()
   })
 }

@@ -59,7 +59,7 @@ export async function doorbell(): Promise<Figure[]> {
     const rounds = await interleave<Round>(ROUNDS, {
       durable: () => durable.ring(BELLS),
       syncOff: () => syncOff.ring(BELLS),
-      raw_us: async () => rawAppend(home, line_bytes, RAW_MS),
+      raw_us: async () => rawAppend(home, line_bytes, RAW_MS).p50_us,
     })
     const pairs = rounds.map((round) => ({
       ...round,

@@ -19,7 +19,7 @@ export interface Figure {
 
 export type Goal = `${string}: ${'<=' | '>='} ${number}`
 
-/** One round: the product and what it is compared to, measured one right after the other. */
+/** One round: the product and what it is compared to, each measured once. */
 export interface Pair {
   value: number
   limit: number

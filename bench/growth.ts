@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { startPath, type Path, type Rung } from './doorbell.ts'
 import { figure, interleave, short, type Figure } from './figures.ts'
 import type { LinkHandlers } from './links.ts'
-import { busy, connectLoad, type LoadedHub, type Sent } from './load.ts'
+import { busy, connectLoad, WARM_UP_SENDS, type LoadedHub, type Sent } from './load.ts'
 import { operatorToken, startHub, type Hub } from './hubs.ts'
 import { temporaryDirectory } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
@@ -116,8 +116,7 @@ function figuresOf(size: Size, rounds: readonly Record<string, Grown>[]): Figure
   }))
   const many =
     size.stored > 0 ? `${size.stored} signals stored before` : `${size.personas} personas with daemons`
-  const limit =
-    'limit: the same with one such persona and nothing stored before; every hub was warmed up with 20000 sends'
+  const limit = `limit: the same with one such persona and nothing stored before, in the same round; every hub was warmed up with up to ${WARM_UP_SENDS} sends`
   return [
     figure(`growth-sends-${size.name}`, 'sends/s', '14: >= 0.8', sends, ({ large }) => [
       `${SENDS} durable sends of ${SENDERS} senders to personas whose daemons are told of each, ${many}; ${busy(large.sent)}`,

@@ -1,5 +1,7 @@
 /** Goal 13: what a client waits for at each of its hooks. */
 import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import { resolveHome } from '../src/system/home.ts'
 import { figure, interleave, micros, type Figure } from './figures.ts'
 import { bareNodeStart } from './limits.ts'
 import { addPersonas, startHub, TURNBELL } from './hubs.ts'
@@ -39,6 +41,8 @@ export async function hook(): Promise<Figure[]> {
       down: () => hookCall(down),
       bare: bareNodeStart,
     })
+    const untold = fs.readdirSync(resolveHome({}, hub.home).spool)
+    if (untold.length > 0) throw new Error(`not every hook has told the hub: it left ${untold.join(', ')}`)
     const against = (of: 'up' | 'down') => rounds.map((round) => ({ value: round[of], limit: round.bare }))
     const call = 'from starting `turnbell hook PostToolUse` with what a client says on stdin to its end'
     const limit = 'limit: from starting `node -e ""` to its end'

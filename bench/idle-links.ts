@@ -5,7 +5,7 @@ import { figure, interleave, short, type Figure, type Pair } from './figures.ts'
 import type { LinkHandlers } from './links.ts'
 import { operatorToken, startBareServer, startHub } from './hubs.ts'
 import { usage } from './usage.ts'
-import { type Process } from './processes.ts'
+import type { Process } from './processes.ts'
 import { startRemote } from './remote.ts'
 
 const ROUNDS = 5

@@ -33,7 +33,7 @@ export type LinkHandlers = {
 /** At a time: a hub turns away more than it knows. */
 const HELLOS_UNDERWAY = 100
 
-const groups: { sockets: WebSocket[]; timer: NodeJS.Timeout }[] = []
+const groups: { sockets: WebSocket[]; timer: NodeJS.Timeout | undefined }[] = []
 
 async function join(url: string, token: string, identity: string): Promise<WebSocket> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, {
@@ -63,7 +63,8 @@ async function join(url: string, token: string, identity: string): Promise<WebSo
 }
 
 /** Spread over the interval, as those of daemons are that were started at different times. */
-function heartbeats(sockets: readonly WebSocket[]): NodeJS.Timeout {
+function heartbeats(sockets: readonly WebSocket[]): NodeJS.Timeout | undefined {
+  if (sockets.length === 0) return undefined
   let next = 0
   let seq = 0
   const due_a_tick = Math.max(1, Math.ceil((sockets.length * TICK_MS) / LIMITS.heartbeat_interval_ms))

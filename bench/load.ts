@@ -1,4 +1,4 @@
-/** Two hubs under the same senders: the durable one, and the same one with sync off. */
+/** Hubs under the same senders: the durable one and the same one with sync off, and what else is put beside them. */
 import {
   addPersonas,
   agentToken,
@@ -8,7 +8,7 @@ import {
   type Hub,
   type HubKind,
 } from './hubs.ts'
-import { usage } from './usage.ts'
+import { busyWhile } from './usage.ts'
 import { type Process } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { RunResult } from './closed-loop.ts'
@@ -20,7 +20,7 @@ export const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-$
  * Counted, not timed: the slower hub would be warmed up with fewer sends, and then be measured while its
  * code is still being compiled.
  */
-const WARM_UP_SENDS = 20_000
+export const WARM_UP_SENDS = 20_000
 const WARM_UP_SENDERS = 20
 const WARM_UP_MS_MAX = 20_000
 const WARM_UP_BARE_MS_MAX = 2_000
@@ -95,10 +95,9 @@ export async function connectBareLoad(
 
 function runOf(sender: Remote<SenderHandlers>, pid: number, group: number): LoadedHub['run'] {
   return async (ms, sends) => {
-    const before = await usage(pid)
-    const result = await sender.run({ group, ms, ...(sends === undefined ? {} : { sends }) })
-    const used_us = (await usage(pid)).cpu_us - before.cpu_us
-    return { ...result, hub_cpu_percent: (100 * used_us) / result.elapsed_us }
+    const run = () => sender.run({ group, ms, ...(sends === undefined ? {} : { sends }) })
+    const { done, cpu_percent } = await busyWhile(pid, run)
+    return { ...done, hub_cpu_percent: cpu_percent }
   }
 }
 

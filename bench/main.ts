@@ -10,7 +10,7 @@ import { growth } from './growth.ts'
 import { hook } from './hook.ts'
 import { idleLinks } from './idle-links.ts'
 import { journal } from './journal.ts'
-import { stolenPercent } from './limits.ts'
+import { SPIN_MS, stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, ROOT, settings } from './processes.ts'
 import { mcp } from './mcp.ts'
 import { peek } from './peek.ts'
@@ -77,13 +77,16 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     const stolen = stolenPercent()
     try {
       for (const figure of await ending.unlessInterrupted(BENCHES[name]?.() ?? Promise.resolve([]))) {
-        const method = `${figure.method}; before it others had ${stolen} % of a core that span for 300 ms`
+        const method = `${figure.method}; before it others had ${stolen} % of a core that span for ${SPIN_MS} ms`
         process.stdout.write(`${JSON.stringify({ ...figure, method })}\n`)
         say(verdict(figure))
       }
     } catch (error) {
       process.exitCode = 1
       say(`BROKEN ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    } finally {
+      // Nothing of one benchmark runs or lies beside the next.
+      removeEverything()
     }
     say(`       ${name} took ${((performance.now() - started) / 1000).toFixed(1)} s`)
     left.delete(name)

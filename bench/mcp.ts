@@ -1,10 +1,12 @@
 /** Goal 11: a tool call through the kernel, 32 at a time, beside an echo that only speaks JSON-RPC. */
+import { once } from 'node:events'
 import path from 'node:path'
-import { callHttp, callStdio } from './callers.ts'
+import { createInterface } from 'node:readline'
+import { callHttp, callStdio, requestOf } from './callers.ts'
 import { figure, interleave, short, type Figure } from './figures.ts'
-import { addPersonas, agentToken, post, startHub, TURNBELL, type Hub } from './hubs.ts'
-import { startNode, temporaryDirectory } from './processes.ts'
-import { usage } from './usage.ts'
+import { addPersonas, agentToken, startHub, TURNBELL, type Hub } from './hubs.ts'
+import { startNode, temporaryDirectory, type Started } from './processes.ts'
+import { busyWhile } from './usage.ts'
 
 const CALLERS = 32
 const ROUNDS = 5
@@ -23,33 +25,55 @@ const PARAMS = {
 }
 const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: PARAMS })
 
-function httpRequest(url: string, token: string): Buffer {
-  const text = body(1)
-  const head = [
-    'POST /mcp HTTP/1.1',
-    `host: ${new URL(url).host}`,
-    `authorization: Bearer ${token}`,
-    'content-type: application/json',
-    'accept: application/json, text/event-stream',
-    'mcp-protocol-version: 2026-07-28',
-    'mcp-method: tools/call',
-    'mcp-name: signals',
-    `content-length: ${Buffer.byteLength(text)}`,
-  ]
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${text}`)
+const HEADERS = {
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': PARAMS._meta['io.modelcontextprotocol/protocolVersion'],
+  'mcp-method': 'tools/call',
+  'mcp-name': PARAMS.name,
 }
 
-/** What the measured call answers, so that the echo answers as much. */
-async function answerOf(hub: Hub, token: string): Promise<string> {
-  return JSON.stringify(await post(hub, '/api/signals/inbox', { limit: 1 }, token))
+const httpRequest = (url: string, token: string) =>
+  requestOf(
+    url,
+    '/mcp',
+    token,
+    body(1),
+    Object.entries(HEADERS).map(([name, value]) => `${name}: ${value}`),
+  )
+
+interface ToolAnswer {
+  result?: { isError?: boolean; structuredContent?: object }
+}
+
+/** What the measured call gives, for an echo that answers as much. Throws where it is refused: that would be fast. */
+function givenIn({ result }: ToolAnswer): string {
+  if (result?.structuredContent === undefined || result.isError === true)
+    throw new Error(`the call that is to be measured was refused: ${JSON.stringify(result)}`)
+  return JSON.stringify(result.structuredContent)
+}
+
+async function answerOverHttp(hub: Hub, token: string): Promise<string> {
+  const headers = { ...HEADERS, 'content-type': 'application/json', authorization: `Bearer ${token}` }
+  const response = await fetch(`${hub.url}/mcp`, { method: 'POST', headers, body: body(1) })
+  return givenIn((await response.json()) as ToolAnswer)
+}
+
+async function answerOverStdio({ child }: Started): Promise<string> {
+  const lines = createInterface({ input: child.stdout! })
+  child.stdin!.write(`${body(1)}\n`)
+  const [line] = (await once(lines, 'line')) as [string]
+  lines.close()
+  // What reads lines pauses its stream when it is closed.
+  child.stdout!.resume()
+  return givenIn(JSON.parse(line) as ToolAnswer)
 }
 
 export async function mcp(): Promise<Figure[]> {
   const hub = await startHub('durable')
-  await addPersonas(hub, ['ada'])
-  const token = await agentToken(hub, 'ada', 'bench')
-  const answer = await answerOf(hub, token)
   try {
+    await addPersonas(hub, ['ada'])
+    const token = await agentToken(hub, 'ada', 'bench')
+    const answer = await answerOverHttp(hub, token)
     return [await overHttp(hub, token, answer), ...(await overStdio(hub, answer))]
   } finally {
     await hub.stop()
@@ -60,13 +84,8 @@ async function overHttp(hub: Hub, token: string, answer: string): Promise<Figure
   const echo = await startNode([ECHO, answer], { ready: /^echo ready (http\S+)$/ })
   const echo_url = echo.match?.[1] ?? ''
   const [toHub, toEcho] = [httpRequest(hub.url, token), httpRequest(echo_url, token)]
-  const run = async (url: string, request: Buffer, pid: number) => {
-    const before = await usage(pid)
-    const began = performance.now()
-    const { calls_per_s } = await callHttp(url, request, CALLERS, RUN_MS)
-    const { cpu_us } = await usage(pid)
-    return { calls_per_s, cpu_percent: (cpu_us - before.cpu_us) / (performance.now() - began) / 10 }
-  }
+  const run = (url: string, request: Buffer, pid: number) =>
+    busyWhile(pid, () => callHttp(url, request, CALLERS, RUN_MS))
   await callHttp(hub.url, toHub, CALLERS, WARM_UP_MS)
   await callHttp(echo_url, toEcho, CALLERS, WARM_UP_MS)
   const rounds = await interleave<Record<'hub' | 'echo', Awaited<ReturnType<typeof run>>>>(ROUNDS, {
@@ -76,8 +95,8 @@ async function overHttp(hub: Hub, token: string, answer: string): Promise<Figure
   await echo.stop()
   const pairs = rounds.map((round) => ({
     ...round,
-    value: round.hub.calls_per_s,
-    limit: round.echo.calls_per_s,
+    value: round.hub.done.calls_per_s,
+    limit: round.echo.done.calls_per_s,
   }))
   return figure('mcp-http', 'calls/s', '11: >= 0.4', pairs, (round) => [
     `tools/call of signals inbox over Streamable HTTP, ${CALLERS} connections, one call at a time on each`,
@@ -97,15 +116,16 @@ async function overStdio(proxied: Hub, answer: string): Promise<Figure[]> {
   }
   const line = (id: number) => `${body(id)}\n`
   type Name = keyof typeof processes
-  const run = async (name: Name, ms: number) => {
+  const run = (name: Name, ms: number) => {
     const { child, pid } = processes[name]
-    const before = await usage(pid)
-    const began = performance.now()
-    const { calls_per_s } = await callStdio({ input: child.stdin!, output: child.stdout! }, line, CALLERS, ms)
-    const { cpu_us } = await usage(pid)
-    return { calls_per_s, cpu_percent: (cpu_us - before.cpu_us) / (performance.now() - began) / 10 }
+    const streams = { input: child.stdin!, output: child.stdout! }
+    return busyWhile(pid, () => callStdio(streams, line, CALLERS, ms))
   }
-  for (const name of ['hub', 'bridge', 'echo'] as const) await run(name, WARM_UP_MS)
+  for (const name of ['hub', 'bridge', 'echo'] as const) {
+    const given = await answerOverStdio(processes[name])
+    if (given !== answer) throw new Error(`over ${name} the call answers ${given}, not ${answer}`)
+    await run(name, WARM_UP_MS)
+  }
   const rounds = await interleave<Record<Name, Awaited<ReturnType<typeof run>>>>(ROUNDS, {
     hub: () => run('hub', RUN_MS),
     bridge: () => run('bridge', RUN_MS),
@@ -114,7 +134,7 @@ async function overStdio(proxied: Hub, answer: string): Promise<Figure[]> {
   await Promise.all(Object.values(processes).map((process) => process.stop()))
   const against = (name: 'hub' | 'bridge') =>
     rounds.map((round) => ({
-      ...{ value: round[name].calls_per_s, limit: round.echo.calls_per_s },
+      ...{ value: round[name].done.calls_per_s, limit: round.echo.done.calls_per_s },
       ...{ ours: round[name].cpu_percent, echo: round.echo.cpu_percent },
     }))
   const limit = 'limit: a process that parses the same line and answers as many bytes'

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { ulid } from 'ulid'
-import { callHttp, type Called } from './callers.ts'
+import { callHttp, requestOf, type Called } from './callers.ts'
 import { figure, interleave, median, percentile, short, type Figure, type Pair } from './figures.ts'
 import { rawAppend, rawGroupCommit } from './limits.ts'
 import { text } from './text.ts'
@@ -42,7 +42,7 @@ async function posts(): Promise<Figure[]> {
   try {
     const root = temporaryDirectory()
     const token = await writerIn(hub, root)
-    const request = postRequest(hub.url, token)
+    const request = requestOf(hub.url, '/api/blackboard/post', token, JSON.stringify(ENTRY))
     let posted = 0
     const postFor = async (writers: number, ms: number) => {
       const called = await callHttp(hub.url, request, writers, ms)
@@ -62,7 +62,7 @@ async function posts(): Promise<Figure[]> {
       figures.push(
         figure(`memory-post-${writers}`, 'posts/s', null, pairs, () => [
           `blackboard post over HTTP, ${who}, each answered after its sync`,
-          `limit: a bare file that ${line} bytes are appended to, ${who}, group commit`,
+          `limit: a bare file that ${line} bytes are appended to, ${who}${writers === 1 ? ', a sync after each' : ', group commit'}`,
         ]),
       )
       if (writers === 1) continue
@@ -95,7 +95,7 @@ function needAll(root: string, posted: number): void {
 
 /** Appends a second to a file, by loops that each wait for the sync. */
 async function bareAppends(directory: string, bytes: number, writers: number): Promise<number> {
-  if (writers === 1) return 1e6 / rawAppend(directory, bytes, RUN_MS / 2)
+  if (writers === 1) return rawAppend(directory, bytes, RUN_MS / 2).per_s
   return (await rawGroupCommit(directory, bytes, writers, RAW_APPENDS)).per_s
 }
 
@@ -140,18 +140,6 @@ const task = () => ({ task: text(15), scope: 'src/area7/part3.ts', max_tokens: 4
 async function writerIn(hub: Hub, root: string): Promise<string> {
   await post(hub, '/api/personas/add', { identity: 'ada', surface: 'mcp', project: root })
   return agentToken(hub, 'ada', 'bench')
-}
-
-function postRequest(url: string, token: string): Buffer {
-  const body = JSON.stringify(ENTRY)
-  const head = [
-    'POST /api/blackboard/post HTTP/1.1',
-    `host: ${new URL(url).host}`,
-    `authorization: Bearer ${token}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-  ]
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 function lineLength(root: string): number {

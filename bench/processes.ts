@@ -79,19 +79,26 @@ export async function startProgram(
     env: cleanEnvironment(),
     stdio: [piped ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
   })
+  let said = ''
   const gone = new Promise<void>((resolve) => {
-    child.once('error', () => resolve())
+    child.once('error', ({ message }) => {
+      said += message
+      resolve()
+    })
     child.once('exit', () => resolve())
   })
   children.add(child)
   void gone.then(() => children.delete(child))
-  let said = ''
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
   const what = () => `${path.basename(command)} ${args.join(' ')}: ${said}`
   const match = ready ? await readyLine(child, ready, gone, what) : null
+  if (child.pid === undefined) {
+    await gone
+    throw new Error(`not started: ${what()}`)
+  }
   // Nobody reads on: a pipe that fills up would stop the process.
   if (!piped) child.stdout?.resume()
-  return { child, pid: child.pid ?? 0, match, stop: () => stop(child, gone) }
+  return { child, pid: child.pid, match, stop: () => stop(child, gone) }
 }
 
 async function readyLine(
@@ -133,11 +140,12 @@ async function stop(child: ChildProcess, gone: Promise<void>): Promise<void> {
   await gone
 }
 
-/** What must not outlive the bench, however it ends. Synchronous, for an exit handler. */
+/** What must outlive neither a benchmark nor the bench, however it ends. Synchronous, for an exit handler. */
 export function removeEverything(): void {
   for (const child of children) child.kill('SIGKILL')
   // Who was just killed may still have put a file there.
   for (const directory of directories) fs.rmSync(directory, { recursive: true, force: true, maxRetries: 20 })
+  directories.clear()
 }
 
 /** Asks again until the answer is neither false nor an error; fails with what was awaited. */

@@ -1,4 +1,5 @@
 /** Goal 8: how long a hub is away that has much to remember. */
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { figure, interleave, micros, short, type Figure } from './figures.ts'
@@ -14,6 +15,7 @@ const SIGNALS = 1_000_000
 
 interface Opened {
   ms: number
+  signals: number
   rss_mib: number
 }
 interface Round {
@@ -30,19 +32,18 @@ export async function restart(): Promise<Figure[]> {
   fs.mkdirSync(hub_dir, { mode: 0o700 })
   const bytes = await fillStore(hub_dir, SIGNALS)
   const aside = path.join(home, 'snapshot-aside')
-  const work = { directory: hub_dir }
   const rounds = await interleave<Round>(ROUNDS, {
-    scan: () => fresh((call) => call.scan(work)),
+    scan: () => fresh((call) => call.scan({ directory: hub_dir })),
     async replay() {
       fs.renameSync(hub_snapshot, aside)
       try {
-        return await fresh((call) => call.open(work))
+        return await opened(hub_dir)
       } finally {
         fs.rmSync(hub_snapshot, { recursive: true, force: true })
         fs.renameSync(aside, hub_snapshot)
       }
     },
-    snapshot: () => fresh((call) => call.open(work)),
+    snapshot: () => opened(hub_dir),
     hub_ms: () => hubStart(home),
     empty_ms: () => hubStart(temporaryDirectory()),
   })
@@ -66,6 +67,13 @@ export async function restart(): Promise<Figure[]> {
   ]
 }
 
+/** Opens the store. Throws where not everything was in it: that would be fast. */
+async function opened(directory: string): Promise<Opened> {
+  const store = await fresh((call) => call.open({ directory }))
+  if (store.signals !== SIGNALS) throw new Error(`${store.signals} signals were found, not ${SIGNALS}`)
+  return store
+}
+
 /** One call into a process that has done nothing before, and is killed after it: nothing is tidied up. */
 async function fresh<R>(
   work: (call: Awaited<ReturnType<typeof startRemote<StoredHandlers>>>['call']) => Promise<R>,
@@ -75,6 +83,8 @@ async function fresh<R>(
     return await work(call)
   } finally {
     child.kill('SIGKILL')
+    // What it held is given back before the next one is measured.
+    await once(child, 'exit')
   }
 }
 

@@ -74,8 +74,8 @@ function timed(work: () => unknown): number {
 
 function lookAtEvery(docs: readonly SearchDoc[], words: readonly string[]): number {
   let found = 0
-  for (const { title, body } of docs) {
-    for (const word of words) if (title.includes(word) || body.includes(word)) found++
+  for (const { title, body, also } of docs) {
+    for (const word of words) if (title.includes(word) || body.includes(word) || also.includes(word)) found++
   }
   return found
 }

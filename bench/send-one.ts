@@ -22,7 +22,7 @@ export async function sendOne(): Promise<Figure[]> {
       durable: () => load.durable.run(SEND_MS),
       syncOff: () => load.syncOff.run(SEND_MS),
       blocking: () => blocking.run(SEND_MS),
-      raw_us: async () => rawAppend(load.durable.hub.home, load.line_bytes, RAW_MS),
+      raw_us: async () => rawAppend(load.durable.hub.home, load.line_bytes, RAW_MS).p50_us,
     })
     const pairs = rounds.map((round) => ({
       ...round,

@@ -20,8 +20,8 @@ const SEAL = { bytes: 18, digits: 8, after: 2 }
 
 export type StoredHandlers = {
   fill(params: { directory: string; signals: number }): Promise<void>
-  /** Milliseconds until the store is open, and what is in it. */
-  open(params: { directory: string }): Promise<{ ms: number; rss_mib: number }>
+  /** Milliseconds until the store is open, and how many signals wait in it. */
+  open(params: { directory: string }): Promise<{ ms: number; rss_mib: number; signals: number }>
   /** Milliseconds to read the journal's bytes and to compare each line with its checksum. */
   scan(params: { directory: string }): Promise<{ ms: number; lines: number }>
 }
@@ -41,9 +41,11 @@ serve({
   /** Never closed: what is opened stays as it was for the next round. */
   async open({ directory }) {
     const started = micros()
-    await openFileSignalStore({ directory, clock: systemClock })
+    const store = await openFileSignalStore({ directory, clock: systemClock })
     const ms = (micros() - started) / 1000
-    return { ms, rss_mib: process.memoryUsage.rss() / 1024 / 1024 }
+    const rss_mib = process.memoryUsage.rss() / 1024 / 1024
+    const signals = [...store.depths().values()].reduce((sum, depth) => sum + depth, 0)
+    return { ms, rss_mib, signals }
   },
 
   scan({ directory }) {

@@ -20,6 +20,18 @@ export async function usage(pid: number): Promise<Usage> {
   return { rss_mib: rss_kib / 1024, cpu_us: cpu_ns / 1000 }
 }
 
+/** What `work` comes to, and how busy that process was with it, all its threads together, in percent of one core. */
+export async function busyWhile<R>(
+  pid: number,
+  work: () => Promise<R>,
+): Promise<{ done: R; cpu_percent: number }> {
+  const before = await usage(pid)
+  const began = performance.now()
+  const done = await work()
+  const { cpu_us } = await usage(pid)
+  return { done, cpu_percent: (cpu_us - before.cpu_us) / (performance.now() - began) / 10 }
+}
+
 async function usageFromPs(pid: number): Promise<Usage> {
   const ps = spawn('ps', ['-o', 'rss=,time=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
