@@ -6,7 +6,8 @@ import net from 'node:net'
 import path from 'node:path'
 import { startProgram, temporaryDirectory, until, type Process } from './processes.ts'
 import type { PeerSenderHandlers, Protocol } from './peer-sender.ts'
-import { find, programOf } from './programs.ts'
+import { programOf } from './programs.ts'
+import { pathOf } from '../test/support/debian.mjs'
 import type { Remote } from './remote.ts'
 
 export interface PeerServer extends Process {
@@ -92,7 +93,7 @@ function syncedStore(program: string, store: string): { setting: string; how: st
   if (major > 2 || (major === 2 && minor >= 10)) {
     return { setting: ', sync_interval: always', how: 'file storage, sync_interval: always' }
   }
-  const [chattr, lsattr] = [find('chattr'), find('lsattr')]
+  const [chattr, lsattr] = [pathOf('chattr'), pathOf('lsattr')]
   const set = chattr !== null && spawnSync(chattr, ['+S', store]).status === 0
   const shown = lsattr === null ? '' : spawnSync(lsattr, ['-d', store], { encoding: 'utf8' }).stdout
   if (!set || !shown.split(' ', 1)[0]?.includes('S')) {

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { install, pathOf } from '../test/support/debian.mjs'
 
 const root = path.resolve(import.meta.dirname, '..')
 process.chdir(root)
@@ -51,28 +52,12 @@ console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
 function installPrograms() {
-  const missing = () => PROGRAMS.filter(({ program }) => !onPath(program))
-  const wanted = missing()
-  if (wanted.length > 0 && process.getuid?.() === 0 && onPath('apt-get')) {
-    const packages = [...new Set(wanted.map(({ debian }) => debian))]
-    console.log(`installing ${packages.join(', ')}`)
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-    spawnSync('apt-get', ['update', '-qq'], { stdio: 'inherit', env })
-    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env,
-    })
-  }
+  const missing = () => PROGRAMS.filter(({ program }) => pathOf(program) === null)
+  install([...new Set(missing().map(({ debian }) => debian))])
   for (const { program, debian, needed_for } of missing()) {
     leftOut.push(`${needed_for}: ${program} is missing (Debian package ${debian})`)
     failed += 1
   }
-}
-
-function onPath(program) {
-  return (process.env.PATH ?? '')
-    .split(path.delimiter)
-    .some((directory) => fs.existsSync(path.join(directory, program)))
 }
 
 function step(name, command, args) {

@@ -1,5 +1,5 @@
 /**
- * Counts which ways through the product an input takes: every place where code forks gets a counter, as libFuzzer's
+ * Counts which ways through the product an input takes: branches, loops and functions get a counter each, as libFuzzer's
  * `-fsanitize-coverage=inline-8bit-counters` gives one to each edge (https://clang.llvm.org/docs/SanitizerCoverage.html).
  * V8's own precise coverage knows the same, but telling it once an input costs more than most inputs.
  */

@@ -1,7 +1,7 @@
 /** A journal of several segments: their order, damage in one of them, one that is missing or another's, and repair. */
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { parseEntry, type SegmentEntry } from '../../../src/storage/file/entries.ts'
-import { lineHolds, SEAL_BYTES, sealedLine, sealLine } from '../../../src/storage/file/line.ts'
+import { lineHolds, sealedLine } from '../../../src/storage/file/line.ts'
 import { repairJournal, type RepairedFile } from '../../../src/storage/file/repair.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
 import type { FileSignalStore } from '../../../src/storage/file/signal-calls.ts'
@@ -10,6 +10,7 @@ import { MemoryDisk } from '../../support/memory-disk.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
 import { inOne, NEXT, partsOf } from '../parts.ts'
+import { sealed, unsealed } from '../seals.ts'
 import { insist, type Target } from '../target.ts'
 
 const HOME = '/hub'
@@ -45,11 +46,8 @@ export const journalSegments: Target = {
   async open() {
     const disks = await homes()
     const journals = disks.map(inputOf)
-    const unsealed = journals.map((journal) =>
-      journal.toString().replaceAll(/,"crc":"[0-9a-f]{8}"\}$/gm, '}'),
-    )
     return {
-      seeds: [...journals, ...unsealed],
+      seeds: [...journals, ...journals.map(unsealed)],
       broken_seeds: disks.slice(0, 1).flatMap(damaged),
       async attempt(input) {
         const { disk: before, odd } = diskOf(input)
@@ -140,7 +138,7 @@ function diskOf(input: Buffer): { disk: MemoryDisk; odd: boolean } {
   let odd = false
   for (const [nth, part] of partsOf(input, SEGMENTS_MAX + 1).entries()) {
     if (part.equals(Buffer.from(GONE))) continue
-    const bytes = nth === 0 ? part : sealed(part)
+    const bytes = nth === 0 ? part : withSeals(part)
     disk.put(nth === 0 ? EPOCH : fileOf(nth), bytes)
     odd ||= !bytes.equals(part)
   }
@@ -148,14 +146,11 @@ function diskOf(input: Buffer): { disk: MemoryDisk; odd: boolean } {
 }
 
 /** Lines that have no checksum get one: only damage would be tried otherwise, and nothing odd that is whole. */
-function sealed(part: Buffer): Buffer {
+function withSeals(part: Buffer): Buffer {
   const lines = linesOf(part).map((line) => {
     const end = line.length - 2
     if (line.at(-1) !== NEWLINE || line[end] !== 0x7d || end < 2 || line.includes('"crc":"')) return line
-    const whole = Buffer.alloc(end + SEAL_BYTES)
-    line.copy(whole, 0, 0, end)
-    sealLine(whole, 0, end)
-    return whole
+    return sealed(line.subarray(0, end))
   })
   return Buffer.concat(lines)
 }

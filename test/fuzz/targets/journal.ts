@@ -1,11 +1,12 @@
 /** Segments of a journal: damaged ones, and whole lines that say something odd. */
 import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { lineHolds, SEAL_BYTES, sealLine } from '../../../src/storage/file/line.ts'
+import { lineHolds } from '../../../src/storage/file/line.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
+import { sealed, unsealed } from '../seals.ts'
 import { insist, type Target } from '../target.ts'
 
 const HOME = '/hub'
@@ -113,14 +114,6 @@ export const journalDamage: Target = {
   },
 }
 
-function sealed(text: string): Buffer {
-  const bytes = Buffer.byteLength(text)
-  const line = Buffer.alloc(bytes + SEAL_BYTES)
-  line.write(text)
-  sealLine(line, 0, bytes)
-  return line
-}
-
 export const journalLines: Target = {
   name: 'journal-lines',
   promise:
@@ -137,13 +130,14 @@ export const journalLines: Target = {
   ],
 
   async open() {
-    const text = (await home(false)).content(SEGMENT).toString()
-    const bare = text.replaceAll(/,"crc":"[0-9a-f]{8}"\}$/gm, '}').trimEnd()
-    const [head = '', ...lines] = bare.split('\n')
+    const bare = unsealed((await home(false)).content(SEGMENT))
+    const [head = '', ...lines] = bare.trimEnd().split('\n')
     return {
       seeds: [lines.join('\n'), ...lines],
       async attempt(input) {
-        const said = [head, ...input.toString().split('\n')].map((line) => sealed(line.replace(/\}$/, '')))
+        const said = [head, ...input.toString().split('\n')].map((line) =>
+          sealed(Buffer.from(line.replace(/\}$/, ''))),
+        )
         const disk = diskWith(Buffer.concat(said))
         const found = await opened(disk)
         if ('refused_at' in found) return 'refused'
