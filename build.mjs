@@ -1,7 +1,7 @@
 /** Builds dist/: one bundled file per program, so that a daemon starts fast and stays small. */
 import { build } from 'esbuild'
 import fs from 'node:fs'
-import { shared } from './scripts/bundle-settings.mjs'
+import { bundleSettings } from './scripts/bundle-settings.mjs'
 
 // Built aside and moved into place, so that what runs from dist/ never meets half a build.
 const aside = `dist.${process.pid}`
@@ -25,13 +25,13 @@ const kit = { surface: 'adapters/kit/main.ts', 'surface-suite': 'test/suites/pub
 
 await Promise.all([
   build({
-    ...shared,
+    ...bundleSettings,
     entryPoints: { turnbell: 'src/bin.ts' },
     outdir: aside,
     ...{ format: 'cjs', outExtension: { '.js': '.cjs' }, banner: {} },
   }),
   build({
-    ...shared,
+    ...bundleSettings,
     entryPoints: { daemon: 'src/daemon/main.ts' },
     outdir: aside,
     // What it imports late, as what only a link takes, is a file of its own, so that node does not even look through it before.
@@ -41,25 +41,30 @@ await Promise.all([
     alias: { 'graceful-fs': 'node:fs' },
   }),
   // The hub is started once a machine, so it may load its packages from node_modules.
-  build({ ...shared, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
-  build({ ...shared, entryPoints: programs, outdir: aside, mainFields: followed }),
+  build({ ...bundleSettings, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
+  build({ ...bundleSettings, entryPoints: programs, outdir: aside, mainFields: followed }),
   // For plugins that others write: their zod is ours.
-  build({ ...shared, entryPoints: { plugin: 'src/plugin/main.ts' }, outdir: aside, packages: 'external' }),
-  // For surfaces that others write; their tests bring vitest along.
-  build({ ...shared, entryPoints: kit, outdir: aside, external: ['vitest'] }),
   build({
-    ...shared,
+    ...bundleSettings,
+    entryPoints: { plugin: 'src/plugin/main.ts' },
+    outdir: aside,
+    packages: 'external',
+  }),
+  // For surfaces that others write; their tests bring vitest along.
+  build({ ...bundleSettings, entryPoints: kit, outdir: aside, external: ['vitest'] }),
+  build({
+    ...bundleSettings,
     entryPoints: { headless: 'adapters/claude-code/headless/main.ts' },
     outdir: `${aside}/adapters/claude-code`,
   }),
   build({
-    ...shared,
+    ...bundleSettings,
     entryPoints: { plugin: 'adapters/opencode/plugin/main.ts' },
     outdir: `${aside}/adapters/opencode`,
   }),
   ...Object.entries(shims).map(([kind, entry]) =>
     build({
-      ...shared,
+      ...bundleSettings,
       entryPoints: { shim: entry },
       outdir: `${aside}/adapters/${kind}`,
       mainFields: followed,

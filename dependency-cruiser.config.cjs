@@ -44,6 +44,7 @@ module.exports = {
     rule('transports', '^src/transports/', ['transports', 'kernel', 'ports', 'contracts']),
     rule('daemon', '^src/daemon/', ['daemon', 'ports', 'contracts']),
     rule('cli', '^src/cli/', ['cli', 'facades', 'kernel', 'system', 'ports', 'contracts'], { mainToo: true }),
+    rule('plugin', '^src/plugin/', ['plugin', 'kernel', 'modules/modules', 'contracts'], { mainToo: true }),
     rule('adapters', '^adapters/', ['adapters', 'ports', 'contracts']),
     rule('hub', '^src/hub/', [
       'hub',

@@ -1,5 +1,4 @@
 /** Goal 11: a tool call through the kernel, 32 at a time, beside an echo that only speaks JSON-RPC. */
-import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { callHttp, callStdio, requestOf } from './callers.ts'
@@ -61,11 +60,12 @@ async function answerOverHttp(hub: Hub, token: string): Promise<string> {
 async function answerOverStdio({ child }: Started): Promise<string> {
   const lines = createInterface({ input: child.stdout! })
   child.stdin!.write(`${body(1)}\n`)
-  const [line] = (await once(lines, 'line')) as [string]
+  const first = await lines[Symbol.asyncIterator]().next()
+  if (first.done === true) throw new Error('the process ended before it had answered')
   lines.close()
   // What reads lines pauses its stream when it is closed.
   child.stdout!.resume()
-  return givenIn(JSON.parse(line) as ToolAnswer)
+  return givenIn(JSON.parse(first.value) as ToolAnswer)
 }
 
 export async function mcp(): Promise<Figure[]> {

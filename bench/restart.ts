@@ -84,7 +84,7 @@ async function fresh<R>(
   } finally {
     child.kill('SIGKILL')
     // What it held is given back before the next one is measured.
-    await once(child, 'exit')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 }
 

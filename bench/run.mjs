@@ -4,7 +4,7 @@
  */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { shared } from '../scripts/bundle-settings.mjs'
+import { bundleSettings } from '../scripts/bundle-settings.mjs'
 import { bundled } from '../test/support/bundled.mjs'
 import { createEnding } from '../test/support/ending.mjs'
 import { freshProduct } from '../test/support/product.mjs'
@@ -30,8 +30,8 @@ const ending = createEnding()
 
 const sources = PROGRAMS.map((name) => `bench/${name}.ts`)
 const out = await bundled('bench', sources, ending, {
-  ...shared,
-  define: { ...shared.define, 'globalThis.BENCH_ROOT': JSON.stringify(root) },
+  ...bundleSettings,
+  define: { ...bundleSettings.define, 'globalThis.BENCH_ROOT': JSON.stringify(root) },
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.js')).href)

@@ -37,7 +37,7 @@ const usedOnly = {
 }
 
 /** How every program of the product is bundled. */
-export const shared = {
+export const bundleSettings = {
   bundle: true,
   platform: 'node',
   target: 'node20',

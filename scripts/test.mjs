@@ -95,8 +95,10 @@ function tests(projects, ...more) {
   fail(names.length, ...names)
 }
 
-/** Tests that this machine or this user cannot run. */
-function skippedOf({ name, assertionResults }) {
+/** Tests that this machine or this user cannot run. Those behind a hook that failed are told as that failure. */
+function skippedOf({ name, status: whole, assertionResults }) {
+  const isBroken = whole === 'failed' && assertionResults.every(({ status }) => status !== 'failed')
+  if (isBroken) return []
   return assertionResults
     .filter(({ status }) => status !== 'passed' && status !== 'failed')
     .map(({ fullName }) => `${path.relative(root, name)} > ${fullName}: not here, or not as this user`)

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { install, pathOf } from '../support/debian.mjs'
 import { BIN } from '../support/processes.ts'
 
 /** Programs and the Debian packages that bring them. */
@@ -18,26 +19,15 @@ export default function setup(): void {
 }
 
 function installPrograms(): void {
-  const missing = () => Object.entries(PROGRAMS).filter(([program]) => !onPath(program))
-  if (missing().length > 0 && process.getuid?.() === 0 && onPath('apt-get')) {
-    const packages = [...new Set(missing().map(([, debian]) => debian))]
-    run('apt-get', ['update', '-qq'])
-    run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages])
-  }
+  const missing = () => Object.entries(PROGRAMS).filter(([program]) => pathOf(program) === null)
+  install([...new Set(missing().map(([, debian]) => debian))])
   if (missing().length === 0) return
   const named = missing().map(([program, debian]) => `${program} (Debian package ${debian})`)
   throw new Error(`the scenes with real clients need ${named.join(', ')}`)
 }
 
-function onPath(program: string): boolean {
-  // Package managers and administrators put some of them where a plain user's PATH does not look.
-  const directories = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin']
-  return directories.some((directory) => fs.existsSync(path.join(directory, program)))
-}
-
 function run(program: string, args: readonly string[]): void {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-  const { status, error } = spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'], env })
+  const { status, error } = spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
   if (status !== 0)
     throw new Error(`${program} ${args.join(' ')} failed: ${error?.message ?? `exit code ${status}`}`)
 }

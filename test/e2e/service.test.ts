@@ -5,11 +5,9 @@ import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { personaPaths, resolveHome } from '../../src/system/home.ts'
 import { processAlive } from '../../src/system/processes.ts'
+import { pathOf } from '../support/debian.mjs'
 import { eventually } from '../support/eventually.ts'
 import { cleanEnvironment, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
-
-const has = (program: string) =>
-  (process.env['PATH'] ?? '').split(path.delimiter).some((one) => fs.existsSync(path.join(one, program)))
 
 const homes: string[] = []
 const pids = new Set<number>()
@@ -41,7 +39,7 @@ async function unitText(home: string, ...which: string[]): Promise<string> {
 }
 
 describe('systemd units', () => {
-  test.skipIf(!has('systemd-analyze'))('give systemd-analyze verify nothing to say', async () => {
+  test.skipIf(pathOf('systemd-analyze') === null)('give systemd-analyze verify nothing to say', async () => {
     const home = awkwardHome()
     const directory = path.join(home, 'units')
     fs.mkdirSync(directory)
@@ -82,7 +80,7 @@ describe('systemd units', () => {
 })
 
 describe('LaunchAgents', () => {
-  test.skipIf(!has('plistutil'))('are property lists that plistutil reads', async () => {
+  test.skipIf(pathOf('plistutil') === null)('are property lists that plistutil reads', async () => {
     const home = awkwardHome()
     for (const which of [['--hub'], ['--persona', 'ada']]) {
       const text = await onMac(home, ...which)

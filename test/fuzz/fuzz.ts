@@ -136,9 +136,10 @@ class World {
 
   /** Answers what was rejected since the last look or by closing, and by whom nobody knows; null where nothing was. */
   async close(): Promise<Late | null> {
-    if (this.opened === null) return null
-    await this.opened.close?.()
+    const { opened } = this
+    if (opened === null) return null
     this.opened = null
+    await Promise.resolve(opened.close?.()).catch(this.onLoose)
     await this.turn()
     const late = this.loose.length === 0 ? null : { error: this.loose[0] }
     process.off('unhandledRejection', this.onLoose)

@@ -113,7 +113,7 @@ export class Supervised {
 
   private async once(): Promise<void> {
     const { name, args, ready } = this.options
-    const child = spawn(process.execPath, [BIN, ...args], {
+    const child: ChildProcess = spawn(process.execPath, [BIN, ...args], {
       env: cleanEnvironment(),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -122,8 +122,11 @@ export class Supervised {
     this.killed = false
     this.held = false
     let said = ''
-    child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-SAID_CHARS)))
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    const exit = exitOf(child)
+    // Where no files are left it has no pipes, and its error is still to come.
+    child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-SAID_CHARS)))
+    const lines = child.stdout === null ? null : createInterface({ input: child.stdout })
+    lines?.on('line', (line) => {
       const match = ready.exec(line)
       if (match === null) return
       this.match = match
@@ -135,7 +138,7 @@ export class Supervised {
         new Violation('what is started again becomes ready', `${name}, ${READY_MS_MAX} ms: ${said}`),
       )
     }, READY_MS_MAX)
-    const how = await exitOf(child)
+    const how = await exit
     clearTimeout(slow)
     this.match = null
     this.child = null

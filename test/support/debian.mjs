@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 
 /** Servers stand where an ordinary user's path does not look. */
-const MORE_DIRECTORIES = ['/usr/sbin', '/usr/local/sbin']
+const MORE_DIRECTORIES = ['/usr/sbin', '/usr/local/sbin', '/sbin']
 
 /** Null where it is not installed. */
 export function pathOf(program) {

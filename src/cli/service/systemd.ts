@@ -55,6 +55,8 @@ export function systemd(invocation: Invocation): ServiceManager {
       fs.rmSync(link(unit), { force: true })
       fs.symlinkSync(unit.file, link(unit))
       await systemctl('daemon-reload')
+      // One that runs would go on as it was written before.
+      await systemctl('try-restart', unit.name)
       await systemctl('enable', '--now', unit.name)
     },
 

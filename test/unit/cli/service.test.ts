@@ -63,13 +63,13 @@ describe('templates', () => {
 
   describe('find clients where the shell does that installs them', () => {
     const installer =
-      'node_modules/.bin:/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&b:/bin\nExecStart=/x:/opt/50%:'
+      'node_modules/.bin:/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&b:/q"r\\s:/bin\nExecStart=/x:/opt/50%:'
 
     test('systemd', async () => {
       for (const which of [['--hub'], ['--persona', 'ada']]) {
         const { text } = await printed('linux', which, { PATH: installer })
         expect(text.match(/^Environment=.*$/gm)).toEqual([
-          'Environment="PATH=/home/a b/.nvm/bin:/opt/50%%:/opt/$x:/opt/a&b:/usr/bin:/bin"',
+          'Environment="PATH=/home/a b/.nvm/bin:/opt/50%%:/opt/$x:/opt/a&b:/q\\"r\\\\s:/usr/bin:/bin"',
         ])
         expect(text.match(/^ExecStart=/gm)).toHaveLength(1)
       }
@@ -79,7 +79,7 @@ describe('templates', () => {
       for (const which of [['--hub'], ['--persona', 'ada']]) {
         const { text } = await printed('darwin', which, { PATH: installer })
         expect(text.replace(/\n\s*/g, '')).toContain(
-          '<key>PATH</key><string>/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&amp;b:/usr/bin:/bin</string>',
+          '<key>PATH</key><string>/home/a b/.nvm/bin:/opt/50%:/opt/$x:/opt/a&amp;b:/q&quot;r\\s:/usr/bin:/bin</string>',
         )
       }
     })
@@ -147,6 +147,7 @@ describe('install', () => {
     )
     expect(turnbell.programs).toEqual([
       ['systemctl', '--user', 'daemon-reload'],
+      ['systemctl', '--user', 'try-restart', 'turnbell-daemon@ada.service'],
       ['systemctl', '--user', 'enable', '--now', 'turnbell-daemon@ada.service'],
     ])
     expect(turnbell.stderr()).toContain('not configured on this machine yet')

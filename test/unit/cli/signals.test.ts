@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -243,6 +243,8 @@ describe('pending', () => {
 })
 
 describe('call', () => {
+  afterEach(() => vi.restoreAllMocks())
+
   test('passes parameters on and prints the bare result', async () => {
     const turnbell = testCli({
       home: temporaryDirectory(),
@@ -268,7 +270,6 @@ describe('call', () => {
     expect(await turnbell.run('call', 'routine', 'run', '--wait', '90s')).toBe(0)
     expect(await turnbell.run('call', 'routine', 'run')).toBe(0)
     expect(patience.mock.calls).toEqual([[90_000], [LIMITS.hub_answer_ms]])
-    patience.mockRestore()
     for (const [wait, why] of [
       ['0', 'must be a duration'],
       ['5m', 'at most 4m'],

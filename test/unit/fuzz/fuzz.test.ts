@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Coverage } from '../../fuzz/coverage.ts'
 import { Dice } from '../../fuzz/dice.ts'
 import { fuzz, type Crash, type Settings } from '../../fuzz/fuzz.ts'
-import type { Target } from '../../fuzz/target.ts'
+import type { Opened, Target } from '../../fuzz/target.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const ways = new Uint8Array(16)
@@ -128,16 +128,14 @@ describe('the fuzzer', () => {
     expect(Reflect.get(prototype, key)).toBe(was)
   })
 
-  test.each([
-    ['at the end', {}],
-    ['in between', { lasts: 1 }],
-  ])('notices what is rejected while a world closes, %s', async (_, lasts) => {
-    const opened = {
-      ...lasts,
-      seeds: [],
-      attempt: () => 'same',
-      close: () => void Promise.reject(new Error('while it closed')),
-    }
+  const rejects = () => Promise.reject(new Error('while it closed'))
+  test.each<[string, Partial<Opened>]>([
+    ['at the end', { close: () => void rejects() }],
+    ['in between', { close: () => void rejects(), lasts: 1 }],
+    ['at the end, and waited for', { close: rejects }],
+    ['in between, and waited for', { close: rejects, lasts: 1 }],
+  ])('notices what is rejected while a world closes, %s', async (_, closing) => {
+    const opened = { seeds: [], attempt: () => 'same', ...closing }
     const only = { open: () => opened, inputs: 0, regressions: [Buffer.from('one')] }
     const { crashes } = await fuzzed(() => '', only)
     expect(crashes).toMatchObject([{ error: { message: 'while it closed' } }])
