@@ -4,6 +4,7 @@ import https from 'node:https'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { createEventReader } from './event-reader.ts'
 
 export interface HubAnswer {
   status: number
@@ -120,18 +121,10 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
           if (response.headers['content-type']?.includes('text/event-stream') !== true) {
             return collect(response, resolve)
           }
-          let rest = ''
+          const onTooLarge = () => void response.destroy(new AnswerTooLarge())
+          const reader = createEventReader({ onData: onEvent, onTooLarge })
           response.setEncoding('utf8')
-          response.on('data', (text: string) => {
-            const events = (rest + text).split(/\r?\n\r?\n/)
-            rest = events.pop() as string
-            if (Buffer.byteLength(rest) > LIMITS.bridge_answer_bytes_max)
-              response.destroy(new AnswerTooLarge())
-            for (const event of events) {
-              const data = eventData(event)
-              if (data !== '') onEvent(data)
-            }
-          })
+          response.on('data', reader.read)
           response.on('end', () => resolve(null))
         })
       }),
@@ -160,13 +153,4 @@ function collect(response: http.IncomingMessage, done: (answer: HubAnswer | null
         : null,
     ),
   )
-}
-
-/** The data lines of one server-sent event; a comment has none. Source: the HTML standard, section 9.2. */
-export function eventData(event: string): string {
-  return event
-    .split(/\r?\n/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice('data:'.length).replace(/^ /, ''))
-    .join('\n')
 }

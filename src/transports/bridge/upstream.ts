@@ -7,7 +7,8 @@
  */
 import * as z from 'zod'
 import type { CallHere } from './calls-here.ts'
-import { eventData, HubAway, hubPost, type HubAnswer } from './hub-post.ts'
+import { eventData } from './event-reader.ts'
+import { HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
 import { jsonAs, jsonIn } from '../../contracts/json.ts'
