@@ -124,7 +124,7 @@ export function hubPost(clock: Pick<Clock, 'after'>): HubPost {
           const onTooLarge = () => void response.destroy(new AnswerTooLarge())
           const reader = createEventReader({ onData: onEvent, onTooLarge })
           response.setEncoding('utf8')
-          response.on('data', reader.read)
+          response.on('data', (text: string) => reader.read(text))
           response.on('end', () => resolve(null))
         })
       }),
