@@ -9,7 +9,7 @@ import {
   type HubKind,
 } from './hubs.ts'
 import { busyWhile } from './usage.ts'
-import { type Process } from './processes.ts'
+import type { Process } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { RunResult } from './closed-loop.ts'
 import type { SenderHandlers } from './sender.ts'

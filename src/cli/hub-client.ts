@@ -10,7 +10,7 @@ export interface HubClient {
   url: string
   /**
    * Any action of the kernel, about the project that `scope` names. Refusals come as the error they were at the hub.
-   * `patience_ms` is for what may take longer than `LIMITS.hub_answer_ms`, at most `PATIENCE_MS_MAX`.
+   * `patience_ms` is for what may take longer than `LIMITS.hub_answer_ms`, at most `LIMITS.hub_answer_ms_max`.
    */
   call(
     facade: string,
@@ -41,9 +41,6 @@ export interface HubClient {
     limit?: number
   }): Promise<z.output<typeof EventsPage>>
 }
-
-/** Without the head of an answer `fetch` itself gives up after 300 s, and takes no other time. */
-export const PATIENCE_MS_MAX = 240_000
 
 /**
  * @throws `hub_unreachable` when nobody answers, or somebody who is no hub; `timed_out` when the answer

@@ -111,7 +111,7 @@ export const Config = z.strictObject({
     .prefault({}),
   mcp: z
     .strictObject({
-      /** The facets that this hub offers; what lies outside does not exist for anybody. */
+      /** The facets that this hub offers; what lies outside exists only for whoever has a token that names it. */
       expose: z.array(FacetName).default(['core']),
       /** Offers the pro facades of exposed facets, too. */
       pro: z.boolean().default(false),

@@ -299,6 +299,8 @@ export const LIMITS = {
   // Command line
   /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
   hub_answer_ms: 30_000,
+  /** Or so long, where it is told to. Without the head of an answer `fetch` itself gives up after 300 s. */
+  hub_answer_ms_max: 240_000,
   control_answer_ms: 5_000,
   /** How long a command waits for a daemon that was told to stop. Above shim_stop_grace_ms. */
   daemon_stop_ms: 15_000,

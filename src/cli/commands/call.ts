@@ -2,10 +2,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
-import { PATIENCE_MS_MAX } from '../hub-client.ts'
 import { examples, printableJson } from '../render.ts'
 import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { FACADES } from '../../facades/all.ts'
 import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
 import { createRegistry } from '../../kernel/registry.ts'
@@ -68,8 +68,8 @@ export function registerCall(program: Command, cli: Cli): void {
 
 function parseWait(text: string): number {
   const wait_ms = parseDuration(text) * 1_000
-  if (wait_ms <= PATIENCE_MS_MAX) return wait_ms
-  throw new InvalidArgumentError(`It must be at most ${PATIENCE_MS_MAX / 60_000}m.`)
+  if (wait_ms <= LIMITS.hub_answer_ms_max) return wait_ms
+  throw new InvalidArgumentError(`It must be at most ${LIMITS.hub_answer_ms_max / 60_000}m.`)
 }
 
 /** `turnbell call --help` lists what there is, `turnbell call signals send --help` tells one action. */

@@ -38,8 +38,16 @@ export function createEventReader(handlers: {
   }
 }
 
+/** The data of the last event of a whole stream that has some. */
+export function lastData(stream: string): string | undefined {
+  return stream
+    .split(END)
+    .map(eventData)
+    .findLast((data) => data !== '')
+}
+
 /** The data lines of one event; a comment has none. */
-export function eventData(event: string): string {
+function eventData(event: string): string {
   return event
     .split(/\r?\n/)
     .filter((line) => line.startsWith('data:'))

@@ -7,7 +7,7 @@
  */
 import * as z from 'zod'
 import type { CallHere } from './calls-here.ts'
-import { eventData } from './event-reader.ts'
+import { lastData } from './event-reader.ts'
 import { HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
@@ -310,14 +310,7 @@ function tokenIn(answer: HubAnswer): TokenAnswer {
 
 /** The last message of an event stream is the answer; what came before it was progress. */
 function bodyOf({ content_type, body }: HubAnswer): unknown {
-  return jsonIn(content_type.includes('text/event-stream') ? (lastEvent(body) ?? '') : body)
-}
-
-function lastEvent(body: string): string | undefined {
-  return body
-    .split(/\r?\n\r?\n/)
-    .map(eventData)
-    .findLast((data) => data !== '')
+  return jsonIn(content_type.includes('text/event-stream') ? (lastData(body) ?? '') : body)
 }
 
 function problemIn(answer: HubAnswer): TurnbellError | null {
