@@ -34,4 +34,11 @@ export const REGRESSIONS: readonly Regression[] = [
     found: 'a replaced hub that cut off what its successor had found',
     bug: 'stale hub cuts off what its successor keeps',
   },
+  {
+    seed: 4487,
+    steps: 2000,
+    only: '889,958-959,1000,1002-1003,1012-1013,1017',
+    found: 'a drain confirmed by the first word of a shim that had come in the middle of its turn',
+    bug: 'drain confirmed by a shim that counts anew',
+  },
 ]

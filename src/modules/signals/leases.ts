@@ -250,12 +250,11 @@ export function createLeases(needs: SignalNeeds): Leases {
     async turnReported(identity, session_id, turn, turn_seq) {
       const session = sessionOf(identity, session_id)
       session.seen_at = clock.monotonic()
-      // A counter that went back was started anew: what it said before means nothing now.
-      const restarted = session.turn !== null && turn_seq < session.turn.turn_seq
+      const continues = session.turn === null || countsOn(session.turn.turn_seq, turn_seq)
       session.turn = { turn, turn_seq }
       const finished: Lease[] = []
       for (const lease of session.leases) {
-        if (lease.boundary_turn === null || restarted) {
+        if (lease.boundary_turn === null || !continues) {
           lease.boundary_turn = boundaryAfter(turn, turn_seq)
         } else if (!lease.caught_up) {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.
@@ -308,6 +307,14 @@ export function createLeases(needs: SignalNeeds): Leases {
       await Promise.all(overdue.map((lease) => releaseLease(lease, 'lease_timed_out')))
     },
   }
+}
+
+/**
+ * Turns are counted one by one. Else another shim counts, perhaps in the very turn in which the agent drained: what was
+ * said before means nothing now.
+ */
+function countsOn(before: number, turn_seq: number): boolean {
+  return turn_seq === before || turn_seq === before + 1
 }
 
 function isPast({ boundary_turn }: Lease, turn: Turn, turn_seq: number): boolean {

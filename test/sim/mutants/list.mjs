@@ -119,6 +119,12 @@ export const MUTANTS = [
     replace: 'caught_up: true,',
   },
   {
+    name: 'drain confirmed by a shim that counts anew',
+    file: 'src/modules/signals/leases.ts',
+    find: 'return turn_seq === before || turn_seq === before + 1',
+    replace: 'return turn_seq >= before',
+  },
+  {
     name: 'end of a turn confirms nothing',
     file: 'src/modules/signals/leases.ts',
     find: 'finished.push(lease)',

@@ -221,7 +221,7 @@ describe('release and replay', () => {
   test.each([
     ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
     ['the next drain', (world: SignalWorld) => world.drain(BOB, { limit: 1 })],
-    ['a turn boundary', (world: SignalWorld) => world.signals.turnReported('bob', 'run-1', 'busy', 9)],
+    ['a turn boundary', (world: SignalWorld) => world.signals.turnReported('bob', 'run-1', 'busy', 4)],
   ])('leave what was given back to wait: %s is for what the agent kept', async (_, sign) => {
     const world = await signalWorld()
     const kept = await world.send({ to: 'bob' })

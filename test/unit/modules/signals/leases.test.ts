@@ -287,11 +287,15 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('from a new baseline, when the turn counter began anew', async () => {
+  test.each([
+    ['began anew', 1],
+    // A shim that comes in the middle of a turn counts from the clock on the wall.
+    ['goes on from further on', 1_764_000_000_000],
+  ])('from a new baseline, when the turn counter %s', async (_, turn_seq) => {
     const { world } = await drained({ turn: 'busy', turn_seq: 40 })
-    await world.signals.turnReported('bob', 'run-1', 'busy', 1)
+    await world.signals.turnReported('bob', 'run-1', 'busy', turn_seq)
     expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 1)
+    await world.signals.turnReported('bob', 'run-1', 'idle', turn_seq)
     expect(confirmed(world)).toBe(true)
   })
 
