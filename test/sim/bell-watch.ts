@@ -18,7 +18,8 @@ interface Rung {
   at: number
   /** Null until the surface has answered. */
   accepted: boolean | null
-  drained_since: boolean
+  /** `late`: only by drains that had taken what they took before it left, it seems. They may not have been for it. */
+  drained: 'no' | 'late' | 'since'
   /** Something was pushed or given back since, or may have been. */
   news_since: boolean
   /** How many before it, in a row, led to nothing, while nothing else came that begins the row anew. */
@@ -39,6 +40,8 @@ interface Heard {
   /** What the last list named, and whether that was all. */
   named: ReadonlySet<string>
   whole: boolean
+  /** All that the last whole list named, and what came since; null before there was one over this link. */
+  waiting: Set<string> | null
   /** The priority of what comes first in the last list. */
   first_priority: number
   /** Since the link is up there was a reason to ring: a push, something given back, or the agent did something. */
@@ -85,7 +88,7 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
-    Object.assign(heard, { named: new Set(), whole: false, stirred: false })
+    Object.assign(heard, { named: new Set(), whole: false, waiting: null, stirred: false })
     beginAnew(heard)
   }
 
@@ -98,8 +101,8 @@ export class BellWatch {
       const waits = frame.signals.some(({ signal_id }) => signal_id === heard.last?.signal_id)
       if (!heard.listed && heard.last !== null && whole && !waits) {
         // Nobody came to say so: the agent has drained what it was asked to.
-        if (!heard.stirred && !heard.last.drained_since) heard.asked_for = 0
-        drainedSince(heard)
+        if (!heard.stirred && heard.last.drained === 'no') heard.asked_for = 0
+        drained(heard, 'since')
       }
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
@@ -112,6 +115,8 @@ export class BellWatch {
       if (!heard.listed || news.length > 0) heard.unread_turns = 0
       // What came while the link was down is in it.
       if (!heard.listed) newsSince(heard)
+      if (whole) heard.waiting = new Set(named)
+      else nowWait(heard, [...named])
       if (frame.total === 0) {
         beginAnew(heard)
         heard.asked_for = 0
@@ -121,15 +126,17 @@ export class BellWatch {
       Object.assign(heard, { news: true, unread_turns: 0 })
       newsSince(heard)
       if (frame.type === 'signal.pushed') heard.known.add(frame.signal_id)
+      nowWait(heard, frame.type === 'signal.pushed' ? [frame.signal_id] : frame.signal_ids)
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       beginAnew(heard)
       const reports = reportsIn(heard)
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
       if (own || frame.pending_count === 0) heard.asked_for = 0
+      const when = isLate(heard, frame.signal_ids) ? 'late' : 'since'
       const rung = heard.rung.get(frame.session_id)
-      if (rung !== undefined) rung.drained_since = true
-      if (heard.last?.session_id === frame.session_id) drainedSince(heard)
+      if (own || heard.last?.session_id === frame.session_id) drained(heard, when)
+      else if (rung !== undefined) drained({ rung: new Map([[frame.session_id, rung]]) }, when)
     } else {
       const gone = SignalsGone.safeParse(frame)
       if (gone.success && gone.data.data.pending_count === 0) heard.asked_for = 0
@@ -193,7 +200,7 @@ export class BellWatch {
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
     const own = rung.get(session_id)
-    if (own !== undefined && turn === own.turn && !own.drained_since) {
+    if (own !== undefined && turn === own.turn && own.drained === 'no') {
       // What was refused may be told anew once there is news; what was taken is waited for, each time longer.
       const wait_ms = Math.min(LIMITS.bell_receipt_ms * 2 ** own.lost_before, LIMITS.reconnect_patience_ms)
       const refused = own.accepted === false && (own.news_since || taken || manual)
@@ -206,7 +213,7 @@ export class BellWatch {
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
       ...{ session_id, turn, shim: shimOf(report) },
-      ...{ accepted: taken ? true : null, drained_since: false, news_since: false, lost_before },
+      ...{ accepted: taken ? true : null, drained: 'no', news_since: false, lost_before },
     }
     rung.set(session_id, heard.last)
   }
@@ -258,7 +265,7 @@ export class BellWatch {
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
       ...{ up: false, up_at: -1, listed: false, total: 0, listed_at: -1 },
-      ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false },
+      ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false, waiting: null },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0, overturned: 0 },
       ...{ rung: new Map<string | null, Rung>(), seen: new Set<string>() },
@@ -292,9 +299,18 @@ function receiptCame(heard: Heard, doorbell_id: string): void {
   heard.seen.add(doorbell_id)
 }
 
-/** The rung agent has taken something: what rang before means nothing any more. */
-function drainedSince({ rung }: Heard): void {
-  for (const bell of rung.values()) bell.drained_since = true
+/** The agent has taken something: what rang before means nothing any more. */
+function drained({ rung }: Pick<Heard, 'rung'>, when: 'late' | 'since'): void {
+  for (const bell of rung.values()) if (bell.drained !== 'since') bell.drained = when
+}
+
+/** A list shows what a drain took as gone a moment before the drain is told. */
+function isLate({ waiting }: Heard, signal_ids: readonly string[]): boolean {
+  return waiting !== null && signal_ids.length > 0 && !signal_ids.some((signal_id) => waiting.has(signal_id))
+}
+
+function nowWait({ waiting }: Heard, signal_ids: readonly string[]): void {
+  for (const signal_id of signal_ids) waiting?.add(signal_id)
 }
 
 function newsSince({ rung }: Heard): void {
@@ -322,7 +338,7 @@ function checkNotified(
     (!surface.attached && 'surface_absent') ||
     (pending_count === 0 && 'nothing_pending')
   // A bell of this session and turn that nothing has answered is out, or lost.
-  const rung = last !== null && !last.drained_since && reported.some((one) => isSameTurn(last, one))
+  const rung = last !== null && last.drained !== 'since' && reported.some((one) => isSameTurn(last, one))
   const when =
     surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
   // What no surface has answered yet is out for sure.

@@ -88,6 +88,8 @@ export class Surface {
   manners: Manners
   turn: 'idle' | 'busy' = 'idle'
   turn_seq = 0
+  /** The end of a turn waits for its answer: that may be a bell, and so none can be taken. */
+  private asking = false
   private hang_ups = 0
   /** The last bell that began a turn; said with every report. */
   private seen: string | null = null
@@ -158,8 +160,9 @@ export class Surface {
   }
 
   private standing(): SurfaceReport {
-    const { turn, turn_seq, manners, seen } = this
+    const { turn_seq, manners, seen } = this
     const { session_id } = this.caller
+    const turn = this.asking ? 'idle' : this.turn
     return {
       ...{ surface: 'claude-code', session_id, delivery: manners.delivery, turn, turn_seq },
       ...(seen !== null && { seen_doorbell_id: seen }),
@@ -250,8 +253,9 @@ export class Surface {
     await this.caller.arrived()
     const take = this.world.dice.chance(this.manners.takes)
     if (take) {
-      // The answer decides whether the turn ends: the surface is still busy with asking.
-      const taken = await this.report({ turn: 'idle', take: true })
+      this.asking = true
+      const taken = await this.report({ take: true })
+      this.asking = false
       if (taken !== null) this.bells.unshift(taken)
     }
     this.turn = 'idle'
