@@ -100,7 +100,7 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
 
   function earlierSession(): string | null {
     const session = deps.kept.read()
-    if (session === null || unopened < UNOPENED_MAX) return session
+    if (session === null || unopened < LIMITS.acp_unopened_max) return session
     log.warn({ session }, `the earlier session was not opened ${unopened} times in a row; a new one begins`)
     return null
   }
@@ -157,7 +157,5 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
   }
 }
 
-/** Once may have been bad luck, and a conversation is worth another try. */
-const UNOPENED_MAX = 2
 /** The pause is at its longest by then. */
 const FAILURES_MAX = 30

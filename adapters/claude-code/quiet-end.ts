@@ -3,14 +3,12 @@
  * before: what keeps this one from it, a full disk or a home that is not there, may pass, and its keeper starts the
  * next. A session that acts for nobody has nothing to come back to.
  */
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-
-/** Seldom enough for what lasts: each try is a start of this program. */
-export const QUIET_MS = 60_000
 
 export function endQuiet(
   { respawned, persona }: { respawned: boolean; persona: string | undefined },
   { clock, end }: { clock: Pick<Clock, 'after'>; end: () => void },
 ): void {
-  if (respawned && persona !== undefined) clock.after(QUIET_MS, end)
+  if (respawned && persona !== undefined) clock.after(LIMITS.claude_quiet_ms, end)
 }

@@ -17,12 +17,6 @@ import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 /** One line that means nothing to any composer: no command, no shell, no file. */
 const TYPEABLE = /^\[[\x20-\x7e]+\)$/
 
-/**
- * A screen without a composer may be no client's any more: one that a script started ends without a change of what
- * tmux shows as the program. Whose pane it is, is asked again once it has shown none for this long.
- */
-const STRANGE_MS = 3_000
-
 export interface TmuxSurface extends Surface {
   /** Begins to look. */
   open(host: SurfaceHost): void
@@ -81,7 +75,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   }
 
   function isStrange(): boolean {
-    return strange_since !== null && clock.monotonic() - strange_since >= STRANGE_MS
+    return strange_since !== null && clock.monotonic() - strange_since >= LIMITS.tmux_strange_ms
   }
 
   function lost(why: string): void {

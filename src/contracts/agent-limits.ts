@@ -26,7 +26,7 @@ export const AGENT_LIMITS = {
   codex_news_bytes_max: 64 * 1024,
 
   // The opencode server
-  /** For each of the two questions of a ring. Twice this is below shim_answer_ms. */
+  /** For each question, and until its events begin. A ring waits for two in a row: twice this is below shim_answer_ms. */
   opencode_answer_ms: 2_000,
   /** For the first question in a directory, which opencode has to get ready for. */
   opencode_first_answer_ms: 30_000,
@@ -62,6 +62,9 @@ export const AGENT_LIMITS = {
   acp_error_length_max: 500,
   /** Tool calls of one turn of which the first word is remembered. */
   acp_calls_max: 1_000,
+  /** Starts in a row after which a session that was not opened in them is given up. Once may have been bad luck. */
+  acp_unopened_max: 2,
+
   // A tmux pane
   tmux_answer_ms: 2_000,
   /** A look at the screen while something goes on there, and while nothing does. */
@@ -79,4 +82,9 @@ export const AGENT_LIMITS = {
   /** Until the composer shows what was pasted, and until it is gone after Enter. */
   tmux_typed_ms: 1_500,
   tmux_typed_look_ms: 50,
+  /**
+   * A screen without a composer may be no client's any more: one that a script started ends without a change of what
+   * tmux shows as the program. Whose pane it is, is asked again once it has shown none for this long.
+   */
+  tmux_strange_ms: 3_000,
 } as const

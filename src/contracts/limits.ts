@@ -359,8 +359,13 @@ export const LIMITS = {
   claude_left_warn_ms: 10 * 60_000,
   /** A session that has not come to its end by then hangs, and is ended. */
   claude_left_max_ms: 3_600_000,
-  /** How long the report of an interrupted turn waits until the hub has back what was not shown. */
+  /** How long a hook of Claude Code waits until the hub has back what was not shown; that goes on either way. */
   give_back_wait_ms: 1_000,
+  /**
+   * Until a worker ends that took another's place and could not begin; its keeper starts the next. Seldom enough for what
+   * lasts, as each try is a start of this program.
+   */
+  claude_quiet_ms: 60_000,
 
   // The bridge, and the hub that it may have to be
   ...BRIDGE_LIMITS,

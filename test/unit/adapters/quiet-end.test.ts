@@ -1,6 +1,7 @@
 /** How long a worker that could not begin stays in its session. */
 import { expect, test } from 'vitest'
-import { endQuiet, QUIET_MS } from '../../../adapters/claude-code/quiet-end.ts'
+import { endQuiet } from '../../../adapters/claude-code/quiet-end.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 
 async function endsWithin(ms: number, session: { respawned: boolean; persona: string | undefined }) {
@@ -12,8 +13,8 @@ async function endsWithin(ms: number, session: { respawned: boolean; persona: st
 }
 
 test('one that took the place of another ends after a while, so that its keeper tries again', async () => {
-  expect(await endsWithin(QUIET_MS - 1, { respawned: true, persona: 'ada' })).toBe(false)
-  expect(await endsWithin(QUIET_MS, { respawned: true, persona: 'ada' })).toBe(true)
+  expect(await endsWithin(LIMITS.claude_quiet_ms - 1, { respawned: true, persona: 'ada' })).toBe(false)
+  expect(await endsWithin(LIMITS.claude_quiet_ms, { respawned: true, persona: 'ada' })).toBe(true)
 })
 
 test.each([
