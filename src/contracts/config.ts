@@ -92,7 +92,7 @@ export const Config = z.strictObject({
       /** `file:` keeps the queue in the home. */
       store: z
         .string()
-        .regex(/^(memory:|file:.*|nats:\/\/.+)$/, 'expected file:, memory: or nats://HOST:PORT')
+        .regex(/^(memory:|file:.*)$/, 'expected file: or memory:')
         .default('file:'),
       tls_cert: z.string().min(1).optional(),
       tls_key: z.string().min(1).optional(),
