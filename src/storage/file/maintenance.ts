@@ -3,7 +3,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
 import type { Journal } from './journal.ts'
 import { refusalOf } from './refusal.ts'
-import { listSegments } from './segments.ts'
+import { listSegments, sortSegments } from './segments.ts'
 import { takeSnapshot, writeSnapshot } from './snapshot.ts'
 
 export interface MaintenanceNeeds extends Omit<CompactionNeeds, 'stopping'> {
@@ -63,10 +63,12 @@ export class Maintenance {
     if (this.stopping) return
     const { disk, directory, index, segment_bytes_max } = this.needs
     // Not the newest one: it has nothing after it that would tell a torn end from damage.
-    const sealed = listSegments(disk, directory).slice(0, -1)
+    const { standing, joined } = sortSegments(listSegments(disk, directory))
+    const sealed = standing.slice(0, -1)
     const runs = planCompaction(index, sealed, segment_bytes_max, LIMITS.compaction_dead_ratio)
     for (const run of runs) await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
     if (runs.length > 0) await this.snapshot()
+    for (const { file } of joined) disk.remove(file)
   }
 
   /** Call when the journal is closed: what is written now covers all of it. */
@@ -96,7 +98,7 @@ export class Maintenance {
     const end = journal.logicalEnd
     let written = false
     try {
-      const pieces = takeSnapshot(index, end, listSegments(disk, directory))
+      const pieces = takeSnapshot(index, end, sortSegments(listSegments(disk, directory)).standing)
       this.tail_bytes = 0
       // It must not know more than the journal keeps.
       if (journal.refusal === null) await journal.committed()

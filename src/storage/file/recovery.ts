@@ -9,7 +9,7 @@ import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalH
 import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
 import { LineScanner, wasSynced, type BadLine } from './scan.ts'
-import { joinedSegments, listSegments, type SegmentFile } from './segments.ts'
+import { listSegments, sortSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 import type { Location, SignalIndex } from './signal-index.ts'
 import { wordsOf } from './ulid-words.ts'
@@ -39,9 +39,8 @@ export function checkedSegments(disk: Disk, directory: string): SegmentFile[] {
   }
   const all = listSegments(disk, directory)
   for (const { file, head } of all) if (head !== null) checkVersion(file, head)
-  const joined = joinedSegments(all)
-  const segments = all.filter(({ segment }) => !joined.has(segment))
-  for (const { segment, file } of all) if (joined.has(segment)) disk.remove(file)
+  const { standing: segments, joined } = sortSegments(all)
+  for (const { file } of joined) disk.remove(file)
   for (const [place, { file, head, segment }] of segments.entries()) {
     const last = place === segments.length - 1
     if (head === null) {

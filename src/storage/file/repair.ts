@@ -14,7 +14,7 @@ import { isRaisable } from './epoch.ts'
 import { lineHolds, NEWLINE, sealedLine } from './line.ts'
 import { checkVersion } from './recovery.ts'
 import { wasSynced } from './scan.ts'
-import { joinedSegments, listSegments, type SegmentFile } from './segments.ts'
+import { listSegments, sortSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 
 export interface RepairedFile {
@@ -57,8 +57,7 @@ export function repairJournal(hub_directory: string, disk: Disk = systemDisk): R
   const repaired: RepairedFile[] = []
   const segments = listSegments(disk, directory)
   for (const { file, head } of segments) if (head !== null) checkVersion(file, head)
-  const joined = joinedSegments(segments)
-  const standing = segments.filter(({ segment }) => !joined.has(segment))
+  const { standing } = sortSegments(segments)
   let before: SegmentFile | null = null
   for (const [place, segment] of standing.entries()) {
     const last = place === standing.length - 1

@@ -36,14 +36,19 @@ export function listSegments(disk: Disk, directory: string): SegmentFile[] {
   })
 }
 
-/** The numbers of those that stand in another one since they were compacted: leftovers of a crash right after that. */
-export function joinedSegments(all: readonly SegmentFile[]): ReadonlySet<number> {
-  const joined = new Set<number>()
-  for (const { head, segment } of all) {
-    if (head === null || head.segment !== segment) continue
-    for (const old of all) if (old.segment >= head.first && old.segment < segment) joined.add(old.segment)
-  }
-  return joined
+/** `joined` stand in another one since they were compacted, and a crash or the disk kept them; `standing` are the journal. */
+export interface SortedSegments {
+  standing: SegmentFile[]
+  joined: SegmentFile[]
+}
+
+export function sortSegments(all: readonly SegmentFile[]): SortedSegments {
+  const isJoined = ({ segment }: SegmentFile) =>
+    all.some(
+      ({ head, segment: other }) =>
+        head !== null && head.segment === other && segment >= head.first && segment < other,
+    )
+  return { standing: all.filter((one) => !isJoined(one)), joined: all.filter(isJoined) }
 }
 
 function readHead(disk: Disk, fd: number): SegmentEntry | null {

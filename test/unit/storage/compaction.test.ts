@@ -195,6 +195,44 @@ describe('compaction', () => {
     expect(text(disk)).not.toContain('"seq":2,')
   })
 
+  test.each([
+    ['remove', 1],
+    ['remove', 2],
+    ['syncDirectory', 1],
+  ] as const)(
+    'whose %s number %i fails once the new file stands leaves nothing that the next one takes for a part of the journal',
+    async (failing, nth) => {
+      const disk = new MemoryDisk()
+      // Each start begins a segment.
+      for (let start = 0; start < 20; start += 1) {
+        const store = await openFileSignalStore({ directory: '/hub', clock, disk })
+        const to = `reader-${start}`
+        await store.append(make.signal({ to, expires_at: make.at(50 * DAY_MS) }))
+        const lease = make.lease()
+        await store.drain(to, { ...lease, limit: 1, now: make.at() })
+        await store.release(lease.drain_id)
+        await store.close()
+      }
+      const store = await openFileSignalStore({ directory: '/hub', clock, disk })
+      let seen: number | null = null
+      disk.fault = (operation, name) => {
+        if (operation === 'rename' && name.includes('/journal/')) seen ??= 0
+        if (seen !== null && operation === failing) seen += 1
+        return seen === nth && operation === failing ? systemError('EIO') : null
+      }
+      await expect(store.compact(make.at())).rejects.toMatchObject({ code: 'store_unavailable' })
+      disk.fault = () => null
+      const left = journal(disk)
+      await store.compact(make.at())
+      expect(journal(disk).length).toBeLessThan(left.length)
+      const state = await stateOf(store)
+      const killed = disk.afterKill()
+      expect(await stateOf(await openFileSignalStore({ directory: '/hub', clock, disk: killed }))).toEqual(
+        state,
+      )
+    },
+  )
+
   test('is given up at once when the store is closed', async () => {
     const { disk, store } = await workedHome(80)
     const compacting = store.compact(make.at(LATER))
