@@ -19,6 +19,8 @@ export interface PersonaRegistry {
   ensure(identity: Identity, surface: SurfaceKind): Promise<Persona>
   get(identity: Identity): Persona | null
   list(): PersonaOverview[]
+  /** All that there ever were, the removed ones as well. */
+  everybody(): Iterable<Identity>
   /** Takes no more signals; its daemon is told to stop; what waits is kept. */
   wrap(identity: Identity): Promise<Persona>
   /** As wrap, and it disappears from lists. */
@@ -167,6 +169,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
           pending_count: needs.pendingCount(persona.identity),
           registrations: registrations.rows(persona.identity),
         })),
+    everybody: () => personas.keys(),
     wrap: (identity) => end(identity, 'wrapped'),
     remove: (identity) => end(identity, 'removed'),
     projects: () => projects.list(),

@@ -69,11 +69,11 @@ function recall(
   return needs.store.recall(from, key, new Date(now).toISOString())?.signal_id ?? null
 }
 
-/** A signal of the same broadcast, where it was made before; whoever got it then may be wrapped by now. */
+/** A signal of the same broadcast, where it was made before; whoever got it then may be wrapped or removed by now. */
 function storedBefore(needs: SignalParts, from: Identity, input: BroadcastInput): SignalId | null {
   if (input.idempotency_key === undefined) return null
   const now = needs.clock.now()
-  for (const to of input.to ?? needs.personas.list().map(({ identity }) => identity)) {
+  for (const to of input.to ?? needs.personas.everybody()) {
     const first = recall(needs, from, input, to, now)
     if (first !== null) return first
   }

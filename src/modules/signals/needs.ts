@@ -19,7 +19,7 @@ export interface RouteResolver {
 
 export interface SignalNeeds {
   store: SignalStore
-  personas: Pick<PersonaRegistry, 'get' | 'ensure' | 'list'>
+  personas: Pick<PersonaRegistry, 'get' | 'ensure' | 'list' | 'everybody'>
   routes: RouteResolver
   /** Who gets what is broadcast on a topic. */
   subscribers(topic: string): Identity[]

@@ -4,7 +4,7 @@ import { requireSpeaker } from './callers.ts'
 import { groupBy, type Leases } from './leases.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { SignalId } from '../../contracts/ids.ts'
+import { ANONYMOUS_SESSION_PREFIX, type SessionId, type SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
@@ -20,8 +20,8 @@ export async function release(
   const { known } = await ownSignals(needs, caller, signal_ids)
   const released: SignalId[] = []
   // Under the lease it was seen under: one that another session has drained since is not the caller's to give back.
-  const leased = known.flatMap(({ signal_id, to, drain_id }) =>
-    drain_id === undefined ? [] : [{ signal_id, to, drain_id }],
+  const leased = known.flatMap(({ signal_id, to, drain_id, leased_to }) =>
+    drain_id === undefined || isOfAnother(caller, leased_to) ? [] : [{ signal_id, to, drain_id }],
   )
   for (const [to, signals] of groupBy(leased, (signal) => signal.to)) {
     const back = await needs.store.releaseSignals(to, signals)
@@ -30,6 +30,12 @@ export async function release(
     released.push(...back.map((signal) => signal.signal_id))
   }
   return { released, unknown: missing(signal_ids, released) }
+}
+
+/** Who asks may have looked before another session drained it. Where one of the two has no name nothing tells them apart. */
+function isOfAnother({ kind, session_id }: Caller, leased_to: SessionId | undefined): boolean {
+  if (kind !== 'agent' || session_id === undefined || leased_to === undefined) return false
+  return leased_to !== session_id && !leased_to.startsWith(ANONYMOUS_SESSION_PREFIX)
 }
 
 export async function replay(

@@ -263,6 +263,25 @@ describe('release and replay', () => {
     expect(world.store.leases()).toMatchObject([{ session_id: 'run-2', signal_ids: [signal_id] }])
   })
 
+  test('leave alone what another session holds; who names none, and the operator, give it back', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    for (const caller of [agent('bob'), OPERATOR]) {
+      await world.drain(BOB)
+      const stranger = agent('bob', 'run-2')
+      expect(await world.signals.release(stranger, { signal_ids: [signal_id] })).toEqual({
+        released: [],
+        unknown: [signal_id],
+      })
+      expect(await world.signals.release(caller, { signal_ids: [signal_id] })).toEqual({
+        released: [signal_id],
+        unknown: [],
+      })
+    }
+    await world.drain(agent('bob'))
+    expect(await world.signals.release(BOB, { signal_ids: [signal_id] })).toMatchObject({ unknown: [] })
+  })
+
   test('put a dead signal back with its time and its deliveries anew', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob', ttl_s: 100 })
@@ -534,16 +553,19 @@ describe('a broadcast', () => {
     expect(newcomer).toMatchObject({ to: 'aaron', broadcast_id: first.broadcast_id })
   })
 
-  test('with a key is the same one also for those who have come in the place of all who have it', async () => {
-    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
-    const first = await world.signals.broadcast(agent('alice'), keyed)
-    for (const identity of ['bob', 'carol']) await world.personas.wrap(identity)
-    await world.personas.add({ identity: 'aaron', surface: 'command' })
-    const second = await world.signals.broadcast(agent('alice'), keyed)
-    expect(second.broadcast_id).toBe(first.broadcast_id)
-    const [newcomer] = second.receipts
-    expect(await world.store.read(newcomer?.signal_id ?? '')).toMatchObject({ to: 'aaron' })
-  })
+  test.each(['wrap', 'remove'] as const)(
+    'with a key is the same one for those who come after a %s of all who have it',
+    async (ending) => {
+      const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+      const first = await world.signals.broadcast(agent('alice'), keyed)
+      for (const identity of ['bob', 'carol']) await world.personas[ending](identity)
+      await world.personas.add({ identity: 'aaron', surface: 'command' })
+      const second = await world.signals.broadcast(agent('alice'), keyed)
+      expect(second.broadcast_id).toBe(first.broadcast_id)
+      const [newcomer] = second.receipts
+      expect(await world.store.read(newcomer?.signal_id ?? '')).toMatchObject({ to: 'aaron' })
+    },
+  )
 
   test('with a key refuses nobody who has it', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
