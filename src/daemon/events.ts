@@ -24,8 +24,8 @@ export type DaemonEvent = { now: number } & (
   | { type: 'SIGNALS_RELEASED'; signal_ids: readonly string[]; total: number }
   /** They expired, or the operator finished them: nobody drained. */
   | { type: 'SIGNALS_GONE'; signal_ids: readonly string[]; total: number }
-  /** `request` names the answer that this report waits for. */
-  | { type: 'SURFACE_REPORTED'; report: SurfaceReport; request: number }
+  /** `same_shim`: whoever was heard last says it. `request` names the answer that this report waits for. */
+  | { type: 'SURFACE_REPORTED'; report: SurfaceReport; same_shim: boolean; request: number }
   | { type: 'SURFACE_LOST' }
   /** Who waited for this answer has hung up. */
   | { type: 'REPORT_ABANDONED'; request: number }

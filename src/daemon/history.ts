@@ -80,7 +80,8 @@ export interface History {
   rerings: number
   /** Bells in a row that left no trace, since the last drain or receipt. */
   lost_rings: number
-  /** What became of the last doorbell, as far as anybody knows; null before the first. */
+  /** The last doorbell, a drain may have answered it, and what became of it, as far as anybody knows; null before one. */
+  last_doorbell_id: string | null
   last_proof: Proof | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]
@@ -125,6 +126,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     fresh: false,
     rerings: 0,
     lost_rings: 0,
+    last_doorbell_id: null,
     last_proof: null,
     sessions: [],
     ignored: false,

@@ -58,9 +58,9 @@ export function withReleased(index: PendingIndex, total: number): PendingIndex {
   return { entries: index.entries, total, settled: false }
 }
 
-/** How much the look before a bell must ask for: the first will do while the rest is known. */
-export function checkLimit(index: PendingIndex): number {
-  return index.settled ? 1 : LIMITS.pending_index_max
+/** How much the look before a bell must ask for: the first will do while the rest is known, and the bell names that. */
+export function checkLimit({ settled, entries }: PendingIndex, named: PendingEntry | undefined): number {
+  return settled && named === entries[0] ? 1 : LIMITS.pending_index_max
 }
 
 /** The index after the look before a bell. A single signal that does not fit what we knew unsettles it. */

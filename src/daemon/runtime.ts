@@ -89,10 +89,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
   // --- parts
 
   const surface = createSurfaceSocket(clock, log, {
-    onReport(report, answer) {
+    onReport(report, same_shim, answer) {
       const request = ++requests
       reports.set(request, answer)
-      post({ type: 'SURFACE_REPORTED', report, request })
+      post({ type: 'SURFACE_REPORTED', report, same_shim, request })
       return request
     },
     onAbandoned(request) {

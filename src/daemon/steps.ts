@@ -91,12 +91,13 @@ export const askForList: Step = ({ peeks }, { now }) => {
 export const listed: Step<'PENDING_LISTED'> = (context, event) => {
   if (context.reconcile === null) return {}
   const { meanwhile, active } = context.reconcile
-  const { bell } = context.history
+  const before = wishedFor(context.history, event)
+  const { bell } = before
   const pending = reconcile.merge(event, meanwhile)
   const answered = bell !== null && reconcile.drainedUnheard(bell.signal_id, event, meanwhile)
   return {
     change: {
-      history: queue.reconciled(context.history, { pending, active, answered }, event.now),
+      history: queue.reconciled(before, { pending, active, answered }, event.now),
       link: { failures: 0, retry_at: null },
       reconcile: null,
     },
@@ -185,9 +186,9 @@ export const reportedAtHand: Step<'SURFACE_REPORTED'> = (context, event) => {
   return { change: { ...change, take: { request, by: now + LIMITS.take_answer_ms } }, effects }
 }
 
-function takeIn(context: Context, { report, now }: EventOf<'SURFACE_REPORTED'>) {
+function takeIn(context: Context, { report, same_shim, now }: EventOf<'SURFACE_REPORTED'>) {
   const before = context.history
-  const { history: after, active, seen, was_refused } = surface.reported(before, report, now)
+  const { history: after, active, seen, was_refused } = surface.reported(before, { report, same_shim }, now)
   const again = lookAgain(context, after, now)
   const effects = [
     ...letGoOf(context.take),
@@ -259,9 +260,9 @@ export const resume: Step<'RESUME_REQUESTED'> = (context) => {
 /** Another may have drained since we last heard: ask the hub once more before anything leaves. */
 export const askForCheck: Step = (context, { now }) => look(context, context.history, now)
 
-function look({ peeks }: Context, { pending }: History, now: number): Required<Outcome> {
+function look({ peeks }: Context, history: History, now: number): Required<Outcome> {
   const peek_id = `check-${peeks + 1}`
-  const limit = checkLimit(pending)
+  const limit = checkLimit(history.pending, chooseSignal(history))
   return {
     change: { peeks: peeks + 1, check: { peek_id, limit, by: now + LIMITS.emit_check_ms } },
     effects: [{ type: 'peek', params: { peek_id, limit } }],

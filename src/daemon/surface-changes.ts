@@ -17,7 +17,7 @@ import {
  */
 export function reported(
   history: History,
-  report: SurfaceReport,
+  { report, same_shim }: { report: SurfaceReport; same_shim: boolean },
   now: number,
 ): { history: History; active: boolean; seen: BellName | null; was_refused: boolean } {
   const before = history.surface
@@ -27,8 +27,8 @@ export function reported(
   const { last_session_id } = before
   const another = last_session_id !== null && session_id !== null && last_session_id !== session_id
   const returned = before.known && !before.attached
-  // A shim that was restarted counts its turns anew; its first word is a baseline, no boundary.
-  const continues = before.attached && !another && report.turn_seq >= before.turn_seq
+  // Another shim, or one that was restarted, counts its turns anew; its first word is a baseline, no boundary.
+  const continues = before.attached && same_shim && !another && report.turn_seq >= before.turn_seq
   const turned =
     continues && (report.turn_seq > before.turn_seq || (before.turn === 'busy' && report.turn === 'idle'))
   const stands = continues && before.turn === 'idle' && report.turn_seq === before.turn_seq
@@ -64,7 +64,8 @@ export function reported(
       take: report.take === true,
       hold: active ? null : history.hold,
       bell: is_last ? { ...rebased, seen: true, outcome: 'open' } : rebased,
-      ...(is_last && { lost_rings: 0, last_proof: 'confirmed' }),
+      ...(is_last && { lost_rings: 0 }),
+      ...(!known && receipt === history.last_doorbell_id && { last_proof: 'confirmed' as const }),
       ...(!known && withReceipt(history, receipt)),
     },
   }
@@ -157,13 +158,23 @@ export function bellAnswered(
     ...(seen && withReceipt(history, doorbell_id)),
     ...(!taken && { refused: [...history.refused, name].slice(-LIMITS.bells_remembered_max) }),
   }
-  // An answer to an older bell says nothing about the last one.
-  if (history.bell?.doorbell_id !== doorbell_id) return { history: after, taken, seen }
+  // An answer to an older bell says nothing about the last one, and one that a drain has answered was not lost.
   const last_proof = was_seen ? 'confirmed' : proof
-  return { history: { ...after, last_proof, ...(seen && { lost_rings: 0 }) }, taken, seen }
+  const is_last = history.last_doorbell_id === doorbell_id
+  const answers = history.bell?.doorbell_id === doorbell_id
+  return {
+    history: { ...after, ...(is_last && { last_proof }), ...(answers && seen && { lost_rings: 0 }) },
+    taken,
+    seen,
+  }
 }
 
 /** The surface was started anew by hand: neither it nor its agent has a past. */
 export function resumed(history: History): History {
-  return { ...surfaceLost(forgetBell(history)), setbacks: NO_SETBACKS, last_proof: null }
+  return {
+    ...surfaceLost(forgetBell(history)),
+    setbacks: NO_SETBACKS,
+    last_doorbell_id: null,
+    last_proof: null,
+  }
 }

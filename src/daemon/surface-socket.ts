@@ -16,8 +16,11 @@ import type { Log } from '../ports/log.ts'
 import type { RpcHandlers, RpcPeer } from '../ports/rpc.ts'
 
 export interface SurfaceEvents {
-  /** A report of the active surface. `answer` is called once, sooner or later. Returns the request's name. */
-  onReport(report: SurfaceReport, answer: (doorbell: Doorbell | null) => void): number
+  /**
+   * A report of the active surface, by the shim of the one before or by another; all hooks count as one. `answer` is called
+   * once, sooner or later. Returns the request's name.
+   */
+  onReport(report: SurfaceReport, same_shim: boolean, answer: (doorbell: Doorbell | null) => void): number
   /** The one who waited for this answer has hung up. */
   onAbandoned(request: number): void
   /** No shim is attached any more. */
@@ -53,6 +56,8 @@ export function createSurfaceSocket(
   /** In the order in which they attached. */
   let shims: Shim[] = []
   let pull: { timer: Timer } | null = null
+  /** Whose report was told last. */
+  let told: Shim | 'hooks' | null = null
   let closed = false
 
   const attached = () =>
@@ -97,10 +102,13 @@ export function createSurfaceSocket(
   }
 
   function tell(shim: Shim, report: SurfaceReport): Promise<Doorbell | null> {
+    const who = report.delivery === 'pull' ? 'hooks' : shim
+    const same_shim = told === who
+    told = who
     return new Promise((resolve) => {
       let request: number | null = null
       let answered = false
-      const named = events.onReport(report, (doorbell) => {
+      const named = events.onReport(report, same_shim, (doorbell) => {
         answered = true
         if (request !== null) shim.open.delete(request)
         resolve(doorbell)

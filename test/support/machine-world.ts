@@ -149,11 +149,11 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     },
 
     // --- the surface
-    reports(change: Partial<SurfaceReport> = {}): Doorbell | null | undefined {
+    reports(change: Partial<SurfaceReport> = {}, same_shim = true): Doorbell | null | undefined {
       const { take: _, seen_doorbell_id: __, ...standing } = report
       report = { ...standing, ...change }
       const request = ++requests
-      world.tell({ type: 'SURFACE_REPORTED', report, request })
+      world.tell({ type: 'SURFACE_REPORTED', report, same_shim, request })
       return world.answers.get(request)
     },
     turnBegins(seen = false) {

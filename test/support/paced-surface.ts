@@ -104,7 +104,7 @@ export function paceSurface(clock: Clock, rules: Partial<PacerRules> = {}): Pace
           session_id = report.session_id ?? session_id
           const request = ++requests
           answers.set(request, (doorbell) => resolve({ doorbell }))
-          tell({ type: 'SURFACE_REPORTED', report, request })
+          tell({ type: 'SURFACE_REPORTED', report, same_shim: true, request })
         }),
     },
     send() {

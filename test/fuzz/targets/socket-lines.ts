@@ -39,7 +39,7 @@ export const socketLines: Target = {
       clock,
       { ...silentLog, error: (fields) => void bugs.push(fields) },
       {
-        onReport(_, answer) {
+        onReport(_report, _same_shim, answer) {
           answer(null)
           return (requests += 1)
         },

@@ -37,7 +37,7 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   SIGNALS_DRAINED: { type: 'SIGNALS_DRAINED', signal_ids: [], session_id: 's', total: 0 },
   SIGNALS_RELEASED: { type: 'SIGNALS_RELEASED', signal_ids: [], total: 1 },
   SIGNALS_GONE: { type: 'SIGNALS_GONE', signal_ids: [], total: 0 },
-  SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, request: 900 },
+  SURFACE_REPORTED: { type: 'SURFACE_REPORTED', report: idle, same_shim: true, request: 900 },
   SURFACE_LOST: { type: 'SURFACE_LOST' },
   REPORT_ABANDONED: { type: 'REPORT_ABANDONED', request: 900 },
   BELL_ANSWERED: { type: 'BELL_ANSWERED', doorbell_id: 'x', signal_id: 'y', accepted: true, proof: 'sent' },

@@ -1300,6 +1300,68 @@ test('a surface that becomes another session while the hub is asked is rung only
   expect(world.state).toBe('CONNECTED')
 })
 
+test('another shim of the session that counts from further on is no turn that has passed', () => {
+  const world = readyWorld()
+  world.pushes()
+  const further_on = world.report.turn_seq + 1_000_000
+  world.reports({ turn_seq: further_on }, false)
+  expect(world.bells).toHaveLength(1)
+  world.pass(LIMITS.bell_receipt_ms - 1)
+  expect(world.bells).toHaveLength(1)
+  world.turnBegins(true)
+  world.turnEnds()
+  expect(world.bells).toHaveLength(2)
+})
+
+test('a bell that was asked for is not for what comes after a list in which nothing waits', () => {
+  const world = readyWorld()
+  world.turnBegins()
+  world.pushes()
+  expect(world.notify()).toEqual({ accepted: true, reason: 'mid_turn' })
+  world.linkLost()
+  world.losesSilently()
+  world.hubAnswers = false
+  world.connects()
+  // Told before the list, and newer than it.
+  const late = world.accepts()
+  world.losesSilently()
+  world.tell({ type: 'SIGNAL_PUSHED', entry: late, total: 1 })
+  const { peek_id } = world.context.reconcile!
+  const list = { signals: [], total: 0, as_of_seq: late.seq - 1, doorbell_id: '01B00000000000000000000099' }
+  world.tell({ type: 'PENDING_LISTED', peek_id, ...list })
+  expect(world.context.history).toMatchObject({ manual: false, pending: { total: 1 } })
+})
+
+test('what became of the last bell is told also where the agent has drained before its surface answers', () => {
+  const world = readyWorld()
+  world.surfaceAnswers = { accepted: false, proof: 'failed' }
+  world.pushes()
+  expect(world.context.history.last_proof).toBe('failed')
+  world.drains()
+  world.surfaceAnswers = null
+  world.pushes()
+  world.turnBegins()
+  world.drains()
+  const { doorbell_id, signal_id } = world.bells.at(-1)!.doorbell
+  world.tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted: true, proof: 'sent' })
+  expect(world.context.history.last_proof).toBe('sent')
+  world.reports({ turn: 'idle', seen_doorbell_id: doorbell_id })
+  expect(world.context.history.last_proof).toBe('confirmed')
+})
+
+test('a bell names nothing that has gone since it was last told of', () => {
+  const world = readyWorld()
+  const first = world.pushes(5)
+  const gone = world.pushes(3)
+  world.turnBegins(true)
+  world.losesSilently()
+  world.takesBack([first])
+  world.accepts(3)
+  world.turnEnds()
+  expect(world.bells).toHaveLength(2)
+  expect(world.bells[1]!.doorbell.signal_id).not.toBe(gone.signal_id)
+})
+
 test('a surface that was started anew by hand is rung at once, whatever came of the bells before', () => {
   const world = readyWorld()
   world.pushes()
