@@ -2,19 +2,19 @@
 import type { DaemonStatus, NotifyResult, SurfaceReport } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Json } from '../../src/contracts/ids.ts'
-import { SignalsGone, type HubFrame } from '../../src/contracts/frames.ts'
+import { SignalsGone, type ClientFrame, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Violation } from '../support/violation.ts'
 import type { SimDaemon } from './sim-daemon.ts'
-import { shimOf, turnOf } from './surface.ts'
+import { turnOf } from './surface.ts'
 
 interface Rung {
   doorbell_id: string
   signal_id: string
   session_id: string | null
   turn: number
-  /** Who had counted that turn. */
-  shim: number
+  /** The last turn of which nobody can say that it was another: one that a shim only just found is as good as the bell's. */
+  until: number
   at: number
   /** Null until the surface has answered. */
   accepted: boolean | null
@@ -35,12 +35,14 @@ interface Heard {
   known: Set<string>
   /** Something left the queue or came back since the link is up, and the daemon was told. */
   stirred: boolean
+  /** What it last asked the hub: an answer to an older question is not heard. */
+  asked: string | number | null
   /** What had happened in the world when the last list came. */
   listed_at: number
   /** What the last list named, and whether that was all. */
   named: ReadonlySet<string>
   whole: boolean
-  /** All that the last whole list named, and what came since; null before there was one over this link. */
+  /** What the last whole list named, and came and went since; null before there was one over this link. */
   waiting: Set<string> | null
   /** The priority of what comes first in the last list. */
   first_priority: number
@@ -54,6 +56,8 @@ interface Heard {
   /** In the order in which they attached. */
   shims: Map<number, SurfaceReport>
   pulled: SurfaceReport | null
+  /** Who has reported last. */
+  speaker: number | null
   last: Rung | null
   /** The last one of each session. */
   rung: Map<string | null, Rung>
@@ -102,11 +106,12 @@ export class BellWatch {
       if (!heard.listed && heard.last !== null && whole && !waits) {
         // Nobody came to say so: the agent has drained what it was asked to.
         if (!heard.stirred && heard.last.drained === 'no') heard.asked_for = 0
-        drained(heard, 'since')
+        drained(heard, heard.stirred ? 'late' : 'since')
       }
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
       if (heard.whole && [...named].some((signal_id) => !heard.named.has(signal_id))) heard.news = true
+      if ([...named].some((signal_id) => heard.waiting?.has(signal_id) === false)) newsSince(heard)
       const listed_at = this.world.timeline.happened
       const first_priority = frame.signals[0]?.priority ?? 0
       const news = [...named].filter((signal_id) => !heard.known.has(signal_id))
@@ -119,7 +124,7 @@ export class BellWatch {
       else nowWait(heard, [...named])
       if (frame.total === 0) {
         beginAnew(heard)
-        heard.asked_for = 0
+        if (frame.id === heard.asked) heard.asked_for = 0
       }
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
@@ -134,13 +139,20 @@ export class BellWatch {
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
       if (own || frame.pending_count === 0) heard.asked_for = 0
       const when = isLate(heard, frame.signal_ids) ? 'late' : 'since'
+      waitNoMore(heard, frame.signal_ids)
       const rung = heard.rung.get(frame.session_id)
       if (own || heard.last?.session_id === frame.session_id) drained(heard, when)
       else if (rung !== undefined) drained({ rung: new Map([[frame.session_id, rung]]) }, when)
     } else {
       const gone = SignalsGone.safeParse(frame)
-      if (gone.success && gone.data.data.pending_count === 0) heard.asked_for = 0
+      if (!gone.success) return
+      waitNoMore(heard, gone.data.data.signal_ids)
+      if (gone.data.data.pending_count === 0) heard.asked_for = 0
     }
+  }
+
+  onSaid(daemon: SimDaemon, frame: ClientFrame): void {
+    if (frame.type === 'pending.peek') this.of(daemon).asked = frame.id
   }
 
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void {
@@ -153,8 +165,14 @@ export class BellWatch {
       beginAnew(heard)
     }
     if (report.seen_doorbell_id !== undefined) receiptCame(heard, report.seen_doorbell_id)
-    if (report.delivery === 'pull') heard.pulled = report
-    else heard.shims.set(shim, report)
+    if (report.delivery === 'pull') {
+      heard.pulled = report
+      return
+    }
+    const rung = heard.speaker === shim ? undefined : heard.rung.get(report.session_id)
+    if (rung !== undefined) rung.until = Math.max(rung.until, turnOf(report))
+    heard.speaker = shim
+    heard.shims.set(shim, report)
   }
 
   onShimGone(daemon: SimDaemon, shim: number): void {
@@ -212,7 +230,7 @@ export class BellWatch {
     Object.assign(heard, { asked_for: 0, news: true })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
-      ...{ session_id, turn, shim: shimOf(report) },
+      ...{ session_id, turn, until: turn },
       ...{ accepted: taken ? true : null, drained: 'no', news_since: false, lost_before },
     }
     rung.set(session_id, heard.last)
@@ -264,10 +282,17 @@ export class BellWatch {
 
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
-      ...{ up: false, up_at: -1, listed: false, total: 0, listed_at: -1 },
+      ...{ up: false, up_at: -1, listed: false, total: 0, asked: null, listed_at: -1 },
       ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false, waiting: null },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
-      ...{ shims: new Map<number, SurfaceReport>(), pulled: null, last: null, accepted: 0, overturned: 0 },
+      ...{
+        shims: new Map<number, SurfaceReport>(),
+        pulled: null,
+        speaker: null,
+        last: null,
+        accepted: 0,
+        overturned: 0,
+      },
       ...{ rung: new Map<string | null, Rung>(), seen: new Set<string>() },
       refused: new Set<string>(),
       ...{ asked_for: 0, asking: [], resumed: false },
@@ -309,6 +334,10 @@ function isLate({ waiting }: Heard, signal_ids: readonly string[]): boolean {
   return waiting !== null && signal_ids.length > 0 && !signal_ids.some((signal_id) => waiting.has(signal_id))
 }
 
+function waitNoMore({ waiting }: Heard, signal_ids: readonly string[]): void {
+  for (const signal_id of signal_ids) waiting?.delete(signal_id)
+}
+
 function nowWait({ waiting }: Heard, signal_ids: readonly string[]): void {
   for (const signal_id of signal_ids) waiting?.add(signal_id)
 }
@@ -341,8 +370,9 @@ function checkNotified(
   const rung = last !== null && last.drained !== 'since' && reported.some((one) => isSameTurn(last, one))
   const when =
     surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
-  // What no surface has answered yet is out for sure.
-  const leaving = last !== null && last.accepted === null && reported.some((one) => isOfTurn(last, one))
+  // What no surface has answered yet is out for sure, unless it means nothing any more.
+  const unanswered = last !== null && last.accepted === null && last.drained === 'no'
+  const leaving = unanswered && reported.some((one) => isOfTurn(last, one))
   const expected = refused || (accepted ? when : rung && 'already_rung')
   const right = reason === expected && !(accepted && (refused !== false || leaving))
   if (!right)
@@ -358,9 +388,9 @@ function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
 
 /**
  * As far as a daemon can tell: which turn one meets that is just leaving nobody knows, nor how many turns there were
- * before a new shim that counts from further on.
+ * before a new shim, or a new connection of the same.
  */
 function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
-  const stands = turnOf(report) <= bell.turn || shimOf(report) !== bell.shim || bell.accepted === null
+  const stands = turnOf(report) <= bell.until || bell.accepted === null
   return bell.session_id === report.session_id && stands
 }

@@ -146,7 +146,10 @@ export async function startDaemon(
 
   function watchedShim(shim: number, peer: RpcPeer, onPeer: (peer: RpcPeer) => RpcHandlers): RpcHandlers {
     const handlers = onPeer({
-      close: () => peer.close(),
+      close() {
+        watch.onShimGone(sim, shim)
+        peer.close()
+      },
       async request(method, params, timeout_ms) {
         if (method !== 'notify_surface') {
           const answer = await peer.request(method, params, timeout_ms)

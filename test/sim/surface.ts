@@ -77,11 +77,6 @@ export function turnOf({ turn_seq }: Pick<SurfaceReport, 'turn_seq'>): number {
   return turn_seq % COUNTED_BY_A_SHIM
 }
 
-/** Which shim counted it, of those of one session. */
-export function shimOf({ turn_seq }: Pick<SurfaceReport, 'turn_seq'>): number {
-  return Math.floor(turn_seq / COUNTED_BY_A_SHIM)
-}
-
 export class Surface {
   readonly host: Host
   readonly caller: Caller

@@ -108,7 +108,10 @@ export class World implements HubWorld, SurfaceWorld {
     this.watch = {
       onLink: guarded((daemon, up) => bells.onLink(daemon, up)),
       onFrame: guarded((daemon, frame) => bells.onFrame(daemon, frame)),
-      onSaid: guarded((daemon, frame) => metrics.onSaid(daemon, frame, daemon.status())),
+      onSaid: guarded((daemon, frame) => {
+        bells.onSaid(daemon, frame)
+        metrics.onSaid(daemon, frame, daemon.status())
+      }),
       onReport: guarded((daemon, shim, report) => bells.onReport(daemon, shim, report)),
       onShimGone: guarded((daemon, shim) => bells.onShimGone(daemon, shim)),
       onBell: guarded((daemon, shim, bell, asked) => bells.onBell(daemon, shim, bell, asked)),
