@@ -40,6 +40,8 @@ export class Host {
   /** More of it is to come, at this very moment. */
   private catching_up = false
   private readonly endings: (() => void)[] = []
+  /** What waits in the sockets of its own machine, in the order in which it was written. */
+  private readonly unread = new Set<() => void>()
 
   constructor(name: string, world: HostWorld, clock_offset_ms = 0) {
     this.name = name
@@ -80,6 +82,20 @@ export class Host {
       this.kill()
       this.world.onThrown(this, error)
     }
+  }
+
+  /** Something came over a socket of its own machine: it is read after a while, or by `readUp`. */
+  reads(delay_ms: number, read: () => void): void {
+    const once = () => {
+      if (this.unread.delete(once)) read()
+    }
+    this.unread.add(once)
+    this.world.timeline.at(delay_ms, once)
+  }
+
+  /** A system names sockets in the order in which they became readable: what was written before something else is read first. */
+  readUp(): void {
+    for (const read of [...this.unread]) read()
   }
 
   /** Called once when the process ends, however it does. */

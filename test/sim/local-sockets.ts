@@ -132,7 +132,7 @@ class End implements RpcPeer {
   private carry(to: End, call: () => void, last = false): void {
     const { timeline, dice } = this.world
     this.last_arrival = Math.max(this.last_arrival, timeline.now + dice.between(0, LATENCY_MS_MAX))
-    timeline.at(this.last_arrival - timeline.now, () => {
+    to.host.reads(this.last_arrival - timeline.now, () => {
       if (to.open || last) to.host.act(call)
     })
   }

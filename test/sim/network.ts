@@ -294,6 +294,7 @@ export class SimSocket extends EventEmitter implements FrameSocket {
     const told = Buffer.from(data)
     this.network.carry(this, peer, () => {
       if (peer.readyState !== SOCKET.open) return
+      peer.host.readUp()
       peer.emit('ping', told)
       this.network.carry(peer, this, () => this.readyState === SOCKET.open && this.emit('pong', told))
     })

@@ -19,8 +19,7 @@ function socketWorld() {
     onLost() {},
   })
   const connect = () => socket.handlersFor({ request: () => new Promise(() => {}), close() {} })
-  const report = (shim: RpcHandlers, change: RpcParams) =>
-    shim.onRequest('status', { ...REPORT, ...change })
+  const report = (shim: RpcHandlers, change: RpcParams) => shim.onRequest('status', { ...REPORT, ...change })
   return { heard, connect, report }
 }
 
