@@ -153,9 +153,12 @@ export function bellSeen(state: TrackedThread, doorbell_id: DoorbellId): Tracked
   return { ...state, seen_doorbell_id: doorbell_id, queued: state.queued.filter((id) => id !== doorbell_id) }
 }
 
-/** Whoever interrupted is gone. For the daemon that is a boundary: what it held back may ring. */
+/**
+ * Whoever interrupted is gone. For the daemon that is a boundary: what it held back may ring. For the hub it is none, as no
+ * turn has shown that the agent read what it drained: a number that is not the next one makes it count anew.
+ */
 export function pauseLeft(state: TrackedThread): TrackedThread {
-  return state.paused ? { ...state, paused: false, stopped: true, turn_seq: state.turn_seq + 1 } : state
+  return state.paused ? { ...state, paused: false, stopped: true, turn_seq: state.turn_seq + 2 } : state
 }
 
 /** What was put into the queue of an idle thread stands there still. */

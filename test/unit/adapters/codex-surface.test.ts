@@ -422,8 +422,8 @@ describe('a bell', () => {
       const before = await status()
       leave()
       await atRest()
-      // The daemon hears of a boundary, and rings.
-      expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', turn_seq: before.turn_seq + 1 })
+      // The daemon hears of a boundary, and rings; to the hub no turn has passed that would confirm a drain.
+      expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', turn_seq: before.turn_seq + 2 })
       expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
       expect(place.shown).toHaveLength(1)
       tell(...place.begins(), ...place.ends())
