@@ -79,8 +79,8 @@ function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: n
   // What another session has just taken may not have been told yet.
   const taken = new Set(hub.store.leases().flatMap(({ signal_ids }) => signal_ids))
   for (const known of ledger.queue(last.to)) {
-    const { signal_id, seq, wish, unsure, since, replay_asked } = known
-    if (taken.has(signal_id) || unsure || replay_asked) continue
+    const { signal_id, seq, wish, unsure, since, replays_open } = known
+    if (taken.has(signal_id) || unsure || replays_open > 0) continue
     if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
     if (ledger.mayBeOver(wish)) continue
     const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)
@@ -121,8 +121,8 @@ export function noteOvertaken(ledger: Ledger, signal_ids: readonly string[]): vo
   const last = handed.at(-1)
   if (last === undefined || last.seq === null || last.wish === null) return
   for (const known of ledger.queue(last.to)) {
-    const { signal_id, seq, wish, unsure, since, replay_asked } = known
-    if (unsure || replay_asked || seq === null || wish === null) continue
+    const { signal_id, seq, wish, unsure, since, replays_open } = known
+    if (unsure || replays_open > 0 || seq === null || wish === null) continue
     // It came back in the same commit, and perhaps behind the drain.
     if (since === ledger.now()) continue
     if (wish.to_session !== null || wish.from !== last.wish.from || wish.priority !== last.wish.priority)

@@ -68,9 +68,11 @@ export async function checkKept(
         'a signal stays what it was',
         `${known.signal_id}: ${known.wish.n}, now ${n ?? 'nothing'}`,
       )
-    if (known.unsure && known.final_at === null) learn(ledger, known, view)
+    // A lease that has come to its end may be confirmed all the same, until it is known to nobody.
+    const confirmed_late = known.state === 'expired' && view.status === 'acked'
+    if (known.unsure && (known.final_at === null || confirmed_late)) learn(ledger, known, view)
     // What was looked at may be older than what was told while it was asked for.
-    if (known.replay_asked || known.state !== state || known.since !== since) continue
+    if (known.replays_open > 0 || known.state !== state || known.since !== since) continue
     if (
       known.state === 'final' &&
       (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
@@ -94,9 +96,12 @@ function checkForgotten(ledger: Ledger, known: Known): void {
     unsure || final_at === null ? -Infinity : final_at - TOLD_LATE_MS,
   )
   const error_ms = ledger.wall.errorSince(since)
-  if (final_at !== null && ledger.now() - final_at + error_ms > after_ms) return
-  // One that expires is over from then on, however late a hub that stood still comes to say so.
-  if (state === 'expired' && wish !== null && ledger.passedAtMost(wish.at) > life_ms + after_ms) return
+  const slept_ms = final_at === null ? 0 : ledger.wall.sleptBetween(final_at - TOLD_LATE_MS, final_at)
+  if (final_at !== null && ledger.now() - final_at + slept_ms + error_ms > after_ms) return
+  // One that expires is over from then on, however late a hub that stood still comes to say so. How long one of which
+  // nobody was told when it came had to live, nobody knows.
+  const over_ms = wish === null ? Infinity : ledger.passedAtMost(wish.at)
+  if (state === 'expired' && over_ms > life_ms + after_ms) return
   // What was pending for a whole life may have expired, and been forgotten, without anybody being told.
   if (unsure && ledger.passedAtMost(told_at) > life_ms + after_ms) return
   throw new Violation('what has a receipt is kept', `${JSON.stringify(known)} at ${ledger.now()}`)

@@ -64,7 +64,7 @@ export class Truth extends Ledger {
     for (const signal_id of signal_ids) {
       this.asked.add(`${path} ${signal_id}`)
       const known = this.signals.get(signal_id)
-      if (path === 'signals/replay' && known !== undefined) known.replay_asked = true
+      if (path === 'signals/replay' && known !== undefined) known.replays_open += 1
     }
   }
 
@@ -98,6 +98,8 @@ export class Truth extends Ledger {
     }
     if (asked.path === '/api/signals/broadcast')
       this.announced(asked.body as Sent, told.body as BroadcastResult)
+    if (asked.path === '/api/signals/replay')
+      this.replayed(asked.body as { signal_ids: string[] }, told.body as { replayed: string[] })
     if (asked.path === '/api/signals/pending')
       checkDrain(this, hub, asked.body as DrainAsked, told.body as DrainResult, began)
   }
@@ -188,14 +190,23 @@ export class Truth extends Ledger {
           const known = this.signals.get(id)
           if (known === undefined) return
           // Both in one commit, and nobody knows in which order.
-          if (known.final_at === this.now()) known.replay_asked = true
-          else this.sentAnew(known)
+          if (known.final_at === this.now()) return
+          known.replays_open = Math.max(0, known.replays_open - 1)
+          this.sentAnew(known)
         })
     }
   }
 
+  /** What it has not sent anew it will not. */
+  private replayed({ signal_ids }: { signal_ids: string[] }, { replayed }: { replayed: string[] }): void {
+    for (const signal_id of signal_ids) {
+      const known = this.signals.get(signal_id)
+      if (known !== undefined && !replayed.includes(signal_id))
+        known.replays_open = Math.max(0, known.replays_open - 1)
+    }
+  }
+
   private sentAnew(known: Known): void {
-    known.replay_asked = false
     known.given_back += 1
     known.deliveries.clear()
     this.change(known.signal_id, { state: 'pending', drain_id: null })
@@ -209,7 +220,7 @@ export class Truth extends Ledger {
         'a signal is in one live lease',
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
-    if (known.replay_asked) this.sentAnew(known)
+    if (known.replays_open > 0) this.sentAnew(known)
     checkOvertaken(this, known)
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return
@@ -257,7 +268,7 @@ export class Truth extends Ledger {
       known.given_back += 1
       return
     }
-    if (known.state === 'final' && !known.replay_asked)
+    if (known.state === 'final' && known.replays_open === 0)
       throw new Violation('what is final does not come back', signal_id)
     // It had been handed out when the hub was killed or the session lost, before anybody could be told.
     if (known.state === 'pending') known.handed_out += 1
@@ -268,13 +279,13 @@ export class Truth extends Ledger {
 
   private expired(signal_id: string): void {
     const known = this.signals.get(signal_id)
-    if (known?.wish && !known.replay_asked && !this.mayBeOver(known.wish))
+    if (known?.wish && known.replays_open === 0 && !this.mayBeOver(known.wish))
       throw new Violation('nothing is over before its time', signal_id)
     // Both in one commit, the expiry first: a confirmation that comes late still counts.
     if (known?.state === 'final' && known.final_at === this.now()) return
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)
-    if (known?.state === 'final' && !known.replay_asked)
+    if (known?.state === 'final' && known.replays_open === 0)
       throw new Violation('what is final does not expire', signal_id)
     this.change(signal_id, { state: 'expired', drain_id: null })
   }
@@ -293,7 +304,7 @@ export class Truth extends Ledger {
     if (known !== undefined) known.given_back += 1
     // As with what expires.
     if (known?.state === 'final' && known.final_at === this.now()) return
-    if (known?.state === 'final' && !known.replay_asked)
+    if (known?.state === 'final' && known.replays_open === 0)
       throw new Violation('what is final does not come back', signal_id)
     this.change(signal_id, { state: 'dead', drain_id: null })
   }

@@ -4,6 +4,9 @@ export class Wall {
   /** How far ahead of simulated time it has been, from when on. */
   private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
 
+  /** When the machine slept. */
+  private readonly sleeps: { from: number; until: number }[] = []
+
   constructor(timeline: { now: number }) {
     this.timeline = timeline
   }
@@ -23,6 +26,18 @@ export class Wall {
     const since = settings.filter((_, nth) => (settings[nth + 1]?.at ?? Infinity) >= at)
     const ahead = since.map(({ ahead_ms }) => ahead_ms)
     return Math.max(...ahead) - Math.min(...ahead)
+  }
+
+  slept(from: number): void {
+    this.sleeps.push({ from, until: this.timeline.now })
+  }
+
+  /** How much at most of the time between the two moments. */
+  sleptBetween(from: number, until: number): number {
+    return this.sleeps.reduce(
+      (sum, sleep) => sum + Math.max(0, Math.min(sleep.until, until) - Math.max(sleep.from, from)),
+      0,
+    )
   }
 
   private ahead(): number {
