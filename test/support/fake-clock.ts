@@ -12,6 +12,8 @@ export interface FakeClock extends Clock {
   setBack(ms: number): void
   /** How many timers are armed: none may be left behind. */
   armed(): number
+  /** In how many milliseconds the next timer is due; null where none is armed. */
+  nextIn(): number | null
 }
 
 interface Armed {
@@ -58,6 +60,10 @@ export function fakeClock(start = START): FakeClock {
     },
     setBack: (ms) => void (offset -= ms),
     armed: () => timers.size,
+    nextIn: () => {
+      const next = nextDue(Infinity)
+      return next === undefined ? null : next.due - elapsed
+    },
   }
 }
 

@@ -181,7 +181,8 @@ describe('what it asks', () => {
     for (const time of [1, 2]) {
       await lookedUp(time)
       if (whose === isSilent) await clock.advance(LIMITS.codex_answer_ms)
-      await eventually('another try is due', () => clock.armed() === 1)
+      // Not the end of the patience with a question that is still on its way.
+      await eventually('another try is due', () => clock.nextIn() === LIMITS.codex_seek_again_ms)
       if (time === 2) respond = says
       await clock.advance(LIMITS.codex_seek_again_ms)
     }
