@@ -152,7 +152,8 @@ const ACTIONS = {
     }
     timeline.at(soon_ms, () => {
       world.disk_faults = { ...world.disk_faults, sync_fails: 0, sync_ms_max: CALM_DISK.sync_ms_max }
-      if (!host.alive) return
+      // Another may have come in its place by now, which nothing would keep from being a second one.
+      if (!host.alive || world.hub?.host !== host) return
       host.stop()
       world.startHub()
       timeline.at(world.dice.between(0, 20_000), () => {
