@@ -3,7 +3,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
 import type { Journal } from './journal.ts'
 import { refusalOf } from './refusal.ts'
-import { listSegments, sortSegments } from './segments.ts'
+import { listSegments, sortSegments, type SegmentFile } from './segments.ts'
 import { takeSnapshot, writeSnapshot } from './snapshot.ts'
 
 export interface MaintenanceNeeds extends Omit<CompactionNeeds, 'stopping'> {
@@ -54,20 +54,24 @@ export class Maintenance {
       try {
         await this.rewriteWhatIsWorthIt()
       } catch (cause) {
-        if (!this.stopping) throw refusalOf(cause, 'compaction stopped, and changed nothing')
+        if (this.stopping) return
+        // Whose files are gone, because a successor has compacted them, has been replaced.
+        this.needs.epoch.check()
+        throw refusalOf(cause, 'compaction stopped, and changed nothing')
       }
     })
   }
 
   private async rewriteWhatIsWorthIt(): Promise<void> {
     if (this.stopping) return
-    const { disk, directory, index, segment_bytes_max } = this.needs
-    // Not the newest one: it has nothing after it that would tell a torn end from damage.
+    const { disk, directory, index, segment_bytes_max, journal } = this.needs
     const { standing, joined } = sortSegments(listSegments(disk, directory))
-    const sealed = standing.slice(0, -1)
+    const sealed = sealedOnes(standing, journal.durableEnd.segment)
     const runs = planCompaction(index, sealed, segment_bytes_max, LIMITS.compaction_dead_ratio)
     for (const run of runs) await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
     if (runs.length > 0) await this.snapshot()
+    // Not before the name of what they stand in is kept for sure.
+    if (joined.length > 0) disk.syncDirectory(directory)
     for (const { file } of joined) disk.remove(file)
   }
 
@@ -111,4 +115,17 @@ export class Maintenance {
     }
     if (!written) this.tail_bytes = this.total_bytes
   }
+}
+
+/**
+ * Those before the one that is written to: that has nothing after it that would tell a torn end from damage, and its first
+ * line, once it is on disk, alone keeps the last position of those before. What a former owner wrote after its successor
+ * had taken the journal is no part of a segment.
+ */
+function sealedOnes(standing: readonly SegmentFile[], written_to: number): SegmentFile[] {
+  return standing.flatMap((one, place) => {
+    if (one.segment >= written_to) return []
+    const sealed_at = one.head?.revision === 0 ? standing[place + 1]?.head?.follows?.bytes : undefined
+    return [{ ...one, bytes: Math.min(one.bytes, sealed_at ?? one.bytes) }]
+  })
 }

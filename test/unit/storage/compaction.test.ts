@@ -3,7 +3,7 @@ import type { Signal } from '../../../src/contracts/signal.ts'
 import { openFileSignalStore, type FileSignalStoreOptions } from '../../../src/storage/file/signal-store.ts'
 import { PAGE_ROWS } from '../../../src/storage/file/rows.ts'
 import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
@@ -221,10 +221,16 @@ describe('compaction', () => {
         return seen === nth && operation === failing ? systemError('EIO') : null
       }
       await expect(store.compact(make.at())).rejects.toMatchObject({ code: 'store_unavailable' })
-      disk.fault = () => null
+      const operations: string[] = []
+      disk.fault = (operation) => {
+        operations.push(operation)
+        return null
+      }
       const left = journal(disk)
       await store.compact(make.at())
       expect(journal(disk).length).toBeLessThan(left.length)
+      // The new name is kept for sure before an old one goes.
+      expect(operations.slice(0, operations.indexOf('remove'))).toContain('syncDirectory')
       const state = await stateOf(store)
       const killed = disk.afterKill()
       expect(await stateOf(await openFileSignalStore({ directory: '/hub', clock, disk: killed }))).toEqual(
@@ -232,6 +238,91 @@ describe('compaction', () => {
       )
     },
   )
+
+  test('leaves alone what alone says how far the journal has come, as long as the next file is only begun', async () => {
+    const disk = new MemoryDisk()
+    const former = await open(disk)
+    for (let place = 0; place < 3; place += 1) {
+      const signal = make.signal()
+      await former.append(signal)
+      await former.complete('bob', [signal.signal_id], undefined, make.at())
+    }
+    await former.compact(make.at(LATER))
+    await former.close()
+    const store = await open(disk)
+    expect(store.health()).toMatchObject({ signals: 0, last_seq: 3 })
+    const next = journal(disk)[0]!.replace('1.jsonl', '2.jsonl')
+    const { open: opened, sync } = disk
+    let fd_of_next: number | null = null
+    let begun = false
+    disk.open = (name, how) => {
+      const fd = opened.call(disk, name, how)
+      if (name === next) fd_of_next = fd
+      return fd
+    }
+    disk.sync = (fd, done) => (fd === fd_of_next ? void (begun = true) : sync.call(disk, fd, done))
+    void store.append(make.signal()).catch(() => undefined)
+    await eventually('the next file is begun', () => begun)
+    // It goes on once the next file is on disk, and rewrites nothing before.
+    void store.compact(make.at(LATER)).catch(() => undefined)
+    for (let turn = 0; turn < 10; turn += 1) await atRest()
+    let asked = 0
+    // Its name is kept, and nothing of what it holds.
+    const cut = disk.afterPowerCut((most) => (asked++ === 0 ? most : 0))
+    expect((await open(cut)).health()).toMatchObject({ last_seq: 3 })
+  })
+
+  test('of a hub whose successor has compacted what it was reading says that it was replaced', async () => {
+    const { disk, store: successor_to_be } = await workedHome(60)
+    await successor_to_be.close()
+    const waiting: (() => void)[] = []
+    let stands_still = false
+    const former = await open(disk, {
+      clock: { ...clock, soon: (call) => (stands_still ? void waiting.push(call) : clock.soon(call)) },
+    })
+    disk.fault = (operation, name) => {
+      stands_still ||= operation === 'open' && name.endsWith('.new')
+      return null
+    }
+    const compacting = former.compact(make.at(LATER)).catch((error: unknown) => error)
+    await eventually('it stands still between two files', () => waiting.length > 0)
+    disk.fault = () => null
+    const successor = await open(disk)
+    await successor.compact(make.at(LATER))
+    stands_still = false
+    for (const call of waiting) call()
+    expect(await compacting).toMatchObject({ code: 'store_fenced' })
+    await successor.close()
+  })
+
+  test('takes in nothing that a former owner wrote after its successor had taken the journal', async () => {
+    const disk = new MemoryDisk()
+    const former = await open(disk)
+    const stays = make.signal({ expires_at: make.at(50 * DAY_MS) })
+    await former.append(stays)
+    for (let place = 0; place < 3; place += 1) {
+      const over = make.signal({ expires_at: make.at(50 * DAY_MS) })
+      await former.append(over)
+      await former.complete('bob', [over.signal_id], undefined, make.at())
+    }
+    let taking: ReturnType<typeof open> | null = null
+    disk.fault = (operation, name) => {
+      if (operation !== 'write' || !name.endsWith('.jsonl')) return null
+      // It has looked whose the journal is, and stands still before it writes.
+      disk.fault = () => null
+      taking = open(disk)
+      return null
+    }
+    await expect(former.complete('bob', [stays.signal_id], undefined, make.at())).rejects.toMatchObject({
+      code: 'store_fenced',
+    })
+    const successor = await taking!
+    await successor.append(make.signal({ expires_at: make.at(50 * DAY_MS) }))
+    await successor.compact(make.at(LATER))
+    await successor.close()
+    disk.remove('/hub/snapshot/index.bin')
+    expect(await (await open(disk)).read(stays.signal_id)).toMatchObject({ status: 'pending' })
+  })
 
   test('is given up at once when the store is closed', async () => {
     const { disk, store } = await workedHome(80)
