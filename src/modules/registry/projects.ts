@@ -64,6 +64,8 @@ export async function openProjects(needs: {
 }): Promise<Projects> {
   const { records, clock, ids, places } = needs
   const by_root = new Map<string, Project>()
+  /** By root as well: what was refused because it could not be recorded for sure, and may be on the disk all the same. */
+  const unsure = new Map<string, Project>()
   /** Looked at once: a call must not wait for the disks of all projects. */
   const real_roots = new Map<string, string>()
   const by_real = new Map<string, Project>()
@@ -94,9 +96,10 @@ export async function openProjects(needs: {
   const change = (root: string, what: (project: Project) => Project): Promise<Project> =>
     records.exclusive(KIND, async (held) => {
       const known = by_root.get(root)
-      const before = known ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
+      const before = known ??
+        unsure.get(root) ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
       const project = what(before)
-      if (project === known) return project
+      if (project === known && !unsure.has(root)) return project
       for (const alias of project.aliases) refuseTaken(alias, project)
       if (project.aliases.length > LIMITS.project_aliases_max) {
         throw new TurnbellError('limit_reached', {
@@ -104,14 +107,16 @@ export async function openProjects(needs: {
           hint: 'Take one away: `registry alias` with `remove`.',
         })
       }
+      unsure.set(root, project)
       await held.put(project.project_id, project as RecordBody)
+      unsure.delete(root)
       by_root.set(root, project)
       arrange()
       return project
     })
 
   const refuseTaken = (alias: string, project: Project) => {
-    const holder = [...by_root.values()].find(({ aliases }) => aliases.includes(alias))
+    const holder = [...by_root.values(), ...unsure.values()].find(({ aliases }) => aliases.includes(alias))
     if (holder === undefined || holder.project_id === project.project_id) return
     throw new TurnbellError('alias_taken', { detail: `${alias} is an alias of ${holder.root}.` })
   }
@@ -209,7 +214,8 @@ export async function openProjects(needs: {
     },
     async remove(project_id) {
       await records.remove(KIND, project_id)
-      for (const [root, project] of by_root) if (project.project_id === project_id) by_root.delete(root)
+      for (const projects of [by_root, unsure])
+        for (const [root, project] of projects) if (project.project_id === project_id) projects.delete(root)
       arrange()
     },
   }

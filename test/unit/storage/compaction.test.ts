@@ -252,15 +252,15 @@ describe('compaction', () => {
     const store = await open(disk)
     expect(store.health()).toMatchObject({ signals: 0, last_seq: 3 })
     const next = journal(disk)[0]!.replace('1.jsonl', '2.jsonl')
-    const { open: opened, sync } = disk
+    const [opened, sync] = [disk.open.bind(disk), disk.sync.bind(disk)]
     let fd_of_next: number | null = null
     let begun = false
     disk.open = (name, how) => {
-      const fd = opened.call(disk, name, how)
+      const fd = opened(name, how)
       if (name === next) fd_of_next = fd
       return fd
     }
-    disk.sync = (fd, done) => (fd === fd_of_next ? void (begun = true) : sync.call(disk, fd, done))
+    disk.sync = (fd, done) => (fd === fd_of_next ? void (begun = true) : sync(fd, done))
     void store.append(make.signal()).catch(() => undefined)
     await eventually('the next file is begun', () => begun)
     // It goes on once the next file is on disk, and rewrites nothing before.

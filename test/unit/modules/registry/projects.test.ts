@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { openProjects, type Projects } from '../../../../src/modules/registry/projects.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
@@ -50,6 +51,34 @@ describe('a project', () => {
     expect(again).toEqual({ ...first, aliases: ['app', 'main'] })
     expect(await projects.at('/projects/app')).toEqual(again)
     expect(projects.list()).toEqual([again])
+  })
+
+  test('that could not be added for sure is the same one when it is added again, and gone once it is removed', async () => {
+    // It is on the disk, and nobody could say that it stays there.
+    let unsynced = true
+    const sure = records
+    records = { ...sure }
+    records.exclusive = (kind, work) =>
+      sure.exclusive(kind, (held) =>
+        work({
+          ...held,
+          async put(id, body) {
+            await held.put(id, body)
+            if (unsynced) throw new TurnbellError('store_unavailable', { detail: 'EIO' })
+          },
+        }),
+      )
+    projects = await open()
+    await expect(projects.add({ path: '/projects/app', aliases: ['app'] })).rejects.toThrow(
+      /store_unavailable/,
+    )
+    expect(projects.list()).toEqual([])
+    unsynced = false
+    await expect(projects.add({ path: '/projects/other', aliases: ['app'] })).rejects.toThrow(/alias_taken/)
+    const { project_id } = await projects.add({ path: '/projects/app', aliases: ['app'] })
+    expect((await open()).list()).toMatchObject([{ project_id, root: '/projects/app' }])
+    await projects.remove(project_id)
+    expect((await open()).list()).toEqual([])
   })
 
   test('that was recorded before there were aliases has none', async () => {
