@@ -1,4 +1,5 @@
 /** What keeps the journal short and the next open fast. One thing at a time, none of it in anybody's way. */
+import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
 import type { Journal } from './journal.ts'
@@ -54,12 +55,20 @@ export class Maintenance {
       try {
         await this.rewriteWhatIsWorthIt()
       } catch (cause) {
-        if (this.stopping) return
-        // Whose files are gone, because a successor has compacted them, has been replaced.
-        this.needs.epoch.check()
-        throw refusalOf(cause, 'compaction stopped, and changed nothing')
+        if (!this.stopping)
+          throw refusalOf(this.whyItStopped(cause), 'compaction stopped, and changed nothing')
       }
     })
+  }
+
+  /** Whose files are gone, because a successor has compacted them, has been replaced. */
+  private whyItStopped(cause: unknown): unknown {
+    try {
+      this.needs.epoch.check()
+      return cause
+    } catch (error) {
+      return error instanceof TurnbellError ? error : cause
+    }
   }
 
   private async rewriteWhatIsWorthIt(): Promise<void> {
