@@ -106,7 +106,7 @@ export class BellWatch {
       if (!heard.listed && heard.last !== null && whole && !waits) {
         // Nobody came to say so: the agent has drained what it was asked to.
         if (!heard.stirred && heard.last.drained === 'no') heard.asked_for = 0
-        drained(heard, heard.stirred ? 'late' : 'since')
+        drained(heard.rung.values(), heard.stirred ? 'late' : 'since')
       }
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
@@ -141,8 +141,8 @@ export class BellWatch {
       const when = isLate(heard, frame.signal_ids) ? 'late' : 'since'
       waitNoMore(heard, frame.signal_ids)
       const rung = heard.rung.get(frame.session_id)
-      if (own || heard.last?.session_id === frame.session_id) drained(heard, when)
-      else if (rung !== undefined) drained({ rung: new Map([[frame.session_id, rung]]) }, when)
+      if (own || heard.last?.session_id === frame.session_id) drained(heard.rung.values(), when)
+      else if (rung !== undefined) drained([rung], when)
     } else {
       const gone = SignalsGone.safeParse(frame)
       if (!gone.success) return
@@ -325,8 +325,8 @@ function receiptCame(heard: Heard, doorbell_id: string): void {
 }
 
 /** The agent has taken something: what rang before means nothing any more. */
-function drained({ rung }: Pick<Heard, 'rung'>, when: 'late' | 'since'): void {
-  for (const bell of rung.values()) if (bell.drained !== 'since') bell.drained = when
+function drained(bells: Iterable<Rung>, when: 'late' | 'since'): void {
+  for (const bell of bells) if (bell.drained !== 'since') bell.drained = when
 }
 
 /** A list shows what a drain took as gone a moment before the drain is told. */

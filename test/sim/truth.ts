@@ -191,7 +191,7 @@ export class Truth extends Ledger {
           if (known === undefined) return
           // Both in one commit, and nobody knows in which order.
           if (known.final_at === this.now()) return
-          known.replays_open = Math.max(0, known.replays_open - 1)
+          this.replayOver(known)
           this.sentAnew(known)
         })
     }
@@ -201,9 +201,12 @@ export class Truth extends Ledger {
   private replayed({ signal_ids }: { signal_ids: string[] }, { replayed }: { replayed: string[] }): void {
     for (const signal_id of signal_ids) {
       const known = this.signals.get(signal_id)
-      if (known !== undefined && !replayed.includes(signal_id))
-        known.replays_open = Math.max(0, known.replays_open - 1)
+      if (known !== undefined && !replayed.includes(signal_id)) this.replayOver(known)
     }
+  }
+
+  private replayOver(known: Known): void {
+    known.replays_open = Math.max(0, known.replays_open - 1)
   }
 
   private sentAnew(known: Known): void {

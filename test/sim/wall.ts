@@ -3,7 +3,6 @@ export class Wall {
   private readonly timeline: { now: number }
   /** How far ahead of simulated time it has been, from when on. */
   private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
-
   /** When the machine slept. */
   private readonly sleeps: { from: number; until: number }[] = []
 
@@ -28,6 +27,7 @@ export class Wall {
     return Math.max(...ahead) - Math.min(...ahead)
   }
 
+  /** The machine has slept from then until now. */
   slept(from: number): void {
     this.sleeps.push({ from, until: this.timeline.now })
   }

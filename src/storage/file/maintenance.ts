@@ -4,7 +4,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { compactRun, planCompaction, type CompactionNeeds } from './compaction.ts'
 import type { Journal } from './journal.ts'
 import { refusalOf } from './refusal.ts'
-import { listSegments, sortSegments, type SegmentFile } from './segments.ts'
+import { listSegments, sealedAt, sortSegments, type SegmentFile } from './segments.ts'
 import { takeSnapshot, writeSnapshot } from './snapshot.ts'
 
 export interface MaintenanceNeeds extends Omit<CompactionNeeds, 'stopping'> {
@@ -128,13 +128,12 @@ export class Maintenance {
 
 /**
  * Those before the one that is written to: that has nothing after it that would tell a torn end from damage, and its first
- * line, once it is on disk, alone keeps the last position of those before. What a former owner wrote after its successor
- * had taken the journal is no part of a segment.
+ * line, once it is on disk, alone keeps the last position of those before.
  */
 function sealedOnes(standing: readonly SegmentFile[], written_to: number): SegmentFile[] {
   return standing.flatMap((one, place) => {
     if (one.segment >= written_to) return []
-    const sealed_at = one.head?.revision === 0 ? standing[place + 1]?.head?.follows?.bytes : undefined
-    return [{ ...one, bytes: Math.min(one.bytes, sealed_at ?? one.bytes) }]
+    const sealed = sealedAt(one, standing[place + 1]?.head ?? null) ?? one.bytes
+    return [{ ...one, bytes: Math.min(one.bytes, sealed) }]
   })
 }

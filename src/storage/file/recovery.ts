@@ -9,7 +9,7 @@ import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalH
 import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
 import { LineScanner, wasSynced, type BadLine } from './scan.ts'
-import { listSegments, sortSegments, type SegmentFile } from './segments.ts'
+import { listSegments, sealedAt, sortSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 import type { Location, SignalIndex } from './signal-index.ts'
 import { wordsOf } from './ulid-words.ts'
@@ -106,9 +106,9 @@ export function checkLines(disk: Disk, segments: readonly SegmentFile[], before:
 
 /** How much of a sealed segment counts. What a former owner wrote after it was sealed is set aside. */
 function sealedBytes(recovery: Recovery, segment: SegmentFile, next: SegmentEntry | null): number {
-  const { file, bytes, head } = segment
-  if (next?.follows === undefined || next.follows === null || head?.revision !== 0) return bytes
-  const sealed = next.follows.bytes
+  const { file, bytes } = segment
+  const sealed = sealedAt(segment, next)
+  if (sealed === null) return bytes
   if (bytes < sealed) {
     throw damaged(file, { offset: bytes, reason: `the file ends here, but it was ${sealed} bytes long` })
   }

@@ -51,6 +51,14 @@ export function sortSegments(all: readonly SegmentFile[]): SortedSegments {
   return { standing: all.filter((one) => !isJoined(one)), joined: all.filter(isJoined) }
 }
 
+/**
+ * How much of a segment its successor found when it took over; null where nobody has, or where it was rewritten since.
+ * What stands behind was written by a former owner, and is no part of the journal.
+ */
+export function sealedAt({ head }: SegmentFile, next: SegmentFile['head']): number | null {
+  return head?.revision === 0 ? (next?.follows?.bytes ?? null) : null
+}
+
 function readHead(disk: Disk, fd: number): SegmentEntry | null {
   const buffer = Buffer.alloc(HEAD_BYTES_MAX)
   const filled = disk.read(fd, buffer, 0)
