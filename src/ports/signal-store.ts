@@ -181,7 +181,7 @@ export interface SignalStore {
   /**
    * A dead (or finished) signal is pending again as if it were new: no deliveries, no stages but its
    * creation, no result; and it has as long from `now` as it had at first. Unknown ids are reported; one that waits or is
-   * leased is left alone and is in neither list.
+   * leased is left alone and is in neither list. Each for itself: of several, a crash before the answer may keep some.
    */
   replay(signal_ids: readonly SignalId[], now: string): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
   /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. */

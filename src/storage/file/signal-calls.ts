@@ -60,7 +60,7 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
   /** Writes a change down and makes it. Answers what has to be awaited before anybody is told. */
   const change = (entry: ChangeEntry): Promise<void> => {
     journal.begin()
-    index.apply(entry, journal.add(entryText(entry)))
+    index.applyUnsynced(entry, journal.add(entryText(entry)))
     return journal.committed()
   }
 

@@ -16,6 +16,7 @@ import { FLAG, Rows, STATUS, TIME_COLUMNS, type Page, type Row, type StatusCode 
 import { RowTable } from './row-table.ts'
 import { SegmentUse } from './segment-use.ts'
 import { textOf, wordsOf, type Words } from './ulid-words.ts'
+import { rowBefore, UndoLog, type RowBefore } from './undo-log.ts'
 
 /** Where a line stands in the journal; `length` leaves the newline out. */
 export interface Location {
@@ -44,6 +45,9 @@ export class SignalIndex {
   readonly last_id: Words = new Uint32Array(4)
 
   private readonly probe: Words = new Uint32Array(4)
+  private readonly undo_log = new UndoLog()
+  /** Takes what a row was before it is changed; null where the change is on the disk already. */
+  private before: RowBefore[] | null = null
 
   /** The row of a signal that is not forgotten, or -1. */
   find(signal_id: SignalId): Row {
@@ -111,6 +115,18 @@ export class SignalIndex {
     this.keys.add(row)
   }
 
+  /** As `apply`, of a line that is on its way to the disk: it is undone by `undo` until it is `synced`. */
+  applyUnsynced(entry: ChangeEntry, at: Location): void {
+    this.before = this.undo_log.begin(at)
+    this.apply(entry, at)
+    this.before = null
+  }
+
+  /** What stands before this place survives a crash. */
+  synced(end: { segment: number; bytes: number }): void {
+    this.undo_log.synced(end)
+  }
+
   /** `at` is where the entry's line stands; a completion's result is read from there. */
   apply(entry: ChangeEntry, at: Location): void {
     switch (entry.kind) {
@@ -139,7 +155,9 @@ export class SignalIndex {
   private each(signal_ids: readonly SignalId[], change: (row: Row) => void): void {
     for (const signal_id of signal_ids) {
       const row = this.find(signal_id)
-      if (row !== -1) change(row)
+      if (row === -1) continue
+      this.noteBefore(row)
+      change(row)
     }
   }
 
@@ -277,8 +295,10 @@ export class SignalIndex {
       if (page === undefined || page.earliest_finish >= finished_before) continue
       let earliest = Infinity
       for (const row of this.rows.inPage(number)) {
-        if (this.isOver(row, finished_before, created_before)) this.forgetRow(row)
-        else earliest = Math.min(earliest, this.finishedAt(row) ?? Infinity)
+        if (this.isOver(row, finished_before, created_before)) {
+          this.noteBefore(row)
+          this.forgetRow(row)
+        } else earliest = Math.min(earliest, this.finishedAt(row) ?? Infinity)
       }
       page.earliest_finish = earliest
     }
@@ -309,15 +329,41 @@ export class SignalIndex {
     this.ids.dropped(row)
   }
 
-  /** What could not be written never was: forgets every signal whose line stands at or after this place. */
-  undoFrom(segment: number, offset: number): void {
+  private noteBefore(row: Row): void {
+    this.before?.push(rowBefore(this.rows, this.leases, this.result(row), row))
+  }
+
+  /**
+   * What could not be written never was: takes back what is not `synced`, and forgets every signal whose line stands at
+   * or after this place.
+   */
+  undo(end: { segment: number; bytes: number }): void {
+    for (const before of this.undo_log.take()) this.putBack(before)
     for (let row = this.rows.end - 1; row >= 0; row -= 1) {
       if (!this.rows.holds(row)) return
       const status = this.rows.status(row)
       const at = this.location(row)
-      if (at.segment < segment || (at.segment === segment && at.offset < offset)) return
+      if (at.segment < end.segment || (at.segment === end.segment && at.offset < end.bytes)) return
       if (status !== STATUS.gone && status !== STATUS.forgotten) this.forgetRow(row)
     }
+  }
+
+  private putBack({ row, lease, ...before }: RowBefore): void {
+    const { rows } = this
+    // Its key stays without an answer: that it was forgotten says that it had been answered for long enough.
+    if (rows.status(row) === STATUS.forgotten) this.count += 1
+    this.leaveLease(row)
+    if (lease !== undefined) {
+      this.leases.restore(lease)
+      lease.rows.add(row)
+      rows.set(row, 'lease', lease.number)
+    }
+    rows.flag(row, FLAG.held, before.held)
+    rows.page(row).deliveries[rows.slot(row)] = before.deliveries
+    rows.setExpires(row, before.expires)
+    for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, before.times[at] ?? null)
+    this.setResult(row, before.result)
+    this.change(row, before.status)
   }
 
   /** Pending rows whose time is over, oldest first. */
@@ -344,6 +390,15 @@ export class SignalIndex {
       segment: page.segments[slot] as number,
       offset: page.offsets[slot] as number,
       length: page.lengths[slot] as number,
+    }
+  }
+
+  /** Where the result of its completion stands; segment 0 where there is none. */
+  result(row: Row): Location {
+    return {
+      segment: this.rows.get(row, 'result_segment'),
+      offset: this.rows.get(row, 'result_offset'),
+      length: this.rows.get(row, 'result_length'),
     }
   }
 

@@ -151,14 +151,8 @@ export class SignalReader {
   }
 
   private result(row: Row): Json | undefined {
-    const { rows } = this.index
-    const length = rows.get(row, 'result_length')
-    if (length === 0) return undefined
-    const at = {
-      segment: rows.get(row, 'result_segment'),
-      offset: rows.get(row, 'result_offset'),
-      length,
-    }
+    const at = this.index.result(row)
+    if (at.length === 0) return undefined
     const line = this.readLine(at)
     return understood(at, () => wholeLine<{ result: Json }>(line.toString()).result)
   }

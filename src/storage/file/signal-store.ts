@@ -72,13 +72,15 @@ export async function openFileSignalStore(options: FileSignalStoreOptions): Prom
       commit_bytes_max: options.commit_bytes_max ?? LIMITS.commit_bytes_max,
       last: () => ({ last_seq: index.last_seq, last_signal_id: index.last_signal_id }),
       beforeCommit: () => marks.writeTo(journal),
-      onSynced: (bytes) => maintenance.grown(bytes),
+      onSynced(bytes) {
+        index.synced(journal.durableEnd)
+        maintenance.grown(bytes)
+      },
       onDead(error) {
         maintenance.stop()
         // Whoever has taken it by now is not to be disturbed.
         waiting?.cancel()
-        const { segment, bytes } = journal.durableEnd
-        index.undoFrom(segment, bytes)
+        index.undo(journal.durableEnd)
         options.onFatal?.(error)
         const { onWritable } = options
         if (error.code === 'store_fenced' || onWritable === undefined) return

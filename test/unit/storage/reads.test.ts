@@ -1,14 +1,19 @@
 /** What is told of a signal has to be true after a crash as well. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../../src/contracts/signal.ts'
+import type { SignalStore } from '../../../src/ports/signal-store.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { MemoryDisk } from '../../support/memory-disk.ts'
-import { signalMaker } from '../../support/signals.ts'
+import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { DAY_MS, signalMaker } from '../../support/signals.ts'
+import { stateOf } from '../../support/store-state.ts'
 
 const clock = fakeClock()
 const make = signalMaker(clock)
 const now = new Date(clock.now()).toISOString()
+
+const lease = (drain_id: string) => ({ drain_id, session_id: 'session-1', now })
 
 /** A store with one drained signal, whose confirmation waits for its sync. */
 async function confirming() {
@@ -16,7 +21,7 @@ async function confirming() {
   const store = await openFileSignalStore({ ...{ directory: '/hub', clock, disk }, onFatal() {} })
   const signal = make.signal()
   await store.append(signal)
-  await store.drain(signal.to, { drain_id: 'drain-1', session_id: 'session-1', limit: 1, now })
+  await store.drain(signal.to, { ...lease('drain-1'), limit: 1 })
   disk.held = []
   const confirmed = store.confirm('drain-1', now)
   await eventually('the sync is under way', () => disk.held?.length === 1)
@@ -55,14 +60,51 @@ test('a look at what waits waits for its append', async () => {
   await store.close()
 })
 
-test('a store that can write no more still tells what it knows', async () => {
-  const { disk, store, signal, confirmed, finish } = await confirming()
-  disk.put('/hub/journal/epoch', Buffer.from('2\n'))
-  const asked = store.read(signal.signal_id)
-  finish()
-  await expect(confirmed).rejects.toMatchObject({ code: 'store_fenced' })
-  // Nobody knows whether it happened.
-  await expect(asked).rejects.toMatchObject({ code: 'store_fenced' })
-  expect(await store.read(signal.signal_id)).toMatchObject({ signal_id: signal.signal_id })
-  await store.close()
+describe('a store that can write no more', () => {
+  test('still tells what it knows', async () => {
+    const { disk, store, signal, confirmed, finish } = await confirming()
+    disk.put('/hub/journal/epoch', Buffer.from('2\n'))
+    const asked = store.read(signal.signal_id)
+    finish()
+    await expect(confirmed).rejects.toMatchObject({ code: 'store_fenced' })
+    // Nobody knows whether it happened.
+    await expect(asked).rejects.toMatchObject({ code: 'store_fenced' })
+    expect(await store.read(signal.signal_id)).toMatchObject({ signal_id: signal.signal_id })
+    await store.close()
+  })
+
+  /** One change each, refused by a disk that fails. */
+  const lost: [string, (store: SignalStore, leased: Signal, finished: Signal) => Promise<unknown>][] = [
+    ['confirmed', (store) => store.confirm('drain-1', now)],
+    ['released', (store) => store.release('drain-1')],
+    [
+      'given back',
+      (store, { signal_id, to }) => store.releaseSignals(to, [{ signal_id, drain_id: 'drain-1' }]),
+    ],
+    ['completed', (store, { signal_id, to }) => store.complete(to, [signal_id], { done: true }, now)],
+    ['replayed', (store, _, finished) => store.replay([finished.signal_id], now)],
+    ['drained', (store) => store.drain('ada', { ...lease('drain-2'), limit: 1 })],
+    ['expired', (store) => store.expire(new Date(clock.now() + 2 * DAY_MS).toISOString())],
+    ['forgotten', (store) => store.compact(new Date(clock.now() + 30 * DAY_MS).toISOString())],
+  ]
+
+  test.each(lost)('tells nothing as %s that was not written', async (_, change) => {
+    const disk = new MemoryDisk()
+    const store = await openFileSignalStore({ ...{ directory: '/hub', clock, disk }, onFatal() {} })
+    const signal = make.signal()
+    await store.append(signal)
+    await store.append(make.signal({ to: 'ada', expires_at: make.at(DAY_MS) }))
+    const finished = make.signal()
+    await store.append(finished)
+    await store.complete(finished.to, [finished.signal_id], 'as it was', now)
+    await store.drain(signal.to, { ...lease('drain-1'), limit: 1 })
+    const { health: before, ...told } = await stateOf(store)
+    disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+    await expect(change(store, signal, finished)).rejects.toMatchObject({ code: 'store_unavailable' })
+    disk.fault = () => null
+    const { health, ...now_told } = await stateOf(store)
+    expect(now_told).toEqual(told)
+    expect(health).toMatchObject({ ...before, writable: false, reason: expect.any(String) as string })
+    await store.close()
+  })
 })
