@@ -28,6 +28,11 @@ const OLDER = 'events.1.jsonl'
  * unclean end the seq goes on further up, so that nobody takes a new event for one it has seen already.
  */
 const SEQ_GAP = 10_000
+/**
+ * Where the disk does not keep up, or takes nothing more, the seqs get ahead of the files. After so many it is written down
+ * how far they are, and where that fails it is tried again after so many more: several times before the gap is used up.
+ */
+const NOTE_EVERY = SEQ_GAP / 5
 const CLOSED = '{"closed":true}\n'
 /** From here on the end is not clean, whether an event has come to the file since or not. */
 const opened = (last_seq: number) => `{"opened_after":${last_seq}}\n`
@@ -47,6 +52,9 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const memory = createMemoryEventLog(clock, { events_max, before, last_seq })
 
   let fd: number | null = fs.openSync(newer, 'a', 0o600)
+  /** The seq up to which the files say that events were told, or where it was last tried to say so. */
+  let noted = last_seq
+  let told = last_seq
   let waiting: string[] = []
   let writing = false
   let gathering: Timer | null = null
@@ -95,12 +103,33 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     const lines = Buffer.from(now.join(''))
     in_newer += now.length
     writing = true
+    const up_to = told - waiting.length
     write(fd, lines, 0, (error) => {
       writing = false
       if (error !== null) fail(error)
+      else noted = Math.max(noted, up_to)
       if (settled.length > 0) flush()
       else if (waiting.length > 0) schedule()
     })
+  }
+
+  /** Behind whatever half a line a failed write has left. Throws where that cannot be written. */
+  const note = (text: string) => {
+    noted = told
+    const to = fd ?? fs.openSync(newer, 'a', 0o600)
+    try {
+      fs.writeSync(to, `\n${opened(told)}${text}`)
+    } finally {
+      if (to !== fd) closeQuietly(to)
+    }
+  }
+  const noteIfDue = () => {
+    if (told - noted < NOTE_EVERY) return
+    try {
+      note('')
+    } catch {
+      // The next time, or at the end.
+    }
   }
 
   const written = () =>
@@ -114,6 +143,8 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     written,
     append(fresh) {
       const event = memory.append(fresh)
+      told = event.seq
+      noteIfDue()
       if (fd === null) return event
       waiting.push(`${JSON.stringify(event)}\n`)
       // The disk does not keep up: what the files would let go of again is not written at all.
@@ -124,15 +155,15 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
     async close() {
       await memory.close()
       await written()
-      if (fd === null) return
       const open = fd
       fd = null
       try {
-        fs.writeSync(open, CLOSED)
+        if (open === null) note(CLOSED)
+        else fs.writeSync(open, CLOSED)
       } catch {
         // A full disk. The end is not clean, then, and the next start goes on further up.
       } finally {
-        fs.closeSync(open)
+        if (open !== null) closeQuietly(open)
       }
     },
   }

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { GATHER_MS, openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -101,4 +101,47 @@ test('a log that cannot be written goes on in memory, and says so once', async (
   expect(log.read({ limit: 1, since: 10 }).events).toHaveLength(1)
   await log.close()
   expect(failures).toHaveLength(1)
+})
+
+describe('a log whose disk took no events for a while', () => {
+  /** More than any gap between two starts. */
+  const TOLD = 25_000
+
+  async function failed(directory: string) {
+    let failures = 0
+    const log = openFileEventLog({ directory, clock, events_max: 2, onFailed: () => (failures += 1) })
+    const in_the_way = path.join(directory, 'events.1.jsonl')
+    fs.mkdirSync(path.join(in_the_way, 'in the way'), { recursive: true })
+    for (let count = 0; count < 3; count += 1) log.append(event)
+    await log.written()
+    for (let count = 0; count < 2; count += 1) log.append(event)
+    await log.written()
+    expect(failures).toBe(1)
+    fs.rmSync(in_the_way, { recursive: true })
+    let last = 0
+    for (let count = 0; count < TOLD; count += 1) last = log.append(event).seq
+    return { log, last }
+  }
+
+  test('goes on behind what it told after a clean end', async () => {
+    const directory = temporaryDirectory()
+    const { log, last } = await failed(directory)
+    await log.close()
+    expect(openFileEventLog({ directory, clock }).append(event).seq).toBe(last + 1)
+  })
+
+  test('gives no seq out twice after a kill', async () => {
+    const directory = temporaryDirectory()
+    const { last } = await failed(directory)
+    expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(last)
+  })
+})
+
+test('a log whose disk does not keep up gives no seq out twice after a kill', () => {
+  const directory = temporaryDirectory()
+  const log = openFileEventLog({ directory, clock })
+  let last = 0
+  // Their moment never comes.
+  for (let count = 0; count < 25_000; count += 1) last = log.append(event).seq
+  expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(last)
 })
