@@ -8,6 +8,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
+import { isStopped } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { cleanEnvironment, end } from '../support/processes.ts'
 import { ADA, projectHub, type ProjectHub } from '../support/project-hub.ts'
@@ -49,7 +50,7 @@ async function setUp() {
 }
 
 /** Who adds lines at its end, as `>>` does, and once saves the file as a whole. */
-function editor({ files }: ProjectHub) {
+function editor({ files, running }: ProjectHub) {
   const file = files.inside('blackboard.jsonl')
   const wrote: string[] = []
   const line = () => {
@@ -61,18 +62,15 @@ function editor({ files }: ProjectHub) {
   return {
     wrote,
     append: () => fs.promises.appendFile(file, line()),
-    /** False where the file has changed since it was read: editors ask then. */
-    saved(): boolean {
-      const read = fs.readFileSync(file)
+    /** While the hub stands still: no editor can know of what comes between its last look and its rename. */
+    async save() {
+      const { child } = running()
+      child.kill('SIGSTOP')
+      await eventually('the hub stands still', () => isStopped(child.pid as number))
       const draft = `${file}~`
-      fs.writeFileSync(draft, Buffer.concat([read, Buffer.from(line())]))
-      if (fs.statSync(file).size === read.length) {
-        fs.renameSync(draft, file)
-        return true
-      }
-      wrote.pop()
-      fs.rmSync(draft)
-      return false
+      fs.writeFileSync(draft, Buffer.concat([fs.readFileSync(file), Buffer.from(line())]))
+      fs.renameSync(draft, file)
+      child.kill('SIGCONT')
     },
   }
 }
@@ -127,7 +125,10 @@ test('6 processes, one of which dies again and again, and an editor lose nothing
     await by_hand.append()
     // Somebody reads now and then, and so what was written by hand is given its id meanwhile.
     if (by_hand.wrote.length % 5 === 0) await hub.call('twining_read', { limit: 1 })
-    if (posted > 1_500 && !saved) saved = by_hand.saved()
+    if (posted > 1_500 && !saved) {
+      await by_hand.save()
+      saved = true
+    }
   }
   expect((await all).slice(1)).toEqual(steady.map(() => 0))
   expect(saved).toBe(true)
