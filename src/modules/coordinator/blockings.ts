@@ -7,6 +7,7 @@ import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Shelf } from '../shelf.ts'
 import { createTurns } from '../turns.ts'
+import { Unsure } from '../unsure.ts'
 
 export interface BlockingEvents {
   blocked(blocking: Blocking): void
@@ -33,14 +34,18 @@ export async function openBlockings(needs: {
   const { shelf, events, clock, ids } = needs
   const inTurn = createTurns()
   const standing = new Map<string, Blocking>()
+  const unsure = new Unsure<Blocking>()
   for (const blocking of await shelf.list()) standing.set(pair(blocking), blocking)
 
   const endAll = async (which: (blocking: Blocking) => boolean): Promise<Blocking[]> => {
-    const ended = [...standing.values()].filter(which)
-    for (const blocking of ended) {
+    const ended: Blocking[] = []
+    for (const [key, blocking] of new Map([...unsure, ...standing])) {
+      if (!which(blocking)) continue
       await shelf.remove(blocking.blocking_id)
-      standing.delete(pair(blocking))
+      unsure.delete(key)
+      if (!standing.delete(key)) continue
       events.unblocked(blocking)
+      ended.push(blocking)
     }
     return ended
   }
@@ -48,21 +53,23 @@ export async function openBlockings(needs: {
   return {
     block: (blocker, blocked, reason) =>
       inTurn(async () => {
-        const before = standing.get(pair({ blocker, blocked }))
-        if (before?.reason === reason) return before
-        if (before === undefined && standing.size >= LIMITS.blockings_max) {
+        const key = pair({ blocker, blocked })
+        const stands = standing.get(key)
+        if (stands?.reason === reason && !unsure.has(key)) return stands
+        if (stands === undefined && standing.size >= LIMITS.blockings_max) {
           throw new TurnbellError('limit_reached', {
             detail: `${LIMITS.blockings_max} blockings stand, which is the most there may be.`,
             hint: 'Unblock whoever can go on.',
           })
         }
+        const before = stands ?? unsure.get(key)
         const blocking: Blocking = {
           blocking_id: before?.blocking_id ?? ids.next(),
           ...{ blocker, blocked, reason },
           since: before?.since ?? timestamp(clock),
         }
-        await shelf.put(blocking)
-        standing.set(pair(blocking), blocking)
+        await unsure.settle(key, blocking, (one) => shelf.put(one))
+        standing.set(key, blocking)
         events.blocked(blocking)
         return blocking
       }),

@@ -7,6 +7,7 @@ import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Shelf } from '../shelf.ts'
 import { createTurns } from '../turns.ts'
+import { Unsure } from '../unsure.ts'
 
 export interface Subscriptions {
   /** Subscribing again changes nothing. Throws `limit_reached`. */
@@ -27,6 +28,7 @@ export async function openSubscriptions(needs: {
   const { shelf, clock, ids } = needs
   const inTurn = createTurns()
   const topics = new Map<string, Map<Identity, Subscription>>()
+  const unsure = new Unsure<Subscription>()
   const all = () => [...topics.values()].flatMap((of_topic) => [...of_topic.values()])
   const add = (subscription: Subscription) => {
     const { topic, identity } = subscription
@@ -35,6 +37,7 @@ export async function openSubscriptions(needs: {
   }
   const end = async ({ subscription_id, topic, identity }: Subscription) => {
     await shelf.remove(subscription_id)
+    unsure.delete(keyOf(identity, topic))
     const of_topic = topics.get(topic)
     of_topic?.delete(identity)
     if (of_topic?.size === 0) topics.delete(topic)
@@ -52,23 +55,30 @@ export async function openSubscriptions(needs: {
             hint: 'Unsubscribe from one first.',
           })
         }
-        const subscription = { subscription_id: ids.next(), identity, topic, since: timestamp(clock) }
-        await shelf.put(subscription)
+        const key = keyOf(identity, topic)
+        const fresh = { subscription_id: ids.next(), identity, topic, since: timestamp(clock) }
+        const subscription = unsure.get(key) ?? fresh
+        await unsure.settle(key, subscription, (one) => shelf.put(one))
         add(subscription)
         return subscription
       }),
     unsubscribe: (identity, topic) =>
       inTurn(async () => {
         const standing = topics.get(topic)?.get(identity)
-        if (standing === undefined) return false
-        await end(standing)
-        return true
+        const ended = standing ?? unsure.get(keyOf(identity, topic))
+        if (ended !== undefined) await end(ended)
+        return standing !== undefined
       }),
     personaEnded: (identity) =>
       inTurn(async () => {
-        for (const one of all()) if (one.identity === identity) await end(one)
+        for (const one of [...all(), ...unsure.values()]) if (one.identity === identity) await end(one)
       }),
     list: () => all().sort((a, b) => (a.subscription_id < b.subscription_id ? -1 : 1)),
     subscribers: (topic) => [...(topics.get(topic)?.keys() ?? [])],
   }
+}
+
+/** No identity has a space. */
+function keyOf(identity: Identity, topic: string): string {
+  return `${identity} ${topic}`
 }

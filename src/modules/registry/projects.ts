@@ -16,6 +16,7 @@ import type { Log } from '../../ports/log.ts'
 import { homeRefused, memoryAround, repositoryAround, type Places } from '../../ports/places.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
+import { Unsure } from '../unsure.ts'
 
 const KIND = 'project'
 
@@ -64,8 +65,8 @@ export async function openProjects(needs: {
 }): Promise<Projects> {
   const { records, clock, ids, places } = needs
   const by_root = new Map<string, Project>()
-  /** By root as well: what was refused because it could not be recorded for sure, and may be on the disk all the same. */
-  const unsure = new Map<string, Project>()
+  /** By root as well. */
+  const unsure = new Unsure<Project>()
   /** Looked at once: a call must not wait for the disks of all projects. */
   const real_roots = new Map<string, string>()
   const by_real = new Map<string, Project>()
@@ -107,9 +108,7 @@ export async function openProjects(needs: {
           hint: 'Take one away: `registry alias` with `remove`.',
         })
       }
-      unsure.set(root, project)
-      await held.put(project.project_id, project as RecordBody)
-      unsure.delete(root)
+      await unsure.settle(root, project, () => held.put(project.project_id, project as RecordBody))
       by_root.set(root, project)
       arrange()
       return project

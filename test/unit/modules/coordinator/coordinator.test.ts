@@ -3,9 +3,11 @@ import { HistoryInput, LogInput, StatusInput } from '../../../../src/contracts/c
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import type { Caller } from '../../../../src/contracts/token.ts'
+import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { coordinatorWorld, type CoordinatorWorld } from '../../../support/coordinator-world.ts'
 import { atRest } from '../../../support/fake-clock.ts'
 import { agent, daemon, observer, OPERATOR } from '../../../support/signal-world.ts'
+import { unsureRecords } from '../../../support/unsure-records.ts'
 
 const alice = agent('alice', 'run-1')
 const bob = agent('bob', 'run-1')
@@ -162,6 +164,32 @@ describe('a blocking', () => {
     expect(world.status().blockings).toMatchObject([{ blocked: 'bob' }])
   })
 
+  test('that could not be kept for sure is the same one when it is said again, and gone once it is taken back', async () => {
+    const those = unsureRecords(createMemoryRecordStore())
+    const world = await coordinatorWorld({ records: those.records })
+    const block = (reason: string) => world.coordinator.block(alice, { identity: 'bob', reason })
+    those.unsynced = true
+    expect(await codeOf(() => block('one'))).toBe('store_unavailable')
+    expect(world.status().blockings).toEqual([])
+    those.unsynced = false
+    await world.clock.advance(1_000)
+    await block('two')
+    expect((await world.restart()).status().blockings).toMatchObject([
+      { reason: 'two', since: '2026-03-01T12:00:00.000Z' },
+    ])
+    those.unsynced = true
+    expect(await codeOf(() => block('three'))).toBe('store_unavailable')
+    those.unsynced = false
+    await block('two')
+    expect((await world.restart()).status().blockings).toMatchObject([{ reason: 'two' }])
+    await world.coordinator.unblock(alice, { identity: 'bob' })
+    those.unsynced = true
+    expect(await codeOf(() => block('four'))).toBe('store_unavailable')
+    those.unsynced = false
+    await world.coordinator.unblock(alice, { identity: 'bob' })
+    expect((await world.restart()).status().blockings).toEqual([])
+  })
+
   test('is refused of oneself, of nobody, and of a persona that rests', async () => {
     const world = await coordinatorWorld()
     await world.personas.wrap('cyd')
@@ -236,6 +264,24 @@ describe('a subscription', () => {
     expect(coordinator.subscriptions(bob, {})).toHaveLength(2)
     expect(coordinator.subscriptions(bob, { identity: 'alice' })).toEqual([view])
     expect(coordinator.subscriptions(bob, { topic: 'docs' })).toEqual([])
+  })
+
+  test('that could not be kept for sure is the same one when it is made again, and gone once it is ended', async () => {
+    const those = unsureRecords(createMemoryRecordStore())
+    const { coordinator, clock, ...world } = await coordinatorWorld({ records: those.records })
+    const topics = async () => (await world.restart()).coordinator.subscriptions(alice, {})
+    those.unsynced = true
+    for (const topic of ['releases', 'docs']) {
+      expect(await codeOf(() => coordinator.subscribe(alice, topic))).toBe('store_unavailable')
+    }
+    those.unsynced = false
+    expect(coordinator.subscribers('releases')).toEqual([])
+    await clock.advance(1_000)
+    await coordinator.subscribe(alice, 'releases')
+    expect(await coordinator.unsubscribe(alice, 'docs')).toEqual({ removed: false })
+    expect(await topics()).toMatchObject([{ topic: 'releases', since: '2026-03-01T12:00:00.000Z' }])
+    expect(await coordinator.unsubscribe(alice, 'releases')).toEqual({ removed: true })
+    expect(await topics()).toEqual([])
   })
 
   test('is a persona’s: it ends with it, and the operator has none', async () => {

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { openProjects, type Projects } from '../../../../src/modules/registry/projects.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
@@ -8,6 +7,7 @@ import { createMemoryRecordStore } from '../../../../src/storage/memory/record-s
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
 import { fakeClock } from '../../../support/fake-clock.ts'
 import { AS_WRITTEN } from '../../../support/played-places.ts'
+import { unsureRecords } from '../../../support/unsure-records.ts'
 
 const clock = fakeClock()
 const ids = createIds(clock, systemRandom)
@@ -54,26 +54,15 @@ describe('a project', () => {
   })
 
   test('that could not be added for sure is the same one when it is added again, and gone once it is removed', async () => {
-    // It is on the disk, and nobody could say that it stays there.
-    let unsynced = true
-    const sure = records
-    records = { ...sure }
-    records.exclusive = (kind, work) =>
-      sure.exclusive(kind, (held) =>
-        work({
-          ...held,
-          async put(id, body) {
-            await held.put(id, body)
-            if (unsynced) throw new TurnbellError('store_unavailable', { detail: 'EIO' })
-          },
-        }),
-      )
+    const those = unsureRecords(records)
+    records = those.records
+    those.unsynced = true
     projects = await open()
     await expect(projects.add({ path: '/projects/app', aliases: ['app'] })).rejects.toThrow(
       /store_unavailable/,
     )
     expect(projects.list()).toEqual([])
-    unsynced = false
+    those.unsynced = false
     await expect(projects.add({ path: '/projects/other', aliases: ['app'] })).rejects.toThrow(/alias_taken/)
     const { project_id } = await projects.add({ path: '/projects/app', aliases: ['app'] })
     expect((await open()).list()).toMatchObject([{ project_id, root: '/projects/app' }])
