@@ -50,8 +50,8 @@ async function setUp() {
 }
 
 /** Who adds lines at its end, as `>>` does, and once saves the file as a whole. */
-function editor({ files, running }: ProjectHub) {
-  const file = files.inside('blackboard.jsonl')
+function editor(hub: ProjectHub) {
+  const file = hub.files.inside('blackboard.jsonl')
   const wrote: string[] = []
   const line = () => {
     const summary = `by hand ${wrote.length + 1}`
@@ -64,7 +64,7 @@ function editor({ files, running }: ProjectHub) {
     append: () => fs.promises.appendFile(file, line()),
     /** While the hub stands still: no editor can know of what comes between its last look and its rename. */
     async save() {
-      const { child } = running()
+      const { child } = hub.running()
       child.kill('SIGSTOP')
       await eventually('the hub stands still', () => isStopped(child.pid as number))
       const draft = `${file}~`
