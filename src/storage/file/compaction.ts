@@ -179,7 +179,7 @@ class Rewriting {
     }
     for (const { row, segment, offset, length, to } of this.results) {
       if (rows.get(row, 'result_segment') !== segment || rows.get(row, 'result_offset') !== offset) continue
-      this.needs.index.setResult(row, { segment: this.target.segment, offset: to, length })
+      this.needs.index.rows.setResult(row, { segment: this.target.segment, offset: to, length })
     }
     for (const row of this.gone) this.needs.index.drop(row)
   }
@@ -210,7 +210,7 @@ class Rewriting {
     const row = index.ids.find(this.readHeader(buffer, start, end).id)
     // Not in the index, or there by another line: a copy that nothing points at.
     if (row === -1) return
-    const at = index.location(row)
+    const at = index.rows.location(row)
     if (at.segment !== segment || at.offset !== offset) return
     if (index.rows.status(row) === STATUS.forgotten) {
       this.gone.add(row)

@@ -15,8 +15,8 @@ import type { Epoch } from './epoch.ts'
 import { sealLine, SEAL_BYTES } from './line.ts'
 import type { LineReader } from './line-reader.ts'
 import { refusalOf } from './refusal.ts'
+import type { Location } from './rows.ts'
 import { segmentFile } from './segments.ts'
-import type { Location } from './signal-index.ts'
 
 export interface JournalOptions {
   disk: Disk

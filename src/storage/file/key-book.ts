@@ -4,9 +4,9 @@
  */
 import type { Identity } from '../../contracts/ids.ts'
 import type { SignalHead } from './entries.ts'
-import type { Row } from './rows.ts'
+import type { Location, Row } from './rows.ts'
 import { createHeaderReader } from './signal-header.ts'
-import { textHash, type Location, type SignalIndex } from './signal-index.ts'
+import { textHash, type SignalIndex } from './signal-index.ts'
 
 export class KeyBook {
   private readonly index: SignalIndex
@@ -34,7 +34,7 @@ export class KeyBook {
   }
 
   private head(row: Row): SignalHead {
-    const line = this.readLine(this.index.location(row))
+    const line = this.readLine(this.index.rows.location(row))
     return this.readHeader(line, 0, line.length)
   }
 }

@@ -3,8 +3,8 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { Disk } from './disk.ts'
 import { lineHolds } from './line.ts'
 import { refusalOf } from './refusal.ts'
+import type { Location } from './rows.ts'
 import { segmentFile } from './segments.ts'
-import type { Location } from './signal-index.ts'
 
 const FILES_MAX = 16
 

@@ -8,10 +8,11 @@ import { replaceFile, writeFully, type Disk } from './disk.ts'
 import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry, type SignalHead } from './entries.ts'
 import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
+import type { Location } from './rows.ts'
 import { LineScanner, wasSynced, type BadLine } from './scan.ts'
 import { listSegments, sealedAt, sortSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
-import type { Location, SignalIndex } from './signal-index.ts'
+import type { SignalIndex } from './signal-index.ts'
 import { wordsOf } from './ulid-words.ts'
 
 /** What was set aside at an open, for the log. */

@@ -11,6 +11,13 @@ import { textOf, type Words } from './ulid-words.ts'
 
 export type Row = number
 
+/** Where a line stands in the journal; `length` leaves the newline out. */
+export interface Location {
+  segment: number
+  offset: number
+  length: number
+}
+
 const PAGE_BITS = 12
 export const PAGE_ROWS = 1 << PAGE_BITS
 const IN_PAGE = PAGE_ROWS - 1
@@ -180,6 +187,32 @@ export class Rows {
 
   status(row: Row): StatusCode {
     return this.page(row).status[row & IN_PAGE] as StatusCode
+  }
+
+  /** Where its line stands. */
+  location(row: Row): Location {
+    const page = this.page(row)
+    const slot = this.slot(row)
+    return {
+      segment: page.segments[slot] as number,
+      offset: page.offsets[slot] as number,
+      length: page.lengths[slot] as number,
+    }
+  }
+
+  /** Where the line stands that completed it with a result; its length is 0 where there is none. */
+  result(row: Row): Location {
+    return {
+      segment: this.get(row, 'result_segment'),
+      offset: this.get(row, 'result_offset'),
+      length: this.get(row, 'result_length'),
+    }
+  }
+
+  setResult(row: Row, at: Location): void {
+    this.set(row, 'result_segment', at.segment)
+    this.set(row, 'result_offset', at.offset)
+    this.set(row, 'result_length', at.length)
   }
 
   get(row: Row, column: Column): number {

@@ -12,18 +12,20 @@ import { IdBook } from './id-book.ts'
 import { Leases } from './leases.ts'
 import { Names } from './names.ts'
 import { PendingOrder } from './pending-order.ts'
-import { FLAG, Rows, STATUS, TIME_COLUMNS, type Page, type Row, type StatusCode } from './rows.ts'
+import {
+  FLAG,
+  Rows,
+  STATUS,
+  TIME_COLUMNS,
+  type Location,
+  type Page,
+  type Row,
+  type StatusCode,
+} from './rows.ts'
 import { RowTable } from './row-table.ts'
 import { SegmentUse } from './segment-use.ts'
 import { textOf, wordsOf, type Words } from './ulid-words.ts'
-import { rowBefore, UndoLog, type RowBefore } from './undo-log.ts'
-
-/** Where a line stands in the journal; `length` leaves the newline out. */
-export interface Location {
-  segment: number
-  offset: number
-  length: number
-}
+import { rowAgain, rowBefore, UndoLog, type RowBefore } from './undo-log.ts'
 
 const INTENTS_MAX = 0xffff
 const NAMES_MAX = 0x7fffffff
@@ -204,13 +206,7 @@ export class SignalIndex {
     }
     this.rows.setTime(row, 'completed_at', ms)
     this.noteFinish(row, ms)
-    if (entry.result !== undefined) this.setResult(row, at)
-  }
-
-  setResult(row: Row, at: Location): void {
-    this.rows.set(row, 'result_segment', at.segment)
-    this.rows.set(row, 'result_offset', at.offset)
-    this.rows.set(row, 'result_length', at.length)
+    if (entry.result !== undefined) this.rows.setResult(row, at)
   }
 
   private replay(row: Row, entry: ReplayEntry): void {
@@ -219,7 +215,7 @@ export class SignalIndex {
     const slot = this.rows.slot(row)
     page.deliveries[slot] = 0
     for (const column of TIME_COLUMNS) this.rows.set(row, column, 0)
-    this.setResult(row, { segment: 0, offset: 0, length: 0 })
+    this.rows.setResult(row, { segment: 0, offset: 0, length: 0 })
     this.rows.setExpires(row, Date.parse(entry.expires_at))
     this.change(row, STATUS.pending)
   }
@@ -317,7 +313,7 @@ export class SignalIndex {
     this.change(row, STATUS.forgotten)
     this.leaveLease(row)
     if (this.rows.get(row, 'key_hash') !== 0) this.keys.remove(row)
-    const { segment, length } = this.location(row)
+    const { segment, length } = this.rows.location(row)
     this.segments.waste(segment, length)
     this.count -= 1
   }
@@ -330,7 +326,7 @@ export class SignalIndex {
   }
 
   private noteBefore(row: Row): void {
-    this.before?.push(rowBefore(this.rows, this.leases, this.result(row), row))
+    this.before?.push(rowBefore(this.rows, this.leases, row))
   }
 
   /**
@@ -342,14 +338,15 @@ export class SignalIndex {
     for (let row = this.rows.end - 1; row >= 0; row -= 1) {
       if (!this.rows.holds(row)) return
       const status = this.rows.status(row)
-      const at = this.location(row)
+      const at = this.rows.location(row)
       if (at.segment < end.segment || (at.segment === end.segment && at.offset < end.bytes)) return
       if (status !== STATUS.gone && status !== STATUS.forgotten) this.forgetRow(row)
     }
   }
 
-  private putBack({ row, lease, ...before }: RowBefore): void {
+  private putBack(before: RowBefore): void {
     const { rows } = this
+    const { row, lease } = before
     // Its key stays without an answer: that it was forgotten says that it had been answered for long enough.
     if (rows.status(row) === STATUS.forgotten) this.count += 1
     this.leaveLease(row)
@@ -358,11 +355,7 @@ export class SignalIndex {
       lease.rows.add(row)
       rows.set(row, 'lease', lease.number)
     }
-    rows.flag(row, FLAG.held, before.held)
-    rows.page(row).deliveries[rows.slot(row)] = before.deliveries
-    rows.setExpires(row, before.expires)
-    for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, before.times[at] ?? null)
-    this.setResult(row, before.result)
+    rowAgain(rows, before)
     this.change(row, before.status)
   }
 
@@ -381,25 +374,6 @@ export class SignalIndex {
       page.earliest_expiry = earliest
     }
     return found
-  }
-
-  location(row: Row): Location {
-    const page = this.rows.page(row)
-    const slot = this.rows.slot(row)
-    return {
-      segment: page.segments[slot] as number,
-      offset: page.offsets[slot] as number,
-      length: page.lengths[slot] as number,
-    }
-  }
-
-  /** Where the result of its completion stands; segment 0 where there is none. */
-  result(row: Row): Location {
-    return {
-      segment: this.rows.get(row, 'result_segment'),
-      offset: this.rows.get(row, 'result_offset'),
-      length: this.rows.get(row, 'result_length'),
-    }
   }
 
   to(row: Row): Identity {

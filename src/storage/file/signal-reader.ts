@@ -10,8 +10,8 @@ import { viewOf } from '../signal-view.ts'
 import { PAYLOAD_MEMBER, signalOf, wholeLine } from './entries.ts'
 import type { LeaseRecord } from './leases.ts'
 import { TAIL_BYTES } from './line.ts'
-import { FLAG, PAGE_ROWS, STATUS, type Page, type Row } from './rows.ts'
-import { textHash, type Location, type SignalIndex } from './signal-index.ts'
+import { FLAG, PAGE_ROWS, STATUS, type Location, type Page, type Row } from './rows.ts'
+import { textHash, type SignalIndex } from './signal-index.ts'
 
 const PAYLOAD = Buffer.from(PAYLOAD_MEMBER)
 const STATUS_NAMES: Partial<Record<number, SignalStatus>> = {
@@ -34,7 +34,7 @@ export class SignalReader {
   }
 
   body(row: Row): { line: Buffer; payload_bytes: number } {
-    const line = this.readLine(this.index.location(row))
+    const line = this.readLine(this.index.rows.location(row))
     const payload_bytes = line.length - TAIL_BYTES - line.indexOf(PAYLOAD) - PAYLOAD.length
     return { line, payload_bytes }
   }
@@ -57,7 +57,7 @@ export class SignalReader {
 
   /** Throws `store_damaged`. */
   private signalIn(row: Row, line: Buffer): Signal {
-    return understood(this.index.location(row), () => signalOf(line.toString()))
+    return understood(this.index.rows.location(row), () => signalOf(line.toString()))
   }
 
   pendingEntry(row: Row): PendingEntry {
@@ -151,7 +151,7 @@ export class SignalReader {
   }
 
   private result(row: Row): Json | undefined {
-    const at = this.index.result(row)
+    const at = this.index.rows.result(row)
     if (at.length === 0) return undefined
     const line = this.readLine(at)
     return understood(at, () => wholeLine<{ result: Json }>(line.toString()).result)

@@ -3,8 +3,7 @@
  * told again: a change that could not be written never was.
  */
 import type { LeaseRecord, Leases } from './leases.ts'
-import { FLAG, TIME_COLUMNS, type Row, type Rows, type StatusCode } from './rows.ts'
-import type { Location } from './signal-index.ts'
+import { FLAG, TIME_COLUMNS, type Location, type Row, type Rows, type StatusCode } from './rows.ts'
 
 export interface RowBefore {
   row: Row
@@ -18,7 +17,7 @@ export interface RowBefore {
   lease: LeaseRecord | undefined
 }
 
-export function rowBefore(rows: Rows, leases: Leases, result: Location, row: Row): RowBefore {
+export function rowBefore(rows: Rows, leases: Leases, row: Row): RowBefore {
   return {
     row,
     status: rows.status(row),
@@ -26,9 +25,19 @@ export function rowBefore(rows: Rows, leases: Leases, result: Location, row: Row
     deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
     expires: rows.expires(row),
     times: TIME_COLUMNS.map((column) => rows.time(row, column)),
-    result,
+    result: rows.result(row),
     lease: leases.numbered(rows.get(row, 'lease')),
   }
+}
+
+/** All but its status and its lease, which others keep as well. */
+export function rowAgain(rows: Rows, before: RowBefore): void {
+  const { row, held, deliveries, expires, times, result } = before
+  rows.flag(row, FLAG.held, held)
+  rows.page(row).deliveries[rows.slot(row)] = deliveries
+  rows.setExpires(row, expires)
+  for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, times[at] ?? null)
+  rows.setResult(row, result)
 }
 
 interface Change {
