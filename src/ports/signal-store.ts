@@ -180,10 +180,10 @@ export interface SignalStore {
   expire(now: string): Promise<{ signal_id: SignalId; to: Identity }[]>
   /**
    * A dead (or finished) signal is pending again as if it were new: no deliveries, no stages but its
-   * creation, no result; and it has as long from `now` as it had at first. Unknown ids are reported; one that waits or is
-   * leased is left alone and is in neither list. Each for itself: of several, a crash before the answer may keep some.
+   * creation, no result; and it has as long from `now` as it had at first. False where there is none such: one that is
+   * unknown, that waits or is leased is left alone.
    */
-  replay(signal_ids: readonly SignalId[], now: string): Promise<{ replayed: SignalId[]; unknown: SignalId[] }>
+  replay(signal_id: SignalId, now: string): Promise<boolean>
   /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. */
   mark(signal_ids: readonly SignalId[], stage: Stage, at: string): void
 

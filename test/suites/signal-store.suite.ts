@@ -670,7 +670,7 @@ export function describeSignalStore(
           }
           if (delivery === 1) await store.confirm(lease.drain_id, make.at())
           else await store.release(lease.drain_id)
-          if (delivery === 1) await store.replay([dying!.signal_id], make.at())
+          if (delivery === 1) await store.replay(dying!.signal_id, make.at())
         }
         store.mark(all, 'pushed_at', make.at())
         const dead = make.lease()
@@ -678,11 +678,7 @@ export function describeSignalStore(
           await drain(1, 'bob', dead)
           await store.release(dead.drain_id)
         }
-        const nobody = make.id()
-        expect(await store.replay([...all, nobody], make.at(DAY_MS))).toEqual({
-          replayed: all,
-          unknown: [nobody],
-        })
+        for (const signal_id of all) expect(await store.replay(signal_id, make.at(DAY_MS))).toBe(true)
         const check = async () => {
           expect(pending()).toEqual(all)
           const view = await store.read(completed!.signal_id)
@@ -709,12 +705,13 @@ export function describeSignalStore(
         expect(again).toMatchObject({ deliveries: 1, signal: { expires_at: make.at(2 * DAY_MS) } })
       })
 
-      test('leaves alone what waits or is out under a lease', async () => {
+      test('leaves alone what waits, is out under a lease, or is not there', async () => {
         const [leased, waiting] = await append({ priority: 9 }, {})
         const lease = make.lease()
         await drain(1, 'bob', lease)
-        const both = [leased!.signal_id, waiting!.signal_id]
-        expect(await store.replay(both, make.at(9 * DAY_MS))).toEqual({ replayed: [], unknown: [] })
+        for (const signal_id of [leased!.signal_id, waiting!.signal_id, make.id()]) {
+          expect(await store.replay(signal_id, make.at(9 * DAY_MS))).toBe(false)
+        }
         expect(store.leases()).toHaveLength(1)
         expect(await store.read(waiting!.signal_id)).toMatchObject({ expires_at: waiting?.expires_at })
       })
@@ -725,7 +722,7 @@ export function describeSignalStore(
         await drain(1, 'bob', lease)
         await store.release(lease.drain_id)
         await store.expire(make.at(1))
-        await store.replay([signal!.signal_id], make.at(DAY_MS))
+        await store.replay(signal!.signal_id, make.at(DAY_MS))
         expect(await confirm(lease)).toEqual([])
         expect(pending()).toEqual([signal?.signal_id])
       })
@@ -898,7 +895,7 @@ export function describeSignalStore(
           expect(store.leases()).toMatchObject([{ session_id: 's-2', signal_ids: [leased?.signal_id] }])
           expect(pending()).toEqual([waiting?.signal_id])
           expect((await store.complete('bob', [completed!.signal_id], 1, make.at())).unknown).toHaveLength(1)
-          expect((await store.replay([expired!.signal_id], make.at())).unknown).toHaveLength(1)
+          expect(await store.replay(expired!.signal_id, make.at())).toBe(false)
         }
         await check()
         store = await opened.afterKill()
@@ -969,7 +966,7 @@ export function describeSignalStore(
         ).rejects.toMatchObject(refused)
         await expect(store.complete('bob', [id], 1, make.at())).rejects.toMatchObject(refused)
         await expect(store.expire(make.at())).rejects.toMatchObject(refused)
-        await expect(store.replay([id], make.at())).rejects.toMatchObject(refused)
+        await expect(store.replay(id, make.at())).rejects.toMatchObject(refused)
         await expect(store.compact(make.at())).rejects.toMatchObject(refused)
         expect(store.health()).toMatchObject({ writable: false })
       })

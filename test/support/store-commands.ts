@@ -32,7 +32,8 @@ export type Command =
   | { do: 'confirm' | 'release'; lease: number }
   | { do: 'releaseSignals'; identity: string; picks: number[] }
   | { do: 'complete'; identity: string; picks: number[]; result: fc.JsonValue | undefined }
-  | { do: 'replay' | 'mark'; picks: number[] }
+  | { do: 'replay'; pick: number }
+  | { do: 'mark'; picks: number[] }
   | { do: 'expire' | 'compact' }
   | { do: 'pass' | 'stepBack'; ms: number }
 
@@ -79,7 +80,8 @@ const changing: fc.Arbitrary<Command>[] = [
     picks,
     result: fc.option(json(1), { nil: undefined }),
   }),
-  fc.record({ do: fc.constantFrom('replay' as const, 'mark' as const), picks }),
+  fc.record({ do: fc.constant('replay' as const), pick: fc.nat() }),
+  fc.record({ do: fc.constant('mark' as const), picks }),
   fc.record({ do: fc.constant('expire' as const) }),
   fc.record({ do: fc.constantFrom('pass' as const, 'pass' as const, 'stepBack' as const), ms: times }),
 ]
@@ -143,8 +145,8 @@ export class Script {
         return (store) => store.complete(command.identity, picked, command.result as never, now)
       }
       case 'replay': {
-        const picked = ids(command.picks)
-        return (store) => store.replay(picked, now)
+        const [picked] = ids([command.pick])
+        return (store) => store.replay(picked!, now)
       }
       case 'mark': {
         const picked = ids(command.picks)

@@ -56,13 +56,13 @@ export async function openBlockings(needs: {
         const key = pair({ blocker, blocked })
         const stands = standing.get(key)
         if (stands?.reason === reason && !unsure.has(key)) return stands
-        if (stands === undefined && standing.size >= LIMITS.blockings_max) {
+        const before = stands ?? unsure.get(key)
+        if (before === undefined && new Map([...unsure, ...standing]).size >= LIMITS.blockings_max) {
           throw new TurnbellError('limit_reached', {
             detail: `${LIMITS.blockings_max} blockings stand, which is the most there may be.`,
             hint: 'Unblock whoever can go on.',
           })
         }
-        const before = stands ?? unsure.get(key)
         const blocking: Blocking = {
           blocking_id: before?.blocking_id ?? ids.next(),
           ...{ blocker, blocked, reason },
@@ -70,7 +70,7 @@ export async function openBlockings(needs: {
         }
         await unsure.settle(key, blocking, (one) => shelf.put(one))
         standing.set(key, blocking)
-        events.blocked(blocking)
+        if (stands?.reason !== reason) events.blocked(blocking)
         return blocking
       }),
     unblock: (blocked, blocker) =>

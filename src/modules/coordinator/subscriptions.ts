@@ -49,13 +49,16 @@ export async function openSubscriptions(needs: {
       inTurn(async () => {
         const before = topics.get(topic)?.get(identity)
         if (before !== undefined) return before
-        if (all().filter((one) => one.identity === identity).length >= LIMITS.topics_per_persona_max) {
+        const key = keyOf(identity, topic)
+        const others = [...all(), ...unsure.values()].filter(
+          (one) => one.identity === identity && one.topic !== topic,
+        )
+        if (others.length >= LIMITS.topics_per_persona_max) {
           throw new TurnbellError('limit_reached', {
             detail: `${identity} listens to ${LIMITS.topics_per_persona_max} topics, which is the most it may.`,
             hint: 'Unsubscribe from one first.',
           })
         }
-        const key = keyOf(identity, topic)
         const fresh = { subscription_id: ids.next(), identity, topic, since: timestamp(clock) }
         const subscription = unsure.get(key) ?? fresh
         await unsure.settle(key, subscription, (one) => shelf.put(one))

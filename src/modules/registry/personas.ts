@@ -8,6 +8,7 @@ import { Persona, type PersonaOverview, type PersonaState, type Project } from '
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
+import { Unsure } from '../unsure.ts'
 
 export interface PersonaRegistry {
   /**
@@ -74,13 +75,11 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     return mine
   }
 
-  /** A change of these could not be recorded, or was and nobody could say so: the next start may find either. */
-  const unsure = new Set<Identity>()
+  const unsure = new Unsure<Persona>()
 
   const keep = async (persona: Persona): Promise<Persona> => {
-    unsure.add(persona.identity)
-    await records.put(KIND, persona.identity, persona as RecordBody)
-    unsure.delete(persona.identity)
+    const { identity } = persona
+    await unsure.settle(identity, persona, () => records.put(KIND, identity, persona as RecordBody))
     put(persona)
     needs.changed(persona)
     return persona
@@ -174,13 +173,13 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     remove: (identity) => end(identity, 'removed'),
     projects: () => projects.list(),
     async removeProject(given) {
-      const project = projects.find(given)
-      if (project === null) return { removed: [] }
+      const project_id = projects.find(given)?.project_id
       const members = [...personas.values()].filter(
-        (persona) => persona.project_id === project.project_id && persona.state !== 'removed',
+        (persona) =>
+          project_id !== undefined && persona.project_id === project_id && persona.state !== 'removed',
       )
       const removed = await Promise.all(members.map(({ identity }) => end(identity, 'removed')))
-      await projects.remove(project.project_id)
+      await projects.remove(given)
       return { removed: removed.map((persona) => persona.identity) }
     },
   }

@@ -15,7 +15,7 @@ import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import { homeRefused, memoryAround, repositoryAround, type Places } from '../../ports/places.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
+import type { HeldRecords, RecordBody, RecordStore } from '../../ports/record-store.ts'
 import { Unsure } from '../unsure.ts'
 
 const KIND = 'project'
@@ -48,7 +48,8 @@ export interface Projects {
   }): Promise<Project>
   /** Gives it another name, or takes one away. Throws `project_unknown`, `alias_taken`, `limit_reached`. */
   alias(project: string, alias: string, remove: boolean): Promise<Project>
-  remove(project_id: string): Promise<void>
+  /** Named as in `find`; also one whose adding was refused, and that may be on the disk all the same. */
+  remove(project: string): Promise<void>
 }
 
 export interface Meant {
@@ -65,7 +66,7 @@ export async function openProjects(needs: {
 }): Promise<Projects> {
   const { records, clock, ids, places } = needs
   const by_root = new Map<string, Project>()
-  /** By root as well. */
+  /** By root as well; of one that is known, a change that was refused. */
   const unsure = new Unsure<Project>()
   /** Looked at once: a call must not wait for the disks of all projects. */
   const real_roots = new Map<string, string>()
@@ -101,6 +102,7 @@ export async function openProjects(needs: {
         unsure.get(root) ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
       const project = what(before)
       if (project === known && !unsure.has(root)) return project
+      await withdraw(held, ({ aliases }) => aliases.some((alias) => project.aliases.includes(alias)), root)
       for (const alias of project.aliases) refuseTaken(alias, project)
       if (project.aliases.length > LIMITS.project_aliases_max) {
         throw new TurnbellError('limit_reached', {
@@ -113,6 +115,15 @@ export async function openProjects(needs: {
       arrange()
       return project
     })
+
+  /** Those whose adding was refused are in nobody's way. */
+  const withdraw = async (held: HeldRecords, which: (project: Project) => boolean, but_root?: string) => {
+    for (const [root, project] of unsure) {
+      if (by_root.has(root) || root === but_root || !which(project)) continue
+      await held.remove(project.project_id)
+      unsure.delete(root)
+    }
+  }
 
   const refuseTaken = (alias: string, project: Project) => {
     const holder = [...by_root.values(), ...unsure.values()].find(({ aliases }) => aliases.includes(alias))
@@ -128,11 +139,12 @@ export async function openProjects(needs: {
     return by_real.get(real)?.root ?? real
   }
 
-  const find: Projects['find'] = (project) => {
-    const others = ({ project_id, aliases }: Project) => project_id === project || aliases.includes(project)
-    if (!path.isAbsolute(project)) return [...by_root.values()].find(others) ?? null
-    return by_root.get(keptRoot(project)) ?? null
+  const isNamed = (name: string) => {
+    const root = path.isAbsolute(name) ? keptRoot(name) : null
+    return (project: Project) =>
+      root === null ? project.project_id === name || project.aliases.includes(name) : project.root === root
   }
+  const find: Projects['find'] = (project) => [...by_root.values()].find(isNamed(project)) ?? null
 
   const isNone = ({ root }: Project) => homes.has(root)
 
@@ -211,10 +223,16 @@ export async function openProjects(needs: {
         aliases: [...known.aliases.filter((one) => one !== alias), ...(remove ? [] : [alias])],
       }))
     },
-    async remove(project_id) {
-      await records.remove(KIND, project_id)
-      for (const projects of [by_root, unsure])
-        for (const [root, project] of projects) if (project.project_id === project_id) projects.delete(root)
+    async remove(project) {
+      const named = isNamed(project)
+      const known = find(project)
+      await records.exclusive(KIND, async (held) => {
+        await withdraw(held, named)
+        if (known === null) return
+        await held.remove(known.project_id)
+        by_root.delete(known.root)
+        unsure.delete(known.root)
+      })
       arrange()
     },
   }

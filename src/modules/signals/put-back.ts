@@ -51,10 +51,9 @@ export async function replay(
     (signal) => signal.to === caller.identity || signal.from === caller.identity,
   )
   checkRoom(needs, known)
-  const outcomes = await Promise.all(
-    known.map((signal) => needs.store.replay([signal.signal_id], timestamp(needs.clock))),
-  )
-  const replayed = outcomes.flatMap((outcome) => outcome.replayed)
+  const now = timestamp(needs.clock)
+  const outcomes = await Promise.all(known.map(({ signal_id }) => needs.store.replay(signal_id, now)))
+  const replayed = known.flatMap(({ signal_id }, place) => (outcomes[place] === true ? [signal_id] : []))
   for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
     const back = signals.map((signal) => signal.signal_id).filter((id) => replayed.includes(id))
     if (back.length === 0) continue

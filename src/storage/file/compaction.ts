@@ -17,7 +17,7 @@ import { FORMAT_VERSION, parseEntry, type Entry, type SegmentEntry } from './ent
 import type { Epoch } from './epoch.ts'
 import { sealedLine } from './line.ts'
 import type { LineReader } from './line-reader.ts'
-import { STATUS, type Row } from './rows.ts'
+import { STATUS, type Location, type Row } from './rows.ts'
 import { LineScanner, visitLines } from './scan.ts'
 import type { SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
@@ -104,7 +104,7 @@ class Rewriting {
   /** Signals that stay, and where they stand now. */
   private readonly kept: Row[] = []
   private readonly kept_at: number[] = []
-  private readonly results: { row: Row; segment: number; offset: number; length: number; to: number }[] = []
+  private readonly results: { row: Row; from: Location; to: number }[] = []
   private readonly gone = new Set<Row>()
 
   constructor(needs: CompactionNeeds, run: readonly SegmentFile[]) {
@@ -164,7 +164,8 @@ class Rewriting {
   }
 
   private pointIndexHere(): void {
-    const { rows, segments } = this.needs.index
+    const { index } = this.needs
+    const { rows, segments } = index
     for (const { segment } of this.run) segments.by_segment.delete(segment)
     for (const [place, row] of this.kept.entries()) {
       const page = rows.page(row)
@@ -177,11 +178,10 @@ class Rewriting {
         segments.waste(this.target.segment, page.lengths[slot] as number)
       }
     }
-    for (const { row, segment, offset, length, to } of this.results) {
-      if (rows.get(row, 'result_segment') !== segment || rows.get(row, 'result_offset') !== offset) continue
-      this.needs.index.rows.setResult(row, { segment: this.target.segment, offset: to, length })
+    for (const { row, from, to } of this.results) {
+      index.moveResult(row, from, { segment: this.target.segment, offset: to, length: from.length })
     }
-    for (const row of this.gone) this.needs.index.drop(row)
+    for (const row of this.gone) index.drop(row)
   }
 
   private head(): SegmentEntry {
@@ -244,10 +244,10 @@ class Rewriting {
         if (!entry.signal_ids.some(this.isWanted)) return
         const to = line()
         if (entry.result === undefined) return
-        const length = end - start
+        const from = { segment, offset, length: end - start }
         for (const signal_id of entry.signal_ids) {
           const row = this.needs.index.findAny(signal_id)
-          if (row !== -1) this.results.push({ row, segment, offset, length, to })
+          if (row !== -1) this.results.push({ row, from, to })
         }
         return
       }

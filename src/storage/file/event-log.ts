@@ -10,6 +10,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import { createMemoryEventLog } from '../memory/event-log.ts'
+import { writeBehind } from './append-file.ts'
 
 export interface FileEventLogOptions {
   directory: string
@@ -52,9 +53,11 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   const memory = createMemoryEventLog(clock, { events_max, before, last_seq })
 
   let fd: number | null = fs.openSync(newer, 'a', 0o600)
-  /** The seq up to which the files say that events were told, or where it was last tried to say so. */
-  let noted = last_seq
+  /** The seq up to which the files say that events were told. Until they say it of any, nothing tells that end from a clean one. */
+  let noted = -Infinity
   let told = last_seq
+  /** Where it was last tried to say so. */
+  let tried = last_seq
   let waiting: string[] = []
   let writing = false
   let gathering: Timer | null = null
@@ -69,7 +72,8 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   }
   try {
     // A torn line must not swallow the next one.
-    fs.writeSync(fd, size(newer) > 0 && !endsWith(newer, '\n') ? `\n${opened(last_seq)}` : opened(last_seq))
+    writeBehind(fd, Buffer.from(endsWithin(newer) ? `\n${opened(last_seq)}` : opened(last_seq)))
+    noted = last_seq
   } catch (error) {
     fail(error as Error)
   }
@@ -115,16 +119,18 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
 
   /** Behind whatever half a line a failed write has left. Throws where that cannot be written. */
   const note = (text: string) => {
-    noted = told
+    tried = told
     const to = fd ?? fs.openSync(newer, 'a', 0o600)
     try {
-      fs.writeSync(to, `\n${opened(told)}${text}`)
+      writeBehind(to, Buffer.from(`\n${opened(told)}${text}`))
+      noted = told
     } finally {
       if (to !== fd) closeQuietly(to)
     }
   }
   const noteIfDue = () => {
-    if (told - noted < NOTE_EVERY) return
+    const behind = told - noted
+    if (behind < NOTE_EVERY || (behind < Infinity && told - tried < NOTE_EVERY)) return
     try {
       note('')
     } catch {
@@ -159,7 +165,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       fd = null
       try {
         if (open === null) note(CLOSED)
-        else fs.writeSync(open, CLOSED)
+        else writeBehind(open, Buffer.from(CLOSED))
       } catch {
         // A full disk. The end is not clean, then, and the next start goes on further up.
       } finally {
@@ -228,6 +234,11 @@ function countLines(file: string): number {
 
 function size(file: string): number {
   return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Half a line stands at its end. */
+function endsWithin(file: string): boolean {
+  return size(file) > 0 && !endsWith(file, '\n')
 }
 
 function endsWith(file: string, ending: string): boolean {

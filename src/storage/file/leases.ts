@@ -30,7 +30,7 @@ export class Leases {
     return lease
   }
 
-  /** As it was saved: the rows carry its number. */
+  /** As it was saved, or before a change that was lost: the rows carry its number. What is put back stands last in it. */
   restore(lease: LeaseRecord): void {
     this.by_id.set(lease.drain_id, lease)
     this.by_number.set(lease.number, lease)

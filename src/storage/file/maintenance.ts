@@ -49,14 +49,14 @@ export class Maintenance {
     void this.alone(() => later().then(() => this.snapshot())).catch(() => {})
   }
 
-  /** Rewrites what is worth it. What fails changes nothing: signals are taken and given out as before. */
+  /** Rewrites what is worth it. Where that fails, signals are taken and given out as before. */
   compact(): Promise<void> {
     return this.alone(async () => {
       try {
         await this.rewriteWhatIsWorthIt()
       } catch (cause) {
         if (!this.stopping)
-          throw refusalOf(this.whyItStopped(cause), 'compaction stopped, and changed nothing')
+          throw refusalOf(this.whyItStopped(cause), 'compaction stopped; no signal is lost by it')
       }
     })
   }
@@ -75,7 +75,7 @@ export class Maintenance {
     if (this.stopping) return
     const { disk, directory, index, segment_bytes_max, journal } = this.needs
     const { standing, joined } = sortSegments(listSegments(disk, directory))
-    const sealed = sealedOnes(standing, journal.durableEnd.segment)
+    const sealed = sealedBefore(journal.durableEnd.segment, standing)
     const runs = planCompaction(index, sealed, segment_bytes_max, LIMITS.compaction_dead_ratio)
     for (const run of runs) await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
     if (runs.length > 0) await this.snapshot()
@@ -130,10 +130,9 @@ export class Maintenance {
  * Those before the one that is written to: that has nothing after it that would tell a torn end from damage, and its first
  * line, once it is on disk, alone keeps the last position of those before.
  */
-function sealedOnes(standing: readonly SegmentFile[], written_to: number): SegmentFile[] {
+function sealedBefore(written_to: number, standing: readonly SegmentFile[]): SegmentFile[] {
   return standing.flatMap((one, place) => {
     if (one.segment >= written_to) return []
-    const sealed = sealedAt(one, standing[place + 1]?.head ?? null) ?? one.bytes
-    return [{ ...one, bytes: Math.min(one.bytes, sealed) }]
+    return [{ ...one, bytes: sealedAt(one, standing[place + 1]?.head ?? null) ?? one.bytes }]
   })
 }

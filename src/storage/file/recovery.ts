@@ -10,7 +10,7 @@ import type { JournalEnd } from './journal.ts'
 import type { KeyBook } from './key-book.ts'
 import type { Location } from './rows.ts'
 import { LineScanner, wasSynced, type BadLine } from './scan.ts'
-import { listSegments, sealedAt, sortSegments, type SegmentFile } from './segments.ts'
+import { damaged, listSegments, sealedAt, sortSegments, type SegmentFile } from './segments.ts'
 import { createHeaderReader, isSignalLine } from './signal-header.ts'
 import type { SignalIndex } from './signal-index.ts'
 import { wordsOf } from './ulid-words.ts'
@@ -107,12 +107,9 @@ export function checkLines(disk: Disk, segments: readonly SegmentFile[], before:
 
 /** How much of a sealed segment counts. What a former owner wrote after it was sealed is set aside. */
 function sealedBytes(recovery: Recovery, segment: SegmentFile, next: SegmentEntry | null): number {
-  const { file, bytes } = segment
+  const { bytes } = segment
   const sealed = sealedAt(segment, next)
   if (sealed === null) return bytes
-  if (bytes < sealed) {
-    throw damaged(file, { offset: bytes, reason: `the file ends here, but it was ${sealed} bytes long` })
-  }
   if (bytes > sealed) {
     cut(recovery, segment, sealed, 'a former owner wrote here after another hub had taken the journal')
   }
@@ -284,8 +281,4 @@ function freeName(disk: Disk, directory: string, wanted: string): string {
   let name = wanted
   for (let count = 2; taken.has(path.basename(name)); count += 1) name = `${wanted}-${count}`
   return name
-}
-
-function damaged(file: string, { offset, reason }: BadLine): TurnbellError {
-  return new TurnbellError('store_damaged', { detail: `${file} at byte ${offset}: ${reason}` })
 }

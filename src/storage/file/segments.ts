@@ -1,8 +1,10 @@
 /** The files of a journal: `0000000001.jsonl` and so on, each beginning with a line about itself. */
 import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Disk } from './disk.ts'
 import { parseEntry, type SegmentEntry } from './entries.ts'
 import { lineHolds, NEWLINE } from './line.ts'
+import type { BadLine } from './scan.ts'
 
 const NAME = /^(\d{10})\.jsonl$/
 const HEAD_BYTES_MAX = 4096
@@ -53,10 +55,18 @@ export function sortSegments(all: readonly SegmentFile[]): SortedSegments {
 
 /**
  * How much of a segment its successor found when it took over; null where nobody has, or where it was rewritten since.
- * What stands behind was written by a former owner, and is no part of the journal.
+ * What stands behind was written by a former owner, and is no part of the journal. Throws `store_damaged` where less is left.
  */
-export function sealedAt({ head }: SegmentFile, next: SegmentFile['head']): number | null {
-  return head?.revision === 0 ? (next?.follows?.bytes ?? null) : null
+export function sealedAt({ file, bytes, head }: SegmentFile, next: SegmentFile['head']): number | null {
+  const sealed = head?.revision === 0 ? (next?.follows?.bytes ?? null) : null
+  if (sealed !== null && bytes < sealed) {
+    throw damaged(file, { offset: bytes, reason: `the file ends here, but it was ${sealed} bytes long` })
+  }
+  return sealed
+}
+
+export function damaged(file: string, { offset, reason }: BadLine): TurnbellError {
+  return new TurnbellError('store_damaged', { detail: `${file} at byte ${offset}: ${reason}` })
 }
 
 function readHead(disk: Disk, fd: number): SegmentEntry | null {

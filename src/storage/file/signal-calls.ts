@@ -277,27 +277,15 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       await Promise.all(settled)
       return over
     },
-    async replay(signal_ids, now) {
+    async replay(signal_id, now) {
       journal.checkAlive()
-      const replayed = new Map<SignalId, string>()
-      const unknown: SignalId[] = []
-      for (const signal_id of signal_ids) {
-        const row = index.find(signal_id)
-        if (row === -1) unknown.push(signal_id)
-        else if (!isPending(row) && !rows.has(row, FLAG.held)) {
-          replayed.set(signal_id, new Date(Date.parse(now) + reader.lifeMs(row)).toISOString())
-        }
-      }
-      if (replayed.size > 0) {
-        // Written after the replay, a stage of the former life would be read back as one of the new.
-        marks.writeTo(journal)
-        await Promise.all(
-          [...replayed].map(([signal_id, expires_at]) =>
-            change({ kind: 'replay', expires_at, signal_ids: [signal_id] }),
-          ),
-        )
-      }
-      return { replayed: [...replayed.keys()], unknown }
+      const row = index.find(signal_id)
+      if (row === -1 || isPending(row) || rows.has(row, FLAG.held)) return false
+      // Written after the replay, a stage of the former life would be read back as one of the new.
+      marks.writeTo(journal)
+      const expires_at = new Date(Date.parse(now) + reader.lifeMs(row)).toISOString()
+      await change({ kind: 'replay', expires_at, signal_ids: [signal_id] })
+      return true
     },
     mark(signal_ids, stage, at) {
       if (journal.refusal === null) marks.note(signal_ids, stage, at, journal)

@@ -9,6 +9,7 @@
 import type { Identity, Seq, SignalId } from '../../contracts/ids.ts'
 import type { ChangeEntry, CompleteEntry, LeaseEntry, ReplayEntry, SignalHead } from './entries.ts'
 import { IdBook } from './id-book.ts'
+import type { JournalEnd } from './journal.ts'
 import { Leases } from './leases.ts'
 import { Names } from './names.ts'
 import { PendingOrder } from './pending-order.ts'
@@ -25,13 +26,13 @@ import {
 import { RowTable } from './row-table.ts'
 import { SegmentUse } from './segment-use.ts'
 import { textOf, wordsOf, type Words } from './ulid-words.ts'
-import { rowAgain, rowBefore, UndoLog, type RowBefore } from './undo-log.ts'
+import { isBefore, isSamePlace, restoreRow, UndoLog, type RowBefore } from './undo-log.ts'
 
 const INTENTS_MAX = 0xffff
 const NAMES_MAX = 0x7fffffff
 
 export class SignalIndex {
-  rows = new Rows()
+  readonly rows = new Rows()
   identities = new Names(NAMES_MAX)
   sessions = new Names(NAMES_MAX)
   intents = new Names(INTENTS_MAX)
@@ -47,9 +48,7 @@ export class SignalIndex {
   readonly last_id: Words = new Uint32Array(4)
 
   private readonly probe: Words = new Uint32Array(4)
-  private readonly undo_log = new UndoLog()
-  /** Takes what a row was before it is changed; null where the change is on the disk already. */
-  private before: RowBefore[] | null = null
+  private readonly undo_log = new UndoLog(this.rows, this.leases)
 
   /** The row of a signal that is not forgotten, or -1. */
   find(signal_id: SignalId): Row {
@@ -117,15 +116,15 @@ export class SignalIndex {
     this.keys.add(row)
   }
 
-  /** As `apply`, of a line that is on its way to the disk: it is undone by `undo` until it is `synced`. */
+  /** As `apply`, of a line that is on its way to the disk: `undo` takes it back as long as it is not `synced`. */
   applyUnsynced(entry: ChangeEntry, at: Location): void {
-    this.before = this.undo_log.begin(at)
+    this.undo_log.begin(at)
     this.apply(entry, at)
-    this.before = null
+    this.undo_log.end()
   }
 
   /** What stands before this place survives a crash. */
-  synced(end: { segment: number; bytes: number }): void {
+  synced(end: JournalEnd): void {
     this.undo_log.synced(end)
   }
 
@@ -158,7 +157,7 @@ export class SignalIndex {
     for (const signal_id of signal_ids) {
       const row = this.find(signal_id)
       if (row === -1) continue
-      this.noteBefore(row)
+      this.undo_log.note(row)
       change(row)
     }
   }
@@ -291,10 +290,8 @@ export class SignalIndex {
       if (page === undefined || page.earliest_finish >= finished_before) continue
       let earliest = Infinity
       for (const row of this.rows.inPage(number)) {
-        if (this.isOver(row, finished_before, created_before)) {
-          this.noteBefore(row)
-          this.forgetRow(row)
-        } else earliest = Math.min(earliest, this.finishedAt(row) ?? Infinity)
+        if (this.isOver(row, finished_before, created_before)) this.forgetRow(row)
+        else earliest = Math.min(earliest, this.finishedAt(row) ?? Infinity)
       }
       page.earliest_finish = earliest
     }
@@ -318,6 +315,12 @@ export class SignalIndex {
     this.count -= 1
   }
 
+  /** A line that completed this row stands elsewhere now. */
+  moveResult(row: Row, from: Location, to: Location): void {
+    if (isSamePlace(this.rows.result(row), from)) this.rows.setResult(row, to)
+    this.undo_log.moveResult(row, from, to)
+  }
+
   /** Its line is gone from the journal. */
   drop(row: Row): void {
     this.ids.remove(row)
@@ -325,21 +328,17 @@ export class SignalIndex {
     this.ids.dropped(row)
   }
 
-  private noteBefore(row: Row): void {
-    this.before?.push(rowBefore(this.rows, this.leases, row))
-  }
-
   /**
    * What could not be written never was: takes back what is not `synced`, and forgets every signal whose line stands at
-   * or after this place.
+   * or after this place. What was forgotten stays so: it was over.
    */
-  undo(end: { segment: number; bytes: number }): void {
+  undo(end: JournalEnd): void {
     for (const before of this.undo_log.take()) this.putBack(before)
     for (let row = this.rows.end - 1; row >= 0; row -= 1) {
       if (!this.rows.holds(row)) return
       const status = this.rows.status(row)
       const at = this.rows.location(row)
-      if (at.segment < end.segment || (at.segment === end.segment && at.offset < end.bytes)) return
+      if (isBefore(at, end)) return
       if (status !== STATUS.gone && status !== STATUS.forgotten) this.forgetRow(row)
     }
   }
@@ -347,15 +346,13 @@ export class SignalIndex {
   private putBack(before: RowBefore): void {
     const { rows } = this
     const { row, lease } = before
-    // Its key stays without an answer: that it was forgotten says that it had been answered for long enough.
-    if (rows.status(row) === STATUS.forgotten) this.count += 1
     this.leaveLease(row)
     if (lease !== undefined) {
       this.leases.restore(lease)
       lease.rows.add(row)
       rows.set(row, 'lease', lease.number)
     }
-    rowAgain(rows, before)
+    restoreRow(rows, before)
     this.change(row, before.status)
   }
 

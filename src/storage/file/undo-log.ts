@@ -2,6 +2,7 @@
  * What rows were before the changes that are still on their way to the disk. Where the disk fails, what was there is
  * told again: a change that could not be written never was.
  */
+import type { JournalEnd } from './journal.ts'
 import type { LeaseRecord, Leases } from './leases.ts'
 import { FLAG, TIME_COLUMNS, type Location, type Row, type Rows, type StatusCode } from './rows.ts'
 
@@ -17,51 +18,58 @@ export interface RowBefore {
   lease: LeaseRecord | undefined
 }
 
-export function rowBefore(rows: Rows, leases: Leases, row: Row): RowBefore {
-  return {
-    row,
-    status: rows.status(row),
-    held: rows.has(row, FLAG.held),
-    deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
-    expires: rows.expires(row),
-    times: TIME_COLUMNS.map((column) => rows.time(row, column)),
-    result: rows.result(row),
-    lease: leases.numbered(rows.get(row, 'lease')),
-  }
-}
-
-/** All but its status and its lease, which others keep as well. */
-export function rowAgain(rows: Rows, before: RowBefore): void {
-  const { row, held, deliveries, expires, times, result } = before
-  rows.flag(row, FLAG.held, held)
-  rows.page(row).deliveries[rows.slot(row)] = deliveries
-  rows.setExpires(row, expires)
-  for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, times[at] ?? null)
-  rows.setResult(row, result)
-}
-
 interface Change {
-  segment: number
-  offset: number
+  at: Location
   rows: RowBefore[]
 }
 
 export class UndoLog {
+  private readonly rows: Rows
+  private readonly leases: Leases
   private changes: Change[] = []
+  /** Null while what changes is on the disk already. */
+  private open: Change | null = null
 
-  /** Takes what rows were before the change whose line stands here. */
-  begin({ segment, offset }: Location): RowBefore[] {
-    const rows: RowBefore[] = []
-    this.changes.push({ segment, offset, rows })
-    return rows
+  constructor(rows: Rows, leases: Leases) {
+    this.rows = rows
+    this.leases = leases
+  }
+
+  /** Until `end`, rows change by the line that stands here. */
+  begin(at: Location): void {
+    this.open = { at, rows: [] }
+    this.changes.push(this.open)
+  }
+
+  end(): void {
+    this.open = null
+  }
+
+  /** Call before the row is changed. */
+  note(row: Row): void {
+    if (this.open === null) return
+    const { rows, leases } = this
+    this.open.rows.push({
+      row,
+      status: rows.status(row),
+      held: rows.has(row, FLAG.held),
+      deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
+      expires: rows.expires(row),
+      times: TIME_COLUMNS.map((column) => rows.time(row, column)),
+      result: rows.result(row),
+      lease: leases.numbered(rows.get(row, 'lease')),
+    })
   }
 
   /** Changes before this place are there for good. */
-  synced(end: { segment: number; bytes: number }): void {
-    const lost = this.changes.findIndex(
-      ({ segment, offset }) => segment > end.segment || (segment === end.segment && offset >= end.bytes),
-    )
+  synced(end: JournalEnd): void {
+    const lost = this.changes.findIndex(({ at }) => !isBefore(at, end))
     this.changes = lost === -1 ? [] : this.changes.slice(lost)
+  }
+
+  moveResult(row: Row, from: Location, to: Location): void {
+    for (const before of this.changes.flatMap(({ rows }) => rows))
+      if (before.row === row && isSamePlace(before.result, from)) before.result = to
   }
 
   /** All that may be lost, the latest change first. */
@@ -70,4 +78,22 @@ export class UndoLog {
     this.changes = []
     return changes.toReversed().flatMap(({ rows }) => rows)
   }
+}
+
+/** All but its status and its lease, which others keep as well. */
+export function restoreRow(rows: Rows, before: RowBefore): void {
+  const { row, held, deliveries, expires, times, result } = before
+  rows.flag(row, FLAG.held, held)
+  rows.page(row).deliveries[rows.slot(row)] = deliveries
+  rows.setExpires(row, expires)
+  for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, times[at] ?? null)
+  rows.setResult(row, result)
+}
+
+export function isBefore({ segment, offset }: Location, end: JournalEnd): boolean {
+  return segment < end.segment || (segment === end.segment && offset < end.bytes)
+}
+
+export function isSamePlace(one: Location, other: Location): boolean {
+  return one.segment === other.segment && one.offset === other.offset
 }

@@ -247,32 +247,26 @@ export function createMemorySignalStore(
       for (const row of over) leave(row, 'expired')
       return over.map(({ signal: { signal_id, to } }) => ({ signal_id, to }))
     },
-    async replay(signal_ids, now) {
+    async replay(signal_id, now) {
       checkOpen()
-      const outcome = { replayed: [] as SignalId[], unknown: [] as SignalId[] }
-      for (const signal_id of signal_ids) {
-        const row = rows.get(signal_id)
-        if (row === undefined) outcome.unknown.push(signal_id)
-        else if (row.status !== 'pending' && row.lease?.held !== true) {
-          letGo(row)
-          const { created_at } = row.signal
-          row.signal.expires_at = new Date(Date.parse(now) + row.life_ms).toISOString()
-          row.deliveries = 0
-          row.stages = {
-            created_at,
-            pushed_at: null,
-            rung_at: null,
-            seen_at: null,
-            drained_at: null,
-            confirmed_at: null,
-            completed_at: null,
-          }
-          delete row.result
-          wait(row)
-          outcome.replayed.push(signal_id)
-        }
+      const row = rows.get(signal_id)
+      if (row === undefined || row.status === 'pending' || row.lease?.held === true) return false
+      letGo(row)
+      const { created_at } = row.signal
+      row.signal.expires_at = new Date(Date.parse(now) + row.life_ms).toISOString()
+      row.deliveries = 0
+      row.stages = {
+        created_at,
+        pushed_at: null,
+        rung_at: null,
+        seen_at: null,
+        drained_at: null,
+        confirmed_at: null,
+        completed_at: null,
       }
-      return outcome
+      delete row.result
+      wait(row)
+      return true
     },
     mark(signal_ids, stage, at) {
       for (const signal_id of signal_ids) {

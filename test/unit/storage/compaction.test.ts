@@ -184,7 +184,7 @@ describe('compaction', () => {
       operation === 'write' && name.endsWith('.new') ? systemError('ENOSPC') : null
     await expect(store.compact(make.at(LATER))).rejects.toMatchObject({
       code: 'store_unavailable',
-      detail: expect.stringContaining('changed nothing') as string,
+      detail: expect.stringContaining('compaction stopped') as string,
     })
     expect(disk.names().filter((name) => name.endsWith('.new'))).toEqual([])
     await store.append(make.signal())
@@ -238,6 +238,52 @@ describe('compaction', () => {
       )
     },
   )
+
+  test('that moves a result knows of those whose replay is on its way, and may be lost', async () => {
+    const disk = new MemoryDisk()
+    const store = await open(disk)
+    const long = { expires_at: make.at(50 * DAY_MS) }
+    const { signal_id } = await store.append(make.signal(long))
+    await store.complete('bob', [signal_id], { done: 'late' }, make.at(LATER))
+    for (let place = 0; place < 40; place += 1) {
+      const over = await store.append(make.signal(long))
+      await store.complete('bob', [over.signal_id], undefined, make.at())
+    }
+    const [opened, sync] = [disk.open.bind(disk), disk.sync.bind(disk)]
+    const drafts = new Set<number>()
+    const failed: (() => void)[] = []
+    let replayed: Promise<unknown> | null = null
+    let is_in_place = false
+    disk.open = (name, how) => {
+      const fd = opened(name, how)
+      if (name.endsWith('.new')) drafts.add(fd)
+      if (drafts.size > 0)
+        replayed ??= store.replay(signal_id, make.at(LATER)).catch((error: unknown) => error)
+      return fd
+    }
+    disk.sync = (fd, done) =>
+      drafts.size === 0 || drafts.has(fd) ? sync(fd, done) : void failed.push(() => done(systemError('EIO')))
+    disk.fault = (operation, name) => {
+      is_in_place ||= operation === 'rename' && name.includes('/journal/')
+      return null
+    }
+    const compacting = store.compact(make.at(LATER)).catch(() => undefined)
+    await eventually('the new file stands, and the replay is written', () => is_in_place && failed.length > 0)
+    for (const fail of failed) fail()
+    expect(await replayed).toMatchObject({ code: 'store_unavailable' })
+    await compacting
+    expect(await store.read(signal_id)).toMatchObject({ status: 'completed', result: { done: 'late' } })
+  })
+
+  test('leaves alone a file that has become shorter than its successor found it', async () => {
+    const { disk, store } = await workedHome(60)
+    const shortened = journal(disk)[1]!
+    disk.put(shortened, disk.content(shortened).subarray(0, -200))
+    await expect(store.compact(make.at(LATER))).rejects.toMatchObject({
+      code: 'store_damaged',
+      detail: expect.stringContaining(shortened) as string,
+    })
+  })
 
   test('leaves alone what alone says how far the journal has come, as long as the next file is only begun', async () => {
     const disk = new MemoryDisk()

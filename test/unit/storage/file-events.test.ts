@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { GATHER_MS, openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
@@ -135,6 +135,20 @@ describe('a log whose disk took no events for a while', () => {
     const { last } = await failed(directory)
     expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(last)
   })
+})
+
+test('a log that could not say at first that it was opened gives no seq out twice after a kill', async () => {
+  const directory = temporaryDirectory()
+  const former = openFileEventLog({ directory, clock })
+  former.append(event)
+  await former.close()
+  const full = vi.spyOn(fs, 'writeSync').mockImplementation(() => {
+    throw Object.assign(new Error('EDQUOT'), { code: 'EDQUOT' })
+  })
+  const log = openFileEventLog({ directory, clock })
+  full.mockRestore()
+  const { seq } = log.append(event)
+  expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(seq)
 })
 
 test('a log whose disk does not keep up gives no seq out twice after a kill', () => {

@@ -82,10 +82,9 @@ describe('a store that can write no more', () => {
       (store, { signal_id, to }) => store.releaseSignals(to, [{ signal_id, drain_id: 'drain-1' }]),
     ],
     ['completed', (store, { signal_id, to }) => store.complete(to, [signal_id], { done: true }, now)],
-    ['replayed', (store, _, finished) => store.replay([finished.signal_id], now)],
+    ['replayed', (store, _, finished) => store.replay(finished.signal_id, now)],
     ['drained', (store) => store.drain('ada', { ...lease('drain-2'), limit: 1 })],
     ['expired', (store) => store.expire(new Date(clock.now() + 2 * DAY_MS).toISOString())],
-    ['forgotten', (store) => store.compact(new Date(clock.now() + 30 * DAY_MS).toISOString())],
   ]
 
   test.each(lost)('tells nothing as %s that was not written', async (_, change) => {

@@ -63,11 +63,26 @@ describe('a project', () => {
     )
     expect(projects.list()).toEqual([])
     those.unsynced = false
-    await expect(projects.add({ path: '/projects/other', aliases: ['app'] })).rejects.toThrow(/alias_taken/)
     const { project_id } = await projects.add({ path: '/projects/app', aliases: ['app'] })
     expect((await open()).list()).toMatchObject([{ project_id, root: '/projects/app' }])
     await projects.remove(project_id)
     expect((await open()).list()).toEqual([])
+  })
+
+  test('that could not be added for sure is in nobody’s way, and gone once somebody removes it', async () => {
+    const those = unsureRecords(records)
+    records = those.records
+    projects = await open()
+    those.unsynced = true
+    for (const name of ['one', 'two']) {
+      await expect(projects.add({ path: `/projects/${name}`, aliases: [name] })).rejects.toThrow(
+        /store_unavailable/,
+      )
+    }
+    those.unsynced = false
+    await projects.add({ path: '/projects/other', aliases: ['one'] })
+    await projects.remove('/projects/two')
+    expect((await open()).list()).toMatchObject([{ root: '/projects/other', aliases: ['one'] }])
   })
 
   test('that was recorded before there were aliases has none', async () => {
