@@ -252,13 +252,14 @@ describe('compaction', () => {
     const [opened, sync] = [disk.open.bind(disk), disk.sync.bind(disk)]
     const drafts = new Set<number>()
     const failed: (() => void)[] = []
-    let replayed: Promise<unknown> | null = null
+    const refused: Promise<unknown>[] = []
     let is_in_place = false
     disk.open = (name, how) => {
       const fd = opened(name, how)
-      if (name.endsWith('.new')) drafts.add(fd)
-      if (drafts.size > 0)
-        replayed ??= store.replay(signal_id, make.at(LATER)).catch((error: unknown) => error)
+      if (!name.endsWith('.new')) return fd
+      if (drafts.size === 0)
+        refused.push(store.replay(signal_id, make.at(LATER)).catch((error: unknown) => error))
+      drafts.add(fd)
       return fd
     }
     disk.sync = (fd, done) =>
@@ -270,7 +271,7 @@ describe('compaction', () => {
     const compacting = store.compact(make.at(LATER)).catch(() => undefined)
     await eventually('the new file stands, and the replay is written', () => is_in_place && failed.length > 0)
     for (const fail of failed) fail()
-    expect(await replayed).toMatchObject({ code: 'store_unavailable' })
+    expect(await refused[0]).toMatchObject({ code: 'store_unavailable' })
     await compacting
     expect(await store.read(signal_id)).toMatchObject({ status: 'completed', result: { done: 'late' } })
   })
