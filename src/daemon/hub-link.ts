@@ -12,6 +12,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import { SOCKET, textOf, type FrameSocket } from '../ports/frame-socket.ts'
 import type { HubLink, HubLinkEvents } from '../ports/hub-link.ts'
 import type { Log } from '../ports/log.ts'
+import { webSocketDial, type Dial } from './dial.ts'
 import type { TokenSource } from './hub-token.ts'
 
 export interface HubLinkOptions {
@@ -23,7 +24,7 @@ export interface HubLinkOptions {
   session_id: string
   tokens: TokenSource
   /** Begins to open a WebSocket; only a simulation brings its own. */
-  dial?: ((address: string, token: string) => FrameSocket) | undefined
+  dial?: Dial | undefined
   clock: Clock
   log: Log
 }
@@ -181,18 +182,6 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
       clock.after(LIMITS.link_close_grace_ms, () => socket?.terminate())
     },
   }
-}
-
-/** Loaded with the first attempt, when the daemon already answers its own socket. */
-async function webSocketDial(): Promise<(address: string, token: string) => FrameSocket> {
-  const { WebSocket } = await import('ws')
-  return (address, token) =>
-    new WebSocket(address, {
-      perMessageDeflate: false,
-      maxPayload: LIMITS.frame_bytes_max,
-      handshakeTimeout: LIMITS.hello_timeout_ms,
-      headers: { authorization: `Bearer ${token}` },
-    })
 }
 
 /** Pushes name their persona; everything else on this link is ours by its token. */

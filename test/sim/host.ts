@@ -93,7 +93,7 @@ export class Host {
     this.world.timeline.at(delay_ms, once)
   }
 
-  /** A system names sockets in the order in which they became readable: what was written before something else is read first. */
+  /** What was written to this process by now is read before what comes: a daemon's pong waits for it. */
   readUp(): void {
     for (const read of [...this.unread]) read()
   }
@@ -129,6 +129,7 @@ export class Host {
   wake(): void {
     if (this.slept_from === null) return
     this.slept_ms += this.world.timeline.now - this.slept_from
+    this.world.wall.slept(this.slept_from)
     this.slept_from = null
     this.catchUp()
   }

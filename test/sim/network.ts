@@ -215,11 +215,14 @@ export class Network {
     this.world.timeline.at(this.latency(), () => this.cross(host, way, call))
   }
 
-  /** One message on a connection, behind those before it. */
-  carry(from: SimSocket, to: SimSocket, call: () => void): void {
+  /** One message on a connection, behind those before it. `arrives` is when it is there, read or not. */
+  carry(from: SimSocket, to: SimSocket, call: () => void, arrives = () => {}): void {
     from.last_arrival = Math.max(from.last_arrival, this.world.timeline.now + this.latency())
     this.world.timeline.at(from.last_arrival - this.world.timeline.now, () => {
-      const arrive = () => to.host.act(call)
+      const arrive = () => {
+        arrives()
+        to.host.act(call)
+      }
       this.cross(from.host, 'out', () => this.cross(to.host, 'in', arrive))
     })
   }
@@ -292,12 +295,12 @@ export class SimSocket extends EventEmitter implements FrameSocket {
     const { peer } = this
     if (peer === null) return
     const told = Buffer.from(data)
-    this.network.carry(this, peer, () => {
+    const answer = () => {
       if (peer.readyState !== SOCKET.open) return
-      peer.host.readUp()
       peer.emit('ping', told)
       this.network.carry(peer, this, () => this.readyState === SOCKET.open && this.emit('pong', told))
-    })
+    }
+    this.network.carry(this, peer, answer, () => peer.host.readUp())
   }
 
   close(code = 1005, reason = ''): void {

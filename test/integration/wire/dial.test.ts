@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { WebSocket } from 'ws'
+import { webSocketDial } from '../../../src/daemon/dial.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const REPORTER = path.join(import.meta.dirname, '../../support/late-reporter.mjs')
+/** About one in three came the other way round where the pong did not wait. */
+const REPORTS = 30
+
+test('a pong comes behind what was written to this process before the ping, also over a connection that is not accepted yet', async () => {
+  const directory = temporaryDirectory()
+  const [local_socket, flag] = [path.join(directory, 's'), path.join(directory, 'flag')]
+  const order: string[] = []
+  const shims = net.createServer((shim) => shim.on('data', () => order.push('report')))
+  shims.listen(local_socket)
+  await once(shims, 'listening')
+  onTestFinished(() => void shims.close())
+  const other = spawn(process.execPath, [REPORTER, local_socket, flag], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void other.kill('SIGKILL'))
+  const [port] = (await once(other.stdout, 'data')) as [Buffer]
+  const link = (await webSocketDial())(`ws://127.0.0.1:${port.toString().trim()}`, 'token') as WebSocket
+  onTestFinished(() => link.terminate())
+  await once(link, 'open')
+  const pong = link.pong.bind(link)
+  link.pong = (...args: unknown[]) => {
+    order.push('pong')
+    pong(...(args as Parameters<typeof pong>))
+  }
+  for (let report = 0; report < REPORTS; report += 1) {
+    order.length = 0
+    other.stdin.write('now\n')
+    // Busy, as a daemon may be: both are there when it looks again.
+    while (!fs.existsSync(flag));
+    fs.rmSync(flag)
+    await eventually('both were read', () => order.length === 2)
+    expect(order).toEqual(['report', 'pong'])
+  }
+})
