@@ -66,11 +66,14 @@ function editor(hub: ProjectHub) {
     async save() {
       const { child } = hub.running()
       child.kill('SIGSTOP')
-      await eventually('the hub stands still', () => isStopped(child.pid as number))
-      const draft = `${file}~`
-      fs.writeFileSync(draft, Buffer.concat([fs.readFileSync(file), Buffer.from(line())]))
-      fs.renameSync(draft, file)
-      child.kill('SIGCONT')
+      try {
+        await eventually('the hub stands still', () => isStopped(child.pid as number))
+        const draft = `${file}~`
+        fs.writeFileSync(draft, Buffer.concat([fs.readFileSync(file), Buffer.from(line())]))
+        fs.renameSync(draft, file)
+      } finally {
+        child.kill('SIGCONT')
+      }
     },
   }
 }

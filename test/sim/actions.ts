@@ -187,12 +187,8 @@ const ACTIONS = {
   },
   sleepAll(world) {
     const hosts = world.hosts()
-    const { now } = world.timeline
     for (const host of hosts) host.sleep()
-    world.timeline.at(world.dice.between(1_000, 3_600_000), () => {
-      world.wall.slept(now)
-      hosts.forEach((host) => host.wake())
-    })
+    world.timeline.at(world.dice.between(1_000, 3_600_000), () => hosts.forEach((host) => host.wake()))
   },
   setOneClock(world) {
     anyHost(world)?.setClock(world.dice.pick([-1, 1]) * world.dice.between(1, 120_000))

@@ -14,7 +14,7 @@ interface Rung {
   session_id: string | null
   turn: number
   /** The last turn of which nobody can say that it was another: one that a shim only just found is as good as the bell's. */
-  until: number
+  turn_max: number
   at: number
   /** Null until the surface has answered. */
   accepted: boolean | null
@@ -35,8 +35,8 @@ interface Heard {
   known: Set<string>
   /** Something left the queue or came back since the link is up, and the daemon was told. */
   stirred: boolean
-  /** What it last asked the hub: an answer to an older question is not heard. */
-  asked: string | number | null
+  /** Of what it last asked the hub: an answer to an older question is not heard. */
+  peek_id: string | number | null
   /** What had happened in the world when the last list came. */
   listed_at: number
   /** What the last list named, and whether that was all. */
@@ -124,7 +124,7 @@ export class BellWatch {
       else nowWait(heard, [...named])
       if (frame.total === 0) {
         beginAnew(heard)
-        if (frame.id === heard.asked) heard.asked_for = 0
+        if (frame.id === heard.peek_id) heard.asked_for = 0
       }
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
@@ -139,20 +139,21 @@ export class BellWatch {
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
       if (own || frame.pending_count === 0) heard.asked_for = 0
       const when = isLate(heard, frame.signal_ids) ? 'late' : 'since'
-      waitNoMore(heard, frame.signal_ids)
+      waitNoMore(heard, frame.signal_ids, frame.pending_count)
       const rung = heard.rung.get(frame.session_id)
       if (own || heard.last?.session_id === frame.session_id) drained(heard.rung.values(), when)
       else if (rung !== undefined) drained([rung], when)
     } else {
       const gone = SignalsGone.safeParse(frame)
       if (!gone.success) return
-      waitNoMore(heard, gone.data.data.signal_ids)
-      if (gone.data.data.pending_count === 0) heard.asked_for = 0
+      const { signal_ids, pending_count } = gone.data.data
+      waitNoMore(heard, signal_ids, pending_count)
+      if (pending_count === 0) heard.asked_for = 0
     }
   }
 
   onSaid(daemon: SimDaemon, frame: ClientFrame): void {
-    if (frame.type === 'pending.peek') this.of(daemon).asked = frame.id
+    if (frame.type === 'pending.peek') this.of(daemon).peek_id = frame.id
   }
 
   onReport(daemon: SimDaemon, shim: number, report: SurfaceReport): void {
@@ -170,7 +171,7 @@ export class BellWatch {
       return
     }
     const rung = heard.speaker === shim ? undefined : heard.rung.get(report.session_id)
-    if (rung !== undefined) rung.until = Math.max(rung.until, turnOf(report))
+    if (rung !== undefined) rung.turn_max = Math.max(rung.turn_max, turnOf(report))
     heard.speaker = shim
     heard.shims.set(shim, report)
   }
@@ -197,6 +198,7 @@ export class BellWatch {
     if (!heard.up || !heard.listed) fail('no bell without the hub’s own list', 'none came over this link')
     if (heard.listed_at !== happened) fail('what waits is looked at right before a bell', 'it was not')
     if (heard.total === 0) fail('no bell with nothing pending', bell.text)
+    if (heard.waiting?.has(bell.signal_id) === false) fail('a bell names what waits', bell.signal_id)
     if (bell.pending_count !== heard.total)
       fail('a bell says how many wait', `${bell.pending_count} of ${heard.total}`)
     if (!manual && heard.first_priority === 0) fail('what is quiet rings for nobody', bell.text)
@@ -230,7 +232,7 @@ export class BellWatch {
     Object.assign(heard, { asked_for: 0, news: true })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
-      ...{ session_id, turn, until: turn },
+      ...{ session_id, turn, turn_max: turn },
       ...{ accepted: taken ? true : null, drained: 'no', news_since: false, lost_before },
     }
     rung.set(session_id, heard.last)
@@ -282,7 +284,7 @@ export class BellWatch {
 
   private of(daemon: SimDaemon): Heard {
     const heard = this.daemons.get(daemon) ?? {
-      ...{ up: false, up_at: -1, listed: false, total: 0, asked: null, listed_at: -1 },
+      ...{ up: false, up_at: -1, listed: false, total: 0, peek_id: null, listed_at: -1 },
       ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false, waiting: null },
       ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
       ...{
@@ -334,7 +336,8 @@ function isLate({ waiting }: Heard, signal_ids: readonly string[]): boolean {
   return waiting !== null && signal_ids.length > 0 && !signal_ids.some((signal_id) => waiting.has(signal_id))
 }
 
-function waitNoMore({ waiting }: Heard, signal_ids: readonly string[]): void {
+function waitNoMore({ waiting }: Heard, signal_ids: readonly string[], pending_count: number): void {
+  if (pending_count === 0) waiting?.clear()
   for (const signal_id of signal_ids) waiting?.delete(signal_id)
 }
 
@@ -391,6 +394,6 @@ function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
  * before a new shim, or a new connection of the same.
  */
 function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
-  const stands = turnOf(report) <= bell.until || bell.accepted === null
+  const stands = turnOf(report) <= bell.turn_max || bell.accepted === null
   return bell.session_id === report.session_id && stands
 }

@@ -30,6 +30,8 @@ export interface Known {
   wish: Wish | null
   /** How often an operator asked for it to be sent anew where nobody knows whether it was. */
   replays_open: number
+  /** Those of which a drain was told before they were. */
+  replays_seen: number
   told_at: number
   /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
   state: 'pending' | 'leased' | 'final' | 'expired' | 'dead'
@@ -93,7 +95,7 @@ export class Ledger {
     let known = this.signals.get(signal_id)
     if (known === undefined) {
       known = {
-        ...{ signal_id, to, seq, wish: null, replays_open: 0, told_at: this.now() },
+        ...{ signal_id, to, seq, wish: null, replays_open: 0, replays_seen: 0, told_at: this.now() },
         ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
         deliveries: new Set(),
         ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, kills: 0 },

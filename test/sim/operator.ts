@@ -16,7 +16,10 @@ import { resultOf, SECRETS } from './sim-hub.ts'
 export interface OperatorWorld extends HostWorld {
   sockets: SimLocalSockets
   network: Network
-  callers: Pick<CallerWatch, 'onAsking'>
+  callers: Pick<CallerWatch, 'onAsking'> & {
+    /** That was not asked: nobody could be reached. */
+    onNotAsked(path: string, body: object): void
+  }
   startDaemon(identity: string): void
 }
 
@@ -61,10 +64,10 @@ export class Operator {
       try {
         return resultOf<T>(await network.ask(this.host, asked(), LIMITS.hub_answer_ms))
       } catch (error) {
-        const again =
-          error instanceof AnswerLost || (error instanceof TurnbellError && error.code === 'hub_unreachable')
-        if (!again && !(error instanceof TurnbellError)) throw error
-        if (!again) return null
+        const lost = error instanceof AnswerLost
+        if (!lost && !(error instanceof TurnbellError)) throw error
+        if (!lost && error.code !== 'hub_unreachable') return null
+        if (!lost) callers.onNotAsked(path, body)
         await this.after(dice.between(10, 2_000))
       }
     }

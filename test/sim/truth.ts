@@ -68,6 +68,11 @@ export class Truth extends Ledger {
     }
   }
 
+  /** No hub has heard of it. */
+  onNotAsked(path: string, { signal_ids = [] }: { signal_ids?: string[] }): void {
+    if (path === 'signals/replay') this.replaysOver(signal_ids)
+  }
+
   /** Whom a signal is for; a hub tells of each before it answers with a receipt. */
   addressee(signal_id: string): string {
     const known = this.signals.get(signal_id)
@@ -90,6 +95,8 @@ export class Truth extends Ledger {
         throw new Violation('the hub never breaks', `${asked.path}: ${JSON.stringify(told.body)}`)
       if (asked.path === '/api/signals/send' && !UNSURE_CODES.includes(code))
         (this.wishes[(asked.body as Sent).payload.n] as Wish).noes += 1
+      if (asked.path === '/api/signals/replay' && !UNSURE_CODES.includes(code))
+        this.replaysOver((asked.body as { signal_ids: string[] }).signal_ids)
       return
     }
     if (asked.path === '/api/signals/send') {
@@ -191,6 +198,10 @@ export class Truth extends Ledger {
           if (known === undefined) return
           // Both in one commit, and nobody knows in which order.
           if (known.final_at === this.now()) return
+          if (known.replays_seen > 0) {
+            known.replays_seen -= 1
+            return
+          }
           this.replayOver(known)
           this.sentAnew(known)
         })
@@ -199,9 +210,13 @@ export class Truth extends Ledger {
 
   /** What it has not sent anew it will not. */
   private replayed({ signal_ids }: { signal_ids: string[] }, { replayed }: { replayed: string[] }): void {
+    this.replaysOver(signal_ids.filter((signal_id) => !replayed.includes(signal_id)))
+  }
+
+  private replaysOver(signal_ids: readonly string[]): void {
     for (const signal_id of signal_ids) {
       const known = this.signals.get(signal_id)
-      if (known !== undefined && !replayed.includes(signal_id)) this.replayOver(known)
+      if (known !== undefined) this.replayOver(known)
     }
   }
 
@@ -223,7 +238,14 @@ export class Truth extends Ledger {
         'a signal is in one live lease',
         `${signal_id}: ${known.drain_id ?? ''}, then ${drain_id}`,
       )
-    if (known.replays_open > 0) this.sentAnew(known)
+    if (known.replays_open > 0) {
+      if (known.state !== 'pending' && known.state !== 'leased') {
+        // Only a replay explains it.
+        this.replayOver(known)
+        known.replays_seen += 1
+      }
+      this.sentAnew(known)
+    }
     checkOvertaken(this, known)
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return

@@ -3,7 +3,7 @@ export class Wall {
   private readonly timeline: { now: number }
   /** How far ahead of simulated time it has been, from when on. */
   private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
-  /** When the machine slept. */
+  /** When the machine slept, in order and apart. */
   private readonly sleeps: { from: number; until: number }[] = []
 
   constructor(timeline: { now: number }) {
@@ -27,9 +27,18 @@ export class Wall {
     return Math.max(...ahead) - Math.min(...ahead)
   }
 
-  /** The machine has slept from then until now. */
+  /** The machine has slept from then until now, or a part of it has. */
   slept(from: number): void {
-    this.sleeps.push({ from, until: this.timeline.now })
+    const sleep = { from, until: this.timeline.now }
+    for (
+      let last = this.sleeps.at(-1);
+      last !== undefined && last.until >= sleep.from;
+      last = this.sleeps.at(-1)
+    ) {
+      sleep.from = Math.min(sleep.from, last.from)
+      this.sleeps.pop()
+    }
+    this.sleeps.push(sleep)
   }
 
   /** How much at most of the time between the two moments. */

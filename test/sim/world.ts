@@ -298,6 +298,7 @@ export class World implements HubWorld, SurfaceWorld {
       this.truth.onAsking(path, body)
       this.wraps.onAsking(path, body)
     },
+    onNotAsked: (path: string, body: object) => this.truth.onNotAsked(path, body),
   }
 
   /** Whatever the former one has done and not told by now it never tells; the new one may. */
