@@ -1,5 +1,6 @@
 /** The daemon's end of a real WebSocket. */
 import { LIMITS } from '../contracts/limits.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { FrameSocket } from '../ports/frame-socket.ts'
 
 /** Opens one; what goes wrong is told as the socket's `error`. */
@@ -17,7 +18,7 @@ const TURNS = 3
  * A ping is answered once whatever had been written to this process before is read, also over connections that had not
  * been accepted yet: the hub asks by it for what a shim has said so far.
  */
-export async function webSocketDial(): Promise<Dial> {
+export async function webSocketDial(clock: Pick<Clock, 'soon'>): Promise<Dial> {
   const { WebSocket } = await import('ws')
   return (address, token) => {
     const socket = new WebSocket(address, {
@@ -28,7 +29,7 @@ export async function webSocketDial(): Promise<Dial> {
       headers: { authorization: `Bearer ${token}` },
     })
     socket.on('ping', (mark: Buffer) =>
-      afterTurns(TURNS, () => {
+      afterTurns(clock, TURNS, () => {
         if (socket.readyState === WebSocket.OPEN) socket.pong(mark)
       }),
     )
@@ -36,7 +37,7 @@ export async function webSocketDial(): Promise<Dial> {
   }
 }
 
-function afterTurns(turns: number, call: () => void): void {
+function afterTurns(clock: Pick<Clock, 'soon'>, turns: number, call: () => void): void {
   if (turns === 0) return call()
-  setImmediate(() => afterTurns(turns - 1, call))
+  clock.soon(() => afterTurns(clock, turns - 1, call))
 }

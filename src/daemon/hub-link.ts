@@ -74,7 +74,7 @@ function openAttempt(options: HubLinkOptions, events: HubLinkEvents): Attempt {
   async function open(): Promise<void> {
     const token = await tokens.current()
     if (over) return
-    const dial = options.dial ?? (await webSocketDial())
+    const dial = options.dial ?? (await webSocketDial(clock))
     if (over) return
     const address = `${options.url().replace(/^http/, 'ws')}/ws`
     socket = dial(address, token)

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { WebSocket } from 'ws'
 import { webSocketDial } from '../../../src/daemon/dial.ts'
+import { systemClock } from '../../../src/system/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -26,7 +27,10 @@ test('a pong comes behind what was written to this process before the ping, also
   })
   onTestFinished(() => void other.kill('SIGKILL'))
   const [port] = (await once(other.stdout, 'data')) as [Buffer]
-  const link = (await webSocketDial())(`ws://127.0.0.1:${port.toString().trim()}`, 'token') as WebSocket
+  const link = (await webSocketDial(systemClock))(
+    `ws://127.0.0.1:${port.toString().trim()}`,
+    'token',
+  ) as WebSocket
   onTestFinished(() => link.terminate())
   await once(link, 'open')
   const pong = link.pong.bind(link)
