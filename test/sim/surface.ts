@@ -69,6 +69,8 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
 }
 
 const INTERRUPTED_MS_MAX = 3_000
+/** As long as two shims of one session are there. */
+const OVERLAP_MS_MAX = 5_000
 /** More turns than any session has. */
 const COUNTED_BY_A_SHIM = 1_000_000
 
@@ -112,22 +114,34 @@ export class Surface {
     })
   }
 
-  /** The shim's connection breaks; it comes back, every other time as a new process that counts from further on. */
+  /**
+   * The shim's connection breaks; it comes back, every other time as a new process that counts from further on. That may
+   * be there before the old one is gone.
+   */
   hangUp(): void {
     this.host.act(() => {
       this.hang_ups += 1
-      if (this.hang_ups % 2 === 0) this.turn_seq += COUNTED_BY_A_SHIM
-      this.peer?.close()
+      const { peer } = this
       this.peer = null
+      if (this.hang_ups % 2 === 0) this.turn_seq += COUNTED_BY_A_SHIM
+      if (this.hang_ups % 4 === 0 && peer !== null) {
+        this.connect()
+        this.host.clock.after(this.world.dice.between(1, OVERLAP_MS_MAX), () => peer.close())
+        return
+      }
+      peer?.close()
       this.reconnect()
     })
   }
 
   private connect(): void {
     if (this.manners.delivery === 'pull') return
-    this.peer = this.world.sockets.connect(surfaceSocket(this.identity), this.host, () => ({
-      onRequest: (method, params) => this.asked(method, params),
+    this.peer = this.world.sockets.connect(surfaceSocket(this.identity), this.host, (peer) => ({
+      // One that another has come after says nothing more.
+      onRequest: (method, params) =>
+        this.peer === peer ? this.asked(method, params) : new Promise(() => {}),
       onClose: () => {
+        if (this.peer !== peer) return
         this.peer = null
         this.reconnect()
       },
