@@ -5,75 +5,10 @@ import type { Json } from '../../src/contracts/ids.ts'
 import { SignalsGone, type ClientFrame, type HubFrame } from '../../src/contracts/frames.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { Violation } from '../support/violation.ts'
+import { heardNothing, reportsIn, type Heard, type Rung } from './heard.ts'
+import { checkNotified } from './notified.ts'
 import type { SimDaemon } from './sim-daemon.ts'
 import { turnOf } from './surface.ts'
-
-interface Rung {
-  doorbell_id: string
-  signal_id: string
-  session_id: string | null
-  turn: number
-  /** The last turn of which nobody can say that it was another: one that a shim only just found is as good as the bell's. */
-  turn_max: number
-  at: number
-  /** Null until the surface has answered. */
-  accepted: boolean | null
-  /** `late`: only by drains that had taken what they took before it left, it seems. They may not have been for it. */
-  drained: 'no' | 'late' | 'since'
-  /** Something was pushed or given back since, or may have been. */
-  news_since: boolean
-  /** How many before it, in a row, led to nothing, while nothing else came that begins the row anew. */
-  lost_before: number
-}
-
-interface Heard {
-  up: boolean
-  /** The link has brought the hub's list. */
-  listed: boolean
-  total: number
-  /** Whatever a frame or a list has ever named. */
-  known: Set<string>
-  /** Something left the queue or came back since the link is up, and the daemon was told. */
-  stirred: boolean
-  /** Of what it last asked the hub: an answer to an older question is not heard. */
-  peek_id: string | number | null
-  /** What had happened in the world when the last list came. */
-  listed_at: number
-  /** What the last list named, and whether that was all. */
-  named: ReadonlySet<string>
-  whole: boolean
-  /** What the last whole list named, and came and went since; null before there was one over this link. */
-  waiting: Set<string> | null
-  /** The priority of what comes first in the last list. */
-  first_priority: number
-  /** Since the link is up there was a reason to ring: a push, something given back, or the agent did something. */
-  news: boolean
-  /** Since when the link is up, and since when the surface has been idle. */
-  up_at: number
-  idle_since: number
-  /** Turns in a row that began with a bell and ended without a drain. */
-  unread_turns: number
-  /** In the order in which they attached. */
-  shims: Map<number, SurfaceReport>
-  pulled: SurfaceReport | null
-  /** Who has reported last. */
-  speaker: number | null
-  last: Rung | null
-  /** The last one of each session. */
-  rung: Map<string | null, Rung>
-  /** Bells that the surface has; and those that it said it has not, though a shim, perhaps not the one heard, saw them. */
-  accepted: number
-  overturned: number
-  /** Bells that a report has called seen, and those that were not taken and that none has. */
-  seen: Set<string>
-  refused: Set<string>
-  /** How often a person asked for a bell and was not refused one: since the last, its own drain, or nothing waited. */
-  asked_for: number
-  /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
-  asking: { last: Rung | null; reports: SurfaceReport[] }[]
-  /** A person said that the window is a new one, and it has said nothing since: its first word is news. */
-  resumed: boolean
-}
 
 export interface BellWorld {
   timeline: { now: number; happened: number }
@@ -283,29 +218,10 @@ export class BellWatch {
   }
 
   private of(daemon: SimDaemon): Heard {
-    const heard = this.daemons.get(daemon) ?? {
-      ...{ up: false, up_at: -1, listed: false, total: 0, peek_id: null, listed_at: -1 },
-      ...{ named: new Set<string>(), known: new Set<string>(), whole: false, stirred: false, waiting: null },
-      ...{ first_priority: 0, news: false, unread_turns: 0, idle_since: -1 },
-      ...{
-        shims: new Map<number, SurfaceReport>(),
-        pulled: null,
-        speaker: null,
-        last: null,
-        accepted: 0,
-        overturned: 0,
-      },
-      ...{ rung: new Map<string | null, Rung>(), seen: new Set<string>() },
-      refused: new Set<string>(),
-      ...{ asked_for: 0, asking: [], resumed: false },
-    }
+    const heard = this.daemons.get(daemon) ?? heardNothing()
     this.daemons.set(daemon, heard)
     return heard
   }
-}
-
-function reportsIn({ shims, pulled }: Heard): SurfaceReport[] {
-  return [...shims.values(), ...(pulled === null ? [] : [pulled])]
 }
 
 function leavesOrReturns(frame: HubFrame): boolean {
@@ -352,48 +268,4 @@ function newsSince({ rung }: Heard): void {
 /** The agent did something between the two. */
 function isOther(one: SurfaceReport, other: SurfaceReport): boolean {
   return one.session_id !== other.session_id || one.turn !== other.turn || one.turn_seq !== other.turn_seq
-}
-
-/** A person asked for a bell, and was told whether one comes. */
-function checkNotified(
-  { host }: SimDaemon,
-  heard: Heard,
-  { accepted, reason }: NotifyResult,
-  before: DaemonStatus,
-): void {
-  const { last = null, reports = [] } = heard.asking.shift() ?? {}
-  if (!accepted) heard.asked_for = Math.max(0, heard.asked_for - 1)
-  const { connected, surface, pending_count } = before
-  const reported = reports.filter(({ session_id }) => session_id === surface.session_id)
-  const refused =
-    (!connected && 'not_connected') ||
-    (!surface.attached && 'surface_absent') ||
-    (pending_count === 0 && 'nothing_pending')
-  // A bell of this session and turn that nothing has answered is out, or lost.
-  const rung = last !== null && last.drained !== 'since' && reported.some((one) => isSameTurn(last, one))
-  const when =
-    surface.turn === 'idle' && reported.every(({ delivery }) => delivery === 'push') ? undefined : 'mid_turn'
-  // What no surface has answered yet is out for sure, unless it means nothing any more.
-  const unanswered = last !== null && last.accepted === null && last.drained === 'no'
-  const leaving = unanswered && reported.some((one) => isOfTurn(last, one))
-  const expected = refused || (accepted ? when : rung && 'already_rung')
-  const right = reason === expected && !(accepted && (refused !== false || leaving))
-  if (!right)
-    throw new Violation(
-      'who asks for a bell is told the truth',
-      `${host.name}: ${JSON.stringify({ accepted, reason })} of ${JSON.stringify(before)}, after ${JSON.stringify(last)}`,
-    )
-}
-
-function isOfTurn(bell: Rung, report: SurfaceReport): boolean {
-  return bell.session_id === report.session_id && bell.turn === turnOf(report)
-}
-
-/**
- * As far as a daemon can tell: which turn one meets that is just leaving nobody knows, nor how many turns there were
- * before a new shim, or a new connection of the same.
- */
-function isSameTurn(bell: Rung, report: SurfaceReport): boolean {
-  const stands = turnOf(report) <= bell.turn_max || bell.accepted === null
-  return bell.session_id === report.session_id && stands
 }

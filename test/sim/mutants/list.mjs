@@ -484,4 +484,10 @@ export const MUTANTS = [
     find: 'const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq',
     replace: 'const stands_where_it_stood = !another && surface.known',
   },
+  {
+    name: 'first word of another shim taken for a passed turn',
+    file: 'src/daemon/surface-changes.ts',
+    find: 'before.attached && same_shim && ',
+    replace: 'before.attached && ',
+  },
 ]
