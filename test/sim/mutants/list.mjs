@@ -443,14 +443,14 @@ export const MUTANTS = [
   {
     name: 'a persona that came with its daemon is known to one hub alone',
     file: 'src/modules/registry/personas.ts',
-    find: '    await records.put(KIND,',
-    replace: '    if (persona.created_at !== persona.updated_at) await records.put(KIND,',
+    find: '    await unsure.settle(identity,',
+    replace: '    if (persona.created_at !== persona.updated_at) await unsure.settle(identity,',
   },
   {
     name: 'a wrap that the next hub knows nothing of',
     file: 'src/modules/registry/personas.ts',
-    find: '    await records.put(KIND,',
-    replace: "    if (persona.state === 'active') await records.put(KIND,",
+    find: '    await unsure.settle(identity,',
+    replace: "    if (persona.state === 'active') await unsure.settle(identity,",
   },
   {
     name: 'who asks for a bell is told of a turn where there is none',
