@@ -80,8 +80,9 @@ export interface History {
   rerings: number
   /** Bells in a row that left no trace, since the last drain or receipt. */
   lost_rings: number
-  /** The last doorbell, a drain may have answered it, and what became of it, as far as anybody knows; null before one. */
+  /** The last doorbell, also once a drain has answered it; null before one. */
   last_doorbell_id: string | null
+  /** What became of that, as far as anybody knows. */
   last_proof: Proof | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]

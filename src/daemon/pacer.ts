@@ -153,8 +153,8 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
     after_hold: false,
     manual: false,
     take: false,
-    // The answer to a report is in the surface's hands; of any other bell the surface will say.
     last_doorbell_id: doorbell_id,
+    // The answer to a report is in the surface's hands; of any other bell the surface will say.
     last_proof: history.take ? 'sent' : history.last_proof,
     named: [...history.named.filter((id) => waiting.has(id) && id !== entry.signal_id), entry.signal_id],
   }
