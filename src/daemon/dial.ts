@@ -7,10 +7,10 @@ import type { FrameSocket } from '../ports/frame-socket.ts'
 export type Dial = (address: string, token: string) => FrameSocket
 
 /**
- * A connection that waits is accepted in one turn of the loop and read in the next. The turn of the ping counts for
- * neither: in which order a system names what is ready, nobody knows.
+ * Of the connections that wait at a socket one is accepted in each turn of the loop, and read in the next. The turn of the
+ * ping counts for none: in which order a system names what is ready, nobody knows.
  */
-const TURNS = 3
+const TURNS = LIMITS.socket_clients_max + 2
 
 /**
  * Loaded with the first attempt, when the daemon already answers its own socket.

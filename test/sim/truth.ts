@@ -384,6 +384,8 @@ export class Truth extends Ledger {
   onHubGone(): void {
     for (const known of this.signals.values()) {
       known.unsure = true
+      // What it has not told by now it never tells.
+      known.replays_seen = 0
       known.overtaken_by = null
       known.kills += 1
     }

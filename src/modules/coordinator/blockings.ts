@@ -37,12 +37,12 @@ export async function openBlockings(needs: {
   const unsure = new Unsure<Blocking>()
   for (const blocking of await shelf.list()) standing.set(pair(blocking), blocking)
 
+  const kept = () => new Map([...unsure, ...standing])
   const endAll = async (which: (blocking: Blocking) => boolean): Promise<Blocking[]> => {
     const ended: Blocking[] = []
-    for (const [key, blocking] of new Map([...unsure, ...standing])) {
+    for (const [key, blocking] of kept()) {
       if (!which(blocking)) continue
-      await shelf.remove(blocking.blocking_id)
-      unsure.delete(key)
+      await unsure.settle(key, blocking, () => shelf.remove(blocking.blocking_id))
       if (!standing.delete(key)) continue
       events.unblocked(blocking)
       ended.push(blocking)
@@ -57,7 +57,7 @@ export async function openBlockings(needs: {
         const stands = standing.get(key)
         if (stands?.reason === reason && !unsure.has(key)) return stands
         const before = stands ?? unsure.get(key)
-        if (before === undefined && new Map([...unsure, ...standing]).size >= LIMITS.blockings_max) {
+        if (before === undefined && kept().size >= LIMITS.blockings_max) {
           throw new TurnbellError('limit_reached', {
             detail: `${LIMITS.blockings_max} blockings stand, which is the most there may be.`,
             hint: 'Unblock whoever can go on.',
@@ -68,7 +68,7 @@ export async function openBlockings(needs: {
           ...{ blocker, blocked, reason },
           since: before?.since ?? timestamp(clock),
         }
-        await unsure.settle(key, blocking, (one) => shelf.put(one))
+        await unsure.settle(key, blocking, () => shelf.put(blocking))
         standing.set(key, blocking)
         if (stands?.reason !== reason) events.blocked(blocking)
         return blocking

@@ -35,9 +35,9 @@ export async function openSubscriptions(needs: {
     const of_topic = topics.get(topic) ?? new Map<Identity, Subscription>()
     topics.set(topic, of_topic.set(identity, subscription))
   }
-  const end = async ({ subscription_id, topic, identity }: Subscription) => {
-    await shelf.remove(subscription_id)
-    unsure.delete(keyOf(identity, topic))
+  const end = async (subscription: Subscription) => {
+    const { subscription_id, topic, identity } = subscription
+    await unsure.settle(keyOf(identity, topic), subscription, () => shelf.remove(subscription_id))
     const of_topic = topics.get(topic)
     of_topic?.delete(identity)
     if (of_topic?.size === 0) topics.delete(topic)
@@ -47,13 +47,13 @@ export async function openSubscriptions(needs: {
   return {
     subscribe: (identity, topic) =>
       inTurn(async () => {
-        const before = topics.get(topic)?.get(identity)
-        if (before !== undefined) return before
         const key = keyOf(identity, topic)
-        const others = [...all(), ...unsure.values()].filter(
-          (one) => one.identity === identity && one.topic !== topic,
+        const before = topics.get(topic)?.get(identity)
+        if (before !== undefined && !unsure.has(key)) return before
+        const others = [...all(), ...unsure.values()].flatMap((one) =>
+          one.identity === identity && one.topic !== topic ? [one.topic] : [],
         )
-        if (others.length >= LIMITS.topics_per_persona_max) {
+        if (new Set(others).size >= LIMITS.topics_per_persona_max) {
           throw new TurnbellError('limit_reached', {
             detail: `${identity} listens to ${LIMITS.topics_per_persona_max} topics, which is the most it may.`,
             hint: 'Unsubscribe from one first.',
@@ -61,7 +61,7 @@ export async function openSubscriptions(needs: {
         }
         const fresh = { subscription_id: ids.next(), identity, topic, since: timestamp(clock) }
         const subscription = unsure.get(key) ?? fresh
-        await unsure.settle(key, subscription, (one) => shelf.put(one))
+        await unsure.settle(key, subscription, () => shelf.put(subscription))
         add(subscription)
         return subscription
       }),

@@ -85,8 +85,10 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     return persona
   }
 
-  const checkRoom = () => {
-    if (present < LIMITS.personas_max) return
+  const checkRoom = (identity: Identity) => {
+    // One that stands and is unsure counts twice, which is only ever a few.
+    const others = unsure.size - Number(unsure.has(identity))
+    if (present + others < LIMITS.personas_max) return
     throw new TurnbellError('limit_reached', {
       detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
       hint: 'Remove one with `turnbell persona remove NAME`.',
@@ -98,7 +100,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     surface: SurfaceKind,
     project_id: string | undefined,
   ): Promise<Persona> => {
-    checkRoom()
+    checkRoom(identity)
     const now = timestamp(clock)
     return keep({
       identity,
@@ -116,7 +118,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
       const named = project === undefined || projects.holdsHome(project) ? null : await projects.at(project)
       const known = personas.get(identity)
       if (known === undefined) return make(identity, surface, named?.project_id)
-      if (known.state === 'removed') checkRoom()
+      if (known.state === 'removed') checkRoom(identity)
       const { project_id: before, ...rest } = known
       const project_id = project === undefined ? before : named?.project_id
       const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }
@@ -143,7 +145,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
 
   const end = (identity: Identity, state: Exclude<PersonaState, 'active'>) =>
     inTurn(identity, async () => {
-      const persona = personas.get(identity)
+      const persona = personas.get(identity) ?? unsure.get(identity)
       if (persona === undefined) {
         throw new TurnbellError('target_unknown', { detail: `No persona is called ${identity}.` })
       }
@@ -173,13 +175,13 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
     remove: (identity) => end(identity, 'removed'),
     projects: () => projects.list(),
     async removeProject(given) {
-      const project_id = projects.find(given)?.project_id
-      const members = [...personas.values()].filter(
-        (persona) =>
-          project_id !== undefined && persona.project_id === project_id && persona.state !== 'removed',
-      )
+      const project = projects.find(given)
+      const isMember = ({ project_id, state }: Persona) =>
+        project !== null && project_id === project.project_id && state !== 'removed'
+      const members = [...personas.values()].filter(isMember)
       const removed = await Promise.all(members.map(({ identity }) => end(identity, 'removed')))
-      await projects.remove(given)
+      // Its alias may be another's by now.
+      await projects.remove(project?.project_id ?? given)
       return { removed: removed.map((persona) => persona.identity) }
     },
   }

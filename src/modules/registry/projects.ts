@@ -208,7 +208,8 @@ export async function openProjects(needs: {
     holdsHome: (directory) => places.holdsHome(rootOf(directory)),
     async at(given) {
       const root = projectRoot(given)
-      return by_root.get(root) ?? change(root, (project) => project)
+      const known = by_root.get(root)
+      return known !== undefined && !unsure.has(root) ? known : change(root, (project) => project)
     },
     async add(input) {
       return change(projectRoot(input.path), (project) => ({
@@ -224,14 +225,12 @@ export async function openProjects(needs: {
       }))
     },
     async remove(project) {
-      const named = isNamed(project)
-      const known = find(project)
       await records.exclusive(KIND, async (held) => {
-        await withdraw(held, named)
+        await withdraw(held, isNamed(project))
+        const known = find(project)
         if (known === null) return
-        await held.remove(known.project_id)
+        await unsure.settle(known.root, known, () => held.remove(known.project_id))
         by_root.delete(known.root)
-        unsure.delete(known.root)
       })
       arrange()
     },

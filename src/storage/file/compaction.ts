@@ -104,7 +104,7 @@ class Rewriting {
   /** Signals that stay, and where they stand now. */
   private readonly kept: Row[] = []
   private readonly kept_at: number[] = []
-  private readonly results: { row: Row; from: Location; to: number }[] = []
+  private readonly results: { row: Row; from: Location; offset: number }[] = []
   private readonly gone = new Set<Row>()
 
   constructor(needs: CompactionNeeds, run: readonly SegmentFile[]) {
@@ -178,9 +178,14 @@ class Rewriting {
         segments.waste(this.target.segment, page.lengths[slot] as number)
       }
     }
-    for (const { row, from, to } of this.results) {
-      index.moveResult(row, from, { segment: this.target.segment, offset: to, length: from.length })
-    }
+    const { segment } = this.target
+    index.moveResults(
+      this.results.map(({ row, from, offset }) => ({
+        row,
+        from,
+        to: { segment, offset, length: from.length },
+      })),
+    )
     for (const row of this.gone) index.drop(row)
   }
 
@@ -247,7 +252,7 @@ class Rewriting {
         const from = { segment, offset, length: end - start }
         for (const signal_id of entry.signal_ids) {
           const row = this.needs.index.findAny(signal_id)
-          if (row !== -1) this.results.push({ row, from, to })
+          if (row !== -1) this.results.push({ row, from, offset: to })
         }
         return
       }

@@ -315,10 +315,13 @@ export class SignalIndex {
     this.count -= 1
   }
 
-  /** A line that completed this row stands elsewhere now. */
-  moveResult(row: Row, from: Location, to: Location): void {
-    if (isSamePlace(this.rows.result(row), from)) this.rows.setResult(row, to)
-    this.undo_log.moveResult(row, from, to)
+  /** Lines that completed these rows stand elsewhere now. */
+  moveResults(moves: readonly { row: Row; from: Location; to: Location }[]): void {
+    const undone = this.undo_log.byRow()
+    for (const { row, from, to } of moves) {
+      if (isSamePlace(this.rows.result(row), from)) this.rows.setResult(row, to)
+      for (const before of undone.get(row) ?? []) if (isSamePlace(before.result, from)) before.result = to
+    }
   }
 
   /** Its line is gone from the journal. */
@@ -346,6 +349,7 @@ export class SignalIndex {
   private putBack(before: RowBefore): void {
     const { rows } = this
     const { row, lease } = before
+    if (!rows.holds(row) || rows.status(row) === STATUS.gone || rows.status(row) === STATUS.forgotten) return
     this.leaveLease(row)
     if (lease !== undefined) {
       this.leases.restore(lease)

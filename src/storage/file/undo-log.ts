@@ -28,7 +28,7 @@ export class UndoLog {
   private readonly leases: Leases
   private changes: Change[] = []
   /** Null while what changes is on the disk already. */
-  private open: Change | null = null
+  private current: Change | null = null
 
   constructor(rows: Rows, leases: Leases) {
     this.rows = rows
@@ -37,19 +37,19 @@ export class UndoLog {
 
   /** Until `end`, rows change by the line that stands here. */
   begin(at: Location): void {
-    this.open = { at, rows: [] }
-    this.changes.push(this.open)
+    this.current = { at, rows: [] }
+    this.changes.push(this.current)
   }
 
   end(): void {
-    this.open = null
+    this.current = null
   }
 
   /** Call before the row is changed. */
   note(row: Row): void {
-    if (this.open === null) return
+    if (this.current === null) return
     const { rows, leases } = this
-    this.open.rows.push({
+    this.current.rows.push({
       row,
       status: rows.status(row),
       held: rows.has(row, FLAG.held),
@@ -63,13 +63,17 @@ export class UndoLog {
 
   /** Changes before this place are there for good. */
   synced(end: JournalEnd): void {
-    const lost = this.changes.findIndex(({ at }) => !isBefore(at, end))
-    this.changes = lost === -1 ? [] : this.changes.slice(lost)
+    const unsynced = this.changes.findIndex(({ at }) => !isBefore(at, end))
+    this.changes = unsynced === -1 ? [] : this.changes.slice(unsynced)
   }
 
-  moveResult(row: Row, from: Location, to: Location): void {
-    for (const before of this.changes.flatMap(({ rows }) => rows))
-      if (before.row === row && isSamePlace(before.result, from)) before.result = to
+  /** What the rows were that may change back, by their number. */
+  byRow(): Map<Row, RowBefore[]> {
+    const by_row = new Map<Row, RowBefore[]>()
+    for (const before of this.changes.flatMap(({ rows }) => rows)) {
+      by_row.set(before.row, [...(by_row.get(before.row) ?? []), before])
+    }
+    return by_row
   }
 
   /** All that may be lost, the latest change first. */

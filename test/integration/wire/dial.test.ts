@@ -12,9 +12,11 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const REPORTER = path.join(import.meta.dirname, '../../support/late-reporter.mjs')
 /** About one in three came the other way round where the pong did not wait. */
-const REPORTS = 30
+const ROUNDS = 30
+/** As when hooks of several tools report at once. */
+const SHIMS = 8
 
-test('a pong comes behind what was written to this process before the ping, also over a connection that is not accepted yet', async () => {
+test('a pong comes behind what was written to this process before the ping, also over connections that are not accepted yet', async () => {
   const directory = temporaryDirectory()
   const [local_socket, flag] = [path.join(directory, 's'), path.join(directory, 'flag')]
   const order: string[] = []
@@ -22,7 +24,7 @@ test('a pong comes behind what was written to this process before the ping, also
   shims.listen(local_socket)
   await once(shims, 'listening')
   onTestFinished(() => void shims.close())
-  const other = spawn(process.execPath, [REPORTER, local_socket, flag], {
+  const other = spawn(process.execPath, [REPORTER, local_socket, flag, String(SHIMS)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   onTestFinished(() => void other.kill('SIGKILL'))
@@ -38,13 +40,13 @@ test('a pong comes behind what was written to this process before the ping, also
     order.push('pong')
     pong(...(args as Parameters<typeof pong>))
   }
-  for (let report = 0; report < REPORTS; report += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     order.length = 0
     other.stdin.write('now\n')
     // Busy, as a daemon may be: both are there when it looks again.
     while (!fs.existsSync(flag));
     fs.rmSync(flag)
-    await eventually('both were read', () => order.length === 2)
-    expect(order).toEqual(['report', 'pong'])
+    await eventually('all were read', () => order.length === SHIMS + 1)
+    expect(order.indexOf('pong')).toBe(SHIMS)
   }
 })

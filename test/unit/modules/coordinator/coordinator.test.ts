@@ -188,6 +188,14 @@ describe('a blocking', () => {
     those.unsynced = false
     await world.coordinator.unblock(alice, { identity: 'bob' })
     expect((await world.restart()).status().blockings).toEqual([])
+    await block('five')
+    those.unsynced = true
+    expect(await codeOf(() => world.coordinator.unblock(alice, { identity: 'bob' }))).toBe(
+      'store_unavailable',
+    )
+    those.unsynced = false
+    await block('five')
+    expect((await world.restart()).status().blockings).toMatchObject([{ reason: 'five' }])
   })
 
   test('is refused of oneself, of nobody, and of a persona that rests', async () => {
@@ -282,6 +290,17 @@ describe('a subscription', () => {
     expect(await topics()).toMatchObject([{ topic: 'releases', since: '2026-03-01T12:00:00.000Z' }])
     expect(await coordinator.unsubscribe(alice, 'releases')).toEqual({ removed: true })
     expect(await topics()).toEqual([])
+  })
+
+  test('whose end was refused stands again once it is made again', async () => {
+    const those = unsureRecords(createMemoryRecordStore())
+    const { coordinator, ...world } = await coordinatorWorld({ records: those.records })
+    await coordinator.subscribe(alice, 'releases')
+    those.unsynced = true
+    expect(await codeOf(() => coordinator.unsubscribe(alice, 'releases'))).toBe('store_unavailable')
+    those.unsynced = false
+    await coordinator.subscribe(alice, 'releases')
+    expect((await world.restart()).coordinator.subscribers('releases')).toEqual(['alice'])
   })
 
   test('is a persona’s: it ends with it, and the operator has none', async () => {

@@ -4,6 +4,7 @@ import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { playedPlaces } from '../../../support/played-places.ts'
 import { signalWorld } from '../../../support/signal-world.ts'
+import { unsureRecords } from '../../../support/unsure-records.ts'
 
 describe('a persona', () => {
   test('is made once; adding it again changes nothing', async () => {
@@ -61,6 +62,26 @@ describe('a persona', () => {
     await world.personas.add({ identity: 'bob', surface: 'command' })
     const after = await world.restart()
     expect(after.personas.get('bob')).toMatchObject({ state: 'active' })
+  })
+
+  test('that could not be added for sure can be ended by its name, and takes room until then', async () => {
+    const those = unsureRecords(createMemoryRecordStore())
+    const world = await signalWorld({ records: those.records, personas: [] })
+    those.unsynced = true
+    for (let n = 0; n < LIMITS.personas_max; n += 1) {
+      await expect(world.personas.ensure(`p-${n}`, 'command')).rejects.toMatchObject({
+        code: 'store_unavailable',
+      })
+    }
+    those.unsynced = false
+    await expect(world.personas.ensure('one-more', 'command')).rejects.toMatchObject({
+      code: 'limit_reached',
+    })
+    await world.personas.ensure('p-1', 'command')
+    await world.personas.remove('p-0')
+    await world.personas.ensure('one-more', 'command')
+    const after = await world.restart()
+    expect(after.personas.list().find(({ identity }) => identity === 'p-0')).toBeUndefined()
   })
 
   test('that is removed disappears from lists and stays known', async () => {

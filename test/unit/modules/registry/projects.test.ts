@@ -85,6 +85,26 @@ describe('a project', () => {
     expect((await open()).list()).toMatchObject([{ root: '/projects/other', aliases: ['one'] }])
   })
 
+  test('whose removal was refused stands again once somebody works there', async () => {
+    const those = unsureRecords(records)
+    records = those.records
+    projects = await open()
+    const { project_id } = await projects.at('/projects/app')
+    those.unsynced = true
+    await expect(projects.remove(project_id)).rejects.toThrow(/store_unavailable/)
+    those.unsynced = false
+    expect(await projects.at('/projects/app')).toMatchObject({ project_id })
+    expect((await open()).list()).toMatchObject([{ project_id }])
+  })
+
+  test('that is removed, made again and removed at once is gone', async () => {
+    await projects.at('/projects/app')
+    const remove = () => projects.remove('/projects/app')
+    await Promise.all([remove(), projects.add({ path: '/projects/app', aliases: ['app'] }), remove()])
+    expect(projects.list()).toEqual([])
+    expect((await open()).list()).toEqual([])
+  })
+
   test('that was recorded before there were aliases has none', async () => {
     const body = { project_id: ids.next(), root: '/projects/old', created_at: '2026-01-01T00:00:00.000Z' }
     await records.put('project', body.project_id, body)
