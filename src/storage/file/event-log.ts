@@ -56,8 +56,9 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
   /** The seq up to which the files say that events were told. Until they say it of any, nothing tells that end from a clean one. */
   let noted = -Infinity
   let told = last_seq
-  /** Where it was last tried to say so. */
+  /** Where it was last tried to say so, and whether half of that may stand in the file. */
   let tried = last_seq
+  let torn = false
   let waiting: string[] = []
   let writing = false
   let gathering: Timer | null = null
@@ -104,7 +105,8 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       return flush()
     }
     const now = waiting.splice(0, events_max - in_newer)
-    const lines = Buffer.from(now.join(''))
+    const lines = Buffer.from(`${torn ? '\n' : ''}${now.join('')}`)
+    torn = false
     in_newer += now.length
     writing = true
     const up_to = told - waiting.length
@@ -135,6 +137,7 @@ export function openFileEventLog(options: FileEventLogOptions): EventLog {
       note('')
     } catch {
       // The next time, or at the end.
+      torn = true
     }
   }
 

@@ -57,9 +57,14 @@ export function sortSegments(all: readonly SegmentFile[]): SortedSegments {
  * How much of a segment its successor found when it took over; null where nobody has, or where it was rewritten since.
  * What stands behind was written by a former owner, and is no part of the journal. Throws `store_damaged` where less is left.
  */
-export function sealedAt({ file, bytes, head }: SegmentFile, next: SegmentFile['head']): number | null {
-  const sealed = head?.revision === 0 ? (next?.follows?.bytes ?? null) : null
-  if (sealed !== null && bytes < sealed) {
+export function sealedAt(
+  { segment, file, bytes, head }: SegmentFile,
+  next: SegmentFile['head'],
+): number | null {
+  const follows = next?.follows
+  if (head?.revision !== 0 || follows?.segment !== segment) return null
+  const sealed = follows.bytes
+  if (bytes < sealed) {
     throw damaged(file, { offset: bytes, reason: `the file ends here, but it was ${sealed} bytes long` })
   }
   return sealed
