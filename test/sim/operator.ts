@@ -64,10 +64,11 @@ export class Operator {
       try {
         return resultOf<T>(await network.ask(this.host, asked(), LIMITS.hub_answer_ms))
       } catch (error) {
-        const lost = error instanceof AnswerLost
-        if (!lost && !(error instanceof TurnbellError)) throw error
-        if (!lost && error.code !== 'hub_unreachable') return null
-        if (!lost) callers.onNotAsked(path, body)
+        if (!(error instanceof AnswerLost)) {
+          if (!(error instanceof TurnbellError)) throw error
+          if (error.code !== 'hub_unreachable') return null
+          callers.onNotAsked(path, body)
+        }
         await this.after(dice.between(10, 2_000))
       }
     }

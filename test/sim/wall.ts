@@ -4,7 +4,7 @@ export class Wall {
   /** How far ahead of simulated time it has been, from when on. */
   private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
   /** When the machine slept, in order and apart. */
-  private readonly sleeps: { from: number; until: number }[] = []
+  private sleeps: { from: number; until: number }[] = []
 
   constructor(timeline: { now: number }) {
     this.timeline = timeline
@@ -29,16 +29,9 @@ export class Wall {
 
   /** The machine has slept from then until now, or a part of it has. */
   slept(from: number): void {
-    const sleep = { from, until: this.timeline.now }
-    for (
-      let last = this.sleeps.at(-1);
-      last !== undefined && last.until >= sleep.from;
-      last = this.sleeps.at(-1)
-    ) {
-      sleep.from = Math.min(sleep.from, last.from)
-      this.sleeps.pop()
-    }
-    this.sleeps.push(sleep)
+    const apart = this.sleeps.filter(({ until }) => until < from)
+    const since = this.sleeps[apart.length]?.from ?? from
+    this.sleeps = [...apart, { from: Math.min(since, from), until: this.timeline.now }]
   }
 
   /** How much at most of the time between the two moments. */

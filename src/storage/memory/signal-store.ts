@@ -91,15 +91,7 @@ export function createMemorySignalStore(
       deliveries: 0,
       lease: null,
       life_ms: Date.parse(signal.expires_at) - Date.parse(signal.created_at),
-      stages: {
-        created_at: signal.created_at,
-        pushed_at: null,
-        rung_at: null,
-        seen_at: null,
-        drained_at: null,
-        confirmed_at: null,
-        completed_at: null,
-      },
+      stages: justCreated(signal),
     }
     rows.set(signal.signal_id, row)
     wait(row)
@@ -252,18 +244,9 @@ export function createMemorySignalStore(
       const row = rows.get(signal_id)
       if (row === undefined || row.status === 'pending' || row.lease?.held === true) return false
       letGo(row)
-      const { created_at } = row.signal
       row.signal.expires_at = new Date(Date.parse(now) + row.life_ms).toISOString()
       row.deliveries = 0
-      row.stages = {
-        created_at,
-        pushed_at: null,
-        rung_at: null,
-        seen_at: null,
-        drained_at: null,
-        confirmed_at: null,
-        completed_at: null,
-      }
+      row.stages = justCreated(row.signal)
       delete row.result
       wait(row)
       return true
@@ -351,4 +334,16 @@ function view({ signal, seq, status, deliveries, lease, stages, result }: Row): 
     stages: { ...stages },
     result: structuredClone(result),
   })
+}
+
+function justCreated({ created_at }: Signal): Row['stages'] {
+  return {
+    created_at,
+    pushed_at: null,
+    rung_at: null,
+    seen_at: null,
+    drained_at: null,
+    confirmed_at: null,
+    completed_at: null,
+  }
 }

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const REPORTER = path.join(import.meta.dirname, '../../support/late-reporter.mjs')
-/** About one in three came the other way round where the pong did not wait. */
+/** One report came behind a pong that did not wait in about one round of three. */
 const ROUNDS = 30
 /** As when hooks of several tools report at once. */
 const SHIMS = 8
@@ -43,7 +43,7 @@ test('a pong comes behind what was written to this process before the ping, also
   for (let round = 0; round < ROUNDS; round += 1) {
     order.length = 0
     other.stdin.write('now\n')
-    // Busy, as a daemon may be: both are there when it looks again.
+    // Busy, as a daemon may be: all are there when it looks again.
     while (!fs.existsSync(flag));
     fs.rmSync(flag)
     await eventually('all were read', () => order.length === SHIMS + 1)

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { playedPlaces } from '../../../support/played-places.ts'
@@ -48,17 +47,11 @@ describe('a persona', () => {
   })
 
   test('that could not be wrapped for sure is what was said of it last, across a restart', async () => {
-    const records = createMemoryRecordStore()
-    // It is on the disk, and nobody could say that it stays there.
-    const unsynced = {
-      ...records,
-      async put(...[kind, id, body]: Parameters<typeof records.put>) {
-        await records.put(kind, id, body)
-        if (body['state'] === 'wrapped') throw new TurnbellError('store_unavailable', { detail: 'EIO' })
-      },
-    }
-    const world = await signalWorld({ records: unsynced })
+    const those = unsureRecords(createMemoryRecordStore())
+    const world = await signalWorld({ records: those.records })
+    those.unsynced = true
     await expect(world.personas.wrap('bob')).rejects.toMatchObject({ code: 'store_unavailable' })
+    those.unsynced = false
     await world.personas.add({ identity: 'bob', surface: 'command' })
     const after = await world.restart()
     expect(after.personas.get('bob')).toMatchObject({ state: 'active' })
