@@ -3,7 +3,7 @@ import os from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { commandOptions } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
-import { openKept, type Kept, type KeptResult } from './kept.ts'
+import { addCounts, openKept, type Kept, type KeptResult, type Passed } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
 import { shrink, spelled, stepsIn } from './shrink.ts'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
@@ -148,15 +148,20 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   let steps_done = 0
   let failed = 0
   let said_at = started
-  if (kept.results.size > 0) process.stderr.write(`${kept.results.size} seeds are done already\n`)
+  const passed = ofThem(kept.passed, wanted)
+  addCounts(totals, passed.counts)
+  done += passed.seeds.size
+  steps_done += passed.seeds.size * (only?.size ?? steps)
+  if (done > 0) process.stderr.write(`${done} seeds are done already\n`)
   const worker = async () => {
     while (next < first + seeds && performance.now() < wanted.until) {
       const seed = next++
-      const before = kept.results.get(seed)
+      if (passed.seeds.has(seed)) continue
+      const before = kept.broken.get(seed)
       const result: KeptResult = { ...(before ?? (await pool.run({ seed, steps, only }))) }
       done += 1
       steps_done += stepsOf(result, only)
-      for (const [name, count] of Object.entries(result.counts)) totals[name] = (totals[name] ?? 0) + count
+      addCounts(totals, result.counts)
       if (result.broken !== null) {
         failed += 1
         process.stdout.write(told(result, only))
@@ -180,6 +185,12 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   sayTotals()
   if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed\n')
   return done === 0 ? 2 : failed === 0 ? 0 : 1
+}
+
+/** Of seeds that are not all wanted nobody can tell what was done in those that are: these are run anew. */
+function ofThem(passed: Passed, { seed: first, seeds }: Wanted): Passed {
+  const all = [...passed.seeds].every((seed) => seed >= first && seed < first + seeds)
+  return all ? passed : { seeds: new Set(), counts: {} }
 }
 
 /** How many have happened. */

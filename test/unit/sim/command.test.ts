@@ -118,6 +118,28 @@ describe('runs', () => {
     expect(runs()).toHaveLength(tried)
   })
 
+  test('that passed are kept together, and are not run again', async () => {
+    workers('none')
+    const file = `${place}/night.jsonl`
+    await run(`--seed 7 --seeds 3 --steps 50 --keep ${file}`)
+    const { said } = await run(`--seed 7 --seeds 4 --steps 50 --keep ${file}`)
+    expect(said).toMatch(/^turns 8\nseeds 4, steps 200, failed 0,/)
+    expect(runs()).toHaveLength(4)
+    await run(`--seed 7 --seeds 4 --steps 50 --keep ${file}`)
+    const [head, ...lines] = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+    expect(head).toContain('"steps":50')
+    expect(lines).toEqual(['{"passed":"7-10","counts":{"turns":8}}'])
+  })
+
+  test('that passed with others that are not wanted are run anew, and count once', async () => {
+    workers('none')
+    const keep = `--keep ${place}/night.jsonl`
+    await run(`--seed 7 --seeds 3 ${keep}`)
+    expect((await run(`--seed 8 --seeds 2 ${keep}`)).said).toContain('turns 4\nseeds 2,')
+    expect((await run(`--seed 7 --seeds 3 ${keep}`)).said).toContain('turns 6\nseeds 3,')
+    expect(runs()).toHaveLength(5)
+  })
+
   test('are told step by step', async () => {
     const tells = [
       { step: 1, action: 'sends', now: 1234 },
