@@ -1,1 +1,1 @@
-export const MUTANTS: readonly { name: string; file: string; find: string; replace: string }[]
+export const MUTANTS: readonly { name: string; file: string; find: string; replace: string; seed?: number }[]

@@ -1,6 +1,6 @@
 /**
  * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
- * the file; it is replaced before the file is bundled.
+ * the file; it is replaced before the file is bundled. `seed` is tried first: one that notices where the first ones do not.
  */
 export const MUTANTS = [
   {
@@ -44,6 +44,7 @@ export const MUTANTS = [
     file: 'src/storage/file/recovery.ts',
     find: 'if (head.left === 0 && this.group.length === 0) {',
     replace: 'if (head.left >= 0) {',
+    seed: 15,
   },
   {
     name: 'stale hub goes on writing',
@@ -81,6 +82,7 @@ export const MUTANTS = [
     file: 'src/storage/file/compaction.ts',
     find: 'if (index.rows.status(row) === STATUS.forgotten) {',
     replace: 'if (index.rows.status(row) !== STATUS.acked) {',
+    seed: 15,
   },
   {
     name: 'leased and still pending',
@@ -99,6 +101,7 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: "await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))",
     replace: 'for (const lease of leases) forget(lease)',
+    seed: 8,
   },
   {
     name: 'leases of a former run kept',
@@ -111,6 +114,7 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: "if (how === 'written') {",
     replace: "if (how === 'written' || how === 'broken') {",
+    seed: 14,
   },
   {
     name: 'drain confirmed by what was on its way before it',
@@ -135,6 +139,7 @@ export const MUTANTS = [
     file: 'src/hub/push.ts',
     find: "    released({ to, signal_ids, cause, pending_count: total }) {\n      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))",
     replace: '    released({ to, signal_ids, cause, pending_count: total }) {',
+    seed: 20,
   },
   {
     name: 'cache trusted after a reconnect',
@@ -161,6 +166,7 @@ export const MUTANTS = [
     find: '  return untilLost(history, bell, now)\n}',
     replace:
       "  return bell.outcome === 'open' ? { kind: 'wait', for: 'boundary' } : untilLost(history, bell, now)\n}",
+    seed: 40,
   },
   {
     name: 'bell in the middle of a turn',
@@ -179,6 +185,7 @@ export const MUTANTS = [
     file: 'src/daemon/pending-index.ts',
     find: '  return { entries: index.entries, total, settled: false }',
     replace: '  return { entries: index.entries, total: index.total, settled: index.settled }',
+    seed: 20,
   },
   {
     name: 'depth of a queue forgotten in the metrics',
@@ -203,12 +210,14 @@ export const MUTANTS = [
     file: 'src/storage/file/signal-index.ts',
     find: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)',
     replace: 'page.deliveries[slot] = 1',
+    seed: 8,
   },
   {
     name: 'rung again without end',
     file: 'src/daemon/pacer.ts',
     find: 'const spent = repeats(history, bell) && rerings >= rules.redoorbell_max',
     replace: 'const spent = false',
+    seed: 13,
   },
   {
     name: 'what is quiet rings',
@@ -299,6 +308,7 @@ export const MUTANTS = [
     file: 'src/storage/file/signal-index.ts',
     find: 'this.release(row, STATUS.dead, entry.for_good)',
     replace: 'this.release(row, STATUS.pending, entry.for_good)',
+    seed: 10,
   },
   {
     name: 'one priority for all',
@@ -312,12 +322,14 @@ export const MUTANTS = [
     file: 'src/modules/signals/drain.ts',
     find: 'except_sessions: except,',
     replace: 'except_sessions: [],',
+    seed: 10,
   },
   {
     name: 'over an hour late',
     file: 'src/modules/signals/sweep.ts',
     find: 'const expired = await store.expire(timestamp(clock))',
     replace: 'const expired = await store.expire(timestamp({ now: () => clock.now() - 3_600_000 }))',
+    seed: 91,
   },
   {
     name: 'more than was asked for',
@@ -345,6 +357,7 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: 'if (silent) overdue.push(lease)',
     replace: 'if (silent) void lease',
+    seed: 20,
   },
   {
     name: 'ack answered before its sync',
@@ -408,6 +421,7 @@ export const MUTANTS = [
     file: 'src/daemon/pacer.ts',
     find: '    manual: false,\n    take: false,',
     replace: '    take: false,',
+    seed: 14,
   },
   {
     name: 'a person is promised a bell for nothing',
@@ -426,6 +440,7 @@ export const MUTANTS = [
     file: 'src/modules/signals/callers.ts',
     find: "if (state !== 'active') throw",
     replace: "if (state === 'removed') throw",
+    seed: 12,
   },
   {
     name: 'a broadcast reaches the wrapped as well',
@@ -439,6 +454,7 @@ export const MUTANTS = [
     file: 'src/storage/file/journal.ts',
     find: 'if (taken === null) return\n',
     replace: 'if (taken !== undefined) return\n',
+    seed: 35,
   },
   {
     name: 'a persona that came with its daemon is known to one hub alone',
@@ -477,17 +493,20 @@ export const MUTANTS = [
     find: 'await needs.store.appendAll(accepted.map(({ signal }) => signal))',
     replace:
       'accepted[0]?.signal.idempotency_key === undefined ? await needs.store.appendAll(accepted.map(({ signal }) => signal)) : await Promise.all(accepted.map(({ signal }) => needs.store.append(signal)))',
+    seed: 35,
   },
   {
     name: 'new shim of a session taken for a new turn',
     file: 'src/daemon/surface-changes.ts',
     find: 'const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq',
     replace: 'const stands_where_it_stood = !another && surface.known',
+    seed: 21,
   },
   {
     name: 'first word of another shim taken for a passed turn',
     file: 'src/daemon/surface-changes.ts',
     find: 'before.attached && same_shim && ',
     replace: 'before.attached && ',
+    seed: 25,
   },
 ]

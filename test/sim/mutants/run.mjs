@@ -14,7 +14,7 @@ const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
   --seeds N   how many are tried for each bug, after the runs that once failed (200)
   --steps N   steps of each (500)
 
-At the end, with no bug planted, every seed up to the last that was needed is tried: it has to keep every promise.
+At the end, with no bug planted, every seed that noticed one is tried: it has to keep every promise.
 Prints a line for each bug. Exit 1 when one went unnoticed, a run that once found it (regressions.ts) does so no more, or
 a promise is broken without any.
 `
@@ -31,35 +31,44 @@ const counts = { tried: 0, unnoticed: 0, stale: 0 }
 let without = 'not tried'
 ending.onInterrupt(sayCounts)
 
-let needed = 1
+const needed = new Set()
 for (const mutant of chosen) {
-  const found = await foundWith(mutant)
+  const found = await noticed(mutant)
   counts.tried += 1
   if (found === null) counts.unnoticed += 1
   // A run that once failed is tried in any case.
-  else if (!found.known) needed = Math.max(needed, found.seed)
+  else if (!found.known) needed.add(found.seed)
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
 // Seeds that break a promise anyway would catch whatever is planted.
-const broken = await foundWith(undefined, needed)
+const broken = await searched(undefined, (search) => search.broken(needed, values.steps))
 without = broken === null ? 'nothing' : told(broken)
 sayCounts()
 process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 
 /** What breaks a promise with that bug in it, null for nothing. */
-async function foundWith(mutant, seeds = values.seeds) {
-  const out = await bundleSimulation(ending, mutant)
-  const { findBroken, staleRegressions } = await import(pathToFileURL(path.join(out, 'search.js')).href)
-  const worker = path.join(out, 'worker.js')
-  if (mutant !== undefined) {
-    for (const { seed, only } of await staleRegressions(worker, mutant.name)) {
+async function noticed(mutant) {
+  return searched(mutant, async (search) => {
+    for (const { seed, only } of await search.stale(mutant.name)) {
       counts.stale += 1
       console.log(`STALE      ${mutant.name}: seed ${seed} with ${only} finds it no more`)
     }
+    const all = Array.from({ length: values.seeds }, (_, before) => before + 1)
+    return search.broken(new Set([mutant.seed ?? 1, ...all]), values.steps)
+  })
+}
+
+/** What `ask` gets to know of the product with this bug in it. */
+async function searched(mutant, ask) {
+  const out = await bundleSimulation(ending, mutant)
+  const { openSearch } = await import(pathToFileURL(path.join(out, 'search.js')).href)
+  const opened = openSearch(path.join(out, 'worker.js'))
+  try {
+    return await ask(opened)
+  } finally {
+    await opened.close()
+    fs.rmSync(out, { recursive: true, force: true })
   }
-  const found = await findBroken(worker, seeds, values.steps)
-  fs.rmSync(out, { recursive: true, force: true })
-  return found
 }
 
 function told({ seed, broken }) {
