@@ -11,10 +11,10 @@ import { simulate } from '../sim/simulate.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 const MINUTE_MS = 60_000
 
-/** Everything that a command says; what it says goes on to the run's own output as well. */
+/** Everything that a script of package.json says; what it says goes on to the run's own output as well. */
 function said(script: string, ...args: string[]): Promise<{ code: number | null; text: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [path.join(root, script), ...args], {
+    const child = spawn('npm', ['run', '-s', script, '--', ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -30,7 +30,7 @@ function said(script: string, ...args: string[]): Promise<{ code: number | null;
 
 describe('the simulation', () => {
   test('finds every promise kept in 200 seeds', { timeout: 40 * MINUTE_MS }, async () => {
-    const { code, text } = await said('test/sim/run.mjs', '--seed', '1', '--seeds', '200', '--steps', '2000')
+    const { code, text } = await said('sim', '--seed', '1', '--seeds', '200', '--steps', '2000')
     expect(text).toContain('seeds 200, steps 400000, failed 0,')
     expect(code).toBe(0)
     // A world in which nothing happens breaks no promise either: most sends have to reach a hub that is there.
@@ -39,7 +39,7 @@ describe('the simulation', () => {
   })
 
   test('notices each planted bug', { timeout: 40 * MINUTE_MS }, async () => {
-    const { code, text } = await said('test/sim/mutants/run.mjs')
+    const { code, text } = await said('mutants')
     expect(text).toContain(`mutants ${MUTANTS.length}, caught ${MUTANTS.length}, unnoticed 0, stale runs 0`)
     expect(code).toBe(0)
   })
@@ -62,7 +62,7 @@ describe('the simulation', () => {
   })
 
   test('names what it does not understand', async () => {
-    const { code } = await said('test/sim/run.mjs', '--seeds', 'many')
+    const { code } = await said('sim', '--seeds', 'many')
     expect(code).toBe(2)
   })
 })

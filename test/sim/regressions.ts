@@ -10,7 +10,7 @@ export interface Regression {
 
 /**
  * Runs in which a bug that was once there breaks a promise. Whatever changes what a seed makes of a run makes other runs of
- * these: `mutants/run.mjs` then says so, and they are looked for anew, with the bug planted.
+ * these: `npm run mutants` then says so, and they are looked for anew, with the bug planted.
  */
 export const REGRESSIONS: readonly Regression[] = [
   {

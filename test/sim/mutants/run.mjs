@@ -9,7 +9,7 @@ import { createEnding } from '../../support/ending.mjs'
 import { bundleSimulation } from '../bundle.mjs'
 import { MUTANTS } from './list.mjs'
 
-const HELP = `usage: node test/sim/mutants/run.mjs [NAME…] [options]
+const HELP = `usage: npm run mutants -- [NAME…] [options]
 
   --seeds N   how many are tried for each bug, after the runs that once failed (200)
   --steps N   steps of each (500)
