@@ -150,7 +150,8 @@ export class BellWatch {
     const turn = turnOf(report)
     const { last, rung } = heard
     if (last === null || last.session_id !== session_id) heard.unread_turns = 0
-    else if (!manual && last.accepted === true && turn > last.turn) heard.unread_turns += 1
+    else if (!manual && last.accepted === true && turn > last.turn && !last.news_since)
+      heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
