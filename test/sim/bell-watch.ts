@@ -46,13 +46,15 @@ export class BellWatch {
       // What the list before it did not name has come since, whether anybody came to say so or not.
       const named = new Set(frame.signals.map(({ signal_id }) => signal_id))
       if (heard.whole && [...named].some((signal_id) => !heard.named.has(signal_id))) heard.news = true
-      if ([...named].some((signal_id) => heard.waiting?.has(signal_id) === false)) newsSince(heard)
+      const came = [...named].some((signal_id) => heard.waiting?.has(signal_id) === false)
+      if (came) newsSince(heard)
       const listed_at = this.world.timeline.happened
       const first_priority = frame.signals[0]?.priority ?? 0
       const news = [...named].filter((signal_id) => !heard.known.has(signal_id))
       for (const signal_id of news) heard.known.add(signal_id)
       // A list may tell of a signal before its push does.
       if (!heard.listed || news.length > 0) heard.unread_turns = 0
+      else if (came) heard.returned = true
       // What came while the link was down is in it.
       if (!heard.listed) newsSince(heard)
       if (whole) heard.waiting = new Set(named)
@@ -150,8 +152,7 @@ export class BellWatch {
     const turn = turnOf(report)
     const { last, rung } = heard
     if (last === null || last.session_id !== session_id) heard.unread_turns = 0
-    else if (!manual && last.accepted === true && turn > last.turn && !last.news_since)
-      heard.unread_turns += 1
+    else if (!manual && last.accepted === true && turn > last.turn && !heard.returned) heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
@@ -165,7 +166,7 @@ export class BellWatch {
       lost_before = own.lost_before + 1
     }
     // Whatever a backlog waits for is over.
-    Object.assign(heard, { asked_for: 0, news: true })
+    Object.assign(heard, { asked_for: 0, news: true, returned: false })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
       ...{ session_id, turn, turn_max: turn },

@@ -44,6 +44,8 @@ export interface Heard {
   /** Since when the link is up, and since when the surface has been idle. */
   up_at: number
   idle_since: number
+  /** Since the last bell a list named what was known and gone: what took it was never written. */
+  returned: boolean
   /** Turns in a row that began with a bell and ended without a drain. */
   unread_turns: number
   /** In the order in which they attached. */
@@ -84,6 +86,7 @@ export function heardNothing(): Heard {
     news: false,
     up_at: -1,
     idle_since: -1,
+    returned: false,
     unread_turns: 0,
     shims: new Map(),
     pulled: null,

@@ -213,6 +213,13 @@ export const MUTANTS = [
     seed: 8,
   },
   {
+    name: 'rung again once too often',
+    file: 'src/daemon/pacer.ts',
+    find: 'rerings >= rules.redoorbell_max',
+    replace: 'rerings > rules.redoorbell_max',
+    seed: 40,
+  },
+  {
     name: 'rung again without end',
     file: 'src/daemon/pacer.ts',
     find: 'const spent = repeats(history, bell) && rerings >= rules.redoorbell_max',
