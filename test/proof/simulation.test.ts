@@ -5,7 +5,8 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../sim/mutants/list.mjs'
 import { REGRESSIONS } from '../sim/regressions.ts'
-import { shrink, spelled, stepsIn } from '../sim/shrink.ts'
+import { numbersIn, rangesOf } from '../sim/ranges.ts'
+import { shrink } from '../sim/shrink.ts'
 import { simulate } from '../sim/simulate.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -50,7 +51,7 @@ describe('the simulation', () => {
   })
 
   test.each(REGRESSIONS)('finds no more: $found', { timeout: MINUTE_MS }, async ({ seed, steps, only }) => {
-    const { broken } = await simulate({ seed, steps, only: new Set(stepsIn(only)) })
+    const { broken } = await simulate({ seed, steps, only: new Set(numbersIn(only)) })
     expect(broken).toBeNull()
   })
 
@@ -90,8 +91,8 @@ describe('shrinking', () => {
   })
 
   test('spells steps so that they can be read again', () => {
-    expect(spelled([1, 2, 3, 7, 9, 10])).toBe('1-3,7,9-10')
-    expect(stepsIn('1-3,7,9-10')).toEqual([1, 2, 3, 7, 9, 10])
-    expect(() => stepsIn('1-')).toThrow('"1-" is no range of steps')
+    expect(rangesOf([1, 2, 3, 7, 9, 10])).toBe('1-3,7,9-10')
+    expect(numbersIn('1-3,7,9-10')).toEqual([1, 2, 3, 7, 9, 10])
+    expect(() => numbersIn('1-')).toThrow('"1-" is no range of numbers')
   })
 })

@@ -3,9 +3,10 @@ import os from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { commandOptions } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
-import { addCounts, openKept, type Kept, type KeptResult, type Passed } from './kept.ts'
+import { addCounts, openKept, type Kept, type KeptResult } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
-import { shrink, spelled, stepsIn } from './shrink.ts'
+import { numbersIn, rangesOf } from './ranges.ts'
+import { shrink } from './shrink.ts'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
 import type { Traced } from './tracer.ts'
 
@@ -42,8 +43,10 @@ export async function main(argv: string[], threads: Threads, ending: Ending): Pr
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     return 2
   }
-  if (kept.forgotten > 0)
-    process.stderr.write(`--keep: ${kept.forgotten} seeds were run with other code, and are run anew\n`)
+  if (kept.forgotten)
+    process.stderr.write(
+      '--keep: what was found with other code counts no more, and everything is run anew\n',
+    )
   const pool = openPool(threads.worker, wanted.jobs)
   try {
     return await many(wanted, pool, kept, ending)
@@ -113,7 +116,7 @@ function wantedIn(argv: string[]): Wanted {
 }
 
 function onlyIn(text: string, steps: number): ReadonlySet<number> {
-  const only = stepsIn(text)
+  const only = numbersIn(text)
   if (only.some((step) => step < 1 || step > steps))
     throw new Error(`--only: ${JSON.stringify(text)} are not all of the steps 1-${steps}`)
   return new Set(only)
@@ -148,15 +151,22 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   let steps_done = 0
   let failed = 0
   let said_at = started
-  const passed = ofThem(kept.passed, wanted)
-  addCounts(totals, passed.counts)
-  done += passed.seeds.size
-  steps_done += passed.seeds.size * (only?.size ?? steps)
-  if (done > 0) process.stderr.write(`${done} seeds are done already\n`)
+  const isWanted = (seed: number) => seed >= first && seed < first + seeds
+  const passed = [...kept.passed]
+  const known = [...passed, ...kept.broken.keys()].filter(isWanted).length
+  // Nobody can tell what was done in some of them.
+  const counts_all = passed.every(isWanted)
+  if (counts_all) addCounts(totals, kept.counts)
+  const uncounted = counts_all ? '' : ', and what was done in those that passed is not counted'
+  if (known > 0) process.stderr.write(`${known} seeds are done already${uncounted}\n`)
   const worker = async () => {
     while (next < first + seeds && performance.now() < wanted.until) {
       const seed = next++
-      if (passed.seeds.has(seed)) continue
+      if (kept.passed.has(seed)) {
+        done += 1
+        steps_done += only?.size ?? steps
+        continue
+      }
       const before = kept.broken.get(seed)
       const result: KeptResult = { ...(before ?? (await pool.run({ seed, steps, only }))) }
       done += 1
@@ -187,12 +197,6 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   return done === 0 ? 2 : failed === 0 ? 0 : 1
 }
 
-/** Of seeds that are not all wanted nobody can tell what was done in those that are: these are run anew. */
-function ofThem(passed: Passed, { seed: first, seeds }: Wanted): Passed {
-  const all = [...passed.seeds].every((seed) => seed >= first && seed < first + seeds)
-  return all ? passed : { seeds: new Set(), counts: {} }
-}
-
 /** How many have happened. */
 function stepsOf({ steps, broken }: SimulationResult, only: ReadonlySet<number> | undefined): number {
   const last = Math.min(broken?.step ?? steps, steps)
@@ -211,7 +215,7 @@ export function told(
 }
 
 function commandOf(seed: number, steps: number, only: Iterable<number> | undefined): string {
-  const some = only === undefined ? '' : ` --only ${spelled([...only])}`
+  const some = only === undefined ? '' : ` --only ${rangesOf([...only])}`
   return `npm run sim -- --seed ${seed} --steps ${steps}${some}`
 }
 

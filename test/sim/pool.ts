@@ -1,7 +1,7 @@
 /**
- * Simulations on several threads, one for each core. `npm run sim` and `npm run mutants` ask V8 for no threads of its own
- * that clean up, which would take a core from ours, and to compile everything at once and keep it: the work is spread over
- * a thousand functions, none of which is ever hot. That saves a seventh of the time.
+ * Simulations on several threads. `npm run sim` and `npm run mutants` ask V8 to collect garbage on these threads alone, as its
+ * own would take the cores from them, and to compile each function when it is first called and keep it: the work is
+ * spread over a thousand functions. A tenth to a seventh of the time.
  */
 import { Worker } from 'node:worker_threads'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'

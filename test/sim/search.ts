@@ -1,8 +1,8 @@
 /** What notices a planted bug: the runs that once did, and seeds. */
 import os from 'node:os'
 import { openPool } from './pool.ts'
+import { numbersIn } from './ranges.ts'
 import { REGRESSIONS, type Regression } from './regressions.ts'
-import { stepsIn } from './shrink.ts'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
 export interface Found extends SimulationResult {
@@ -12,9 +12,9 @@ export interface Found extends SimulationResult {
 
 export interface Search {
   /** Those of the runs that once broke by this bug, and do so no more. */
-  stale(bug: string): Promise<Regression[]>
+  findStale(bug: string): Promise<Regression[]>
   /** What breaks a promise first, of the runs that once did and of these seeds; null where all hold. */
-  broken(seeds: Iterable<number>, steps: number): Promise<Found | null>
+  findBroken(seeds: Iterable<number>, steps: number): Promise<Found | null>
   close(): Promise<void>
 }
 
@@ -24,12 +24,12 @@ export function openSearch(worker_file: string): Search {
   const pool = openPool(worker_file, threads)
 
   return {
-    async stale(bug) {
+    async findStale(bug) {
       const runs = REGRESSIONS.filter((one) => one.bug === bug)
       const results = await Promise.all(runs.map((run) => pool.run(optionsOf(run))))
       return runs.filter((_, at) => results[at]?.broken === null)
     },
-    async broken(seeds, steps) {
+    async findBroken(seeds, steps) {
       const runs = [
         ...REGRESSIONS.map((run) => ({ ...optionsOf(run), known: true })),
         ...Array.from(seeds, (seed) => ({ seed, steps, known: false })),
@@ -51,5 +51,5 @@ export function openSearch(worker_file: string): Search {
 }
 
 function optionsOf({ seed, steps, only }: Regression): SimulationOptions {
-  return { seed, steps, only: new Set(stepsIn(only)) }
+  return { seed, steps, only: new Set(numbersIn(only)) }
 }

@@ -28,25 +28,3 @@ export async function shrink(
   }
   return kept
 }
-
-/** `1,4-7`. */
-export function spelled(steps: readonly number[]): string {
-  const ranges: [number, number][] = []
-  for (const step of steps) {
-    const last = ranges.at(-1)
-    if (last !== undefined && last[1] === step - 1) last[1] = step
-    else ranges.push([step, step])
-  }
-  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
-}
-
-/** Throws for anything else than `spelled` writes. */
-export function stepsIn(text: string): number[] {
-  return text.split(',').flatMap((range) => {
-    const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []
-    if (from === undefined) throw new Error(`${JSON.stringify(range)} is no range of steps`)
-    const last = Number(to ?? from)
-    if (last < Number(from)) throw new Error(`${JSON.stringify(range)} ends before it begins`)
-    return Array.from({ length: last - Number(from) + 1 }, (_, more) => Number(from) + more)
-  })
-}

@@ -1,6 +1,6 @@
 /**
  * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
- * the file; it is replaced before the file is bundled. `seed` is tried first: one that notices where the first ones do not.
+ * the file; it is replaced before the file is bundled. `seed` is tried before the others: one that notices where the first ones do not.
  */
 export const MUTANTS = [
   {

@@ -11,10 +11,10 @@ import { MUTANTS } from './list.mjs'
 
 const HELP = `usage: npm run mutants -- [NAME…] [options]
 
-  --seeds N   how many are tried for each bug, after the runs that once failed (200)
+  --seeds N   how many are tried for each bug, after the runs that once failed and the seed of the list (200)
   --steps N   steps of each (500)
 
-At the end, with no bug planted, every seed that noticed one is tried: it has to keep every promise.
+At the end, with no bug planted, every run and seed that noticed one is tried: it has to keep every promise.
 Prints a line for each bug. Exit 1 when one went unnoticed, a run that once found it (regressions.ts) does so no more, or
 a promise is broken without any.
 `
@@ -33,7 +33,7 @@ ending.onInterrupt(sayCounts)
 
 const needed = new Set()
 for (const mutant of chosen) {
-  const found = await noticed(mutant)
+  const found = await findBreaking(mutant)
   counts.tried += 1
   if (found === null) counts.unnoticed += 1
   // A run that once failed is tried in any case.
@@ -41,25 +41,25 @@ for (const mutant of chosen) {
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
 // Seeds that break a promise anyway would catch whatever is planted.
-const broken = await searched(undefined, (search) => search.broken(needed, values.steps))
+const broken = await askWith(undefined, (search) => search.findBroken(needed, values.steps))
 without = broken === null ? 'nothing' : told(broken)
 sayCounts()
 process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 
 /** What breaks a promise with that bug in it, null for nothing. */
-async function noticed(mutant) {
-  return searched(mutant, async (search) => {
-    for (const { seed, only } of await search.stale(mutant.name)) {
+async function findBreaking(mutant) {
+  return askWith(mutant, async (search) => {
+    for (const { seed, only } of await search.findStale(mutant.name)) {
       counts.stale += 1
       console.log(`STALE      ${mutant.name}: seed ${seed} with ${only} finds it no more`)
     }
     const all = Array.from({ length: values.seeds }, (_, before) => before + 1)
-    return search.broken(new Set([mutant.seed ?? 1, ...all]), values.steps)
+    return search.findBroken(mutant.seed === undefined ? all : [mutant.seed, ...all], values.steps)
   })
 }
 
 /** What `ask` gets to know of the product with this bug in it. */
-async function searched(mutant, ask) {
+async function askWith(mutant, ask) {
   const out = await bundleSimulation(ending, mutant)
   const { openSearch } = await import(pathToFileURL(path.join(out, 'search.js')).href)
   const opened = openSearch(path.join(out, 'worker.js'))

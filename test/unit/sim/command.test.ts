@@ -131,13 +131,20 @@ describe('runs', () => {
     expect(lines).toEqual(['{"passed":"7-10","counts":{"turns":8}}'])
   })
 
-  test('that passed with others that are not wanted are run anew, and count once', async () => {
+  test('that passed with others are not run again either, but nobody knows what was done in them', async () => {
     workers('none')
     const keep = `--keep ${place}/night.jsonl`
     await run(`--seed 7 --seeds 3 ${keep}`)
-    expect((await run(`--seed 8 --seeds 2 ${keep}`)).said).toContain('turns 4\nseeds 2,')
-    expect((await run(`--seed 7 --seeds 3 ${keep}`)).said).toContain('turns 6\nseeds 3,')
-    expect(runs()).toHaveLength(5)
+    expect((await run(`--seed 9 --seeds 2 ${keep}`)).said).toContain('turns 2\nseeds 2, steps 4000,')
+    expect((await run(`--seed 7 --seeds 4 ${keep}`)).said).toContain('turns 8\nseeds 4,')
+    expect(runs()).toHaveLength(4)
+  })
+
+  test('that were kept are none that was tried where the time is over', async () => {
+    workers('none')
+    const keep = `--keep ${place}/night.jsonl`
+    await run(`--seed 7 --seeds 3 ${keep}`)
+    expect((await run(`--hours 1e-12 ${keep}`)).code).toBe(2)
   })
 
   test('are told step by step', async () => {

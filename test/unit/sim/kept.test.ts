@@ -27,15 +27,15 @@ const broke = (seed: number): SimulationResult => ({
   broken: { promise: 'x', detail: 'x was lost', step: 7 },
 })
 const opened = (run: KeptOf = RUN) => openKept(file, bundle, run)
-const seeds = () => [...opened().passed.seeds]
+const seeds = () => [...opened().passed]
 
 describe('a run that is noted', () => {
   test('goes on where it was', () => {
     const kept = opened()
-    expect(kept.passed.seeds.size).toBe(0)
+    expect(kept.passed.size).toBe(0)
     for (const noted of [result(4), broke(5), result(3)]) kept.add(noted)
-    const { passed, broken } = opened()
-    expect(passed).toEqual({ seeds: new Set([4, 3]), counts: { turns: 7 } })
+    const { passed, counts, broken } = opened()
+    expect([passed, counts]).toEqual([new Set([4, 3]), { turns: 7 }])
     expect(broken).toEqual(new Map([[5, broke(5)]]))
   })
 
@@ -53,31 +53,39 @@ describe('a run that is noted', () => {
   test('counts a seed once that was run again', () => {
     opened().add(result(3))
     opened().add(result(3))
-    expect(opened().passed).toEqual({ seeds: new Set([3]), counts: { turns: 3 } })
+    const { passed, counts } = opened()
+    expect([passed, counts]).toEqual([new Set([3]), { turns: 3 }])
+  })
+
+  test('knows of a seed that broke what two runs did not find alike', () => {
+    opened().add(result(3))
+    opened().add(broke(3))
+    const { passed, broken } = opened()
+    expect([[...passed], [...broken.keys()]]).toEqual([[], [3]])
   })
 
   test('forgets half a line, which the seed it was of is run again for', () => {
     opened().add(result(3))
     fs.appendFileSync(file, JSON.stringify(result(4)).slice(0, 20))
     const kept = opened()
-    expect([...kept.passed.seeds]).toEqual([3])
+    expect([...kept.passed]).toEqual([3])
     kept.add(result(4))
     expect(seeds()).toEqual([3, 4])
   })
 
-  test('begins anew with other code, and knows of how many', () => {
+  test('begins anew with other code, and says so', () => {
     opened().add(result(3))
     fs.writeFileSync(bundle, 'simulate()\n//# sourceMappingURL=two')
     expect(seeds()).toEqual([3])
     fs.writeFileSync(bundle, 'simulate(1)\n')
     const { passed, forgotten } = opened()
-    expect([passed.seeds.size, forgotten]).toEqual([0, 1])
-    expect(opened().forgotten).toBe(0)
+    expect([passed.size, forgotten]).toEqual([0, true])
+    expect(opened().forgotten).toBe(false)
   })
 
   test.each([
-    [{ steps: 41 }, '1 seeds of --steps 40, not of --steps 41'],
-    [{ steps: 40, only: new Set([1, 2, 5]) }, '1 seeds of --steps 40, not of --steps 40 --only 1-2,5'],
+    [{ steps: 41 }, 'is of --steps 40, not of --steps 41'],
+    [{ steps: 40, only: new Set([1, 2, 5]) }, 'is of --steps 40, not of --steps 40 --only 1-2,5'],
   ])('is left alone by a run of other steps: %j', (run, why) => {
     opened().add(result(3))
     fs.appendFileSync(bundle, 'changed')
@@ -86,13 +94,33 @@ describe('a run that is noted', () => {
     expect(seeds()).toEqual([3])
   })
 
-  test('leaves a file alone that holds something else', () => {
-    fs.writeFileSync(file, 'dear diary\n')
-    expect(() => opened()).toThrow(/something else/)
-    expect(fs.readFileSync(file, 'utf8')).toBe('dear diary\n')
+  test('is of the same steps in whichever order they are said', () => {
+    const run = (...only: number[]) => ({ steps: 40, only: new Set(only) })
+    opened(run(5, 1, 2)).add(result(3))
+    expect([...opened(run(1, 2, 5)).passed]).toEqual([3])
   })
 
+  test.each(['dear diary', '{"code":"abc', '{"code":"abc"}', 'null'])(
+    'leaves a file alone that holds something else: %s',
+    (text) => {
+      fs.writeFileSync(file, `${text}\n`)
+      expect(() => opened()).toThrow(/something else/)
+      expect(fs.readFileSync(file, 'utf8')).toBe(`${text}\n`)
+    },
+  )
+
+  test.each(['{"seed":5,"st', 'null', '{}', '{"passed":"1-2"}', '{"passed":"2-1","counts":{}}'])(
+    'names a line that is damaged: %s',
+    (text) => {
+      opened().add(result(3))
+      fs.appendFileSync(file, `\n${text}\n${JSON.stringify(result(4))}\n`)
+      const before = fs.readFileSync(file, 'utf8')
+      expect(() => opened()).toThrow(`--keep: line 4 of ${file} is damaged`)
+      expect(fs.readFileSync(file, 'utf8')).toBe(before)
+    },
+  )
+
   test('is noted nowhere unless a file is named', () => {
-    expect(openKept(undefined, '/no/bundle', RUN).passed.seeds.size).toBe(0)
+    expect(openKept(undefined, '/no/bundle', RUN).passed.size).toBe(0)
   })
 })

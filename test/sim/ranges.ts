@@ -1,0 +1,23 @@
+/** Whole numbers as somebody types them: steps and seeds. */
+
+/** `1,4-7`, of numbers that ascend. */
+export function rangesOf(numbers: readonly number[]): string {
+  const ranges: [number, number][] = []
+  for (const number of numbers) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === number - 1) last[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
+}
+
+/** Throws for anything else than `rangesOf` writes. */
+export function numbersIn(text: string): number[] {
+  return text.split(',').flatMap((range) => {
+    const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []
+    if (from === undefined) throw new Error(`${JSON.stringify(range)} is no range of numbers`)
+    const last = Number(to ?? from)
+    if (last < Number(from)) throw new Error(`${JSON.stringify(range)} ends before it begins`)
+    return Array.from({ length: last - Number(from) + 1 }, (_, more) => Number(from) + more)
+  })
+}
