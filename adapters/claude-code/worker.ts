@@ -2,12 +2,13 @@
  * What Claude Code's one process per session does with a call: hooks come in as calls of the unlisted
  * tool `turn_event`, everything else goes to the hub. Decides nothing about ringing.
  */
+import { createAnnouncedCalls } from './announced-calls.ts'
 import type { ClaudeSurface } from './claude-surface.ts'
 import { TurnEvent } from './turn-events.ts'
+import { createWrittenDrains, type Drain, type Drains } from './written-drains.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { asksForQueue, DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { DrainId, SignalId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -45,40 +46,19 @@ export interface Worker {
   interrupted(): Promise<void>
 }
 
-/** What was drained, and the bridge's way to say what became of it. */
-interface Drain {
-  drain_id: DrainId
-  signal_ids: SignalId[]
-}
-interface Drains {
-  confirm(drain_id: DrainId): void
-  release(signal_ids: readonly SignalId[]): void
-  settled(): Promise<void>
-}
-
 const HOOK_TOOL = 'turn_event'
 /** The tools an agent may use without asking: reading its own queue, and answering. */
 const OWN_TOOLS = [DRAIN_TOOL, 'signals']
 /** Only set on calls that a model made; a hook's call has none. */
 const MODEL_MARK = 'claudecode/toolUseId'
-/** Announced calls that never came; a turn has few. */
-const ANNOUNCED_MAX = 64
 
 export function createWorker({ surface, drains, clock, respawned, log }: WorkerDeps): Worker {
-  /** Who makes an announced call: a subagent's id, or the empty string for the main agent; and in which turn. */
-  const announced = new Map<string, { agent_id: string; prompt_id: string }>()
+  const announced = createAnnouncedCalls()
+  const written = createWrittenDrains(drains, log)
   /** In which turn a call was announced; the empty string where the client does not say. */
   const turns = new WeakMap<WorkerCall, string>()
-  /**
-   * Drains whose answer was written, by the call that asked. An interrupt while the hooks after the call
-   * still run makes the client throw the answer away; once the batch of calls is through, it stays in the
-   * conversation whatever comes.
-   */
-  const written = new Map<string, Drain & { used: boolean; prompt_id: string }>()
   const bells = new WeakMap<WorkerCall, Doorbell>()
   let hooks_work = respawned
-  /** What any hook tells of waits for it: that may be the end of the turn, which makes every drain final. */
-  let givingBack = Promise.resolve()
 
   async function hook(call: WorkerCall): Promise<HookOutput> {
     const parsed = TurnEvent.safeParse(call.args)
@@ -91,19 +71,18 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     if (event.agent_id === '') leaveBehind(event)
     log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
     if (event.event === 'PreToolUse') return toolAnnounced(event)
-    if (event.event === 'PostToolUse') toolUsed(event)
-    if (event.event === 'PostToolBatch' && event.agent_id === '') shown(({ used }) => used)
+    if (event.event === 'PostToolUse') written.use(event.tool_use_id)
+    if (event.event === 'PostToolBatch' && event.agent_id === '') written.confirmUsed()
     // What a subagent does is part of the main agent's turn, and says nothing about where that stands.
     if (event.agent_id !== '') return {}
-    // The turn came to its end: whatever its answers carried has been read, also where a hook was lost.
-    if (event.event === 'Stop' || event.event === 'StopFailure') shown(() => true)
+    if (event.event === 'Stop' || event.event === 'StopFailure') written.confirmAll()
     if (event.event !== 'Stop') {
       await patiently(toSurface(event))
       return {}
     }
     let late = false
-    const stopped = givingBack.then(() => surface.stopped(event, () => late || call.signal.aborted))
-    late = !(await patiently(givingBack))
+    const stopped = written.givenBack.then(() => surface.stopped(event, () => late || call.signal.aborted))
+    late = !(await patiently(written.givenBack))
     if (late) return {}
     const bell = await stopped
     if (bell === null) return {}
@@ -113,11 +92,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
 
   async function toolAnnounced(event: TurnEvent): Promise<HookOutput> {
     const { tool_use_id, agent_id, prompt_id } = event
-    announced.set(tool_use_id, { agent_id, prompt_id })
-    for (const oldest of announced.keys()) {
-      if (announced.size <= ANNOUNCED_MAX) break
-      announced.delete(oldest)
-    }
+    announced.announce(tool_use_id, { agent_id, prompt_id })
     if (event.agent_id === '') await patiently(toSurface(event))
     // The hook tells no arguments: a drain that only they show is refused when it is called.
     const tool = event.tool_name.split('__').at(-1) ?? ''
@@ -132,7 +107,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
 
   /** In the order in which they came, however long what goes back takes. */
   function toSurface(event: TurnEvent): Promise<void> {
-    return givingBack.then(() => surface.hookFired(event))
+    return written.givenBack.then(() => surface.hookFired(event))
   }
 
   /** Whether it was done in the time that the client may wait for a hook. It goes on either way. */
@@ -146,56 +121,20 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     })
   }
 
-  function toolUsed(event: TurnEvent): void {
-    const drain = written.get(event.tool_use_id)
-    if (drain !== undefined) drain.used = true
-  }
-
-  /** These drains are in the conversation. */
-  function shown(which: (drain: { used: boolean }) => boolean): void {
-    for (const [tool_use_id, drain] of [...written]) {
-      if (!which(drain)) continue
-      written.delete(tool_use_id)
-      drains.confirm(drain.drain_id)
-    }
-  }
-
   /** A turn without an end is left behind: the interrupt showed itself only by the next one, or by the prompt. */
   function leaveBehind({ event, prompt_id, source, notification_type }: TurnEvent): void {
     const at_prompt =
       (event === 'SessionStart' && source === 'clear') ||
       (event === 'Notification' && notification_type === 'idle_prompt')
-    if (at_prompt) void giveBack(() => true)
-    else if (prompt_id !== '') {
-      void giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id)
-    }
+    if (at_prompt) void written.giveBackAll()
+    else if (prompt_id !== '') written.giveBackBefore(prompt_id)
   }
 
-  function giveBack(which: (drain: { prompt_id: string }) => boolean): Promise<void> {
-    const unseen: SignalId[] = []
-    for (const [tool_use_id, drain] of [...written]) {
-      if (!which(drain)) continue
-      written.delete(tool_use_id)
-      unseen.push(...drain.signal_ids)
-    }
-    if (unseen.length === 0) return givingBack
-    log.info(
-      { signals: unseen.length },
-      'an interrupt kept the agent from seeing what it drained; it goes back',
-    )
-    drains.release(unseen)
-    // Said before the end of the turn is: the hub takes that as the sign that everything was read.
-    givingBack = drains.settled()
-    return givingBack
-  }
-
-  /** Main and subagent call alike; only the hook before the call tells them apart. */
   function refuseSubagents(call: WorkerCall): void {
     const mark = call.meta[MODEL_MARK]
     const tool_use_id = typeof mark === 'string' ? mark : ''
-    const announcement = announced.get(tool_use_id)
+    const announcement = announced.take(tool_use_id)
     const agent_id = announcement?.agent_id
-    announced.delete(tool_use_id)
     turns.set(call, announcement?.prompt_id ?? '')
     if (agent_id !== undefined && agent_id !== '') {
       call.meta['agent_id'] = agent_id
@@ -242,9 +181,9 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
       const tool_use_id = call.meta[MODEL_MARK]
       // A client that tells no hooks never says what it did with the answer.
       if (typeof tool_use_id !== 'string' || !hooks_work) return drains.confirm(drain.drain_id)
-      written.set(tool_use_id, { ...drain, used: false, prompt_id: turns.get(call) ?? '' })
+      written.add(tool_use_id, drain, turns.get(call) ?? '')
     },
-    interrupted: () => giveBack(() => true),
+    interrupted: () => written.giveBackAll(),
   }
 }
 
