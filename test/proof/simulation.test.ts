@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../sim/mutants/list.mjs'
+import { numbersIn } from '../sim/ranges.ts'
 import { REGRESSIONS } from '../sim/regressions.ts'
-import { numbersIn, rangesOf } from '../sim/ranges.ts'
 import { shrink } from '../sim/shrink.ts'
 import { simulate } from '../sim/simulate.ts'
 
@@ -88,11 +88,5 @@ describe('shrinking', () => {
       10,
     )
     expect(tried).toBe(10)
-  })
-
-  test('spells steps so that they can be read again', () => {
-    expect(rangesOf([1, 2, 3, 7, 9, 10])).toBe('1-3,7,9-10')
-    expect(numbersIn('1-3,7,9-10')).toEqual([1, 2, 3, 7, 9, 10])
-    expect(() => numbersIn('1-')).toThrow('"1-" is no range of numbers')
   })
 })

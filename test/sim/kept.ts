@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { z } from 'zod'
-import { rangesOf, numbersIn } from './ranges.ts'
+import { numbersIn, rangesOf } from './ranges.ts'
 import type { SimulationResult } from './simulate.ts'
 
 export interface KeptResult extends SimulationResult {

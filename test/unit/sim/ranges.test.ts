@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { numbersIn, rangesOf } from '../../sim/ranges.ts'
+
+test('numbers are spelled so that they can be read again', () => {
+  expect(rangesOf([1, 2, 3, 7, 9, 10])).toBe('1-3,7,9-10')
+  expect(numbersIn('1-3,7,9-10')).toEqual([1, 2, 3, 7, 9, 10])
+  expect(() => numbersIn('1-')).toThrow('"1-" is no range of numbers')
+})
