@@ -31,22 +31,26 @@ export interface Heartbeat {
 export function createHeartbeat({ clock, link, facts, metrics, onFailed }: HeartbeatOptions): Heartbeat {
   let timer: Timer | null = null
   let seq = 0
-  let unanswered = 0
+  let sent = 0
+  let answered = 0
+  /** What must have been answered by the next turn: out of turn, a beat may have left a moment before it. */
+  let due = 0
   let accepted_at: number | null = null
 
   function beat(what: 'facts' | 'facts and metrics'): void {
     if (timer === null) return
     seq += 1
     const set = what === 'facts and metrics' ? { metrics: metrics() } : {}
-    const sent =
+    const taken =
       link.send({ type: 'heartbeat', seq, surface: facts(), ...set }) && link.send({ type: 'ping' })
-    if (sent) unanswered += 1
+    if (taken) sent += 1
     else onFailed('the link took no heartbeat')
   }
 
   function tick(): void {
-    if (unanswered > 0) onFailed('the hub has not accepted the last heartbeat')
+    if (answered < due) onFailed('the hub has not accepted the last heartbeat')
     beat('facts and metrics')
+    due = sent
   }
 
   function stop(): void {
@@ -57,15 +61,17 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
   return {
     start(interval_ms) {
       stop()
-      unanswered = 0
+      sent = 0
+      answered = 0
       // The interval is the hub's to choose, but not so that we would flood it.
       timer = clock.every(Math.max(interval_ms, LIMITS.heartbeat_interval_min_ms), tick)
       beat('facts and metrics')
+      due = sent
     },
     stop,
     beat,
     accepted() {
-      unanswered = Math.max(0, unanswered - 1)
+      answered = Math.min(sent, answered + 1)
       accepted_at = clock.monotonic()
     },
     lastAccepted: () => accepted_at,

@@ -1,4 +1,5 @@
 /** Feeds the machine one event at a time, and keeps one timer for its nearest deadline. */
+import { LIMITS } from '../contracts/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Random } from '../ports/random.ts'
@@ -65,9 +66,12 @@ export function createMailbox(options: {
     timer = null
     const at = nextDeadline(snapshot)
     if (at === null || closed) return
-    // Timers may fire a fraction early; rounding up keeps that from becoming a spin.
+    // Timers may fire a fraction early; rounding up keeps that from becoming a spin. What is further off
+    // than a timer reaches is looked at again half-way.
     const delay_ms = Math.max(0, Math.ceil(at - clock.monotonic()))
-    timer = clock.after(delay_ms, () => post({ type: 'TIME_PASSED', random: random.next() }))
+    timer = clock.after(Math.min(delay_ms, LIMITS.timer_max_ms), () =>
+      post({ type: 'TIME_PASSED', random: random.next() }),
+    )
   }
 
   function close(): void {

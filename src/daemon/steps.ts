@@ -100,6 +100,8 @@ export const listed: Step<'PENDING_LISTED'> = (context, event) => {
       history: queue.reconciled(before, { pending, active, answered }, event.now),
       link: { failures: 0, retry_at: null },
       reconcile: null,
+      // When exactly, nobody said: some time while the link was away.
+      ...(answered && { last_drain_at: event.now }),
     },
   }
 }

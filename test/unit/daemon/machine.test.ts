@@ -194,6 +194,20 @@ describe('reconciling', () => {
     world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, signals, total: 1, as_of_seq: 7 })
     expect(world.context.history.pending.total).toBe(1)
   })
+
+  test('counts a drain of which only the list tells as one of now', () => {
+    const world = readyWorld()
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+    world.linkLost()
+    world.connects()
+    expect(world.context.last_drain_at, 'what was rung for still waits').toBeNull()
+    world.linkLost()
+    world.queue.length = 0
+    world.pass(60_000)
+    world.connects()
+    expect(world.context.last_drain_at).toBe(world.now)
+  })
 })
 
 describe('emitting', () => {
