@@ -2,7 +2,7 @@
 import type { HubEvent, NewHubEvent } from '../contracts/events.ts'
 
 export interface EventQuery {
-  /** Events after this seq, or after this ISO time. */
+  /** Events after this seq, or after this ISO time, of whatever zone and precision. */
   since?: number | string
   /** Of what is about this agent, or was done by whoever calls itself so. */
   agent_id?: string

@@ -90,6 +90,10 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(types({ since: '2026-03-01T12:00:00.999Z' })).toEqual(['at', 'after'])
       expect(types({ since: '2026-03-01T12:00:01.000Z' })).toEqual(['after'])
       expect(types({ since: '2026-03-02T00:00:00.000Z' })).toEqual([])
+      // The same moments, as others write them.
+      expect(types({ since: '2026-03-01T12:00:01Z' })).toEqual(['after'])
+      expect(types({ since: '2026-03-01T14:00:01.000+02:00' })).toEqual(['after'])
+      expect(types({ since: '2026-03-01T07:00:00.999-05:00' })).toEqual(['at', 'after'])
     })
 
     test('reads by persona, by type and by family of types', () => {

@@ -32,12 +32,13 @@ export function createMemoryEventLog(
     read({ since = 0, agent_id, run_id, type, limit }) {
       const kept = events.slice(-events_max)
       const found: HubEvent[] = []
+      const after = typeof since === 'string' ? Date.parse(since) : -Infinity
       // Who asks from beyond the end is told where it is, and misses nothing from there on.
       let next = typeof since === 'number' ? Math.min(since, seq) : 0
       for (const event of typeof since === 'number' ? kept.slice(firstAfter(kept, since)) : kept) {
         if (found.length === limit) break
         next = event.seq
-        if (typeof since === 'string' && event.timestamp <= since) continue
+        if (Date.parse(event.timestamp) <= after) continue
         if (agent_id !== undefined && ![event.agent_id, event.data['agent_id']].includes(agent_id)) continue
         if (run_id !== undefined && event.data['run_id'] !== run_id) continue
         if (type !== undefined && !matches(event.type, type)) continue
