@@ -1,10 +1,10 @@
 /**
  * Makes text that imitates a client's own markup harmless before a model reads it.
  *
- * Clients wrap what they say themselves in tags (`<system-reminder>`, `<channel …>`, …). A sender that
- * writes such a tag into a payload would speak with the client's voice. The opening bracket is replaced
- * by a look-alike that no client parses, so the reader still sees what was sent, and that it was meddled with.
- * Stored bytes are untouched.
+ * Clients wrap what they say themselves in tags (`<system-reminder>`, `<channel …>`, …) or begin a line with
+ * it (`Stop hook feedback`). A sender that writes such a thing into a payload would speak with the client's
+ * voice. One sign of it, a tag's opening bracket, is replaced by `‹`, which is in nothing that a client says:
+ * so the reader still sees what was sent, and that it was meddled with. Stored bytes are untouched.
  */
 import type { Json } from '../../contracts/ids.ts'
 import type { Caller } from '../../contracts/token.ts'
@@ -55,15 +55,18 @@ const CLIENT_TAGS = [
 // Two runs of spaces beside each other would be tried in every division of what is one run.
 const CLIENT_TAG = new RegExp(`<(?=\\s*(?:/\\s*)?(?:${CLIENT_TAGS.join('|')})(?![\\w]))`, 'gi')
 
-/** Lines that clients put before what a hook or the system said. */
-const CLIENT_LINE =
-  /^([ \t]*)((?:\[SYSTEM NOTIFICATION|[A-Za-z]*(?:Stop|UserPromptSubmit|PreToolUse|PostToolUse|SessionStart|Notification) hook (?:feedback|blocking error|additional context|success|error)))/gim
+/** Lines that clients put before what a hook or the system said: what stands before the one sign that is replaced. */
+const HOOK_LINE =
+  /^([ \t]*[a-z]*(?:Stop|UserPromptSubmit|PreToolUse|PostToolUse|SessionStart|Notification)) (?=hook (?:feedback|blocking error|additional context|success|error))/gim
+const SYSTEM_LINE = /^([ \t]*)\[(?=SYSTEM NOTIFICATION)/gim
 const SPECIAL_TOKEN = /<(?=\|[a-z_]+\|>)/gi
 
+/** As many signs as before: what fits a bound where it is stored fits it where it is shown. */
 export function defangText(text: string): string {
   // Nearly every text is free of all of it; two cheap looks save three passes.
   const marked = text.includes('<') ? text.replace(CLIENT_TAG, '‹').replace(SPECIAL_TOKEN, '‹') : text
-  return /hook|notification/i.test(marked) ? marked.replace(CLIENT_LINE, '$1‹quoted› $2') : marked
+  if (!/hook|notification/i.test(marked)) return marked
+  return marked.replace(HOOK_LINE, '$1‹').replace(SYSTEM_LINE, '$1‹')
 }
 
 /** The same for every string inside a payload, keys included. */
