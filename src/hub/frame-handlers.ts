@@ -65,11 +65,13 @@ const HANDLERS: Handlers = {
     if (metrics !== undefined && member.kind === 'daemon') reports.reported(member.identity, metrics)
     else if (member.kind === 'daemon') reports.heard(member.identity)
     channels.announce([`agents/${member.identity}`], 'agent.heartbeat', { kind: member.kind, seq })
-    const session_id = member.kind === 'agent' ? member.session_id : (surface?.session_id ?? null)
+    const shown = surface?.attached ? surface : null
+    // An agent's link is its sign of life, whatever it says of itself; a session that a daemon names is there only if attached.
+    const session_id = member.kind === 'agent' ? member.session_id : (shown?.session_id ?? null)
     if (session_id === null) return
     signals.sessionSeen(member.identity, session_id)
-    if (surface === undefined || !surface.attached) return
-    await signals.turnReported(member.identity, session_id, surface.turn, surface.turn_seq)
+    if (shown === null) return
+    await signals.turnReported(member.identity, session_id, shown.turn, shown.turn_seq)
   },
 
   async doorbell({ signals }, { member }, { signal_id, doorbell_id, stage }) {

@@ -94,11 +94,15 @@ export class Link {
     return null
   }
 
-  /** Its pong came: whoever waited for this mark, or an older one, need not any more. */
+  /**
+   * Its pong came: whoever waited for this mark, or an older one, need not any more. A peer may send pongs of its own
+   * accord, with whatever in them (RFC 6455, 5.5.3); they say nothing of what came before.
+   */
   reached(mark: number): void {
-    for (const [older, { resolve }] of this.behind ?? []) {
+    if (!this.behind?.has(mark)) return
+    for (const [older, { resolve }] of this.behind) {
       if (older > mark) break
-      this.behind?.delete(older)
+      this.behind.delete(older)
       resolve(true)
     }
   }

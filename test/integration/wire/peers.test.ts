@@ -86,6 +86,18 @@ describe('signals for one session', () => {
     expect(await daemon.ask({ type: 'pending.peek' })).toMatchObject({ total: 1 })
   })
 
+  test('are refused once a daemon has said that nobody is there, whatever session it names beside that', async () => {
+    hub = await liveHub()
+    await add('bob')
+    const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
+    daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-1') })
+    daemon.send({ type: 'heartbeat', seq: 2, surface: { ...facts('run-1'), attached: false } })
+    await daemon.settled()
+    await expect(
+      hub.call('signals', 'send', { to: 'bob', intent: 'note', to_session: 'run-1' }),
+    ).rejects.toThrow('target_stale')
+  })
+
   test('are not told when the session holds another row', async () => {
     hub = await liveHub()
     await add('bob')
