@@ -5,6 +5,7 @@ import { checkPayload, type Sender } from './send.ts'
 import type { BroadcastInput, BroadcastResult } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SignalId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Receipt, Route, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Appended } from '../../ports/signal-store.ts'
@@ -25,7 +26,7 @@ export async function broadcast(
   const joining = ensureOwnPersona(needs, caller)
   if (joining !== null) await joining
   const speaker = senderOf(caller, input.from)
-  checkPayload(input.payload)
+  const bytes = checkPayload(input.payload)
 
   const before = storedBefore(needs, speaker.from, input)
   const broadcast_id = (before === null ? null : await broadcastOf(needs, before)) ?? needs.ids.next()
@@ -49,7 +50,16 @@ export async function broadcast(
       else refused.push({ to, code: error.code, detail: error.detail })
     }
   }
+  checkTogether(bytes, accepted.length)
   return { broadcast_id, receipts: await storeTogether(needs, sender, accepted), refused }
+}
+
+function checkTogether(bytes: number, recipients: number): void {
+  if (bytes * recipients <= LIMITS.broadcast_bytes_max) return
+  throw new TurnbellError('payload_too_large', {
+    detail: `The payload has ${bytes} bytes, for each of ${recipients} recipients; together a broadcast carries at most ${LIMITS.broadcast_bytes_max}.`,
+    hint: 'Write the content to a file or to shared memory and broadcast where it is, or name fewer recipients in `to`.',
+  })
 }
 
 /** Each recipient has a key of its own. */

@@ -114,10 +114,10 @@ export function createSender(needs: SignalParts): Sender {
   return { send, check, compose, announce }
 }
 
-/** Measured as it is stored: the UTF-8 bytes of its JSON. */
-export function checkPayload(payload: Json): void {
+/** Measured as it is stored: answers the UTF-8 bytes of its JSON. Throws `payload_too_large`. */
+export function checkPayload(payload: Json): number {
   const bytes = Buffer.byteLength(JSON.stringify(payload))
-  if (bytes <= LIMITS.payload_bytes_max) return
+  if (bytes <= LIMITS.payload_bytes_max) return bytes
   throw new TurnbellError('payload_too_large', {
     detail: `The payload has ${bytes} bytes; a signal carries at most ${LIMITS.payload_bytes_max}.`,
   })

@@ -78,6 +78,7 @@ export class Maintenance {
     const sealed = sealedBefore(journal.durableEnd.segment, standing)
     const runs = planCompaction(index, sealed, segment_bytes_max, LIMITS.compaction_dead_ratio)
     for (const run of runs) await compactRun({ ...this.needs, stopping: () => this.stopping }, run)
+    this.total_bytes = bytesOf(sortSegments(listSegments(disk, directory)).standing)
     if (runs.length > 0) await this.snapshot()
     // Not before the name of what they stand in is kept for sure.
     if (joined.length > 0) disk.syncDirectory(directory)
@@ -125,6 +126,8 @@ export class Maintenance {
     if (!written) this.tail_bytes = this.total_bytes
   }
 }
+
+const bytesOf = (segments: readonly SegmentFile[]) => segments.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /**
  * Those before the one that is written to: that has nothing after it that would tell a torn end from damage, and its first

@@ -380,6 +380,21 @@ describe('compaction', () => {
     expect(await (await open(disk)).read(stays.signal_id)).toMatchObject({ status: 'pending' })
   })
 
+  test('leaves a journal whose snapshots are as near as its size asks for, not as all that was ever in it', async () => {
+    const { disk, store } = await workedHome(400)
+    const ever = text(disk).length
+    await store.compact(make.at(LATER))
+    const before = disk.content('/hub/snapshot/index.bin')
+    const standing = text(disk).length
+    for (let bytes = standing; bytes < 2 * standing; bytes = text(disk).length)
+      await store.append(make.signal())
+    expect(text(disk).length).toBeLessThan(ever)
+    await eventually(
+      'a snapshot of the new size',
+      () => !disk.content('/hub/snapshot/index.bin').equals(before),
+    )
+  })
+
   test('is given up at once when the store is closed', async () => {
     const { disk, store } = await workedHome(80)
     const compacting = store.compact(make.at(LATER))

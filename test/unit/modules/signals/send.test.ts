@@ -358,4 +358,15 @@ describe('a broadcast', () => {
     await cast(world, {})
     expect(waiting(world)).toEqual(['bob', 'cyd', 'dan'])
   })
+
+  test('that would be more than one write should carry reaches nobody', async () => {
+    const crowd = Array.from({ length: 1_025 }, (_, place) => `p${place}`)
+    const world = await signalWorld({ personas: ['alice', ...crowd] })
+    // As JSON it has two more bytes.
+    const payload = 'x'.repeat(LIMITS.payload_bytes_max - 2)
+    expect(await codeOf(cast(world, { payload }))).toBe('payload_too_large')
+    expect(world.store.health().signals).toBe(0)
+    const { receipts } = await cast(world, { payload, to: crowd.slice(1) })
+    expect(receipts).toHaveLength(1_024)
+  })
 })
