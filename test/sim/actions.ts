@@ -5,6 +5,7 @@ import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'
 import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
 import type { World } from './world.ts'
+import { send } from './senders.ts'
 
 type Act = (world: World, plan: Plan) => void
 
@@ -43,7 +44,7 @@ const ACTIONS = {
       ...{ key: dice.chance(0.7) ? `key-${world.truth.wishes.length}` : null, to_session: null },
       ttl_s: dice.chance(0.1) ? dice.between(1, 600) : LONG_TTL_S,
     }
-    world.send(wish)
+    send(world, wish)
   },
   burst(world) {
     for (let left = world.dice.between(2, 12); left > 0; left--) ACTIONS.send(world)
@@ -54,7 +55,7 @@ const ACTIONS = {
     if (surface === undefined) return
     const { identity, caller } = surface
     const to_session = caller.session_id
-    world.send({
+    send(world, {
       from: 'operator',
       to: identity,
       priority: 3,
@@ -69,7 +70,7 @@ const ACTIONS = {
     // As `turnbell mcp` does; without one it means the same, and is said once.
     const key = world.dice.chance(0.5) ? `all-${world.truth.wishes.length}` : null
     const common = { from: HERALD, to: EVERYBODY, priority: 3 }
-    world.send({ ...common, key, to_session: null, ttl_s: LONG_TTL_S })
+    send(world, { ...common, key, to_session: null, ttl_s: LONG_TTL_S })
   },
   prompt(world) {
     world.surfaces.get(world.dice.pick(world.personas))?.prompt()

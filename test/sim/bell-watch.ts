@@ -10,6 +10,13 @@ import { checkNotified } from './notified.ts'
 import type { SimDaemon } from './sim-daemon.ts'
 import { turnOf } from './surface.ts'
 
+type Pushed = Extract<HubFrame, { type: 'signal.pushed' }>
+
+/** A figure in seconds is rounded. */
+const ROUNDED_S = 0.001
+/** The look before a bell takes so long at most, else the link is given up; and a little more. */
+const OWED_MS = LIMITS.emit_check_ms + 1_000
+
 export interface BellWorld {
   timeline: { now: number; happened: number }
 }
@@ -27,13 +34,13 @@ export class BellWatch {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
-    Object.assign(heard, { named: new Set(), whole: false, waiting: null, stirred: false })
+    Object.assign(heard, { named: new Set(), whole: false, waiting: null, stirred: false, owed: null })
     beginAnew(heard)
   }
 
   onFrame(daemon: SimDaemon, frame: HubFrame): void {
     const heard = this.of(daemon)
-    if (leavesOrReturns(frame)) heard.stirred = true
+    if (leavesOrReturns(frame)) Object.assign(heard, { stirred: true, owed: null })
     if (frame.type === 'pending') {
       // A list that names all and not what was rung for says that it was drained while nobody could tell.
       const whole = frame.total === frame.signals.length
@@ -61,16 +68,21 @@ export class BellWatch {
       else nowWait(heard, [...named])
       if (frame.total === 0) {
         beginAnew(heard)
+        heard.owed = null
         if (frame.id === heard.peek_id) heard.asked_for = 0
       }
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
     } else if (frame.type === 'signal.pushed' || frame.type === 'signal.released') {
       Object.assign(heard, { news: true, unread_turns: 0 })
       newsSince(heard)
-      if (frame.type === 'signal.pushed') heard.known.add(frame.signal_id)
+      if (frame.type === 'signal.pushed') {
+        if (rouses(heard, frame))
+          heard.owed = { at: daemon.host.clock.monotonic(), pauses: daemon.host.pauses }
+        heard.known.add(frame.signal_id)
+      }
       nowWait(heard, frame.type === 'signal.pushed' ? [frame.signal_id] : frame.signal_ids)
     } else if (frame.type === 'signal.drained') {
-      Object.assign(heard, { news: true, unread_turns: 0 })
+      Object.assign(heard, { news: true, unread_turns: 0, drained_at: daemon.host.clock.monotonic() })
       beginAnew(heard)
       const reports = reportsIn(heard)
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
@@ -99,6 +111,7 @@ export class BellWatch {
     if (before === null || heard.resumed || isOther(before, report) || report.take === true) {
       heard.resumed = false
       heard.news = true
+      heard.owed = null
       heard.idle_since = this.world.timeline.now
       beginAnew(heard)
     }
@@ -116,6 +129,7 @@ export class BellWatch {
   onShimGone(daemon: SimDaemon, shim: number): void {
     const heard = this.of(daemon)
     heard.shims.delete(shim)
+    heard.owed = null
     beginAnew(heard)
   }
 
@@ -152,7 +166,8 @@ export class BellWatch {
     const turn = turnOf(report)
     const { last, rung } = heard
     if (last === null || last.session_id !== session_id) heard.unread_turns = 0
-    else if (!manual && last.accepted === true && turn > last.turn && !heard.returned) heard.unread_turns += 1
+    else if (!manual && last.accepted === true && turn > last.turn_max && !heard.returned)
+      heard.unread_turns += 1
     if (heard.unread_turns > LIMITS.redoorbell_max + 1)
       fail('only so many turns in a row are rung again', String(heard.unread_turns))
     let lost_before = 0
@@ -166,7 +181,7 @@ export class BellWatch {
       lost_before = own.lost_before + 1
     }
     // Whatever a backlog waits for is over.
-    Object.assign(heard, { asked_for: 0, news: true, returned: false })
+    Object.assign(heard, { asked_for: 0, news: true, returned: false, owed: null })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
       ...{ session_id, turn, turn_max: turn },
@@ -217,6 +232,17 @@ export class BellWatch {
     if (attached && reports.length === 0) fail('a surface that is not there')
     if (attached && !reports.some((one) => one.turn === turn && one.session_id === session_id))
       fail(`a surface that is ${turn}, in ${session_id}`)
+    const { drained_at, owed } = heard
+    const age_s = status.last_drain_age_s ?? Infinity
+    const now = daemon.host.clock.monotonic()
+    if (drained_at !== null && age_s > (now - drained_at) / 1000 + ROUNDED_S)
+      fail(`a drain ${age_s} s ago, and one was told ${(now - drained_at) / 1000} s ago`)
+    if (!status.connected || owed?.pauses !== daemon.host.pauses) heard.owed = null
+    else if (now - owed.at > OWED_MS)
+      throw new Violation(
+        'what comes to an idle agent wakes it',
+        `${daemon.host.name}: ${now - owed.at} ms ago`,
+      )
   }
 
   private of(daemon: SimDaemon): Heard {
@@ -224,6 +250,20 @@ export class BellWatch {
     this.daemons.set(daemon, heard)
     return heard
   }
+}
+
+/** Something loud and new, at an idle surface that no bell is out for: nothing stands against one. */
+function rouses(heard: Heard, { signal_id, priority }: Pushed): boolean {
+  const { up, listed, known, rung, last, resumed, asking } = heard
+  const [report, ...others] = reportsIn(heard)
+  if (!up || !listed || priority === 0 || known.has(signal_id)) return false
+  if (report === undefined || others.length > 0 || report.turn !== 'idle' || report.delivery !== 'push')
+    return false
+  if (resumed || asking.length > 0 || last?.accepted === null) return false
+  return [...rung.values()].every(
+    (bell) =>
+      bell.drained === 'since' || (bell.session_id === report.session_id && bell.turn_max < turnOf(report)),
+  )
 }
 
 function leavesOrReturns(frame: HubFrame): boolean {

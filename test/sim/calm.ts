@@ -10,6 +10,7 @@ import { CALM_DISK } from './process-disk.ts'
 import { checkDelivered } from './store-rules.ts'
 import { GOOD } from './surface.ts'
 import { RESTART_MS_MAX, type World } from './world.ts'
+import { send } from './senders.ts'
 
 /** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
 const HEALING_MS = 15 * 60_000
@@ -69,7 +70,7 @@ async function heal(
     } else surface.manners = GOOD
     // Whoever has ignored its bells is rung again once there is something new.
     const key = `last for ${identity}`
-    world.send({ from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
+    send(world, { from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
   }
 }
 
@@ -135,7 +136,7 @@ async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
   if (stale !== undefined) throw new Violation('a replaced daemon ends', stale.name)
   const rows = hub.hub.personas.list()
   for (const [identity, daemon] of world.daemons) {
-    const { state, pending_count } = daemon.status()
+    const { state, pending_count, delivery } = daemon.status()
     const pending = hub.store.pendingCount(identity)
     const daemon_there = rows
       .find((one) => one.identity === identity)
@@ -146,6 +147,8 @@ async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
       throw new Violation('everything heals', `the daemon of ${identity} is ${state}`)
     if (pending_count !== pending)
       throw new Violation('status tells the truth', `${identity}: ${pending_count} pending, ${pending} wait`)
+    if (which === 'all' && delivery !== 'ok')
+      throw new Violation('status tells the truth', `${identity}: ${delivery}, and all of it was drained`)
   }
 }
 

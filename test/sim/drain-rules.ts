@@ -8,6 +8,7 @@ type Signals = DrainResult['signals']
 
 export interface DrainAsked {
   limit?: number
+  confirm?: string
 }
 
 const JUST_JOINED_MS = 5 * 60_000
@@ -18,17 +19,20 @@ const ON_ITS_WAY_MS = 40_000
 export function checkDrain(
   ledger: Ledger,
   hub: SimHub,
-  { limit }: DrainAsked,
+  { limit, confirm }: DrainAsked,
   drain: DrainResult,
   began: number,
 ): void {
   const { signals } = drain
+  const leases = hub.store.leases()
+  if (confirm !== undefined && leases.some(({ drain_id }) => drain_id === confirm))
+    throw new Violation('what is confirmed is final', confirm)
   if (limit !== undefined && signals.length > limit)
     throw new Violation('a drain gives no more than was asked for', `${signals.length} of ${limit}`)
   checkOrder(ledger, signals)
   if (drain.drain_id === null) return
-  checkLeftBehind(ledger, hub, signals, began)
-  const lease = hub.store.leases().find(({ drain_id }) => drain_id === drain.drain_id)
+  checkLeftBehind(ledger, hub, drain, began)
+  const lease = leases.find(({ drain_id }) => drain_id === drain.drain_id)
   for (const { signal_id } of signals) {
     const known = ledger.signals.get(signal_id)
     if (known !== undefined) checkInTime(ledger, known, began)
@@ -71,8 +75,16 @@ function checkOrder(ledger: Ledger, signals: Signals): void {
   }
 }
 
-/** What waited before it was asked for, and comes before the last that was given, was given too. */
-function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: number): void {
+/**
+ * What waited before it was asked for, and comes before the last that was given, was given too; and all of it, where nothing is
+ * said to remain.
+ */
+function checkLeftBehind(
+  ledger: Ledger,
+  hub: SimHub,
+  { signals, remaining }: DrainResult,
+  began: number,
+): void {
   const last = signals.at(-1)
   const last_seq = ledger.signals.get(last?.signal_id ?? '')?.seq ?? null
   if (last === undefined || last_seq === null) return
@@ -84,7 +96,7 @@ function checkLeftBehind(ledger: Ledger, hub: SimHub, signals: Signals, began: n
     if (seq === null || wish === null || wish.to_session !== null || since >= began) continue
     if (ledger.mayBeOver(wish)) continue
     const before = wish.priority > last.priority || (wish.priority === last.priority && seq < last_seq)
-    if (!before) continue
+    if (!before && remaining > 0) continue
     // Once it may be on its way back from a session that was lost, of which nobody is told before it is on disk.
     known.passed_over_at ??= ledger.now()
     if (ledger.now() - known.passed_over_at > ON_ITS_WAY_MS)

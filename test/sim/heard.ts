@@ -66,6 +66,10 @@ export interface Heard {
   asked_for: number
   /** Who waits to be told whether a bell comes, first come first; and what there was by then. */
   asking: { last: Rung | null; reports: SurfaceReport[] }[]
+  /** When it last heard of a drain, by its own monotonic clock. */
+  drained_at: number | null
+  /** Something loud came, and nothing stands against a bell: one has to follow. */
+  owed: { at: number; pauses: number } | null
   /** A person said that the window is a new one, and it has said nothing since: its first word is news. */
   resumed: boolean
 }
@@ -99,6 +103,8 @@ export function heardNothing(): Heard {
     refused: new Set(),
     asked_for: 0,
     asking: [],
+    drained_at: null,
+    owed: null,
     resumed: false,
   }
 }

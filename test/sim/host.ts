@@ -30,6 +30,8 @@ export class Host {
   readonly random: Random
   readonly ids: Ids
   alive = true
+  /** How often it was stopped, or put to sleep. */
+  pauses = 0
   private readonly world: HostWorld
   private readonly born: number
   private stopped = false
@@ -113,6 +115,7 @@ export class Host {
 
   /** SIGSTOP: time passes, timers that come due wait. */
   stop(): void {
+    this.pauses += 1
     this.stopped = true
   }
 
@@ -123,6 +126,7 @@ export class Host {
 
   /** Its machine sleeps: the clock on the wall goes on, the monotonic one stands still. */
   sleep(): void {
+    this.pauses += 1
     this.slept_from ??= this.world.timeline.now
   }
 

@@ -29,7 +29,13 @@ export class MetricsWatch {
   private readonly heard = new WeakMap<SimHub, Map<string, Heard>>()
   private readonly identities = new WeakMap<FrameSocket, string>()
   private readonly errors = new WeakMap<SimDaemon, MetricsSet['errors_total']>()
+  /** How many links each has lost, or never had. */
+  private readonly links_lost = new WeakMap<SimDaemon, number>()
   readonly counts = { scrapes: 0 }
+
+  onLink(daemon: SimDaemon, up: boolean): void {
+    if (!up) this.links_lost.set(daemon, (this.links_lost.get(daemon) ?? 0) + 1)
+  }
 
   /** A daemon speaks. */
   onSaid(daemon: SimDaemon, frame: ClientFrame, status: DaemonStatus): void {
@@ -55,6 +61,10 @@ export class MetricsWatch {
       if (count < former) fail(`${error_class} went from ${former} to ${count}`)
     }
     this.errors.set(daemon, errors_total)
+    const lost = this.links_lost.get(daemon) ?? 0
+    const { ws_connect_failed = 0, ws_stream_stalled = 0 } = errors_total
+    if (ws_connect_failed + ws_stream_stalled < lost)
+      fail(`${ws_connect_failed} failed and ${ws_stream_stalled} stalled links, ${lost} were lost`)
   }
 
   /** Something reaches a hub. */
@@ -104,7 +114,8 @@ export class MetricsWatch {
       const known = this.heard.get(hub)?.get(identity)
       const silent_ms = hub.host.clock.monotonic() - (known?.at ?? -Infinity)
       if (silent_ms > LIMITS.registration_expire_ms) {
-        if (told.has(own('daemon_up'))) same(own('daemon_up'), 0)
+        // One that has only said hello may have been taken in later than it came: its persona was made meanwhile.
+        if (told.has(own('daemon_up')) && known?.set !== null) same(own('daemon_up'), 0)
       } else if (known !== undefined && known.set !== null && known.socket.readyState === SOCKET.open) {
         same(own('daemon_up'), 1)
         same(own('daemon_heartbeat_age_seconds'), silent_ms / 1000)

@@ -12,6 +12,7 @@ import { Violation } from '../support/violation.ts'
 import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
 import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
+import { Receipts, type Sent } from './receipts.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions, type WhoWasThere } from './store-rules.ts'
 import type { Wall } from './wall.ts'
@@ -29,15 +30,11 @@ const SLOW_DRAIN_MS = 3 * 60_000
 /** After these nobody knows whether it was kept. */
 const UNSURE_CODES = ['store_unavailable', 'store_fenced', 'hub_stopping']
 
-interface Sent {
-  payload: { n: number }
-}
-
 export class Truth extends Ledger {
-  /** By wish: the signal that its receipt named, and when it cannot have been there yet, or just was. */
-  private readonly receipts = new Map<string, { signal_id: string; at: number }>()
-  /** By key. */
-  private readonly broadcasts = new Map<string, string>()
+  private readonly receipts = new Receipts(this, (signal_id) => {
+    this.durable('signal', signal_id)
+    this.counts.receipts += 1
+  })
   /** By drain and signal. */
   private readonly arrived = new Set<string>()
   /** Drains and signals that went back because their answer had broken off. */
@@ -45,8 +42,6 @@ export class Truth extends Ledger {
   /** By path and signal. */
   private readonly asked = new Set<string>()
   private readonly world: TruthWorld
-  /** The highest position that a receipt named. */
-  private last_seq = 0
   readonly counts = { receipts: 0, handed_out: 0, released: 0, received: 0, repeated: 0, restarts: 0 }
 
   constructor(world: TruthWorld) {
@@ -101,51 +96,18 @@ export class Truth extends Ledger {
     }
     if (asked.path === '/api/signals/send') {
       const sent = asked.body as Sent & { to: string }
-      this.receipt(sent, sent.to, told.body as Receipt)
+      this.receipts.one(sent, sent.to, told.body as Receipt)
     }
     if (asked.path === '/api/signals/broadcast')
-      this.announced(asked.body as Sent, told.body as BroadcastResult)
+      this.receipts.all(asked.body as Sent, told.body as BroadcastResult, (id) => this.addressee(id))
     if (asked.path === '/api/signals/replay')
       this.replayed(asked.body as { signal_ids: string[] }, told.body as { replayed: string[] })
     if (asked.path === '/api/signals/pending')
       checkDrain(this, hub, asked.body as DrainAsked, told.body as DrainResult, began)
   }
 
-  private receipt(sent: Sent, to: string, { signal_id, seq, durable }: Receipt): void {
-    if (!durable) throw new Violation('a receipt is durable', signal_id)
-    this.durable('signal', signal_id)
-    this.counts.receipts += 1
-    const wish = this.wishes[sent.payload.n] as Wish
-    wish.accepted = true
-    const name = `${wish.key ?? `wish ${wish.n}`}>${to}`
-    const before = this.receipts.get(name)
-    const remembered =
-      before !== undefined && this.passedAtMost(before.at) < SIM_RETENTION.idempotency_window_ms / 2
-    if (wish.key !== null && remembered && before.signal_id !== signal_id)
-      throw new Violation('one key, one signal', `${wish.key}: ${before.signal_id}, then ${signal_id}`)
-    const known = this.signals.get(signal_id)
-    if (known !== undefined && known.seq !== null && known.seq !== seq)
-      throw new Violation('a seq belongs to one signal', `${signal_id}: ${known.seq}, then ${seq}`)
-    if (known === undefined || known.wish === null) this.know(signal_id, to, seq).wish = wish
-    // A key stands from when its signal was made, which may be long before the receipt arrives.
-    const at = Math.min(wish.at, known?.told_at ?? Infinity)
-    this.receipts.set(name, before?.signal_id === signal_id ? before : { signal_id, at })
-    this.last_seq = Math.max(this.last_seq, seq)
-  }
-
-  /** One signal each; said again under its key, it is the same broadcast. */
-  private announced(sent: Sent, { broadcast_id, receipts }: BroadcastResult): void {
-    for (const receipt of receipts) this.receipt(sent, this.addressee(receipt.signal_id), receipt)
-    const { key, at } = this.wishes[sent.payload.n] as Wish
-    if (key === null || receipts.length === 0) return
-    const before = this.broadcasts.get(key) ?? broadcast_id
-    this.broadcasts.set(key, before)
-    if (before !== broadcast_id && this.passedAtMost(at) < SIM_RETENTION.idempotency_window_ms / 2)
-      throw new Violation('one key, one broadcast', `${key}: ${before}, then ${broadcast_id}`)
-  }
-
   /** Cut the power now, and the line of the journal is still there that says so. */
-  private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete', id: string): void {
+  private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete' | 'replay', id: string): void {
     if (!this.world.platters().keepsLine(`${HUB_DIRECTORY}/journal`, `{"kind":"${kind}"`, id))
       throw new Violation('what is told is on disk', `${kind} of ${id}`)
   }
@@ -194,6 +156,7 @@ export class Truth extends Ledger {
       case 'signal.replayed':
         return ids.forEach((id) => {
           this.wasAsked('signals/replay', id)
+          this.durable('replay', id)
           const known = this.signals.get(id)
           if (known === undefined) return
           // Both in one commit, and nobody knows in which order.
@@ -363,7 +326,8 @@ export class Truth extends Ledger {
         )
       // What was drained before it was sent anew was counted apart.
       if (known.drain_id !== drain.drain_id) continue
-      if (deliveries < 1 || known.deliveries.has(deliveries))
+      const too_often = deliveries > SIM_RETENTION.deliveries_max + 1
+      if (deliveries < 1 || too_often || known.deliveries.has(deliveries))
         throw new Violation('deliveries are counted', `${signal_id}: ${deliveries}`)
       known.deliveries.add(deliveries)
     }
@@ -398,7 +362,7 @@ export class Truth extends Ledger {
     { of_what_is_over }: Pick<KeptOptions, 'of_what_is_over'>,
   ): Promise<void> {
     this.counts.restarts += 1
-    const { last_seq } = this
+    const { last_seq } = this.receipts
     await checkKept(this, hub, whoWasThere, { last_seq, of_what_is_over, start: this.counts.restarts })
   }
 }

@@ -11,7 +11,6 @@ import type { StopReason } from '../../src/daemon/runtime.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { Dice } from '../support/dice.ts'
 import { Violation } from '../support/violation.ts'
-import { EVERYBODY } from './ledger.ts'
 import { BellWatch } from './bell-watch.ts'
 import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
@@ -34,7 +33,6 @@ import { asViolation, isExcused } from './excuses.ts'
 
 /** Within so long whatever ended is there again. */
 export const RESTART_MS_MAX = 3_000
-const SENDER_TRIES = 6
 /** Longer than the slowest disk takes for what is under way and what waits behind it. */
 const LOOK_MS_MAX = 60_000
 const LOOK_MS = 10
@@ -106,7 +104,10 @@ export class World implements HubWorld, SurfaceWorld {
       (...args: A) =>
         this.guard(() => check(...args))
     this.watch = {
-      onLink: guarded((daemon, up) => bells.onLink(daemon, up)),
+      onLink: guarded((daemon, up) => {
+        bells.onLink(daemon, up)
+        metrics.onLink(daemon, up)
+      }),
       onFrame: guarded((daemon, frame) => bells.onFrame(daemon, frame)),
       onSaid: guarded((daemon, frame) => {
         bells.onSaid(daemon, frame)
@@ -258,23 +259,6 @@ export class World implements HubWorld, SurfaceWorld {
     this.timeline.at(this.dice.between(10, RESTART_MS_MAX), () => {
       if (this.supervised) start()
     })
-  }
-
-  // --- senders
-
-  /** Somebody wants to tell something, and tries again while nobody knows whether it was heard. */
-  send(wish: Parameters<Truth['wish']>[0]): void {
-    const { n } = this.truth.wish(wish)
-    const { to, from, priority, ttl_s } = wish
-    const to_all = to === EVERYBODY
-    const body = {
-      ...{ from, intent: 'test', payload: { n }, priority, ttl_s },
-      ...(to_all ? {} : { to }),
-      ...(wish.key === null ? {} : { idempotency_key: wish.key }),
-      ...(wish.to_session === null ? {} : { to_session: wish.to_session }),
-    }
-    const path = to_all ? 'signals/broadcast' : 'signals/send'
-    void this.operator.call(path, body, wish.key === null ? 1 : SENDER_TRIES)
   }
 
   // --- the whole machine

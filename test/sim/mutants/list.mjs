@@ -516,4 +516,53 @@ export const MUTANTS = [
     replace: 'before.attached && ',
     seed: 25,
   },
+  {
+    name: 'confirm that confirms nothing',
+    file: 'src/modules/signals/drain.ts',
+    find: 'const confirming = () => leases.confirm(caller.identity, confirm)',
+    replace: 'const confirming = () => Promise.resolve()',
+  },
+  {
+    name: 'nothing said to remain',
+    file: 'src/modules/signals/drain.ts',
+    find: 'const remaining = store.pendingCount(identity, except)',
+    replace: 'const remaining = 0',
+  },
+  {
+    name: 'replay told before its sync',
+    file: 'src/storage/file/signal-calls.ts',
+    find: `await change({ kind: 'replay', expires_at, signal_ids: [signal_id] })`,
+    replace: `void change({ kind: 'replay', expires_at, signal_ids: [signal_id] }).catch(() => undefined)`,
+  },
+  {
+    name: 'what came back too often waits again',
+    file: 'src/storage/file/signal-calls.ts',
+    find: `status: deliveries > retention.deliveries_max ? 'dead' : 'pending',`,
+    replace: `status: 'pending',`,
+  },
+  {
+    name: 'drain that the daemon does not count from',
+    file: 'src/daemon/steps.ts',
+    find: 'change: { history: drain(context.history, signal_ids, total), last_drain_at: now }',
+    replace: 'change: { history: drain(context.history, signal_ids, total) }',
+  },
+  {
+    name: 'all said to be ill',
+    file: 'src/daemon/history.ts',
+    find: `return !attached || unheard || unread ? 'degraded' : 'ok'`,
+    replace: `return 'degraded'`,
+  },
+  {
+    name: 'lost link that nobody counts',
+    file: 'src/daemon/steps.ts',
+    find: `      { type: 'countError', params: error },
+      ...letGoOf(context.take),`,
+    replace: '      ...letGoOf(context.take),',
+  },
+  {
+    name: 'push that waits as a backlog does',
+    file: 'src/daemon/queue-changes.ts',
+    find: 'return { ...history, pending: index, fresh: true, hold: null, setbacks }',
+    replace: 'return { ...history, pending: index, fresh: true, setbacks }',
+  },
 ]
