@@ -14,8 +14,8 @@ type Pushed = Extract<HubFrame, { type: 'signal.pushed' }>
 
 /** A figure in seconds is rounded. */
 const ROUNDED_S = 0.001
-/** The look before a bell takes so long at most, else the link is given up; and a little more. */
-const OWED_MS = LIMITS.emit_check_ms + 1_000
+/** A look, and one more where more has come than it asked for: each takes so long at most, else the link is given up. */
+const OWED_MS = 2 * LIMITS.emit_check_ms + 1_000
 
 export interface BellWorld {
   timeline: { now: number; happened: number }
@@ -64,11 +64,12 @@ export class BellWatch {
       else if (came) heard.returned = true
       // What came while the link was down is in it.
       if (!heard.listed) newsSince(heard)
+      // Drained meanwhile, and nobody was told yet.
+      if (heard.owed !== null && !named.has(heard.owed.signal_id)) heard.owed = null
       if (whole) heard.waiting = new Set(named)
       else nowWait(heard, [...named])
       if (frame.total === 0) {
         beginAnew(heard)
-        heard.owed = null
         if (frame.id === heard.peek_id) heard.asked_for = 0
       }
       Object.assign(heard, { listed: true, listed_at, total: frame.total, first_priority, named, whole })
@@ -76,9 +77,10 @@ export class BellWatch {
       Object.assign(heard, { news: true, unread_turns: 0 })
       newsSince(heard)
       if (frame.type === 'signal.pushed') {
-        if (rouses(heard, frame))
-          heard.owed = { at: daemon.host.clock.monotonic(), pauses: daemon.host.pauses }
-        heard.known.add(frame.signal_id)
+        const { signal_id } = frame
+        const { clock, pauses } = daemon.host
+        if (rouses(heard, frame)) heard.owed ??= { signal_id, at: clock.monotonic(), pauses }
+        heard.known.add(signal_id)
       }
       nowWait(heard, frame.type === 'signal.pushed' ? [frame.signal_id] : frame.signal_ids)
     } else if (frame.type === 'signal.drained') {

@@ -69,7 +69,7 @@ export interface Heard {
   /** When it last heard of a drain, by its own monotonic clock. */
   drained_at: number | null
   /** Something loud came, and nothing stands against a bell: one has to follow. */
-  owed: { at: number; pauses: number } | null
+  owed: { signal_id: string; at: number; pauses: number } | null
   /** A person said that the window is a new one, and it has said nothing since: its first word is news. */
   resumed: boolean
 }
