@@ -229,6 +229,8 @@ export const LIMITS = {
   token_ttl_s_max: 30 * 86_400,
   /** The longest that a timer of Node's waits; a longer one is over at once. */
   timer_max_ms: 2 ** 31 - 1,
+  /** A log that has grown so long is set aside as `.1`, in place of the one before. */
+  log_file_bytes_max: 64 * 1024 * 1024,
 
   // Local sockets
   line_bytes_max: 65_536,

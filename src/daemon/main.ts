@@ -23,6 +23,7 @@ import {
 } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
+import { openLogFile } from '../system/log-file.ts'
 import { PARENT_PID } from '../system/parent.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
@@ -197,8 +198,7 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {
-  // Written at once: what a daemon said before a kill -9 is what one wants to read.
-  const destination = pino.destination({ dest: paths.log, sync: true, append: true, mkdir: false })
+  const destination = openLogFile(paths.log, { sync: true })
   const { level } = config.log
   return pino(
     { level, base: { pid: process.pid, identity }, timestamp: pino.stdTimeFunctions.isoTime },

@@ -4,6 +4,7 @@ import type { Config } from '../contracts/config.ts'
 import type { DispatchLine } from '../kernel/dispatch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
+import { openLogFile } from '../system/log-file.ts'
 
 export interface HubLogs {
   log: Log
@@ -23,8 +24,7 @@ export function openHubLogs(
   level: Config['log']['level'],
   clock: Clock,
 ): HubLogs {
-  // Synchronous: a hub that dies must not take the reason with it.
-  const hub_file = pino.destination({ dest: files.hub_log, sync: true, mode: 0o600 })
+  const hub_file = openLogFile(files.hub_log, { sync: true })
   const log = pino(
     {
       level,
@@ -39,14 +39,7 @@ export function openHubLogs(
       { level: 'warn', stream: { write: showShort } },
     ]),
   )
-  const dispatch_file = pino.destination({
-    ...{
-      dest: files.dispatch_log,
-      sync: false,
-      mode: 0o600,
-      maxLength: WAITING_BYTES_MAX,
-    },
-  })
+  const dispatch_file = openLogFile(files.dispatch_log, { sync: false, waiting_bytes_max: WAITING_BYTES_MAX })
   // A full disk must not end the hub: nobody waits for a log line.
   hub_file.on('error', () => undefined)
   let told = false

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { ensurePrivateDirectory } from './home.ts'
+import { openOutput } from './long-file.ts'
 
 /** Beside a log, which holds JSON lines and nothing else: what a process prints for people. */
 export function outputBeside(log_file: string): string {
@@ -21,7 +22,7 @@ export function startInBackground(
   env: NodeJS.ProcessEnv,
 ): void {
   ensurePrivateDirectory(path.dirname(log_file))
-  const output = fs.openSync(outputBeside(log_file), 'a', 0o600)
+  const output = openOutput(outputBeside(log_file))
   try {
     const child = spawn(process.execPath, [bin, ...args], {
       detached: true,

@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
+import { openOutput } from './long-file.ts'
 import { noteProcess, notedPid } from './process-note.ts'
 
 /** What can be asked of it without knowing how it is started. */
@@ -48,7 +49,7 @@ export function lastingProcess(spec: {
     ...noted,
     ensure() {
       if (noted.alive()) return 'lives'
-      const output = fs.openSync(spec.output_file, 'a', 0o600)
+      const output = openOutput(spec.output_file)
       try {
         const child = spawn(spec.program, spec.args, {
           env: spec.env,

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import type { Log } from '../ports/log.ts'
 import type { Config } from '../contracts/config.ts'
+import { setAsideIfLong } from './long-file.ts'
 
 const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const
 
@@ -13,6 +14,7 @@ export function stderrLog(level: Config['log']['level'], bound: object): Log {
 export function fileLog(level: Config['log']['level'], bound: object, file: string): Log {
   return jsonLog(level, bound, (line) => {
     try {
+      setAsideIfLong(file)
       fs.appendFileSync(file, line, { mode: 0o600 })
     } catch {
       // A full disk or a folder that is gone must not end the process: nobody waits for a log line.

@@ -1,0 +1,23 @@
+/**
+ * No log grows without end: a file that is long enough is set aside as `FILE.1`, in place of the one before. Several processes
+ * may write to the same one.
+ */
+import fs from 'node:fs'
+import { LIMITS } from '../contracts/limits.ts'
+
+/** Throws where a file that is too long cannot be renamed. */
+export function setAsideIfLong(file: string, bytes_max: number = LIMITS.log_file_bytes_max): void {
+  // Another process may have done it already.
+  if (sizeOf(file) >= bytes_max) fs.renameSync(file, `${file}.1`)
+}
+
+/** 0 where there is none. */
+export function sizeOf(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** The file descriptor of a file that another process is to print into. One that has grown too long is set aside first. */
+export function openOutput(file: string): number {
+  setAsideIfLong(file)
+  return fs.openSync(file, 'a', 0o600)
+}
