@@ -3,7 +3,7 @@
  * packages are free except in `contracts`, which knows only zod.
  */
 // What the shims' roots share is a root itself, and so is what the hub's two roots share.
-const MAIN = '(/main|^src/hub/composition|^adapters/shim-process)\\.ts$'
+const MAIN = '(/main|^src/hub/(composition|logs)|^adapters/shim-process)\\.ts$'
 const room = (names) =>
   `^(${names.map((name) => (name.startsWith('adapters') ? name : `src/${name}`)).join('|')})(/|\\.ts$)`
 
