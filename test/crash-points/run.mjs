@@ -5,7 +5,7 @@ import { bundled } from '../support/bundled.mjs'
 import { commandOptions } from '../support/command-options.mjs'
 import { createEnding } from '../support/ending.mjs'
 
-const HELP = `usage: node test/crash-points/run.mjs [options]
+const HELP = `usage: npm run crash-points -- [options]
 
   --seed N        of all chances here (1); what the hub does is recorded anew each time, and never quite the same
   --points N      how many of the file calls, spread over all; all of them where it is left out

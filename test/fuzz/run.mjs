@@ -23,7 +23,7 @@ const MEMORY_MB = 1_024
 /** The longest that any target takes: one that hangs is kept whole. */
 const INPUT_BYTES_MAX = 4_194_304
 
-const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
+const HELP = `usage: npm run fuzz -- [TARGET…] [options]
 
   --inputs N    over all targets together (1000000, or as many as fit where minutes are given); while
                 there is time each target is tried with a hundred beside its seeds
@@ -32,7 +32,8 @@ const HELP = `usage: node test/fuzz/run.mjs [TARGET…] [options]
   --input FILE  only this input, as a crash has printed it
 
 Targets, all where none is named: ${TARGET_NAMES.join(' ')}.
-Prints a line for each and the total. Exit 1 when an input broke a promise, which is kept then; 2 for what makes no sense.
+Prints a line for each and the total, after Ctrl-C as well. Exit 1 when an input broke a promise, which is kept then; 2 for what
+makes no sense, 3 where the command itself could not go on.
 `
 
 const { values, positionals } = commandOptions(HELP, {
@@ -46,6 +47,10 @@ const { values, positionals } = commandOptions(HELP, {
   numbers: { inputs: 1, seed: 0, minutes: 1 },
   files: ['input'],
   places: { script: 'fuzz', names: ['input'] },
+  check({ input, inputs: many, minutes }) {
+    if (input !== undefined && (many !== undefined || minutes !== undefined))
+      throw new Error('--input is the only one: it goes with no --inputs or --minutes')
+  },
 })
 
 const inputs = values.inputs ?? (values.minutes === undefined ? 1_000_000 : Infinity)
@@ -120,7 +125,7 @@ worker.on('message', (told) => {
   else if (told.about === 'failed') {
     explained = true
     process.stderr.write(`${told.error}\n`)
-    process.exitCode = 2
+    process.exitCode = 3
   } else if (told.about === 'target') {
     current = null
     report.target(told)

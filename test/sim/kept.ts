@@ -19,6 +19,8 @@ export interface Kept {
   broken: ReadonlyMap<number, KeptResult>
   /** The file was of other code: what had been found counts no more. */
   forgotten: boolean
+  /** It named seeds that broke a promise: it stands in `FILE.old`. */
+  set_aside: boolean
   /** In the place of what was noted of a seed that broke. */
   add(result: KeptResult): void
 }
@@ -48,11 +50,12 @@ const Line = z.union([Passed, Result])
  * what other code had found does not count, and is forgotten. Seeds that passed are written together as soon as the file is
  * opened again, so a long run that was done fits into a few hundred bytes. Half a line at the end is forgotten as well. Keeps
  * nothing where no file is named; throws where the file is no such file, damaged, or of other steps, and leaves it as it is.
+ * What other code had broken is set aside before it is forgotten.
  */
 export function openKept(file: string | undefined, bundle: string, run: KeptOf): Kept {
-  if (file === undefined) return { ...nothing(), forgotten: false, add: () => undefined }
+  if (file === undefined) return { ...nothing(), forgotten: false, set_aside: false, add: () => undefined }
   const head = headOf(bundle, run)
-  const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
+  const before = textIn(file)
   const [first = '', ...lines] = before.slice(0, before.lastIndexOf('\n') + 1).split('\n')
   const old = before === '' ? head : headIn(first)
   if (old === null) throw new Error(`--keep: ${file} is something else`)
@@ -61,11 +64,35 @@ export function openKept(file: string | undefined, bundle: string, run: KeptOf):
       `--keep: ${file} is of ${optionsOf(old)}, not of ${optionsOf(head)}: name another file, or remove it`,
     )
   const forgotten = old.code !== head.code
+  const set_aside = forgotten && lines.some((line) => line.includes('"broken":{'))
   const kept = forgotten ? nothing() : readLines(file, lines)
   const written = [head, ...linesOf(kept)]
-  fs.writeFileSync(`${file}.new`, written.map((line) => `${JSON.stringify(line)}\n`).join(''))
-  fs.renameSync(`${file}.new`, file)
-  return { ...kept, forgotten, add: (result) => fs.appendFileSync(file, `${JSON.stringify(result)}\n`) }
+  writing(file, () => {
+    fs.writeFileSync(`${file}.new`, written.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    if (set_aside) fs.renameSync(file, `${file}.old`)
+    fs.renameSync(`${file}.new`, file)
+  })
+  const add = (result: KeptResult) =>
+    writing(file, () => fs.appendFileSync(file, `${JSON.stringify(result)}\n`))
+  return { ...kept, forgotten, set_aside, add }
+}
+
+/** Empty where there is none yet. */
+function textIn(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw new Error(`--keep: ${file} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function writing(file: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    throw new Error(`--keep: ${file} cannot be written: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 export function addCounts(to: Record<string, number>, counts: Readonly<Record<string, number>>): void {

@@ -1,7 +1,8 @@
 /** The command: simulations by seed, by number, or for hours. */
 import os from 'node:os'
+import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { commandOptions } from '../support/command-options.mjs'
+import { commandOptions, needDirectory } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
 import { addCounts, openKept, type Kept, type KeptResult } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
@@ -25,7 +26,7 @@ const HELP = `usage: npm run sim -- [options]
   --trace       print every step of a single run
 
 Prints a line for each seed that breaks a promise, and what was done altogether, after Ctrl-C as well.
-Exit 1 when one did, 2 for what makes no sense or tries nothing.
+Exit 1 when one did, 2 for what makes no sense or tries nothing, 3 where the command itself could not go on.
 `
 
 /** A failing run is shrunk with so many others at most. */
@@ -45,7 +46,7 @@ export async function main(argv: string[], threads: Threads, ending: Ending): Pr
   }
   if (kept.forgotten)
     process.stderr.write(
-      '--keep: what was found with other code counts no more, and everything is run anew\n',
+      `--keep: what was found with other code counts no more, and everything is run anew${kept.set_aside ? `; what it broke stands in ${wanted.keep}.old` : ''}\n`,
     )
   const pool = openPool(threads.worker, wanted.jobs)
   try {
@@ -92,13 +93,16 @@ function wantedIn(argv: string[]): Wanted {
       ...{ hours: { above: 0, most: HOURS_MAX }, jobs: { least: 1, most: JOBS_MAX } },
     },
     places: { script: 'sim', names: ['keep'] },
-    check({ seed, seeds, steps, hours, trace, keep, only: said }) {
+    check({ seed, seeds, steps, hours, trace, keep, jobs, 'no-shrink': unshrunk, only: said }) {
       if (hours !== undefined && seeds !== undefined)
         throw new Error('--hours takes seeds until so long is over: --seeds says something else')
       if (trace && (hours !== undefined || (seeds ?? 1) > 1 || keep !== undefined))
         throw new Error('--trace prints a single run: it goes with no --seeds, --hours or --keep')
+      if (trace && (jobs !== undefined || unshrunk))
+        throw new Error('--trace prints a single run as it is: it goes with no --jobs or --no-shrink')
       if (!Number.isSafeInteger(seed + (seeds ?? 1)))
         throw new Error(`--seed: there are not so many numbers behind ${seed}`)
+      if (keep !== undefined) needDirectory('keep', path.dirname(keep))
       only = said === undefined ? undefined : onlyIn(said, steps)
     },
   })
@@ -116,10 +120,9 @@ function wantedIn(argv: string[]): Wanted {
 }
 
 function onlyIn(text: string, steps: number): ReadonlySet<number> {
-  const only = numbersIn(text)
-  if (only.some((step) => step < 1 || step > steps))
-    throw new Error(`--only: ${JSON.stringify(text)} are not all of the steps 1-${steps}`)
-  return new Set(only)
+  const only = new Set(numbersIn(text, steps))
+  if (only.has(0)) throw new Error(`--only: the steps are 1-${steps}`)
+  return only
 }
 
 /** On a thread of its own: a simulation never waits for the real loop, and so would hear of no Ctrl-C. */
@@ -191,8 +194,7 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
     process.stdout.write(`seeds ${done}, steps ${steps_done}, failed ${failed}, ${seconds} s\n`)
   }
   ending.onInterrupt(sayTotals)
-  await Promise.all(Array.from({ length: jobs }, worker))
-  sayTotals()
+  await Promise.all(Array.from({ length: jobs }, worker)).finally(sayTotals)
   if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed\n')
   return done === 0 ? 2 : failed === 0 ? 0 : 1
 }

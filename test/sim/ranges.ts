@@ -1,5 +1,8 @@
 /** Whole numbers as somebody types them: steps and seeds. */
 
+/** No run has come so far, and what is typed wrong must not fill the memory. */
+const NUMBER_MAX = 10_000_000
+
 /** `1,4-7`, of numbers that ascend. */
 export function rangesOf(numbers: readonly number[]): string {
   const ranges: [number, number][] = []
@@ -11,12 +14,13 @@ export function rangesOf(numbers: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
 }
 
-/** Throws for anything else than `rangesOf` writes. */
-export function numbersIn(text: string): number[] {
+/** Throws for anything else than `rangesOf` writes, and for numbers above `most`. */
+export function numbersIn(text: string, most = NUMBER_MAX): number[] {
   return text.split(',').flatMap((range) => {
     const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []
     if (from === undefined) throw new Error(`${JSON.stringify(range)} is no range of numbers`)
     const last = Number(to ?? from)
+    if (last > most) throw new Error(`${JSON.stringify(range)} goes beyond ${most}`)
     if (last < Number(from)) throw new Error(`${JSON.stringify(range)} ends before it begins`)
     return Array.from({ length: last - Number(from) + 1 }, (_, more) => Number(from) + more)
   })

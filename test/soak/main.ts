@@ -11,7 +11,7 @@ const PERSONAS = { least: 3, most: 999 }
 /** Ten a second: more of them, and nothing else happens. */
 const KILLS = { from: 0, most: 600 }
 
-const HELP = `usage: node test/soak/run.mjs [options]
+const HELP = `usage: npm run soak -- [options]
 
   --minutes N           how long the day takes, above 0 to ${MINUTES_MAX} (30)
   --personas N          each with a daemon of its own, ${PERSONAS.least} to ${PERSONAS.most} (50)

@@ -16,5 +16,5 @@ if (own) process.env.TURNBELL_TEST_BIN = path.join(root, 'dist/turnbell.cjs')
 process.setSourceMapsEnabled(true)
 const { main } = await import(pathToFileURL(path.join(out, 'main.js')).href)
 process.exitCode = await main(process.argv.slice(2), ending, () => {
-  if (own && !freshProduct()) process.exit(1)
+  if (own && !freshProduct()) process.exit(3)
 })

@@ -28,14 +28,17 @@ export async function bundled(name, sources, ending, more = {}) {
     // By itself it would also say that it was interrupted.
     logLevel: 'silent',
   })
+  let ready = false
   // A bundler that loses its parent says so at length, and may write what is removed with it.
   ending.onInterrupt(async () => {
+    if (!ready) process.stderr.write('interrupted before all was prepared: nothing was tried\n')
     await bundler.cancel()
     await stop()
   })
   try {
     const { warnings } = await ending.unlessInterrupted(bundler.rebuild())
     for (const text of await formatMessages(warnings, { kind: 'warning' })) process.stderr.write(text)
+    ready = true
   } finally {
     await bundler.dispose()
   }

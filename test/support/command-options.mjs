@@ -27,7 +27,7 @@ export function commandOptions(
   try {
     const { values, positionals } = parseArgs({
       args: argv,
-      options: { ...options, help: { type: 'boolean', default: false } },
+      options: { ...options, help: { type: 'boolean', short: 'h', default: false } },
       allowPositionals: names !== false,
     })
     if (values.help) {

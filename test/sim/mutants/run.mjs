@@ -15,8 +15,9 @@ const HELP = `usage: npm run mutants -- [NAME…] [options]
   --steps N   steps of each (500)
 
 At the end, with no bug planted, every run and seed that noticed one is tried: it has to keep every promise.
-Prints a line for each bug. Exit 1 when one went unnoticed, a run that once found it (regressions.ts) does so no more, or
-a promise is broken without any.
+Prints a line for each bug, and the counts, after Ctrl-C as well. Exit 1 when one went unnoticed, a run that once found it
+(regressions.ts) does so no more, or a promise is broken without any; 2 for what makes no sense, 3 where the command itself
+could not go on.
 `
 
 const { values, positionals } = commandOptions(HELP, {

@@ -14,8 +14,8 @@ describe('what makes no sense', () => {
 
   test.each([
     ['--only 20-17', '"20-17" ends before it begins'],
-    ['--only 30-50 --steps 40', '--only: "30-50" are not all of the steps 1-40'],
-    ['--only 0', '--only: "0" are not all of the steps 1-2000'],
+    ['--only 30-50 --steps 40', '"30-50" goes beyond 40'],
+    ['--only 0', '--only: the steps are 1-2000'],
     ['--seed=', '--seed: "" is no whole number'],
     ['--seed 9007199254740990 --seeds 2', '--seed: there are not so many numbers behind'],
     ['--hours=', '--hours: "" is no number above 0'],
@@ -25,6 +25,9 @@ describe('what makes no sense', () => {
     ['--trace --seeds 2', '--trace prints a single run'],
     ['--trace --hours 1', '--trace prints a single run'],
     ['--trace --keep night.jsonl', '--trace prints a single run'],
+    ['--trace --jobs 2', '--trace prints a single run as it is'],
+    ['--trace --no-shrink', '--trace prints a single run as it is'],
+    ['--keep nowhere/night.jsonl', 'nowhere is no directory'],
   ])('is refused, with the help: %s', async (line, why) => {
     const said = complaints()
     throwOnExit()
@@ -37,6 +40,12 @@ describe('what makes no sense', () => {
     const said = complaints()
     expect(await main(['--keep', 'package.json'], threads, calmEnding)).toBe(2)
     expect(said.mock.calls.join()).toContain(`--keep: ${path.resolve('package.json')} is something else`)
+  })
+
+  test('is a directory that something is to be kept in', async () => {
+    const said = complaints()
+    expect(await main(['--keep', 'test'], threads, calmEnding)).toBe(2)
+    expect(said.mock.calls.join()).toContain(`--keep: ${path.resolve('test')} cannot be read`)
   })
 })
 
@@ -138,6 +147,18 @@ describe('runs', () => {
     expect((await run(`--seed 9 --seeds 2 ${keep}`)).said).toContain('turns 2\nseeds 2, steps 4000,')
     expect((await run(`--seed 7 --seeds 4 ${keep}`)).said).toContain('turns 8\nseeds 4,')
     expect(runs()).toHaveLength(4)
+  })
+
+  test('that cannot be kept any more end with what was done so far', async () => {
+    workers(`(fs.rmSync('${place}/kept', { recursive: true, force: true }), none)`)
+    const file = `${place}/kept/night.jsonl`
+    fs.mkdirSync(`${place}/kept`)
+    const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    const line = `--seed 7 --seeds 3 --jobs 1 --keep ${file}`
+    await expect(main(line.split(' '), threads, calmEnding)).rejects.toThrow(
+      `--keep: ${file} cannot be written`,
+    )
+    expect(said.mock.calls.join()).toMatch(/seeds 1, steps 2000, failed 0/)
   })
 
   test('that were kept are none that was tried where the time is over', async () => {

@@ -81,6 +81,16 @@ describe('a run that is noted', () => {
     const { passed, forgotten } = opened()
     expect([passed.size, forgotten]).toEqual([0, true])
     expect(opened().forgotten).toBe(false)
+    expect(fs.existsSync(`${file}.old`)).toBe(false)
+  })
+
+  test('sets aside what other code had broken', () => {
+    opened().add(result(3))
+    opened().add({ ...broke(5), shrunk: 'shorter' })
+    const before = fs.readFileSync(file, 'utf8')
+    fs.writeFileSync(bundle, 'simulate(1)\n')
+    expect(opened()).toMatchObject({ forgotten: true, set_aside: true, broken: new Map() })
+    expect(fs.readFileSync(`${file}.old`, 'utf8')).toBe(before)
   })
 
   test.each([

@@ -30,7 +30,7 @@ const COMMAND = `
 test.each([
   ['the command alone', (pid: number) => pid],
   ['all that the terminal runs', (pid: number) => -pid],
-])('a Ctrl-C that reaches %s ends it with 130, in silence, and nothing stays', async (_, target) => {
+])('a Ctrl-C that reaches %s ends it with 130, with one line, and nothing stays', async (_, target) => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMAND], { detached: true })
   let [said, complained] = ['', '']
   child.stderr.setEncoding('utf8').on('data', (text: string) => void (complained += text))
@@ -39,7 +39,7 @@ test.each([
     if (said.endsWith('\n')) process.kill(target(child.pid as number), 'SIGINT')
   })
   const [code] = (await once(child, 'close')) as [number]
-  expect([code, complained]).toEqual([130, ''])
+  expect([code, complained]).toEqual([130, 'interrupted before all was prepared: nothing was tried\n'])
   expect(fs.existsSync(said.trimEnd())).toBe(false)
   expect(said).toContain('turnbell-test-')
 })

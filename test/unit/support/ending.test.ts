@@ -32,6 +32,7 @@ test('what a command made is gone when it ends by itself', async () => {
 })
 
 test.each([
+  ['SIGHUP', 129],
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ])('%s ends it with %i, after the last words', async (os_signal, code) => {
@@ -40,6 +41,20 @@ test.each([
   expect(await command(`${waits}; ${says}; process.kill(process.pid, '${os_signal}')`)).toEqual({
     ...{ code, said: 'so far', left: ['kept'] },
   })
+})
+
+test('what nobody catches ends it with 3, after the last words', async () => {
+  const says = "ending.onInterrupt(async () => { await null; process.stdout.write('so far') })"
+  const expected = { code: 3, said: 'so far', left: ['kept'] }
+  expect(await command(`${says}; setImmediate(() => { throw new Error('broken') })`)).toEqual(expected)
+  expect(await command(`${says}; await Promise.reject(new Error('broken'))`)).toEqual(expected)
+})
+
+test('a command that nobody reads any more ends as one that is interrupted', async () => {
+  const waits = 'setInterval(() => {}, 60_000)'
+  const says = "ending.onInterrupt(async () => { process.stdout.write('nobody'); await null })"
+  const gone = "process.stdout.emit('error', Object.assign(new Error('EPIPE'), { code: 'EPIPE' }))"
+  expect(await command(`${waits}; ${says}; ${gone}`)).toMatchObject({ code: 141, left: ['kept'] })
 })
 
 test('a second Ctrl-C waits for no last words', async () => {
@@ -60,7 +75,7 @@ test('what an interrupted command had under way comes to no end of its own', asy
     ...{ code: 130, said: '', left: ['kept'] },
   })
   expect((await command("await ending.unlessInterrupted(Promise.reject(new Error('by itself')))")).code).toBe(
-    1,
+    3,
   )
   expect(
     (await command("process.stdout.write(await ending.unlessInterrupted(Promise.resolve('done')))")).said,
