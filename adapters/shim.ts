@@ -37,6 +37,8 @@ export function attachShim(options: ShimOptions): Shim {
   const { surface, clock, log } = options
   let peer: RpcPeer | null = null
   let retry: Timer | null = null
+  /** The daemon had too much to do for a report: how we stand is said again. */
+  let repeat: Timer | null = null
   let delay_ms: number = LIMITS.shim_reconnect_min_ms
   let closed = false
 
@@ -75,6 +77,16 @@ export function attachShim(options: ShimOptions): Shim {
     delay_ms = Math.min(delay_ms * 2, LIMITS.shim_reconnect_max_ms)
   }
 
+  function repeatLater(): void {
+    repeat ??= clock.after(LIMITS.shim_reconnect_min_ms, () => {
+      repeat = null
+      // A new connection begins with it anyway.
+      if (peer !== null) surface.status().then(report, unreported)
+    })
+  }
+
+  const unreported = (error: unknown) => log.warn({ err: error }, 'the surface could not say where it stands')
+
   async function report(status: SurfaceReport): Promise<ReportAnswer> {
     if (peer === null) return NO_BELL
     const timeout_ms = status.take === true ? LIMITS.shim_take_ms : LIMITS.shim_answer_ms
@@ -84,8 +96,9 @@ export function attachShim(options: ShimOptions): Shim {
       delay_ms = LIMITS.shim_reconnect_min_ms
       return ReportAnswer.parse(answer)
     } catch (error) {
-      // Nothing is lost with it: the daemon holds the bell, and the next report tells it where we stand.
+      // No bell is lost with it: the daemon holds that. Where we stand the next report tells it, or one of its own.
       log.warn({ err: error }, 'the daemon did not take the report')
+      if (error instanceof TurnbellError && error.code === 'limit_reached') repeatLater()
       return NO_BELL
     }
   }
@@ -96,6 +109,7 @@ export function attachShim(options: ShimOptions): Shim {
     close() {
       closed = true
       retry?.cancel()
+      repeat?.cancel()
       peer?.close()
       peer = null
     },

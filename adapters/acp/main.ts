@@ -31,6 +31,11 @@ function begin(place: ShimPlace): ShimParts {
   }
   const { argv } = settings.acp
   const cwd = workingDirectory(place)
+  // Before anything runs: what cannot be read of it is for a person to mend.
+  const env = {
+    ...agentEnvironment(settings.surface),
+    ...{ TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+  }
 
   let keeper: AgentKeeper | null = null
   const surface = acpSurface({
@@ -55,7 +60,7 @@ function begin(place: ShimPlace): ShimParts {
       startTalking({
         argv,
         cwd,
-        env: { ...agentEnvironment(settings.surface), TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+        env,
         note_file: path.join(paths.run_dir, 'acp.pid'),
         line_bytes_max: LIMITS.acp_message_bytes_max,
         log,

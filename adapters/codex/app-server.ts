@@ -168,7 +168,7 @@ export async function connectAppServer(
 }
 
 /** Whether the same question may be answered a while later. */
-function mayPass(error: unknown): boolean {
+export function mayPass(error: unknown): boolean {
   if (!(error instanceof AppServerError) || error instanceof AppServerFormError) return false
   return error.code === null || error.code === OVERLOADED
 }

@@ -2,7 +2,7 @@
  * The thread of a persona without a window: begun by the shim itself, and gone on with by every later one, so
  * that the agent remembers what it was told.
  */
-import { AppServerError, type AppServer } from './app-server.ts'
+import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
 import { ThreadAnswer } from './protocol.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -38,8 +38,8 @@ async function resumes(
     memory.spokenIn(threadId)
     return true
   } catch (error) {
-    const refused = error instanceof AppServerError && error.code !== null
-    // Another process works in it: a second thread would be a second agent.
+    const refused = error instanceof AppServerError && error.code === INVALID_REQUEST
+    // One that cannot answer now, or that another process works in, is there: a second thread would be a second agent.
     if (!refused || /active writer/.test(error.message)) throw error
     log.info({ err: error, thread_id: threadId }, 'the kept thread is gone; another is begun')
     return false

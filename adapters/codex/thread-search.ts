@@ -1,5 +1,5 @@
 /** Looks for the thread that is to be rung, on every app-server there is. */
-import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
+import { AppServerError, INVALID_REQUEST, mayPass, type AppServer } from './app-server.ts'
 import { LoadedThreads, ThreadAnswer, type Thread } from './protocol.ts'
 import { candidates, isPersons, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import type { ClientProcess } from '../../src/contracts/codex.ts'
@@ -26,14 +26,21 @@ export interface SearchPlaces {
  */
 export async function searchThread(places: SearchPlaces, threads: ToldThreads): Promise<Found | null> {
   const { held, unread } = await threadsOn(places.servers.own)
+  const failed = [...unread]
   for (const thread_id of candidates(threads, held)) {
     const own = held.find(({ id }) => id === thread_id)
     if (own !== undefined) return { kind: 'live', thread: own, place: 'own' }
     const known = threads.get(thread_id)
-    const found = known === undefined ? null : await elsewhere(places, known)
-    if (found !== null) return found
+    if (known === undefined) continue
+    try {
+      const found = await elsewhere(places, known)
+      if (found !== null) return found
+    } catch (error) {
+      places.log.debug({ err: error, thread_id }, 'the thread could not be looked at')
+      if (mayPass(error)) failed.push(error)
+    }
   }
-  if (unread.length > 0) throw unread[0]
+  if (failed.length > 0) throw failed[0]
   return null
 }
 
@@ -42,28 +49,21 @@ async function elsewhere(
   { servers, reach, alive, log }: SearchPlaces,
   thread: ToldThread,
 ): Promise<Found | null> {
-  try {
-    if (servers.shared === null) await reach('shared')
-    const { held } = await threadsOn(servers.shared, thread.thread_id)
-    const shared = held.find(isPersons)
-    if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
-    // No hook has told where its turns stand: it may be long gone.
-    if (thread.turn === 'unknown') return null
-    if (thread.client !== undefined && !alive(thread.client)) {
-      log.debug(
-        { thread_id: thread.thread_id, client_pid: thread.client.pid },
-        'the Codex of a thread is gone',
-      )
-      return null
-    }
-    if (servers.shared === null && servers.own === null) await reach('own')
-    const place = servers.shared === null ? 'own' : 'shared'
-    const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
-    return kept !== undefined && isPersons(kept.thread) ? { kind: 'queue', thread, place } : null
-  } catch (error) {
-    log.debug({ err: error, thread_id: thread.thread_id }, 'the thread could not be looked at')
+  if (servers.shared === null) await reach('shared')
+  const { held, unread } = await threadsOn(servers.shared, thread.thread_id)
+  const shared = held.find(isPersons)
+  if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
+  if (unread.length > 0) throw unread[0]
+  // No hook has told where its turns stand: it may be long gone.
+  if (thread.turn === 'unknown') return null
+  if (thread.client !== undefined && !alive(thread.client)) {
+    log.debug({ thread_id: thread.thread_id, client_pid: thread.client.pid }, 'the Codex of a thread is gone')
     return null
   }
+  if (servers.shared === null && servers.own === null) await reach('own')
+  const place = servers.shared === null ? 'own' : 'shared'
+  const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
+  return kept !== undefined && isPersons(kept.thread) ? { kind: 'queue', thread, place } : null
 }
 
 /** Those that an app-server holds in memory, and why others of them could not be read. */

@@ -6,7 +6,7 @@ import type { Notification, Thread } from './protocol.ts'
 import type { ToldThread } from './thread-choice.ts'
 import type { ThreadNews } from '../../src/contracts/codex.ts'
 import { shortBellId } from '../../src/contracts/doorbell.ts'
-import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 
 export interface TrackedThread {
@@ -201,8 +201,10 @@ export function bellName(identity: Identity, doorbell_id: DoorbellId): string {
   return `turnbell:${identity}:${doorbell_id}`
 }
 
-/** The bell that a queued or shown message is; null for what others sent. */
+/** The bell that a queued or shown message is; null for what others sent: the daemon takes no report with what is no id. */
 export function bellIn(name: string | null | undefined, identity: Identity): DoorbellId | null {
   const prefix = `turnbell:${identity}:`
-  return name?.startsWith(prefix) === true ? name.slice(prefix.length) : null
+  return name?.startsWith(prefix) === true
+    ? (DoorbellId.safeParse(name.slice(prefix.length)).data ?? null)
+    : null
 }

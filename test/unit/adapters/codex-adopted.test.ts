@@ -1,5 +1,6 @@
 /** Threads that no app-server of the persona's own holds. */
 import { beforeEach, describe, expect, test } from 'vitest'
+import { AppServerError } from '../../../adapters/codex/app-server.ts'
 import { codexSurface, type CodexSurface } from '../../../adapters/codex/codex-surface.ts'
 import type { Notification } from '../../../adapters/codex/protocol.ts'
 import type { Place } from '../../../adapters/codex/thread-search.ts'
@@ -117,6 +118,23 @@ describe('a thread on the app-server that all terminals share', () => {
     await hear(news('hers', 'ToolCall'))
     expect((await status()).session_id).toBe('hers')
   })
+
+  test.each(['thread/loaded/list', 'thread/read'])(
+    'is looked for again where its app-server was too busy for %s',
+    async (busy_for) => {
+      const shared = (there.shared = fakeAppServer(clock, [thread('hers')]))
+      const real = { ...shared.server }
+      let refused = 0
+      shared.server.call = async (method, params, answer) => {
+        if (method === busy_for && (refused += 1) <= 2) throw new AppServerError(-32_001, 'overloaded')
+        return real.call(method, params, answer)
+      }
+      await hear(news('hers', 'ToolCall'))
+      expect((await status()).session_id).toBeNull()
+      await clock.advance(2 * LIMITS.codex_seek_again_ms)
+      expect((await status()).session_id).toBe('hers')
+    },
+  )
 
   test('that has gone is not bound, and leaves no app-server behind', async () => {
     there.shared = fakeAppServer(clock, [])

@@ -69,6 +69,8 @@ test('another is begun where the remembered one was never written down', async (
 test.each([
   ['another process works in it', new AppServerError(-32_600, 'thread already has an active writer')],
   ['the app-server did not answer', new AppServerError(null, 'thread/resume was not answered')],
+  ['the app-server is too busy', new AppServerError(-32_001, 'Server overloaded; retry later.')],
+  ['the app-server broke over it', new AppServerError(-32_603, 'internal error')],
 ])('none is begun beside it where %s', async (_why, error) => {
   kept = 'earlier'
   await expect(ensure(server({ 'thread/resume': error }))).rejects.toThrow(error.message)

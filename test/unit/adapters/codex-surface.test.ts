@@ -507,6 +507,14 @@ describe('a bell', () => {
     expect((await status()).seen_doorbell_id).toBe(bell.doorbell_id)
   })
 
+  test.each(['x', '', '01JZ'])('is none that another client named as one: %j', async (rest) => {
+    const place = await attached()
+    tell(...place.begins())
+    const item = { type: 'userMessage', clientId: `turnbell:ada:${rest}` }
+    tell({ method: 'item/started', params: { threadId: 'thread-1', item } })
+    expect((await status()).seen_doorbell_id).toBeUndefined()
+  })
+
   test('that reaches the queue after the interrupt is taken back at once', async () => {
     const place = await attached()
     place.paused = true

@@ -127,6 +127,37 @@ describe('a report', () => {
     },
   )
 
+  test('that a daemon with too much to do refused is made again, of how it stands by then', async () => {
+    const clock = fakeClock()
+    const told: RpcParams[] = []
+    let busy = 2
+    let now = STATUS
+    const peer: RpcPeer = {
+      async request(_method, params) {
+        told.push(params)
+        if (told.length > 1 && busy-- > 0) throw new TurnbellError('limit_reached', { detail: 'too many' })
+        return { doorbell: null }
+      },
+      close() {},
+    }
+    const busy_shim = attachShim({
+      surface: {
+        notify_surface: async () => ({ accepted: true, proof: 'sent' }),
+        resume_surface: async () => {},
+        status: async () => now,
+      },
+      dial: async () => peer,
+      clock,
+      log: silentLog,
+    })
+    await atRest()
+    await busy_shim.report({ ...STATUS, turn: 'busy', take: true })
+    now = { ...STATUS, turn_seq: 6 }
+    await clock.advance(10 * LIMITS.shim_reconnect_max_ms)
+    expect(told.slice(1)).toEqual([{ ...STATUS, turn: 'busy', take: true }, now, now])
+    expect(clock.armed()).toBe(0)
+  })
+
   test('brings no bell when the daemon goes away under it', async () => {
     await startDaemon()
     const shim = attach()
