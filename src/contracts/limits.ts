@@ -169,6 +169,8 @@ export const LIMITS = {
 
   // Routines
   routine_steps_max: 50,
+  /** Of all that a step is given by references; what stands there itself is bounded with the request. */
+  step_references_bytes_max: 4 * 1024 * 1024,
   /** Routines that run at the same time; each does one step at a time. */
   routine_runs_max: 16,
   /** A step's result as the report shows it; and all of them together, so that a report fits frame_bytes_max. */

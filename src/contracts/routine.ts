@@ -70,8 +70,14 @@ export const RoutineSteps = z
   })
 export type RoutineSteps = z.infer<typeof RoutineSteps>
 
+/** With its place behind it still an id. */
+const STEP_ID_WORD_MAX = 60
+
 export function withIds(steps: readonly RoutineStep[]): (RoutineStep & { id: string })[] {
-  return steps.map((step, at) => ({ ...step, id: step.id ?? `${step.step}_${at + 1}` }))
+  return steps.map((step, at) => ({
+    ...step,
+    id: step.id ?? `${step.step.slice(0, STEP_ID_WORD_MAX)}_${at + 1}`,
+  }))
 }
 
 export const RoutineParam = z.strictObject({

@@ -1,6 +1,7 @@
 /** Values that a step takes from elsewhere: from what an earlier step found, or from what the routine was given. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { GivenParams, ReportStep } from '../../contracts/routine.ts'
 
 /** An earlier step: how it ended and its whole result, which the report may show only the beginning of. */
@@ -19,24 +20,48 @@ export type Resolved =
   /** A step without a result: it is planned, or it failed or was left out. */
   | { without: string }
 
-/** A reference is a whole value; everything else stays as it is. Throws `reference_unknown`. */
+/**
+ * A reference is a whole value; everything else stays as it is. Throws `reference_unknown`, and `limit_reached` where they
+ * lead to too much: few of them are short, and each is as long as what it leads to.
+ */
 export function resolved(value: Json, sources: Sources): Resolved {
+  let bytes = 0
+  const take = (referenced: Json): Json => {
+    bytes += Buffer.byteLength(JSON.stringify(referenced)) + 1
+    if (bytes <= LIMITS.step_references_bytes_max) return referenced
+    throw new TurnbellError('limit_reached', {
+      detail: `What the references of a step lead to has more than ${LIMITS.step_references_bytes_max} bytes together.`,
+      hint: 'Refer to the part that is needed: {"$from": "step.path.in.its.result"}.',
+    })
+  }
+  return resolve(value, { ...sources, take })
+}
+
+interface Taking extends Sources {
+  /** Counts what a reference leads to. */
+  take: (referenced: Json) => Json
+}
+
+function resolve(value: Json, sources: Taking): Resolved {
   if (typeof value !== 'object' || value === null) return { value }
   if (Array.isArray(value)) {
     const entries = all(value, sources)
     return 'without' in entries ? entries : { value: entries.values }
   }
-  if (isOnly(value, ['$param'])) return { value: param(value['$param'], sources.params) }
-  if (isOnly(value, ['$from']) || isOnly(value, ['$from', 'default'])) return found(value, sources)
+  if (isOnly(value, ['$param'])) return { value: sources.take(param(value['$param'], sources.params)) }
+  if (isOnly(value, ['$from']) || isOnly(value, ['$from', 'default'])) {
+    const referenced = found(value, sources)
+    return 'without' in referenced ? referenced : { value: sources.take(referenced.value) }
+  }
   const entries = all(Object.values(value), sources)
   if ('without' in entries) return entries
   return { value: Object.fromEntries(Object.keys(value).map((key, at) => [key, entries.values[at] ?? null])) }
 }
 
-function all(values: readonly Json[], sources: Sources): { values: Json[] } | { without: string } {
+function all(values: readonly Json[], sources: Taking): { values: Json[] } | { without: string } {
   const done: Json[] = []
   for (const value of values) {
-    const one = resolved(value, sources)
+    const one = resolve(value, sources)
     if ('without' in one) return one
     done.push(one.value)
   }

@@ -56,12 +56,14 @@ export function createReports(needs: {
       }),
     async list(query) {
       const wanted = (await known()).filter((one) => isMeant(one, query)).toReversed()
-      const found = wanted.slice(0, query.limit).map(async ({ report_id }) => {
-        const body = await records.get(KIND, report_id)
-        const parsed = KeptReport.safeParse(body)
-        return parsed.success ? [parsed.data] : []
-      })
-      return (await Promise.all(found)).flat()
+      const found: KeptReport[] = []
+      for (const { report_id } of wanted) {
+        if (found.length === query.limit) break
+        // One that cannot be read hides no other.
+        const parsed = KeptReport.safeParse(await records.get(KIND, report_id))
+        if (parsed.success) found.push(parsed.data)
+      }
+      return found
     },
   }
 }

@@ -45,9 +45,9 @@ function unmetBy(value: Json, wanted: Conditions, patterns: Patterns): string | 
   if (at_least !== undefined && !(typeof value === 'number' && value >= at_least))
     return `at least ${at_least}`
   if (is_empty !== undefined && isEmpty(value) !== is_empty) return is_empty ? 'nothing' : 'something'
+  if (matches === undefined) return null
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  if (matches !== undefined && !patterns.matches(matches, text)) return `what matches ${matches}`
-  return null
+  return patterns.matches(matches, text) ? null : `what matches ${matches}`
 }
 
 function isEmpty(value: Json): boolean {

@@ -72,6 +72,13 @@ describe('a reference', () => {
     expect(resolve([{ $from: 'later', default: 1 }])).toEqual({ without: 'later' })
   })
 
+  test('to what is short does not become without end what is long', () => {
+    const list: Json = Array.from({ length: 150_000 }, () => [])
+    const many: Json = Array.from({ length: 30_000 }, () => ({ $param: 'p' }))
+    expect(() => resolve(many, { p: list })).toThrow('limit_reached')
+    expect(() => resolve({ p: { $param: 'p' }, q: { $param: 'p' } }, { p: list })).not.toThrow()
+  })
+
   test('makes no prototype of what it finds', () => {
     const value = JSON.parse('{"__proto__": {"$param": "p"}}') as Json
     const { value: made } = resolve(value, { p: { admin: true } }) as { value: object }

@@ -56,6 +56,14 @@ describe('a report', () => {
     expect(await generations({ limit: 2 })).toEqual([3, 2])
   })
 
+  test('hides no other where it cannot be read any more', async () => {
+    await reports.keep(report())
+    const { report_id } = await reports.keep(report())
+    const body = await records.get('routine_report', report_id)
+    await records.put('routine_report', report_id, { ...body, steps: 'none' })
+    expect(await generations({ limit: 1 })).toEqual([1])
+  })
+
   test('is in its place when the clock went back', async () => {
     await reports.keep(report())
     clock.setBack(24 * 3_600_000)

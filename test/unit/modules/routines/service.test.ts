@@ -203,6 +203,13 @@ describe('a step that calls', () => {
     ])
   })
 
+  test('a type whose name is as long as one may be has an id like any other', async () => {
+    const world = routineKernel()
+    const { steps } = await world.call('routine', 'step', { step: 'a'.repeat(64) })
+    expect(steps).toMatchObject([{ id: `${'a'.repeat(60)}_1`, problem: { code: 'step_unknown' } }])
+    expect(await world.call('routine', 'report')).toMatchObject({ reports: [{ ok: false }] })
+  })
+
   test('its own routine comes to an end', async () => {
     const loop: Routine = { steps: [call('routine', 'run', { name: 'loop' })] }
     const world = routineKernel({ settings: { routines: { loop } } })
