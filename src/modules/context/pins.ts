@@ -4,6 +4,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { KeptRecord } from '../../contracts/records.ts'
 import { inOneProject, type MemoryCall } from '../memory/place.ts'
+import { everyRecord } from '../records/every.ts'
 import type { Records } from '../records/service.ts'
 
 export type PinRecords = Pick<Records, 'put' | 'get' | 'query' | 'close'>
@@ -18,11 +19,8 @@ const kind = PIN_KIND.name
 const KEY_LENGTH = 64
 
 export function pinsOf(records: PinRecords): Pins {
-  const active = async (call: MemoryCall): Promise<KeptRecord[]> => {
-    const filter = { status: 'active' }
-    return (await records.query(inOneProject(call), { kind, filter, sort: 'id', limit: LIMITS.pins_max }))
-      .records
-  }
+  const active = (call: MemoryCall): Promise<KeptRecord[]> =>
+    everyRecord(records, inOneProject(call), { kind, filter: { status: 'active' }, sort: 'id' })
   return {
     list: async (call) => (await active(call)).map(pinOf),
 

@@ -1,7 +1,7 @@
 /** Links as records of the project. */
 import type { Asking, CommitLinks } from './needs.ts'
 import { CommitLink, COMMIT_LINK } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { everyRecord } from '../records/every.ts'
 import type { Records } from '../records/service.ts'
 
 const kind = COMMIT_LINK.name
@@ -17,17 +17,8 @@ export function recordedLinks(records: Pick<Records, 'put' | 'query'>, asking: A
       return 'added'
     },
     async list(filter) {
-      const links: CommitLink[] = []
-      for (let after: string | undefined, done = false; !done;) {
-        const page = await records.query(asking, {
-          ...{ kind, filter, sort: '-generation', limit: LIMITS.records_page_max },
-          ...(after === undefined ? {} : { after }),
-        })
-        links.push(...page.records.map((record) => CommitLink.parse(record)))
-        after = page.next ?? undefined
-        done = page.next === null
-      }
-      return links
+      const found = await everyRecord(records, asking, { kind, filter, sort: '-generation' })
+      return found.map((record) => CommitLink.parse(record))
     },
   }
 }

@@ -1,0 +1,22 @@
+/** All records that are meant, over as many pages as they take. */
+import type { KeptRecord } from '../../contracts/records.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { RecordQuery, Records } from './service.ts'
+import type { RecordCall } from './where.ts'
+
+export async function everyRecord(
+  { query }: Pick<Records, 'query'>,
+  call: RecordCall,
+  wanted: Omit<RecordQuery, 'limit' | 'after'>,
+): Promise<KeptRecord[]> {
+  const found: KeptRecord[] = []
+  for (let after: string | null | undefined; after !== null;) {
+    const page = await query(call, {
+      ...{ ...wanted, limit: LIMITS.records_page_max },
+      ...(after === undefined ? {} : { after }),
+    })
+    found.push(...page.records)
+    after = page.next
+  }
+  return found
+}
