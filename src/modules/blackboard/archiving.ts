@@ -6,7 +6,7 @@ import type { Blackboard, BlackboardNeeds } from './service.ts'
 import type { Archived } from '../../contracts/blackboard.ts'
 import { authorOf, TURNBELL } from '../memory/author.ts'
 import type { Library } from '../memory/library.ts'
-import type { MemoryPlace } from '../memory/place.ts'
+import { isOnlySeen, type MemoryPlace } from '../memory/place.ts'
 
 export type Archiving = Pick<Blackboard, 'archive' | 'archiveAfter' | 'sweep'>
 
@@ -59,6 +59,7 @@ export function createArchiving({
 
     async sweep() {
       for (const place of places.opened()) {
+        if (isOnlySeen(place)) continue
         // One that cannot be read keeps no other from being swept.
         try {
           await sweepOne(place)

@@ -1,5 +1,6 @@
 /** What is different since a time, and how much is going on. */
 import type { MemorySummaryAnswer, WhatChanged, WhatChangedInput } from '../../contracts/context.ts'
+import { beginning } from '../../contracts/beginning.ts'
 import type { Decision } from '../../contracts/decision.ts'
 import type { Entry, EntryType } from '../../contracts/entry.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -7,6 +8,10 @@ import { isAbout } from '../decisions/find.ts'
 import { openOnes } from '../memory/open.ts'
 import { concerns } from '../memory/scope.ts'
 import { DAY_MS } from '../../ports/clock.ts'
+import { withinBytes } from '../within-bytes.ts'
+
+/** They share what one answer carries. */
+const LISTS = 4
 
 interface Remembered {
   entries: readonly Entry[]
@@ -28,15 +33,19 @@ export function changesSince(
     status === 'overridden' ? isNew(overridden_at ?? updated_at) : isNew(overridden_at),
   )
   const reconsidered = here.filter(({ reconsidered_at }) => isNew(reconsidered_at))
-  const newest = <T>(list: readonly T[]): T[] => list.slice(-LIMITS.changes_max)
+  /** As told, oldest first. */
+  const newest = <T, Told>(list: readonly T[], tell: (one: T) => Told): Told[] => {
+    const told = list.slice(-LIMITS.changes_max).map(tell).toReversed()
+    return withinBytes(told, LIMITS.answer_list_bytes_max / LISTS).toReversed()
+  }
   return {
-    new_decisions: newest(made).map(({ id, summary, status }) => ({ id, summary, status })),
-    new_entries: newest(posted).map(({ id, entry_type, summary }) => ({ id, entry_type, summary })),
-    overridden_decisions: newest(overridden).map(({ id, summary, override_reason = '' }) => ({
+    new_decisions: newest(made, ({ id, summary, status }) => ({ id, summary, status })),
+    new_entries: newest(posted, ({ id, entry_type, summary }) => ({ id, entry_type, summary })),
+    overridden_decisions: newest(overridden, ({ id, summary, override_reason = '' }) => ({
       ...{ id, summary },
-      reason: override_reason,
+      reason: beginning(override_reason, LIMITS.conflict_reason_length_max),
     })),
-    reconsidered_decisions: newest(reconsidered).map(({ id, summary }) => ({ id, summary })),
+    reconsidered_decisions: newest(reconsidered, ({ id, summary }) => ({ id, summary })),
     total_count: made.length + posted.length + overridden.length + reconsidered.length,
   }
 }

@@ -14,7 +14,9 @@ import type {
   WhyAnswer,
   WhyInput,
 } from '../../contracts/decision.ts'
+import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { hasText } from '../has-text.ts'
 import type { MemoryCall, MemoryPlaces } from '../memory/place.ts'
 import { best, told, type MemorySearch } from '../memory/ranking.ts'
 import { concerns, within } from '../memory/scope.ts'
@@ -72,7 +74,7 @@ export function createDecisionFinder({
           (confidence === undefined || one.confidence === confidence) &&
           (agent_id === undefined || one.agent_id === agent_id) &&
           Date.parse(one.timestamp) >= from &&
-          (part === undefined || JSON.stringify(one).toLowerCase().includes(part)),
+          (part === undefined || says(one, part)),
       )
       const lines = wanted.toReversed().slice(0, limit).map(lineOf)
       const decisions = withinBytes(lines, LIMITS.answer_list_bytes_max)
@@ -110,4 +112,9 @@ export function isAbout(decision: Decision, scope: string): boolean {
     decision.affected_symbols.includes(scope) ||
     decision.affected_files.some((file) => within(file, scope))
   )
+}
+
+/** What is still to be told elsewhere is nothing that it says. */
+function says({ outbox: _, ...decision }: Decision, part: string): boolean {
+  return hasText(decision as unknown as Json, part)
 }

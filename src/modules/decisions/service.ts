@@ -33,7 +33,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 import { authorOf, TURNBELL } from '../memory/author.ts'
 import type { Library } from '../memory/library.ts'
-import type { MemoryCall, MemoryPlace, MemoryPlaces } from '../memory/place.ts'
+import { isOnlySeen, type MemoryCall, type MemoryPlace, type MemoryPlaces } from '../memory/place.ts'
 import type { MemorySearch } from '../memory/ranking.ts'
 import type { TellMemory } from '../memory/tell.ts'
 import { shownTo } from '../signals/defang.ts'
@@ -224,9 +224,7 @@ export function createDecisions({ places, search, tell, clock, ids, log }: Decis
 
     async sweep() {
       for (const place of places.opened()) {
-        // A directory that was only looked into is nobody's project, and nothing is written there.
-        if (place.project !== null && place.project_id === null) continue
-        if (!aftermath.isDue(place.library)) continue
+        if (isOnlySeen(place) || !aftermath.isDue(place.library)) continue
         const changed = await aftermath.mend(place.library)
         tellChanged({ caller: { identity: TURNBELL } }, place, changed)
       }

@@ -63,7 +63,7 @@ export function createGraph({ places, search, clock, ids }: GraphNeeds): Graph {
   return {
     async addEntity(call, wanted) {
       const { library } = await places.toWrite(call)
-      const [entity] = await putEntities(library, [wanted], making)
+      const [entity] = await putEntities(library, [wanted], making, checkGrown)
       return { id: entity?.id ?? '' }
     },
 
@@ -75,6 +75,7 @@ export function createGraph({ places, search, clock, ids }: GraphNeeds): Graph {
         library,
         [{ source: from.id, target: to.id, type, properties }],
         making,
+        checkGrown,
       )
       return { id: relation?.id ?? '' }
     },
@@ -97,7 +98,7 @@ export function createGraph({ places, search, clock, ids }: GraphNeeds): Graph {
       const [start, end] = [entityNamed(entities, from), entityNamed(entities, to)]
       const path = pathBetween({ entities, relations }, start, end, max_length)
       if (path === null) return { found: false, length: null, entities: [], relations: [] }
-      return shownTo(call.caller, { found: true, length: path.relations.length, ...path })
+      return shownTo(call.caller, { found: true, length: path.relations.length, ...fitting(path) })
     },
 
     async query(call, { query, entity_types, limit }) {
@@ -119,11 +120,34 @@ interface Making {
   ids: Ids
 }
 
-/** In the order of what was wanted. Properties that are there and not told stay. */
+/** Throws where something has become too large by what it has got. */
+type CheckGrown = (properties: Entity['properties'], before: Entity['properties']) => void
+
+const checkGrown: CheckGrown = (properties, before) => {
+  const count = Object.keys(properties).length
+  if (count <= Math.max(LIMITS.properties_max, Object.keys(before).length)) return
+  throw new TurnbellError('limit_reached', {
+    detail: `With those that are there it would have ${count} properties, and ${LIMITS.properties_max} are the most.`,
+    hint: 'Properties that are there can be changed; what says more is an entity or an entry of its own.',
+  })
+}
+
+/** The way is whole in any case; what is known of each place on it only where one answer carries all of that. */
+function fitting<Way extends { entities: Entity[]; relations: Relation[] }>(way: Way): Way {
+  if (Buffer.byteLength(JSON.stringify(way)) <= LIMITS.answer_list_bytes_max) return way
+  const bare = <T extends { properties: Entity['properties'] }>(one: T): T => ({ ...one, properties: {} })
+  return { ...way, entities: way.entities.map(bare), relations: way.relations.map(bare) }
+}
+
+/**
+ * In the order of what was wanted. Properties that are there and not told stay; `check` is asked of what that makes of one
+ * that was told some.
+ */
 export async function putEntities(
   { entities }: Library,
   wanted: readonly WantedEntity[],
   { clock, ids }: Making,
+  check: CheckGrown = () => undefined,
 ): Promise<Entity[]> {
   return entities.exclusive(async (held) => {
     const known = new Map((await held.all()).map((entity) => [keyOf(entity), entity]))
@@ -141,6 +165,7 @@ export async function putEntities(
       if (before === undefined)
         return put({ id: ids.next(), name, type, properties, created_at: now, updated_at: now })
       if (isDeepStrictEqual(properties, before.properties)) return before
+      check(properties, before.properties)
       return put({ ...before, properties, updated_at: now })
     })
     await Promise.all(puts)
@@ -153,6 +178,7 @@ export async function putRelations(
   { relations }: Library,
   wanted: readonly Pick<Relation, 'source' | 'target' | 'type' | 'properties'>[],
   { clock, ids }: Making,
+  check: CheckGrown = () => undefined,
 ): Promise<Relation[]> {
   return relations.exclusive(async (held) => {
     const known = new Map((await held.all()).map((relation) => [wayOf(relation), relation]))
@@ -161,6 +187,7 @@ export async function putRelations(
       const before = known.get(wayOf(one))
       const properties = { ...before?.properties, ...one.properties }
       if (before !== undefined && isDeepStrictEqual(properties, before.properties)) return before
+      if (before !== undefined) check(properties, before.properties)
       const { source, target, type } = one
       const relation: Relation = {
         ...(before ?? { id: ids.next(), source, target, type, created_at: timestamp(clock) }),

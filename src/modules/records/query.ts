@@ -15,6 +15,7 @@ import {
 import * as z from 'zod'
 import { invalid } from './change.ts'
 import type { KnownKind } from './kinds.ts'
+import { hasText } from '../has-text.ts'
 
 export type Filter = Record<string, FilterValue>
 
@@ -78,12 +79,6 @@ function isOneOf(value: Json | undefined, wanted: FilterValue): boolean {
 
 function same(value: Json, wanted: string | number | boolean | null): boolean {
   return wanted !== null && typeof value !== 'object' && String(value) === String(wanted)
-}
-
-function hasText(value: Json | undefined, part: string): boolean {
-  if (typeof value === 'string') return value.toLowerCase().includes(part)
-  if (typeof value !== 'object' || value === null) return false
-  return Object.values(value).some((inner) => hasText(inner, part))
 }
 
 /** One page of records that were found. Throws `params_invalid` for an `after` that no page gave out. */

@@ -293,6 +293,21 @@ test('a blackboard that cannot be read keeps no other from being archived', asyn
   expect(total_count).toBe(12 - 6 + 1)
 })
 
+test('a blackboard that somebody only looked into stays as it is', async () => {
+  const projects = memoryProjects('archive: { max_blackboard_entries_before_archive: 10 }')
+  const world = await memoryWorld({ openProject: projects })
+  await world.projects.at('/projects/clone')
+  const there = world.as('ada', { scope: '/projects/clone' })
+  for (let n = 0; n < 12; n += 1)
+    await world.blackboard.post(there, PostInput.parse({ entry_type: 'finding', summary: `${n}` }))
+  const other = await memoryWorld({ openProject: projects })
+  const looking = other.as('operator', { scope: '/projects/clone' })
+  const read = async () => (await other.blackboard.read(looking, ReadInput.parse({}))).total_count
+  expect(await read()).toBe(12)
+  await other.blackboard.sweep()
+  expect(await read()).toBe(12)
+})
+
 test('the status counts what there is, and says when there is too much', async () => {
   expect(await world.blackboard.status(world.bob)).toMatchObject({
     ...{ project: 'bob', blackboard_entries: 0, active_decisions: 0, provisional_decisions: 0 },

@@ -9,6 +9,7 @@ import { ReadInput } from '../../../../src/contracts/blackboard.ts'
 import { OverrideInput } from '../../../../src/contracts/decision.ts'
 import { renderBrief } from '../../../../src/modules/context/brief.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
 
 let world: MemoryWorld
@@ -140,6 +141,18 @@ test('what has changed since a time is told, decisions by what became of them', 
   expect(elsewhere.total_count).toBe(0)
 })
 
+test('what has changed fits one answer, however much was said of it', async () => {
+  const reason = '…'.repeat(16_000)
+  for (let n = 0; n < 60; n += 1) {
+    const { id } = await world.decide({ summary: `${n}`, domain: `d${n}` })
+    await world.decisions.override(world.bob, OverrideInput.parse({ decision_id: id, reason }))
+  }
+  const changed = await world.memory.whatChanged(world.bob, { since: '2026-01-01T00:00:00Z' })
+  expect(JSON.stringify(changed).length).toBeLessThan(LIMITS.answer_list_bytes_max)
+  expect(changed.overridden_decisions.at(-1)).toMatchObject({ summary: '59' })
+  expect(changed.total_count).toBeGreaterThan(120)
+})
+
 describe('a pin', () => {
   const pin = (text: string, key?: string) =>
     world.memory.pin(world.bob, { text, ...(key === undefined ? {} : { key }) })
@@ -158,6 +171,14 @@ describe('a pin', () => {
     await world.memory.unpin(world.bob, { key: 'release' })
     await world.memory.unpin(world.bob, { id: pins[1]?.id ?? '' })
     expect(await world.memory.pins(world.bob)).toEqual([])
+  })
+
+  test('is told, counted and taken away however long all of them are together', async () => {
+    for (let n = 0; n < LIMITS.pins_max; n += 1) await pin('…'.repeat(LIMITS.pin_length_max), `k${n}`)
+    expect(await world.memory.pins(world.bob)).toHaveLength(LIMITS.pins_max)
+    expect(await refusedWith(() => pin('one more', 'more'))).toBe('limit_reached')
+    await world.memory.unpin(world.bob, { key: `k${LIMITS.pins_max - 1}` })
+    expect(await world.memory.pins(world.bob)).toHaveLength(LIMITS.pins_max - 1)
   })
 
   test('is of the caller’s own project where the call is about all of them, like everything else', async () => {

@@ -521,7 +521,8 @@ describe('finding decisions', () => {
   beforeEach(async () => {
     await world.decide({ summary: 'journal', domain: 'architecture', confidence: 'high', agent_id: 'ann' })
     await world.clock.advance(60_000)
-    await world.decide({ summary: 'tokens', rationale: 'No SESSION store', scope: 'src/auth/' })
+    const rationale = 'No SESSION store;\nwe call it "hot path"'
+    await world.decide({ summary: 'tokens', rationale, scope: 'src/auth/' })
   })
 
   test.each<[object, string[]]>([
@@ -531,6 +532,10 @@ describe('finding decisions', () => {
     [{ agent_id: 'ann' }, ['journal']],
     [{ scope: 'src/auth/' }, ['tokens', 'journal']],
     [{ text: 'session' }, ['tokens']],
+    [{ text: '"hot PATH"' }, ['tokens']],
+    [{ text: 'store;\nwe' }, ['tokens']],
+    [{ text: 'alternatives' }, []],
+    [{ text: 'false' }, []],
     [{ since: '2026-03-01T12:01:00Z' }, ['tokens']],
     [{ status: 'overridden' }, []],
     [{ limit: 1 }, ['tokens']],

@@ -6,6 +6,7 @@ import {
   NeighborsInput,
   PathInput,
 } from '../../../../src/contracts/graph.ts'
+import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
 
@@ -40,6 +41,19 @@ describe('an entity', () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => entity('src/a.ts')))
     expect(new Set(ids).size).toBe(1)
     expect(await kept('entity')).toHaveLength(1)
+  })
+
+  test('has no more properties than anybody reads, however often some are added', async () => {
+    const some = (from: number, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${from + n}`, 'x']))
+    await entity('a', 'file', some(0, LIMITS.properties_max))
+    expect(await refusedWith(() => entity('a', 'file', some(LIMITS.properties_max, 1)))).toBe('limit_reached')
+    await entity('a', 'file', { p0: 'changed' })
+    await entity('b')
+    await relate('a', 'b', 'imports', some(0, LIMITS.properties_max))
+    expect(await refusedWith(() => relate('a', 'b', 'imports', some(LIMITS.properties_max, 1)))).toBe(
+      'limit_reached',
+    )
   })
 
   test.each<[string, object]>([
@@ -141,6 +155,16 @@ describe('what is around an entity', () => {
     expect(found.entities.map(({ name }) => name)).toEqual(['a', 'c', 'd', 'e'])
     expect(found.relations.map(({ type }) => type)).toEqual(['imports', 'imports', 'imports'])
     expect(await path('a', 'a')).toMatchObject({ found: true, length: 0, entities: [{ name: 'a' }] })
+  })
+
+  test('is whole also where all that is known of its places is more than one answer carries', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: LIMITS.properties_max }, (_, n) => [`p${n}`, '…'.repeat(1_000)]),
+    )
+    for (const name of ['a', 'c', 'd', 'e']) await entity(name, 'file', properties)
+    const found = await path('a', 'e')
+    expect(found.entities.map(({ name }) => name)).toEqual(['a', 'c', 'd', 'e'])
+    expect(JSON.stringify(found).length).toBeLessThan(LIMITS.answer_list_bytes_max)
   })
 
   test('is not connected where the way is too long, or where there is none', async () => {
