@@ -28,6 +28,8 @@ export const GIT_LIMITS = {
   /** Files that are looked into in one call, and how large each may be. */
   git_removal_files_max: 200,
   git_removal_file_bytes_max: 1024 * 1024,
+  /** Of the files of one removal; it fits a list with others. */
+  git_removal_bytes_max: 32 * 1024,
   git_removed_lines_max: 20,
   /** Commits whose messages are searched for issues. */
   git_scan_limit_default: 100,

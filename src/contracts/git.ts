@@ -158,7 +158,7 @@ export const Removal = CommitSummary.omit({ files_changed: true }).extend({
 export type Removal = z.infer<typeof Removal>
 export const RemovalAnswer = z.object({
   removals: z.array(Removal),
-  /** There may be older ones that were not looked for. */
+  /** There may be older ones that were not looked for, or more files of those that are shown. */
   truncated: z.boolean(),
 })
 export type RemovalAnswer = z.infer<typeof RemovalAnswer>

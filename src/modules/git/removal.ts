@@ -45,6 +45,7 @@ export async function findRemoval(repository: Repository, input: RemovalInput): 
   const told = readCommits(output, COMMIT_FIELDS + 1)
   const counter = createCounter(repository, text)
   const removals: Removal[] = []
+  let files_cut = false
   let more = output.stopped !== null || told.length >= LIMITS.git_removal_commits_max
   for (const commit of byCommit(told)) {
     const files = await removedFiles(counter, commit, text)
@@ -53,10 +54,12 @@ export async function findRemoval(repository: Repository, input: RemovalInput): 
       more = true
       break
     }
-    removals.push({ ...summaryOf(commit.fields), files })
+    const shown = within(files, LIMITS.git_removal_files_max, LIMITS.git_removal_bytes_max)
+    files_cut ||= shown.truncated
+    removals.push({ ...summaryOf(commit.fields), files: shown.kept })
   }
   const { kept, truncated } = within(removals, limit)
-  return { removals: kept, truncated: truncated || more || counter.skipped() }
+  return { removals: kept, truncated: truncated || more || files_cut || counter.skipped() }
 }
 
 interface Candidate {

@@ -53,6 +53,24 @@ describe('the removal of a text', () => {
     expect(await find(repository, { text: 'word', limit: 3 })).toMatchObject({ truncated: false })
   })
 
+  test('is told where it took more away than one answer carries, and so are those before it', async () => {
+    const repository = testRepository()
+    repository.write('small', 'word\n')
+    repository.commit('added one')
+    repository.write('small', '')
+    repository.commit('removed one')
+    const files = Array.from({ length: 90 }, (_, n) => `f${n}`)
+    for (const file of files) repository.write(file, `word ${'x'.repeat(400)}\n`.repeat(20))
+    repository.commit('added many')
+    for (const file of files) repository.write(file, '')
+    repository.commit('removed many')
+    expect(await subjects(repository, { text: 'word' })).toEqual(['removed many', 'removed one'])
+    const { removals, truncated } = await find(repository, { text: 'word' })
+    expect(truncated).toBe(true)
+    expect(removals[0]?.files.length).toBeGreaterThan(1)
+    expect(JSON.stringify(removals).length).toBeLessThan(LIMITS.git_list_bytes_max)
+  })
+
   test('is not its change of place: within a file, with a file, or to another', async () => {
     const repository = testRepository()
     repository.write('a', 'word\none\ntwo\n')
