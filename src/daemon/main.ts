@@ -198,7 +198,7 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {
-  const destination = openLogFile(paths.log, { sync: true })
+  const destination = openLogFile(paths.log)
   const { level } = config.log
   return pino(
     { level, base: { pid: process.pid, identity }, timestamp: pino.stdTimeFunctions.isoTime },

@@ -15,16 +15,16 @@ export interface HubLogs {
 
 const FLUSH_MS = 1_000
 /** So much of dispatch lines is gathered before they are written, or for a second. */
-const GATHERED_CHARS = 32 * 1024
-/** Lines beyond this are dropped: a disk that stands still must not fill the memory. */
-const WAITING_BYTES_MAX = 8 * 1024 * 1024
+const BEHIND = { gathered_bytes: 32 * 1024, waiting_bytes_max: 8 * 1024 * 1024 }
 
 export function openHubLogs(
   files: { hub_log: string; dispatch_log: string },
   level: Config['log']['level'],
   clock: Clock,
 ): HubLogs {
-  const hub_file = openLogFile(files.hub_log, { sync: true })
+  const hub_file = openLogFile(files.hub_log, {
+    onDropped: ({ message }) => process.stderr.write(`warn: the hub's log cannot be written (${message})\n`),
+  })
   const log = pino(
     {
       level,
@@ -39,50 +39,24 @@ export function openHubLogs(
       { level: 'warn', stream: { write: showShort } },
     ]),
   )
-  const dispatch_file = openLogFile(files.dispatch_log, { sync: false, waiting_bytes_max: WAITING_BYTES_MAX })
-  // A full disk must not end the hub: nobody waits for a log line.
-  hub_file.on('error', () => undefined)
-  let told = false
-  let closed = false
-  dispatch_file.on('error', (err: Error) => {
-    if (!told) log.warn({ err }, 'the dispatch log cannot be written')
-    told = true
+  const dispatch_file = openLogFile(files.dispatch_log, {
+    behind: BEHIND,
+    onDropped: (err) => log.warn({ err }, 'the dispatch log cannot be written'),
   })
-  // Gathered here: the file would look at all that it has gathered again with every line.
-  let gathered: string[] = []
-  let chars = 0
-  const handOver = () => {
-    if (chars === 0) return
-    dispatch_file.write(gathered.join(''))
-    gathered = []
-    chars = 0
-  }
-  const flushing = clock.every(FLUSH_MS, handOver)
+  let closed = false
+  const flushing = clock.every(FLUSH_MS, () => dispatch_file.handOver())
 
-  const flush = () => {
-    hub_file.flushSync()
-    handOver()
-    try {
-      dispatch_file.flushSync()
-    } catch {
-      // Not open yet: nothing was dispatched.
-    }
-  }
   return {
     log,
-    dispatch(line) {
-      const text = `${JSON.stringify(line)}\n`
-      gathered.push(text)
-      chars += text.length
-      if (chars >= GATHERED_CHARS) handOver()
-    },
-    flush,
+    dispatch: (line) => dispatch_file.write(`${JSON.stringify(line)}\n`),
+    // The other has nothing to flush.
+    flush: () => dispatch_file.flush(),
     close() {
       if (closed) return
       closed = true
       flushing.cancel()
-      flush()
-      dispatch_file.end()
+      dispatch_file.close()
+      hub_file.close()
     },
   }
 }
