@@ -76,7 +76,8 @@ export const LIMITS = {
   records_page_bytes_max: 128 * 1024,
   filter_values_max: 100,
   filter_text_length_max: 256,
-  cursor_length_max: 1_024,
+  /** Any `next` is shorter: the longest holds the scope of a record, in signs that JSON spells out. */
+  cursor_length_max: 4_096,
   project_aliases_max: 32,
 
   // Coordination

@@ -16,6 +16,7 @@ import * as z from 'zod'
 import { invalid } from './change.ts'
 import type { KnownKind } from './kinds.ts'
 import { hasText } from '../has-text.ts'
+import { withinBytes } from '../within-bytes.ts'
 
 export type Filter = Record<string, FilterValue>
 
@@ -92,19 +93,10 @@ export function page(found: readonly KeptRecord[], { sort, limit, after }: Pagin
     .filter((record) => start === null || compare(placeOf(record), start) > 0)
     .sort((a, b) => compare(placeOf(a), placeOf(b)))
 
-  const records = withinBytes(left.slice(0, limit))
+  const records = withinBytes(left.slice(0, limit), LIMITS.records_page_bytes_max)
   const last = records.at(-1)
   const more = last !== undefined && records.length < left.length
   return { records, next: more ? cursor(sort, placeOf(last)) : null, total: found.length }
-}
-
-function withinBytes(records: KeptRecord[]): KeptRecord[] {
-  let bytes = 0
-  const end = records.findIndex((record, index) => {
-    bytes += Buffer.byteLength(JSON.stringify(record))
-    return bytes > LIMITS.records_page_bytes_max && index > 0
-  })
-  return end === -1 ? records : records.slice(0, end)
 }
 
 /** Where a record stands in its order: what is sorted by, and its id where that is the same. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { KeptRecord, RecordSort } from '../../../../src/contracts/records.ts'
+import { PAGE_FIELDS, type KeptRecord, type RecordSort } from '../../../../src/contracts/records.ts'
 import type { Fields } from '../../../../src/modules/records/change.ts'
 import type { RecordQuery } from '../../../../src/modules/records/service.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
@@ -132,6 +132,16 @@ describe('a page', () => {
       expect(await walk('scope', limit)).toEqual([0, 2, 4, 6, 1, 3, 5])
       expect(await walk('-scope', limit)).toEqual([5, 3, 1, 6, 4, 2, 0])
       expect(await walk('status', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
+    },
+  )
+
+  test.each(['…', '\u0001', '"'])(
+    'tells a next that a call may say, whatever it is sorted by: %j',
+    async (sign) => {
+      const scope = sign.repeat(LIMITS.record_scope_length_max)
+      for (const text of ['7', '8']) await put('note', { text, scope })
+      const { next } = await query({ kind: 'note', sort: 'scope', limit: 1, filter: { scope } })
+      expect(PAGE_FIELDS.after.safeParse(next).success).toBe(true)
     },
   )
 
