@@ -63,6 +63,8 @@ interface Opened {
 async function run(flags: Flags, opened: Opened): Promise<void> {
   // Whatever we write belongs to this user alone.
   process.umask(0o077)
+  // Whoever read our output may be gone, or its disk be full; the daemon goes on.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   // A daemon is one of many and mostly idle. V8 would answer one busy minute with a young generation of
   // 16 MB and never give it back: 107 MB resident instead of 75 after five hundred turns.
   v8.setFlagsFromString('--semi-space-growth-factor=1')
@@ -152,8 +154,12 @@ function compose(
 }
 
 function endOnBug(log: Logger, error: unknown): never {
-  log.fatal({ err: error }, 'a bug')
-  process.exit(EXIT.failed)
+  try {
+    log.fatal({ err: error }, 'a bug')
+  } finally {
+    // An error that cannot be logged must not keep alive what it has broken.
+    process.exit(EXIT.failed)
+  }
 }
 
 /** The shim lies beside the bundle that this is part of. */
@@ -198,7 +204,9 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {
-  const destination = openLogFile(paths.log)
+  const destination = openLogFile(paths.log, {
+    onDropped: ({ message }) => process.stderr.write(`warn: ${paths.log} cannot be written (${message})\n`),
+  })
   const { level } = config.log
   return pino(
     { level, base: { pid: process.pid, identity }, timestamp: pino.stdTimeFunctions.isoTime },
