@@ -8,6 +8,7 @@ import { lockHolder } from '../../system/directory-lock.ts'
 import { runningHub, type HubPid } from '../../system/hub-address.ts'
 import { processAlive } from '../../system/processes.ts'
 import { removeSocket } from '../../system/local-socket.ts'
+import { replaceFile } from '../../system/replace-file.ts'
 import type { Invocation } from '../cli.ts'
 import { daemonPid, stopDaemonIfAny } from '../stop-daemon.ts'
 import { launchd } from './launchd.ts'
@@ -39,16 +40,37 @@ export async function install(invocation: Invocation, manager: ServiceManager, u
   requireOwn(invocation, manager, unit)
   const before = readUnit(manager, unit)
   const was_enabled = before !== null && manager.isEnabled(unit)
-  fs.mkdirSync(path.dirname(unit.file), { recursive: true })
-  fs.writeFileSync(unit.file, manager.encode(unit.content))
+  writeUnit(manager, unit, unit.content)
   try {
     await manager.enable(unit)
   } catch (error) {
     if (before === null) fs.rmSync(unit.file, { force: true })
-    else fs.writeFileSync(unit.file, manager.encode(before))
+    else putBack(manager, unit, before)
     // One that starts at every login already goes on doing so; the attempt may have stopped it.
     await (was_enabled ? manager.enable(unit).catch(() => undefined) : manager.disable(unit))
     throw error
+  }
+}
+
+/** @throws `service_failed` where it cannot be written; then the file is as it was. */
+function writeUnit(manager: ServiceManager, unit: Unit, content: string): void {
+  try {
+    fs.mkdirSync(path.dirname(unit.file), { recursive: true })
+    replaceFile(unit.file, manager.encode(content), { flush: true, mode: 0o644 })
+  } catch (cause) {
+    throw new TurnbellError('service_failed', {
+      detail: `${unit.file} cannot be written: ${String(cause)}`,
+      hint: 'Make room on its disk, or let this user write there, and install it again.',
+      cause,
+    })
+  }
+}
+
+function putBack(manager: ServiceManager, unit: Unit, content: string): void {
+  try {
+    writeUnit(manager, unit, content)
+  } catch {
+    // What the manager said is told; the new unit is as good as the old one.
   }
 }
 
@@ -63,7 +85,8 @@ function requireOwn(invocation: Invocation, manager: ServiceManager, unit: Unit)
 
 function isOfAnotherHome(manager: ServiceManager, unit: Unit): boolean {
   const content = readUnit(manager, unit)
-  return content !== null && !content.includes(unit.home)
+  // One that names no home, as half a file that somebody left, is nobody's.
+  return content !== null && content.includes('--home') && !content.includes(unit.home)
 }
 
 export interface Uninstalled {

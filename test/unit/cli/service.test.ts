@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
 import { argument } from '../../../src/cli/service/windows.ts'
 import { word } from '../../../src/cli/service/systemd.ts'
@@ -197,6 +197,52 @@ describe('install', () => {
     expect(fs.readdirSync(units)).toEqual(['default.target.wants'])
     expect(fs.readdirSync(path.join(units, 'default.target.wants'))).toEqual([])
   })
+
+  test('that cannot be written changes nothing and says why', async () => {
+    for (const installed of [false, true]) {
+      const { user, turnbell } = on('linux')
+      const units = path.join(user, '.config/systemd/user')
+      fs.mkdirSync(units, { recursive: true })
+      if (installed) await turnbell.run('service', 'install', '--hub')
+      const before = fs.readdirSync(units)
+      const told = turnbell.programs.length
+      const { writeFileSync } = fs
+      // As much of it as a disk takes that is then full.
+      const full = vi.spyOn(fs, 'writeFileSync').mockImplementation((file, text, options) => {
+        writeFileSync(file, Buffer.from(text as string).subarray(0, 10), options)
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+      })
+      try {
+        expect(await turnbell.run('service', 'install', '--hub', '--json')).toBe(1)
+      } finally {
+        full.mockRestore()
+      }
+      expect(turnbell.json<Problem>()).toMatchObject({ code: 'service_failed' })
+      expect(turnbell.json<Problem>().detail).toContain('ENOSPC')
+      expect(fs.readdirSync(units)).toEqual(before)
+      expect(turnbell.programs.slice(told), 'the manager').toEqual([])
+      expect(await turnbell.run('service', 'install', '--hub'), 'once there is room').toBe(0)
+    }
+  })
+
+  test.each(['linux', 'darwin', 'win32'] as const)(
+    'on %s writes a unit anew of which a crash has left nothing',
+    async (platform) => {
+      const { home, user, turnbell } = on(platform)
+      const file = {
+        linux: path.join(user, '.config/systemd/user/turnbell-hub.service'),
+        darwin: path.join(user, 'Library/LaunchAgents/com.turnbell.hub.plist'),
+        win32: path.join(home, 'services/hub.xml'),
+      }[platform]
+      fs.mkdirSync(path.dirname(file), { recursive: true })
+      fs.writeFileSync(file, '')
+      expect(await turnbell.run('service', 'install', '--hub')).toBe(0)
+      expect(fs.statSync(file).size).toBeGreaterThan(100)
+      fs.writeFileSync(file, '')
+      expect(await turnbell.run('service', 'uninstall', '--hub')).toBe(0)
+      expect(fs.existsSync(file)).toBe(false)
+    },
+  )
 
   test('of what somebody else has started says that it must give way', async () => {
     const { home, turnbell } = on('linux')
