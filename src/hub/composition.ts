@@ -24,6 +24,7 @@ import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
 import { createOnnxEmbedder, type OnnxEmbedder } from '../system/onnx-embedder.ts'
+import { processStartTime } from '../system/processes.ts'
 import { createPrograms, type SystemPrograms } from '../system/programs.ts'
 import { systemPlaces } from '../system/places.ts'
 import { createIds, systemRandom } from '../system/random.ts'
@@ -177,7 +178,8 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   const settings = { ...listenSettings(config), raw, extend: needs.extend }
   const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
   opened.pid = writePid(home, {
-    ...{ pid: process.pid, url: server.url, started_at: timestamp(clock) },
+    ...{ pid: process.pid, started: processStartTime(process.pid), url: server.url },
+    started_at: timestamp(clock),
     ...(needs.stands_in === true ? { stands_in: true } : {}),
   })
   log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
@@ -203,8 +205,10 @@ async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void)
   try {
     return await take()
   } catch (error) {
+    // A disk that takes no lock says nothing of another hub.
+    if (!(error instanceof TurnbellError) || error.code !== 'already_running') throw error
     const other = runningHub(home)
-    if (!(error instanceof TurnbellError) || other === null) throw error
+    if (other === null) throw error
     if (other.stands_in === true && needs.stands_in !== true) {
       logs.log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
       return await askToYield(other, ensureSecrets(home).operator_token, take, clock)

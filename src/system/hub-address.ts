@@ -5,13 +5,15 @@ import { Timestamp } from '../contracts/ids.ts'
 import { HubUrl, type Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { Home } from './home.ts'
-import { processAlive } from './processes.ts'
+import { programAlive } from './program.ts'
 
 /** What a hub writes into `hub/hub.pid` once it is ready; with port 0 it is the only way to know the port. */
 export const HubPid = z.object({
   pid: z.number().int().positive(),
   url: z.url(),
   started_at: Timestamp,
+  /** When its process started, as the system says it; after a reboot the pid may be another's. Older hubs do not write it. */
+  started: z.string().nullish(),
   /** A bridge's own, that makes room for any other. */
   stands_in: z.boolean().optional(),
 })
@@ -26,7 +28,9 @@ export function runningHub(home: Home): HubPid | null {
     return null
   }
   const parsed = HubPid.safeParse(value)
-  return parsed.success && processAlive(parsed.data.pid) ? parsed.data : null
+  if (!parsed.success) return null
+  const { pid, started = null } = parsed.data
+  return programAlive(pid, started) ? parsed.data : null
 }
 
 /**

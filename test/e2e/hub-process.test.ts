@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { processStartTime } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
 import { end, type Running, start, startHub, temporaryHome } from '../support/processes.ts'
@@ -30,6 +31,7 @@ describe('the pid file', () => {
     const file = path.join(home, 'hub/hub.pid')
     expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toEqual({
       pid: hub.child.pid,
+      started: processStartTime(hub.child.pid as number),
       url: hub.url,
       started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
     })

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Home } from '../../system/home.ts'
-import { processAlive } from '../../system/processes.ts'
+import { programAlive } from '../../system/program.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { hookPersona } from './hook-call.ts'
 
@@ -82,8 +82,9 @@ export async function tellHub(
 }
 
 function hubUrl({ hub_pid }: Home): string {
-  const { pid, url } = JSON.parse(fs.readFileSync(hub_pid, 'utf8')) as { pid?: unknown; url?: unknown }
-  const there = typeof pid === 'number' && Number.isInteger(pid) && pid > 0 && processAlive(pid)
+  const { pid, url, started } = JSON.parse(fs.readFileSync(hub_pid, 'utf8')) as Record<string, unknown>
+  const since = typeof started === 'string' ? started : null
+  const there = typeof pid === 'number' && Number.isInteger(pid) && pid > 0 && programAlive(pid, since)
   if (!there || typeof url !== 'string') throw new Error('no hub runs in this home')
   return url
 }

@@ -6,6 +6,9 @@ import { silentLog } from '../../../src/ports/log.ts'
 import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
 import { createFileRecordStore, type RecordStoreOptions } from '../../../src/storage/file/record-store.ts'
 import { openStores } from '../../../src/storage/open.ts'
+import { standIn } from '../../../src/hub/stand-in.ts'
+import { loadConfig } from '../../../src/system/config.ts'
+import { prepareHome, resolveHome } from '../../../src/system/home.ts'
 import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { mountSmallDisk, type SmallDisk } from '../../support/small-disk.ts'
@@ -43,6 +46,20 @@ test.each([0, 1, 2])('no lock, and nobody is said to hold it: room for %i files'
   disk.empty()
   await (await take(lock)).release()
   expect(fs.readdirSync(directory)).toEqual([])
+})
+
+test('the home of another hub, which is not said to run for it', async ({ skip }) => {
+  if (disk === null) return skip()
+  const home = resolveHome({}, directory)
+  prepareHome(home)
+  // As an older hub has left it, whose number is somebody's by now.
+  const left = { pid: process.pid, url: 'http://127.0.0.1:1', started_at: '2026-01-01T00:00:00.000Z' }
+  fs.writeFileSync(home.hub_pid, JSON.stringify(left))
+  disk.fill()
+  const readConfig = () => loadConfig(home.config, {}, { hub: { port: 0 } })
+  const hub = standIn({ home, readConfig, clock: fakeClock(), env: {}, onEnd() {} })
+  await expect(hub).rejects.toMatchObject({ code: 'store_unavailable' })
+  disk.empty()
 })
 
 test('its events, of which the next ones are later than any that was shown', async ({ skip }) => {

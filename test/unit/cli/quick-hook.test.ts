@@ -132,6 +132,8 @@ describe('telling the hub', () => {
     await expect(tellHub(hook, homeOf(), {})).rejects.toThrow()
     const left = homeOf({ pid: { pid: 2 ** 22 + 1, url: 'http://127.0.0.1:1' } })
     await expect(tellHub(hook, left, {})).rejects.toThrow('no hub runs')
+    const reused = { pid: process.pid, started: 'another boot:1', url: 'http://127.0.0.1:1' }
+    await expect(tellHub(hook, homeOf({ pid: reused }), {})).rejects.toThrow('no hub runs')
     const closed = homeOf({ pid: { pid: process.pid, url: 'http://127.0.0.1:1' } })
     await expect(tellHub(hook, closed, {})).rejects.toThrow()
   })

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
 import { findHub, requireHub, requireHubUrl } from '../../../src/system/hub-address.ts'
+import { processStartTime } from '../../../src/system/processes.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
@@ -10,18 +11,19 @@ const started_at = '2026-01-01T00:00:00.000Z'
 /** Above any pid that Linux gives out. */
 const NO_PROCESS = 2 ** 30
 
-function homeWith(pid: number | null) {
+function homeWith(pid: number | null, more: object = {}) {
   const home = resolveHome({}, temporaryHome())
   fs.mkdirSync(path.dirname(home.hub_pid), { recursive: true })
   if (pid !== null)
-    fs.writeFileSync(home.hub_pid, JSON.stringify({ pid, url: 'http://127.0.0.1:7001', started_at }))
+    fs.writeFileSync(home.hub_pid, JSON.stringify({ pid, url: 'http://127.0.0.1:7001', started_at, ...more }))
   return home
 }
 const config = (hub: object = {}) => Config.parse({ hub })
 
 describe('the address of a hub', () => {
   test('is the running one of this home', () => {
-    expect(findHub(homeWith(process.pid), config())).toBe('http://127.0.0.1:7001')
+    for (const started of [processStartTime(process.pid), null, undefined])
+      expect(findHub(homeWith(process.pid, { started }), config())).toBe('http://127.0.0.1:7001')
   })
   test('is what the flag says, then what the configuration says', () => {
     const home = homeWith(process.pid)
@@ -39,10 +41,11 @@ describe('the address of a hub', () => {
   })
   // Whatever listens on the usual port then is somebody else's; a token of this home must not go there.
   test.each([
-    ['none ever ran', null],
-    ['the last one was killed', NO_PROCESS],
-  ])('is none where %s', (_, pid) => {
-    const home = homeWith(pid)
+    ['none ever ran', null, {}],
+    ['the last one was killed', NO_PROCESS, {}],
+    ['another process has its number after a reboot', process.pid, { started: 'another boot:1' }],
+  ])('is none where %s', (_, pid, more) => {
+    const home = homeWith(pid, more)
     expect(findHub(home, config())).toBeNull()
     expect(() => requireHub(home, config())).toThrow(`no hub runs in ${home.root}`)
   })
