@@ -1,5 +1,5 @@
 /** Starts and stops the processes we supervise. */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 
 export interface ChildSpec {
   program: string
@@ -21,7 +21,11 @@ export interface Child {
 
 /** A child without a shell, without stdin, that ends when its parent closes the pipes or asks. */
 export function startChild({ program, args, env, onLine, onExit }: ChildSpec): Child {
-  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+  const child: ChildProcess = spawn(program, args, {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    windowsHide: true,
+  })
   let ended = false
   const end = (code: number | null, reason: string) => {
     if (ended) return
@@ -41,7 +45,9 @@ export function startChild({ program, args, env, onLine, onExit }: ChildSpec): C
 
 const LINE_LENGTH_MAX = 4_096
 
-function readLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+/** Without room for more files there is no stream. */
+function readLines(stream: NodeJS.ReadableStream | null, onLine: (line: string) => void): void {
+  if (!stream) return
   let rest = ''
   stream.setEncoding('utf8')
   stream.on('data', (text: string) => {

@@ -1,5 +1,5 @@
 /** Runs the real git, to read. What it is told beside its arguments stands in `git-settings.ts`. */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import path from 'node:path'
 import { killGroup } from './program.ts'
 import { GIT_VERSION_MIN, gitEnvironment, gitIsNewEnough } from './git-settings.ts'
@@ -127,7 +127,7 @@ interface GitProcess {
 function gitProcess(spec: GitProcess): Promise<GitOutput> {
   const { program, root, args, env, input, output_bytes_max, answer_ms } = spec
   return new Promise((resolve, reject) => {
-    const child = spawn(program, ['--no-pager', '-C', root, ...args], {
+    const child: ChildProcess = spawn(program, ['--no-pager', '-C', root, ...args], {
       env,
       // Git goes to the root by itself, so a directory that is missing is not mistaken for a missing program.
       cwd: SOMEWHERE,
@@ -136,32 +136,6 @@ function gitProcess(spec: GitProcess): Promise<GitOutput> {
       detached: true,
       windowsHide: true,
     })
-    const chunks: Buffer[] = []
-    let bytes = 0
-    let stderr = ''
-    let stopped: GitOutput['stopped'] = null
-    const stop = (why: NonNullable<GitOutput['stopped']>) => {
-      stopped ??= why
-      // It holds no lock, so there is nothing that it would have to tidy up.
-      if (child.pid !== undefined) killGroup(child.pid)
-      child.stdout.destroy()
-      child.stderr.destroy()
-    }
-    const timer = setTimeout(() => stop('time_over'), answer_ms)
-
-    child.stdout.on('data', (chunk: Buffer) => {
-      if (stopped !== null) return
-      chunks.push(chunk.subarray(0, output_bytes_max - bytes))
-      bytes += chunk.length
-      if (bytes > output_bytes_max) stop('output_full')
-    })
-    child.stderr.on('data', (chunk: Buffer) => {
-      if (stderr.length < STDERR_LENGTH_MAX) stderr += chunk.toString().slice(0, STDERR_LENGTH_MAX)
-    })
-    // A git that fails early reads no input; its exit code says why.
-    child.stdin.on('error', () => {})
-    child.stdin.end(input)
-
     child.once('error', (cause) => {
       clearTimeout(timer)
       reject(
@@ -171,6 +145,33 @@ function gitProcess(spec: GitProcess): Promise<GitOutput> {
         }),
       )
     })
+    const chunks: Buffer[] = []
+    let bytes = 0
+    let stderr = ''
+    let stopped: GitOutput['stopped'] = null
+    const stop = (why: NonNullable<GitOutput['stopped']>) => {
+      stopped ??= why
+      // It holds no lock, so there is nothing that it would have to tidy up.
+      if (child.pid !== undefined) killGroup(child.pid)
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    const timer = setTimeout(() => stop('time_over'), answer_ms)
+
+    // Without room for more files there are no pipes.
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (stopped !== null) return
+      chunks.push(chunk.subarray(0, output_bytes_max - bytes))
+      bytes += chunk.length
+      if (bytes > output_bytes_max) stop('output_full')
+    })
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (stderr.length < STDERR_LENGTH_MAX) stderr += chunk.toString().slice(0, STDERR_LENGTH_MAX)
+    })
+    // A git that fails early reads no input; its exit code says why.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
+
     child.once('close', (code) => {
       clearTimeout(timer)
       resolve({ stdout: Buffer.concat(chunks), stderr, exit_code: stopped === null ? code : null, stopped })

@@ -1,5 +1,5 @@
 /** Runs programs for steps: in the project, without a shell, without our secrets, and never without an end. */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { killGroup } from './program.ts'
@@ -37,7 +37,7 @@ function run(
   const directory = directoryIn(root, cwd)
   const [program = '', ...args] = argv
   return new Promise((resolve, reject) => {
-    const child = started(program, () =>
+    const child: ChildProcess = started(program, () =>
       spawn(fromRoot(root, program), args, {
         ...{ cwd: directory, env, windowsHide: true },
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -45,9 +45,14 @@ function run(
         detached: true,
       }),
     )
+    child.once('error', (cause) => {
+      deadline.cancel()
+      reject(notStarted(program, cause))
+    })
     const [stdout, stderr] = [endOf(output_bytes_max), endOf(output_bytes_max)]
-    child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
-    child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
+    // Without room for more files there are no pipes.
+    child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk))
     let timed_out = false
     const deadline = clock.after(timeout_ms, () => {
       timed_out = true
@@ -55,18 +60,14 @@ function run(
     })
     if (child.pid !== undefined) running.add(child.pid)
 
-    child.once('error', (cause) => {
-      deadline.cancel()
-      reject(notStarted(program, cause))
-    })
     child.once('exit', (exit_code) => {
       deadline.cancel()
       const end = () => {
         patience.cancel()
         // What it left behind holds the pipes, and would go on without anybody who hears of it.
         if (child.pid !== undefined && running.delete(child.pid) && !closed) killGroup(child.pid)
-        child.stdout.destroy()
-        child.stderr.destroy()
+        child.stdout?.destroy()
+        child.stderr?.destroy()
         const cut = stdout.cut() || stderr.cut()
         resolve({ exit_code, timed_out, stdout: stdout.text(), stderr: stderr.text(), cut })
       }

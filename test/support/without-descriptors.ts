@@ -1,0 +1,48 @@
+/** A process that has no descriptor left starts others: a program of a step, git, and a child. Prints what it was told. */
+import fs from 'node:fs'
+import { toProblem } from '../../src/contracts/errors.ts'
+import { startChild } from '../../src/system/child-process.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { createGitRunner } from '../../src/system/git.ts'
+import { createPrograms } from '../../src/system/programs.ts'
+
+/** The code of each refusal, and why the child ended. */
+export interface Told {
+  program: string
+  git: string
+  child: string
+}
+
+const root = process.argv[2] as string
+const { env } = process
+
+function takeAll(): void {
+  try {
+    for (;;) fs.openSync('/dev/null', 'r')
+  } catch {
+    // The last one is taken.
+  }
+}
+
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => 'it ran',
+    (error: unknown) => toProblem(error, 'test').code,
+  )
+const childEnd = () =>
+  new Promise<string>((resolve) => {
+    startChild({
+      ...{ program: process.execPath, args: ['--version'], env },
+      onLine() {},
+      onExit: (_, reason) => resolve(reason),
+    })
+  })
+
+takeAll()
+const step = { argv: ['true'], root, cwd: '.', timeout_ms: 1_000, output_bytes_max: 1_000 }
+const told: Told = {
+  program: await refusal(createPrograms({ env, clock: systemClock }).run(step)),
+  git: await refusal(createGitRunner({ env }).run(root, ['rev-parse'])),
+  child: await childEnd(),
+}
+process.stdout.write(JSON.stringify(told))
