@@ -1,12 +1,11 @@
 /** The agent clients as programs on this machine: where they are, and what they must not inherit. */
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { OWN_SERVER_PERSONA } from '../contracts/codex-environment.ts'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ClientKind } from '../contracts/ids.ts'
-import type { Home } from './home.ts'
+import { userDirectory, type Home } from './home.ts'
 import { readText } from './watch-text.ts'
 
 /** How each is called, by people, on PATH and in the configuration. */
@@ -116,7 +115,7 @@ function installedOpencode(program: string): string {
  * Only where that has been done a plugin costs nothing, and works without a network.
  */
 export function opencodeLoadsPlugins(env: NodeJS.ProcessEnv): boolean {
-  const settings = env['XDG_CONFIG_HOME'] || path.join(env['HOME'] ?? os.homedir(), '.config')
+  const settings = env['XDG_CONFIG_HOME'] || path.join(userDirectory(env['HOME']), '.config')
   const lock = readText(path.join(settings, 'opencode', 'package-lock.json'))
   return lock !== null && lock.includes('"@opencode-ai/plugin"')
 }

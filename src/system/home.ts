@@ -37,7 +37,7 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
       hint: 'Name a directory, or leave it out.',
     })
   }
-  const root = path.resolve(flag ?? (env['TURNBELL_HOME'] || path.join(os.homedir(), '.turnbell')))
+  const root = path.resolve(flag ?? (env['TURNBELL_HOME'] || path.join(userDirectory(), '.turnbell')))
   const hub_dir = path.join(root, 'hub')
   const logs_dir = path.join(root, 'logs')
   return {
@@ -56,6 +56,11 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
     dispatch_log: path.join(logs_dir, 'dispatch.jsonl'),
     spool: path.join(root, 'spool'),
   }
+}
+
+/** Of whoever runs this. A HOME that is empty is none: what is a person's must not lie wherever they stand. */
+export function userDirectory(named = os.homedir()): string {
+  return named || os.userInfo().homedir
 }
 
 /** Makes the home where it is missing; refuses one that others can read or that is not ours. */

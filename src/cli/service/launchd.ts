@@ -1,14 +1,14 @@
 /** LaunchAgents: one property list for the hub, one for each persona. See launchd.plist(5), launchctl(1). */
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
+import { userDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
 import { escapeXml, fill, readTemplate, servicePath, utf8, type ServiceManager } from './unit.ts'
 
 export function launchd(invocation: Invocation, uid: number): ServiceManager {
   const { cli, home } = invocation
-  const directory = path.join(cli.env['HOME'] ?? os.homedir(), 'Library', 'LaunchAgents')
+  const directory = path.join(userDirectory(cli.env['HOME']), 'Library', 'LaunchAgents')
   const domain = `gui/${uid}`
 
   return {

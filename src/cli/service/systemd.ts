@@ -3,8 +3,8 @@
  * `default.target.wants`, which is what "enabled" means. See systemd.service(5), systemd.unit(5).
  */
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
+import { userDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
 import {
@@ -22,7 +22,7 @@ const DAEMON_TEMPLATE = 'turnbell-daemon@.service'
 export function systemd(invocation: Invocation): ServiceManager {
   const { cli, home } = invocation
   // An empty one counts as unset, says the specification of these directories.
-  const config = cli.env['XDG_CONFIG_HOME'] || path.join(cli.env['HOME'] ?? os.homedir(), '.config')
+  const config = cli.env['XDG_CONFIG_HOME'] || path.join(userDirectory(cli.env['HOME']), '.config')
   const directory = path.join(config, 'systemd', 'user')
   const wants = path.join(directory, 'default.target.wants')
   const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])

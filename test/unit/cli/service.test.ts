@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
@@ -331,6 +332,16 @@ describe('uninstall', () => {
     },
   )
 })
+
+test.each(['linux', 'darwin'] as const)(
+  'on %s an empty HOME puts no unit wherever one stands',
+  async (platform) => {
+    const { turnbell } = on(platform, { env: { HOME: '' } })
+    expect(await turnbell.run('service', 'status', '--hub', '--json')).toBe(0)
+    const { file } = turnbell.json<{ file: string }>()
+    expect(path.relative(os.userInfo().homedir, file)).toMatch(/^(\.config|Library)/)
+  },
+)
 
 describe('what is not ours', () => {
   test('a service of another home is neither taken out nor told as one of this home', async () => {

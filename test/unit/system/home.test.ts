@@ -1,6 +1,6 @@
 import os from 'node:os'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Identity, RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
 import { personaPaths, resolveHome, workerLog } from '../../../src/system/home.ts'
 
@@ -14,6 +14,12 @@ test('no persona can have a name that makes its log the log of another process',
   const namesake = path.basename(log, '.log')
   expect(logOf(namesake)).toBe(log)
   expect(Identity.safeParse(namesake).success).toBe(false)
+})
+
+test('an empty HOME is none either: no secret lies wherever somebody stands', () => {
+  vi.stubEnv('HOME', '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(resolveHome({}).root).toBe(path.join(os.userInfo().homedir, '.turnbell'))
 })
 
 test('an empty variable is none, and an empty flag a slip of the pen: neither means the current directory', () => {
