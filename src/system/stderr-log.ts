@@ -7,8 +7,12 @@ import { setAsideIfLong } from './long-file.ts'
 const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, silent: Infinity } as const
 
 export function stderrLog(level: Config['log']['level'], bound: object): Log {
+  // Whoever read it may be gone: nobody waits for a log line, and what the process still has to do comes first.
+  process.stderr.off('error', ignored).on('error', ignored)
   return jsonLog(level, bound, (line) => process.stderr.write(line))
 }
+
+const ignored = () => undefined
 
 /** The same into a file, for a process whose stderr nobody keeps. Written at once: such a process may be killed. */
 export function fileLog(level: Config['log']['level'], bound: object, file: string): Log {

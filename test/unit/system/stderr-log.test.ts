@@ -1,9 +1,13 @@
 /** The log of the small processes. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
-import { fileLog } from '../../../src/system/stderr-log.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { fileLog, stderrLog } from '../../../src/system/stderr-log.ts'
+import { bundle } from '../../support/bundle.ts'
 import { temporaryHome } from '../../support/processes.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 test('a line that cannot be written costs nothing, and the next one is written where it can be', () => {
   const folder = path.join(temporaryHome(), 'logs')
@@ -13,4 +17,31 @@ test('a line that cannot be written costs nothing, and the next one is written w
   fs.mkdirSync(folder)
   log.info({}, 'kept')
   expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toMatchObject({ name: 'worker', msg: 'kept' })
+})
+
+const SAYS_GOODBYE = `
+  const { stderrLog } = await import(process.argv[1])
+  const log = stderrLog('info', { name: 'bridge' })
+  process.stdin.on('data', () => log.info({}, 'stopping'))
+  process.stdin.on('end', () => process.stdout.write('goodbye'))
+`
+
+test('a process whose stderr nobody reads any more logs on, and comes to its end', async () => {
+  const file = await bundle('src/system/stderr-log.ts', temporaryDirectory())
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', SAYS_GOODBYE, file])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  child.stdin.on('error', () => {})
+  child.stderr.destroy()
+  await once(child.stderr, 'close')
+  child.stdin.end('go')
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(said).toBe('goodbye')
+})
+
+test('however many logs a process has on stderr, it listens there once', () => {
+  const before = process.stderr.listenerCount('error')
+  for (let log = 0; log < 3; log += 1) stderrLog('info', {})
+  expect(process.stderr.listenerCount('error')).toBeLessThanOrEqual(before + 1)
 })
