@@ -145,15 +145,21 @@ export async function startDaemon(
   }
 
   function watchedShim(shim: number, peer: RpcPeer, onPeer: (peer: RpcPeer) => RpcHandlers): RpcHandlers {
+    // What it had still written is not heard any more.
+    let gone = false
+    const noteGone = () => {
+      gone = true
+      watch.onShimGone(sim, shim)
+    }
     const handlers = onPeer({
       close() {
-        watch.onShimGone(sim, shim)
+        noteGone()
         peer.close()
       },
       async request(method, params, timeout_ms) {
         if (method !== 'notify_surface') {
           const answer = await peer.request(method, params, timeout_ms)
-          if (method === 'status') watch.onReport(sim, shim, answer as unknown as SurfaceReport)
+          if (method === 'status' && !gone) watch.onReport(sim, shim, answer as unknown as SurfaceReport)
           return answer
         }
         const doorbell = params['doorbell'] as unknown as Doorbell
@@ -172,14 +178,14 @@ export async function startDaemon(
       ...handlers,
       async onRequest(method, params) {
         const report = params as unknown as SurfaceReport
-        watch.onReport(sim, shim, report)
+        if (!gone) watch.onReport(sim, shim, report)
         const answer = await handlers.onRequest(method, params)
         const { doorbell } = answer as { doorbell: Doorbell | null }
         if (doorbell !== null && host.alive) watch.onBell(sim, shim, doorbell, report)
         return answer
       },
       onClose() {
-        watch.onShimGone(sim, shim)
+        noteGone()
         handlers.onClose()
       },
       onBug: (error) => watch.onBug(host, error),
