@@ -28,11 +28,11 @@ import { best, type MemorySearch } from '../memory/ranking.ts'
 
 /** Every call may throw `project_unknown` and `store_unavailable`. */
 export interface Graph {
-  /** One of the same name and type gets the new properties beside those it has. */
+  /** One of the same name and type gets the new properties beside those it has. Throws `limit_reached`. */
   addEntity(call: MemoryCall, input: AddEntityInput): Promise<{ id: string }>
   /**
    * Between entities that are named by id or by name. One that is there already is only changed.
-   * Throws `entity_unknown`.
+   * Throws `entity_unknown` and `limit_reached`.
    */
   addRelation(call: MemoryCall, input: AddRelationInput): Promise<{ id: string }>
   /** Throws `entity_unknown`. */

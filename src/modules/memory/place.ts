@@ -87,12 +87,12 @@ export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlac
   }
 }
 
-/** What a memory is called: as its project says, else as its directory, else as the hub. */
 /** A directory that was only looked into: it is nobody's project, and nothing is written there. */
 export function isOnlySeen({ project, project_id }: MemoryPlace): boolean {
   return project !== null && project_id === null
 }
 
+/** What a memory is called: as its project says, else as its directory, else as the hub. */
 export function nameOf({ project }: MemoryPlace, { config }: Settings): string {
   return config.project_name || (project === null ? HUB : path.basename(project.root))
 }
