@@ -60,7 +60,16 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
 
 /** Of whoever runs this. A HOME that is empty is none: what is a person's must not lie wherever they stand. */
 export function userDirectory(named = os.homedir()): string {
-  return named || os.userInfo().homedir
+  if (named !== '') return named
+  try {
+    return os.userInfo().homedir
+  } catch (cause) {
+    throw new TurnbellError('home_not_permitted', {
+      detail: 'HOME is empty, and the system knows of no directory of this user.',
+      hint: 'Set HOME, or TURNBELL_HOME.',
+      cause,
+    })
+  }
 }
 
 /** Makes the home where it is missing; refuses one that others can read or that is not ours. */

@@ -12,7 +12,7 @@ export const HubPid = z.object({
   pid: z.number().int().positive(),
   url: z.url(),
   started_at: Timestamp,
-  /** When its process started, as the system says it; after a reboot the pid may be another's. Older hubs do not write it. */
+  /** When its process started; after a reboot the pid may be another's. Null where there is no /proc; older hubs do not write it. */
   started: z.string().nullish(),
   /** A bridge's own, that makes room for any other. */
   stands_in: z.boolean().optional(),

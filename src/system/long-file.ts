@@ -5,10 +5,15 @@
 import fs from 'node:fs'
 import { LIMITS } from '../contracts/limits.ts'
 
-/** Throws where a file that is too long cannot be renamed. */
+/** One that cannot be renamed goes on as it is. */
 export function setAsideIfLong(file: string, bytes_max: number = LIMITS.log_file_bytes_max): void {
   // Another process may have done it already.
-  if (sizeOf(file) >= bytes_max) fs.renameSync(file, `${file}.1`)
+  if (sizeOf(file) < bytes_max) return
+  try {
+    fs.renameSync(file, `${file}.1`)
+  } catch {
+    // Nobody waits for it; it is tried again with what comes next.
+  }
 }
 
 /** 0 where there is none. */
