@@ -19,7 +19,7 @@ What a failure prints, to try it again, of the story that it keeps:
 
 Records a hub at work, ends it at each of its file calls, and holds what the next start finds against what was true.
 Prints the points and states tried, after Ctrl-C those so far. Exit 1 when one was wrong, 2 for what makes no sense or
-tries nothing.
+tries nothing, 3 where the command itself could not go on.
 `
 
 const { values } = commandOptions(HELP, {

@@ -214,7 +214,7 @@ export class BellWatch {
     if (verb === 'notify_surface') checkNotified(daemon, heard, answer as NotifyResult, before)
     // What rang in the old window is forgotten.
     if (verb === 'resume_surface' && (answer as { accepted: boolean }).accepted)
-      Object.assign(heard, { last: null, rung: new Map(), resumed: true, unread_turns: 0 })
+      Object.assign(heard, { last: null, rung: new Map(), resumed: true, unread_turns: 0, owed: null })
   }
 
   /** What the daemon says of itself is what was seen of it. */

@@ -147,7 +147,7 @@ function takeIn({ passed, counts, broken }: Found, line: z.infer<typeof Line>): 
     broken.set(line.seed, line)
     return
   }
-  const seeds = 'seed' in line ? [line.seed] : numbersIn(line.passed)
+  const seeds = 'seed' in line ? [line.seed] : numbersIn(line.passed, Number.MAX_SAFE_INTEGER)
   // A seed that two runs have noted counts once.
   if (seeds.every((seed) => passed.has(seed))) return
   for (const seed of seeds) passed.add(seed)

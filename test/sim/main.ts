@@ -194,7 +194,8 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
     process.stdout.write(`seeds ${done}, steps ${steps_done}, failed ${failed}, ${seconds} s\n`)
   }
   ending.onInterrupt(sayTotals)
-  await Promise.all(Array.from({ length: jobs }, worker)).finally(sayTotals)
+  await Promise.all(Array.from({ length: jobs }, worker))
+  sayTotals()
   if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed\n')
   return done === 0 ? 2 : failed === 0 ? 0 : 1
 }

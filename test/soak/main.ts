@@ -21,7 +21,7 @@ const HELP = `usage: npm run soak -- [options]
 
 Says every 30 s on stderr how it goes, and prints the figures at the end, or those so far after Ctrl-C.
 Exit 1 when a promise was broken; the home is kept then, and it is said where. Exit 2 for what makes no sense or tries
-nothing: no signal was sent.
+nothing: no signal was sent; 3 where the command itself could not go on.
 `
 
 /** Answers the exit code: see the help. `prepare` sees to what is started, once it is known that something will be. */

@@ -31,7 +31,7 @@ export async function bundled(name, sources, ending, more = {}) {
   let ready = false
   // A bundler that loses its parent says so at length, and may write what is removed with it.
   ending.onInterrupt(async () => {
-    if (!ready) process.stderr.write('interrupted before all was prepared: nothing was tried\n')
+    if (!ready) process.stderr.write('ended before all was prepared: nothing was tried\n')
     await bundler.cancel()
     await stop()
   })

@@ -39,7 +39,7 @@ test.each([
     if (said.endsWith('\n')) process.kill(target(child.pid as number), 'SIGINT')
   })
   const [code] = (await once(child, 'close')) as [number]
-  expect([code, complained]).toEqual([130, 'interrupted before all was prepared: nothing was tried\n'])
+  expect([code, complained]).toEqual([130, 'ended before all was prepared: nothing was tried\n'])
   expect(fs.existsSync(said.trimEnd())).toBe(false)
   expect(said).toContain('turnbell-test-')
 })
