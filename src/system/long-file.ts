@@ -7,18 +7,14 @@ import { LIMITS } from '../contracts/limits.ts'
 
 /** One that cannot be renamed goes on as it is. */
 export function setAsideIfLong(file: string, bytes_max: number = LIMITS.log_file_bytes_max): void {
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
   // Another process may have done it already.
-  if (sizeOf(file) < bytes_max) return
+  if (size < bytes_max) return
   try {
     fs.renameSync(file, `${file}.1`)
   } catch {
     // Nobody waits for it; it is tried again with what comes next.
   }
-}
-
-/** 0 where there is none. */
-export function sizeOf(file: string): number {
-  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** The file descriptor of a file that another process is to print into. One that has grown too long is set aside first. */
