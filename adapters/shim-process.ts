@@ -33,7 +33,7 @@ export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts
       onDetached: leaveIfOrphaned,
     })
     surface.open(shim)
-    for (const os_signal of ['SIGTERM', 'SIGINT'] as const) {
+    for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       process.once(os_signal, () => {
         surface.close()
         shim.close()

@@ -4,6 +4,7 @@
  * What the server asks of its clients (approvals, questions) is a person's to answer, and the first answer
  * wins: without an `answer` of its own this client is silent.
  */
+import net from 'node:net'
 import { WebSocket } from 'ws'
 import * as z from 'zod'
 import { Notification, ServerRequest } from './protocol.ts'
@@ -174,7 +175,9 @@ export function mayPass(error: unknown): boolean {
 }
 
 function open(socket_path: string, clock: Pick<Clock, 'after'>): Promise<WebSocket> {
-  const socket = new WebSocket(`ws+unix://${socket_path}:/`, {
+  const socket = new WebSocket('ws://localhost/', {
+    // Within a URL a space, a colon or a letter beyond ASCII would make it another path.
+    createConnection: () => net.connect(socket_path),
     perMessageDeflate: false,
     maxPayload: LIMITS.codex_message_bytes_max,
   })

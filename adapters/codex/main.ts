@@ -21,7 +21,7 @@ import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace } from '../../src/system/codex-place.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
-import { lastingProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
+import { lastingProcess, type LastingProcess, type NotedProcess } from '../../src/system/lasting-process.ts'
 import { isGone } from '../../src/system/processes.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
@@ -39,7 +39,8 @@ function begin(here: ShimPlace): ShimParts {
   }
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
-  const process_ = ownProcess(here)
+  // Where there is no Codex, that is said at once.
+  const own: NotedProcess = ownProcess(here)
   const memory: ThreadMemory = {
     ...place,
     // Only `turnbell run` misses it: no reason for a disk that is full to stop anything here.
@@ -59,7 +60,7 @@ function begin(here: ShimPlace): ShimParts {
   })
   const links: Record<Place, Link> = {
     own: linkTo('own', paths.codex_socket),
-    shared: linkTo('shared', sharedSocket(process.env['CODEX_HOME'] ?? path.join(os.homedir(), '.codex'))),
+    shared: linkTo('shared', sharedSocket(process.env['CODEX_HOME'] || path.join(os.homedir(), '.codex'))),
   }
   function reach(to: Place): Promise<void> {
     if (to === 'own') links.own.forever()
@@ -109,15 +110,16 @@ function begin(here: ShimPlace): ShimParts {
   const rest = serverRest(systemClock)
   let started = false
   function startOwn(): void {
-    if (!process_.alive() && !rest.isOver()) return
-    if (process_.ensure() !== 'started') return
+    if (own.alive() || !rest.isOver()) return
+    // Looked up anew: an upgrade may have moved it.
+    ownProcess(here).ensure()
     const rest_ms = rest.started()
     if (started)
       log.warn({ output: outputOf(here), rest_ms }, 'the app-server has ended and is started again')
     started = true
   }
 
-  if (directory !== null || process_.alive()) links.own.forever()
+  if (directory !== null || own.alive()) links.own.forever()
   wish.onAsked(() => {
     rest.forget()
     links.own.forever()
@@ -130,7 +132,7 @@ function begin(here: ShimPlace): ShimParts {
     stop() {
       for (const link of Object.values(links)) link.close()
       wish.forget()
-      process_.stop()
+      own.stop()
     },
   }
 }

@@ -219,6 +219,8 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
 
     statusFileRead(text) {
       const word = text?.trim()
+      // Emptied, to be written anew: what comes next may be the same turn.
+      if (word === '') return
       move(word === 'idle' || word === 'busy' ? word : 'unknown')
     },
 

@@ -38,6 +38,8 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   let strange_since: number | null = null
   /** Why nobody can be rung, so that it is told once. */
   let absent: string | null = null
+  /** Why the last look failed, so that it is told once. */
+  let unseen: string | null = null
   const tracked: Tracked = {
     ...{ move, glance, see },
     state: () => state,
@@ -64,6 +66,7 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
       known = client === null ? null : { program, client }
       if (client !== null) log.info({ client, pane: look.pane_id }, 'found the client in its pane')
     }
+    unseen = null
     if (known === null) {
       lost(`${look.command} is no client that is known here`)
       return null
@@ -97,7 +100,6 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
       await see(afresh)
     } catch (error) {
       broke(error)
-      log.debug({ err: error }, 'tmux did not show the pane')
     }
   }
 
@@ -105,8 +107,11 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
 
   /** What is not seen may be a turn. */
   function broke(error: unknown): void {
-    if (error instanceof PaneGone) lost(error.message)
-    else move(adrift(state))
+    if (error instanceof PaneGone) return lost(error.message)
+    const why = String(error)
+    log[why === unseen ? 'debug' : 'warn']({ err: error }, 'the pane could not be looked at')
+    unseen = why
+    move(adrift(state))
   }
 
   function lookAgain(): void {

@@ -1,6 +1,10 @@
 /** Asks the system about processes that are not our children. */
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import type { ClientProcess } from '../contracts/codex.ts'
+
+const HAS_PROC_OR_NO_PS: readonly NodeJS.Platform[] = ['linux', 'android', 'win32']
+const PS_ANSWER_MS = 2_000
 
 /** True also for a process of another user, which may not be signalled but is there. */
 export function processAlive(pid: number): boolean {
@@ -45,10 +49,11 @@ function pidInside(text: string): number {
 
 /**
  * When a process started, as an opaque text that tells it from a later process with the same pid. Null
- * where the system has no /proc or the process is gone. The boot id is part of it because ticks are
- * counted from boot.
+ * where the process is gone, or the system does not tell. On Linux the boot id is part of it because ticks
+ * are counted from boot.
  */
 export function processStartTime(pid: number): string | null {
+  if (!HAS_PROC_OR_NO_PS.includes(process.platform)) return startTimeByPs(pid)
   const stat = processStat(pid)
   // A zombie has its number still but is no holder of anything.
   if (stat === null || stat.state === 'Z') return null
@@ -58,6 +63,20 @@ export function processStartTime(pid: number): string | null {
   } catch {
     return null
   }
+}
+
+/**
+ * The same where there is no /proc: to the second. Source: ps(1) of macOS, `lstart`, which it writes in the
+ * words of the caller's place and time zone.
+ */
+export function startTimeByPs(pid: number): string | null {
+  const { stdout, status } = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+    env: { ...process.env, LC_ALL: 'C', TZ: 'UTC0' },
+    encoding: 'utf8',
+    timeout: PS_ANSWER_MS,
+  })
+  const [, state, started] = /^(\S+) +(\S.*\S)\s*$/.exec(stdout ?? '') ?? []
+  return status === 0 && started !== undefined && !state?.startsWith('Z') ? started : null
 }
 
 /** The nearest ancestor that is a program of this name. Null where there is none, or the system has no /proc. */

@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     log: place.log,
   })
   lendStdin(place, notes.read()?.pid ?? null, (text) => session.ring(text))
-  for (const os_signal of ['SIGTERM', 'SIGINT'] as const) process.once(os_signal, end)
+  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, end)
 }
 
 function startClient(

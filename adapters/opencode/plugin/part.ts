@@ -24,7 +24,7 @@ export function partIn({ env, argv, mainThread, password }: Surroundings, person
   if (kept) return 'guards'
   // In another persona's server: a project is one persona's, a server may work in many projects.
   const other = env['TURNBELL_PERSONA']
-  if (other !== undefined && other !== persona) return 'none'
+  if (other && other !== persona) return 'none'
   return !mainThread || LASTING.includes(commandIn(argv)) ? 'rings' : 'guards'
 }
 

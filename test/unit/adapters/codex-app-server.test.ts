@@ -1,4 +1,5 @@
 /** The client of the app-server, over a real socket: the test plays the server. */
+import fs from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -104,6 +105,17 @@ test('one that goes away before it has answered is dialled again', async () => {
   link.close()
   await noneIsLeft()
 })
+
+test.each(['a b', 'zoë', 'a:b', 'a?b#c', '100%25'])(
+  'one is reached whose socket lies in a folder named %j',
+  async (name) => {
+    const folder = path.join(path.dirname(socket_path), name)
+    fs.mkdirSync(folder)
+    socket_path = path.join(folder, 'codex.sock')
+    await new Promise<void>((resolve) => listener.close().listen(socket_path, resolve))
+    expect((await connect()).user_agent).toBe('test')
+  },
+)
 
 test('a call may be given more time than others', async () => {
   const server = await connect()

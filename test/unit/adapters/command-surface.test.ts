@@ -305,6 +305,14 @@ describe('a status file', () => {
     if (turn !== 'idle') expect(await ring(surface)).toMatchObject({ accepted: false, proof: 'deferred' })
   })
 
+  test('that is emptied and written anew begins no other turn', async () => {
+    const surface = open({ status_file: 'status' })
+    surface.statusFileRead('busy')
+    const { turn_seq } = await surface.status()
+    for (const text of ['', 'busy']) surface.statusFileRead(text)
+    expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq })
+  })
+
   test('says where the turn stands; the run of the program does not', async () => {
     const surface = open({ status_file: 'status' })
     surface.statusFileRead('idle')

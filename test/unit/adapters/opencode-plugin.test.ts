@@ -120,6 +120,7 @@ describe('the part of the plugin', () => {
   test('is none where another persona works', () => {
     expect(command('serve', { TURNBELL_PERSONA: 'bob' })).toBe('none')
     expect(command('serve', { TURNBELL_PERSONA: 'ada' })).toBe('rings')
+    expect(command('serve', { TURNBELL_PERSONA: '' })).toBe('rings')
   })
 })
 

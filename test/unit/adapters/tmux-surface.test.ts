@@ -394,3 +394,27 @@ test('the pane is looked at once at a time, also by whoever resumes: an older lo
   await Promise.all([surface.resume_surface(), passes(), surface.resume_surface()])
   expect(now).toEqual({ looking: 0, most: 1 })
 })
+
+test('a pane that cannot be looked at is warned of once for each reason, and again after it was seen', async () => {
+  const clock = fakeClock()
+  const place = fakePane(clock)
+  const warned: string[] = []
+  const log = {
+    ...silentLog,
+    warn: (fields: object) => void warned.push(String((fields as { err: Error }).err)),
+  }
+  const surface = tmuxSurface({ pane: place.pane, clock, log })
+  open.push(surface)
+  surface.open(recordingHost())
+  const looks = () => clock.advance(3 * LIMITS.tmux_quiet_look_ms)
+  await looks()
+  const broken = 'Error: tmux gave no answer'
+  place.mode = 'breaks'
+  await looks()
+  expect(warned).toEqual([broken])
+  place.mode = 'takes'
+  await looks()
+  place.mode = 'breaks'
+  await looks()
+  expect(warned).toEqual([broken, broken])
+})

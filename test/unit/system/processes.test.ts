@@ -2,8 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
-import { ancestorNamed, isGone, isStopped, processStartTime } from '../../../src/system/processes.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import {
+  ancestorNamed,
+  isGone,
+  isStopped,
+  processStartTime,
+  startTimeByPs,
+} from '../../../src/system/processes.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const NAMESPACE = fs.readlinkSync('/proc/self/ns/pid')
@@ -32,6 +38,20 @@ test('a process is gone when it ended, or another has its number; one of another
   await once(child, 'exit')
   expect(isGone(known)).toBe(true)
   expect(isGone({ ...known, namespace: 'elsewhere' })).toBe(false)
+})
+
+test('where there is no /proc, ps tells when a process started, in the same words to every asker', async () => {
+  const child = spawn('cat')
+  const pid = child.pid as number
+  const started = startTimeByPs(pid)
+  vi.stubEnv('TZ', 'Asia/Kolkata')
+  vi.stubEnv('LC_ALL', 'de_DE.UTF-8')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(startTimeByPs(pid)).toBe(started)
+  expect(Math.abs(Date.parse(`${started} UTC`) - Date.now())).toBeLessThan(60_000)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  expect(startTimeByPs(pid)).toBeNull()
 })
 
 test('a process that was stopped is told from one that runs, and from none', async () => {
