@@ -3,10 +3,12 @@
  * `config.ts`, which brings the package that reads YAML: a daemon only loads that where there is some.
  */
 import fs from 'node:fs'
+import path from 'node:path'
 import type * as yaml from 'yaml'
 import type { z } from 'zod'
 import { Config, type ConfigInput } from '../contracts/config.ts'
 import { describeIssues, TurnbellError } from '../contracts/errors.ts'
+import { userDirectory } from './home.ts'
 
 /** Environment variables that set a key. Others that begin with TURNBELL_ are for single processes. */
 export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
@@ -54,7 +56,18 @@ export function layered(
   check(fromFile, file)
   const fromEnv = readEnvironment(env)
   check(fromEnv, 'the environment', variableOf)
-  return check(merge(merge(fromFile, fromEnv), flags), 'the command line')
+  return withPlaces(check(merge(merge(fromFile, fromEnv), flags), 'the command line'), path.dirname(file))
+}
+
+/** A project is known to the hub by its whole path; a person writes it from the home, or from their own directory. */
+function withPlaces(config: Config, home: string): Config {
+  const personas = Object.entries(config.personas).map(([identity, settings]) => {
+    const { project } = settings
+    if (project === undefined) return [identity, settings]
+    const said = /^~(?=$|[/\\])/.test(project) ? path.join(userDirectory(), project.slice(1)) : project
+    return [identity, { ...settings, project: path.resolve(home, said) }]
+  })
+  return { ...config, personas: Object.fromEntries(personas) as Config['personas'] }
 }
 
 /** Null where there is none. */
@@ -100,13 +113,13 @@ export function treeOf(text: string, file: string, parseDocument: typeof yaml.pa
 function readEnvironment(env: NodeJS.ProcessEnv): Tree {
   refuseMisspelt(env)
   const tree: Tree = {}
-  for (const [name, path] of Object.entries(ENVIRONMENT_KEYS)) {
+  for (const [name, keys] of Object.entries(ENVIRONMENT_KEYS)) {
     const text = env[name]
     if (text === undefined || text === '') continue
-    const leaf = path.at(-1) as string
+    const leaf = keys.at(-1) as string
     let at = tree
-    for (const key of path.slice(0, -1)) at = (at[key] ??= {}) as Tree
-    at[leaf] = parseScalar(text, schemaAt(path)._zod.def.type)
+    for (const key of keys.slice(0, -1)) at = (at[key] ??= {}) as Tree
+    at[leaf] = parseScalar(text, schemaAt(keys)._zod.def.type)
   }
   return tree
 }
@@ -148,16 +161,16 @@ function isTree(value: unknown): value is Tree {
 }
 
 /** What sets the key at this path. */
-function variableOf(path: readonly PropertyKey[]): string | undefined {
+function variableOf(at: readonly PropertyKey[]): string | undefined {
   // A list is set as a whole; what is wrong may be one of its entries.
-  const key = path.filter((step) => typeof step === 'string').join('.')
+  const key = at.filter((step) => typeof step === 'string').join('.')
   return Object.keys(ENVIRONMENT_KEYS).find((name) => ENVIRONMENT_KEYS[name]?.join('.') === key)
 }
 
 function check(
   tree: Tree,
   source: string,
-  nameOf: (path: readonly PropertyKey[]) => string | undefined = () => undefined,
+  nameOf: (at: readonly PropertyKey[]) => string | undefined = () => undefined,
 ): Config {
   const parsed = Config.safeParse(tree)
   if (parsed.success) return parsed.data

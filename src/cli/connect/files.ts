@@ -11,7 +11,8 @@ export function realFile(file: string): string {
   const stat = lookAt(file)
   if (stat?.isSymbolicLink() === true) {
     needEnd(file)
-    return realFile(path.resolve(path.dirname(file), fs.readlinkSync(file)))
+    // From where the link really lies, which is what the system does.
+    return realFile(path.resolve(fs.realpathSync(path.dirname(file)), fs.readlinkSync(file)))
   }
   const directory = path.dirname(file)
   return fs.existsSync(directory) ? path.join(fs.realpathSync(directory), path.basename(file)) : file

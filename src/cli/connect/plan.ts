@@ -94,7 +94,8 @@ function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
  * or says another place: the project was moved. They can be taken out by their names, not to the byte.
  */
 function adopted(wanted: Wanted, text: string): RecordedFile {
-  const { written } = put(wanted, '')
+  // What heads a new file may be a person's here.
+  const { written } = put(wanted.form === 'jsonc' ? { ...wanted, head: [] } : wanted, '')
   if (wanted.form === 'whole') return recordOf(wanted.file, text, true, [], written)
   return { ...recordOf(wanted.file, text, false, [], written), sha256: UNKNOWN }
 }

@@ -1,5 +1,6 @@
 /** The home: whose it is, who can read it, and whether what stands in it can be understood. */
 import fs from 'node:fs'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { ensurePrivateDirectory, privateDirectories } from '../../system/home.ts'
 import { readSecrets } from '../../system/secrets.ts'
 import type { Invocation } from '../cli.ts'
@@ -54,9 +55,7 @@ function attempt(check: string, ids: Invocation['cli']['ids'], look: () => Findi
     return look()
   } catch (error) {
     const { code, path: file } = error as NodeJS.ErrnoException
-    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-      return broken(check, `${file ?? check}: ${code}`, 'Give it back to yourself, or use --home DIR.')
-    }
-    return refusedBy(check, error, ids)
+    if (error instanceof TurnbellError || code === undefined) return refusedBy(check, error, ids)
+    return broken(check, `${file ?? check}: ${code}`, 'Give it back to yourself, or use --home DIR.')
   }
 }

@@ -108,7 +108,10 @@ function withPersona(
   if (before.headless !== undefined && (moved || acp !== undefined))
     changed = deleteInYaml(changed, at('headless'))
   // Leave that was given to another agent is not this one's.
-  if (before.permissions !== undefined && moved) changed = deleteInYaml(changed, at('permissions'))
+  const other_agent =
+    acp === undefined ? before.acp !== undefined && kept_otherwise : !sameWords(acp, before.acp)
+  if (before.permissions !== undefined && (moved || other_agent))
+    changed = deleteInYaml(changed, at('permissions'))
   for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
   for (const [key, value] of Object.entries(command ?? {})) {
     changed = setInYaml(changed, at('command', key), value)
@@ -117,6 +120,9 @@ function withPersona(
   for (const [key, value] of Object.entries(tmux ?? {})) changed = setInYaml(changed, at('tmux', key), value)
   return changed
 }
+
+const sameWords = (acp: AcpSettings, before: AcpSettings | undefined) =>
+  JSON.stringify(acp.argv) === JSON.stringify(before?.argv)
 
 /** Null where no hub runs; its next start makes up for it. */
 async function register(

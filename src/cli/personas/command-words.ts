@@ -18,6 +18,12 @@ export function commandWords(given: readonly string[], flag = '--command'): stri
       hint: `As in ${flag} 'nightly-agent --once'.`,
     })
   }
+  if (words.includes('')) {
+    throw new TurnbellError('usage_invalid', {
+      detail: `${flag} has a word without a letter, which config.yaml cannot hold.`,
+      hint: 'Leave it out, or let a shell say it: --command sh --command -c --command "agent --flag \'\'".',
+    })
+  }
   return words
 }
 

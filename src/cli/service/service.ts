@@ -162,7 +162,8 @@ function ownHub(home: Home): HubPid | null {
 /** Only what nobody can hold any more: a running process was stopped above, or the command has failed. */
 function removeLeftovers(invocation: Invocation, service: Service): void {
   if (service.kind === 'hub') {
-    fs.rmSync(invocation.home.hub_pid, { force: true })
+    // A bridge that stands in needs its own.
+    if (runningHub(invocation.home) === null) fs.rmSync(invocation.home.hub_pid, { force: true })
     return
   }
   const paths = invocation.paths(service.identity)

@@ -3,15 +3,16 @@
  * already is used and left running at the end; only what was started here is stopped here.
  */
 import fs from 'node:fs'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
+import { Persona } from '../../contracts/registry.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { PersonaSettings } from '../../contracts/config.ts'
 import { runningHub } from '../../system/hub-address.ts'
 import { loadConfig } from '../../system/config.ts'
 import type { Invocation } from '../cli.ts'
 import { personasAtHub } from '../personas/listing.ts'
-import { daemonPid } from '../stop-daemon.ts'
-import type { Launch, Launched } from './launch.ts'
+import { stopOwnDaemon, stopProcess } from './end.ts'
+import type { Launch } from './launch.ts'
 import { startPart, type Part, type PartView } from './part.ts'
 
 export interface Fleet {
@@ -28,6 +29,18 @@ export interface Fleet {
   /** Kills what was started here, at once. */
   kill(): void
 }
+
+interface Begun {
+  /** As JSON. */
+  settings: string
+  /** Of the persona at the hub. */
+  updated_at: string | undefined
+}
+
+/** No refusal: the hub may take it in later. */
+const AWAY: readonly ErrorCode[] = ['hub_unreachable', 'timed_out']
+
+const NOT_BEGUN = { state: 'failed', pid: null, ours: false, restarts: 0 } as const
 
 export interface FleetNeeds {
   invocation: Invocation
@@ -48,17 +61,21 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
   const { clock } = cli
   const common = { launch, clock, onChange }
   const daemons = new Map<string, Part>()
-  /** What each daemon that was started here began with, as JSON. */
-  const begunWith = new Map<string, string>()
+  /** What was true of each persona when its part was begun. */
+  const begunWith = new Map<string, Begun>()
+  /** Personas whom the hub does not take in, with the reason. */
+  const refused = new Map<string, string>()
   let wrapped: string[] = []
   /** What was configured at the last look. */
   let configured: ReadonlySet<string> = new Set()
+  /** The configuration could not be read at the last look. */
+  let unreadable = false
   let stopping = false
 
   const hub = startHub(needs)
 
-  const startDaemon = (identity: string, settings: PersonaSettings) => {
-    begunWith.set(identity, JSON.stringify(settings))
+  const startDaemon = (identity: string, begun: Begun) => {
+    begunWith.set(identity, begun)
     const paths = invocation.paths(identity)
     const part = startPart({
       ...common,
@@ -72,43 +89,84 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
 
   /** Starts what should run and does not, and drops from view what rests or was taken away. */
   const follow = async () => {
-    const { personas } = loadConfig(home.config, cli.env)
-    const known = await personasAtHub(invocation)
-    const stateOf = new Map(known.map((persona) => [persona.identity, persona.state]))
+    const { personas, mended } = configuration()
+    const known = new Map((await personasAtHub(invocation)).map((persona) => [persona.identity, persona]))
     // One that stood here before is being removed at this moment, and its settings are the last of it.
-    const leaving = Object.keys(personas).filter((name) => !stateOf.has(name) && configured.has(name))
-    for (const [identity, { surface, project }] of Object.entries(personas)) {
-      if (stateOf.has(identity) || leaving.includes(identity)) continue
-      // Configured again after a removal, while no hub ran; the hub itself would not bring it back.
-      const input = { identity, surface, ...(project === undefined ? {} : { project }) }
-      await invocation.hub().call('personas', 'add', input)
+    const leaving = Object.keys(personas).filter(
+      (name) => !known.has(name) && configured.has(name) && !refused.has(name),
+    )
+    refused.clear()
+    for (const [identity, settings] of Object.entries(personas)) {
+      if (known.has(identity) || leaving.includes(identity)) continue
+      const taken = await takeIn(invocation, identity, settings)
+      if (typeof taken === 'string') refused.set(identity, taken)
+      else known.set(identity, taken)
     }
     configured = new Set(Object.keys(personas))
     if (stopping) return
-    wrapped = Object.keys(personas).filter((identity) => stateOf.get(identity) === 'wrapped')
-    const resting = [...wrapped, ...leaving]
+    wrapped = Object.keys(personas).filter((identity) => known.get(identity)?.state === 'wrapped')
+    const resting = [...wrapped, ...leaving, ...refused.keys()]
     const wanted = Object.keys(personas).filter((identity) => !resting.includes(identity))
     for (const [identity, part] of daemons) {
-      if (part.view().state === 'stopped' && !wanted.includes(identity)) daemons.delete(identity)
+      if (isOver(part) && !wanted.includes(identity)) daemons.delete(identity)
     }
-    for (const identity of wanted) await keepUp(identity, personas[identity] as PersonaSettings)
+    for (const identity of wanted) {
+      const settings = JSON.stringify(personas[identity])
+      await keepUp(identity, { settings, updated_at: known.get(identity)?.updated_at }, mended)
+    }
   }
 
-  /** A daemon that is not there yet, that somebody has started again, or that runs with settings of the past. */
-  const keepUp = async (identity: string, settings: PersonaSettings) => {
+  const configuration = () => {
+    const was_unreadable = unreadable
+    unreadable = true
+    const { personas } = loadConfig(home.config, cli.env)
+    unreadable = false
+    return { personas, mended: was_unreadable }
+  }
+
+  /**
+   * A daemon that is not there yet, that somebody has started again or wants again, or that runs with settings of
+   * the past.
+   */
+  const keepUp = async (identity: string, now: Begun, mended: boolean) => {
     if (stopping) return
     const part = daemons.get(identity)
-    if (part === undefined) return startDaemon(identity, settings)
-    const { state, ours } = part.view()
-    const back = state === 'stopped' && (await answeringDaemon(invocation, identity)) !== null
-    const outdated = ours && state === 'running' && begunWith.get(identity) !== JSON.stringify(settings)
-    if (outdated) await stopOwnDaemon(invocation, identity, part.release())
-    if ((back || outdated) && !stopping) startDaemon(identity, settings)
+    const begun = begunWith.get(identity)
+    if (part === undefined || begun === undefined) return startDaemon(identity, now)
+    const { state, ours, pid } = part.view()
+    const changed = begun.settings !== now.settings
+    // Wrapped and added again between two looks, or added otherwise.
+    const renewed = begun.updated_at !== now.updated_at
+    switch (state) {
+      case 'running':
+        if (ours && changed) {
+          await stopOwnDaemon(invocation, identity, part.release())
+          if (!stopping) startDaemon(identity, now)
+        } else if (renewed && (await answeringDaemon(invocation, identity)) === pid) {
+          // This one runs for it; what is stopped from now on is meant to be.
+          begunWith.set(identity, { ...begun, updated_at: now.updated_at })
+        }
+        return
+      case 'stopped':
+      case 'failed': {
+        const wanted = renewed || (state === 'failed' && (changed || mended))
+        if ((wanted || (await answeringDaemon(invocation, identity)) !== null) && !stopping)
+          startDaemon(identity, now)
+        return
+      }
+      case 'starting':
+      case 'waiting':
+    }
   }
 
   const fleet: Fleet = {
     hub: () => hub.view(),
-    daemons: () => [...daemons.values()].map((part) => part.view()),
+    daemons: () => [
+      ...[...daemons.values()].map((part) => part.view()),
+      ...[...refused]
+        .filter(([identity]) => !daemons.has(identity))
+        .map(([name, note]) => ({ ...NOT_BEGUN, name, note })),
+    ],
     async settled() {
       await Promise.all([...daemons.values()].map((part) => part.settled))
     },
@@ -150,6 +208,24 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
   return fleet
 }
 
+/**
+ * One that is configured again after a removal, while no hub ran; the hub itself would not bring it back. Resolves
+ * with the persona, or with why it is refused.
+ */
+async function takeIn(
+  invocation: Invocation,
+  identity: string,
+  { surface, project }: PersonaSettings,
+): Promise<Persona | string> {
+  try {
+    const input = { identity, surface, ...(project === undefined ? {} : { project }) }
+    return await invocation.hub().ask('personas', 'add', input, Persona)
+  } catch (error) {
+    if (!(error instanceof TurnbellError) || AWAY.includes(error.code)) throw error
+    return error.detail
+  }
+}
+
 function startHub({ invocation, launch, onChange }: FleetNeeds): Part {
   const { home, cli } = invocation
   return startPart({
@@ -178,46 +254,4 @@ async function answeringDaemon(invocation: Invocation, identity: string): Promis
   }
 }
 
-/** False when it had to be killed. */
-async function stopOwnDaemon(
-  invocation: Invocation,
-  identity: string,
-  own: Launched | null,
-): Promise<boolean> {
-  if (own === null) return true
-  try {
-    if ((await daemonPid(invocation, identity)) !== null) await invocation.control(identity).shutdown()
-    else own.kill('SIGTERM')
-  } catch (error) {
-    if (!(error instanceof TurnbellError)) throw error
-    // Not listening yet, or no more: it understands the signal of its operating system as well.
-    own.kill('SIGTERM')
-  }
-  return endsWithin(invocation.cli.clock, own, LIMITS.daemon_stop_ms)
-}
-
-async function stopProcess(
-  clock: Invocation['cli']['clock'],
-  own: Launched | null,
-  os_signal: NodeJS.Signals,
-  within_ms: number,
-): Promise<boolean> {
-  if (own === null) return true
-  own.kill(os_signal)
-  return endsWithin(clock, own, within_ms)
-}
-
-async function endsWithin(
-  clock: Invocation['cli']['clock'],
-  own: Launched,
-  within_ms: number,
-): Promise<boolean> {
-  const late = new Promise<'late'>((resolve) => {
-    const timer = clock.after(within_ms, () => resolve('late'))
-    void own.exited.then(() => timer.cancel())
-  })
-  if ((await Promise.race([own.exited, late])) !== 'late') return true
-  own.kill('SIGKILL')
-  await own.exited
-  return false
-}
+const isOver = (part: Part) => part.view().state === 'stopped' || part.view().state === 'failed'

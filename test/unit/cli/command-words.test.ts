@@ -36,3 +36,10 @@ test('several --command are words as they stand', () => {
 test.each([[['']], [['   ']], [['', 'x']]])('%j names no program', (given) => {
   expect(() => commandWords(given)).toThrow(/names no program/)
 })
+
+test.each([[["agent --flag ''"]], [['agent', '']]])(
+  '%j has a word that no configuration can hold',
+  (given) => {
+    expect(() => commandWords(given)).toThrow(/word without a letter/)
+  },
+)

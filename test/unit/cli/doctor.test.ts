@@ -99,6 +99,24 @@ describe('turnbell doctor', () => {
     expect(of(check)).toMatchObject({ state: 'broken', mend: expect.stringContaining(mend) as string })
   })
 
+  test('finds a home broken in which a file stands for a directory, or that is a file', async () => {
+    const { code, of } = await examine({
+      prepare: (home) => fs.writeFileSync(path.join(home, 'secrets'), ''),
+    })
+    expect(code).toBe(1)
+    expect(of('secrets')).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining('ENOTDIR') as string,
+    })
+    const home = path.join(temporaryDirectory(), 'file')
+    fs.writeFileSync(home, '')
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('doctor', '--json')).toBe(1)
+    expect(turnbell.json<Report>().findings).toContainEqual(
+      expect.objectContaining({ check: 'secrets', state: 'broken' }),
+    )
+  })
+
   test('does not tell to start a persona that rests', async () => {
     const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
     const ada = { identity: 'ada', surface: 'mcp', state: 'wrapped', ...times }

@@ -158,6 +158,23 @@ describe('persona add', () => {
     expect(await testCli({ home }).run('status')).toBe(0)
   })
 
+  test.each([
+    [['--headless'], ['--acp', 'other-agent'], undefined],
+    [['--acp', 'agent'], ['--acp', 'other-agent'], undefined],
+    [['--acp', 'agent'], ['--headless'], undefined],
+    [['--acp', 'agent'], ['--acp', 'agent'], 'allow'],
+    [['--acp', 'agent'], ['--acp', 'other-agent', '--permissions', 'allow'], 'allow'],
+    [['--headless'], ['--headless'], 'allow'],
+  ])('gives the leave of %j to %j only where it is the same agent, or that was said', async (...how) => {
+    const [first, second, permissions] = how
+    const home = temporaryDirectory()
+    const turnbell = testCli({ home })
+    const add = (...more: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'codex', ...more)
+    expect(await add(...first, '--permissions', 'allow')).toBe(0)
+    expect(await add(...second)).toBe(0)
+    expect((settingsIn(home) as { eve: { permissions?: string } }).eve.permissions).toBe(permissions)
+  })
+
   test('says where a persona that moves is reached now, and takes no leave along', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })

@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { runningHub } from '../../../src/system/hub-address.ts'
 import { argument } from '../../../src/cli/service/windows.ts'
 import { word } from '../../../src/cli/service/systemd.ts'
 import type { Problem } from '../../../src/contracts/errors.ts'
@@ -361,7 +362,7 @@ describe('what is not ours', () => {
   test.each([
     ['the number of a killed hub', {}],
     ['a bridge that stands in', { stands_in: true }],
-  ])('%s is not ended with the service', async (_, more) => {
+  ])('%s is not ended with the service, and a stand-in can still be asked', async (_, more) => {
     const { home, turnbell } = on('linux')
     await turnbell.run('service', 'install', '--hub')
     const at = resolveHome({}, home)
@@ -369,6 +370,17 @@ describe('what is not ours', () => {
     fs.writeFileSync(at.hub_pid, JSON.stringify({ ...hub, ...more }))
     expect(await turnbell.run('service', 'uninstall', '--hub', '--json')).toBe(0)
     expect(turnbell.json()).toMatchObject({ was_installed: true, stopped_pid: null })
+    expect(runningHub(at)?.pid).toBe(process.pid)
+  })
+
+  test('the file of a hub that is gone goes with its service', async () => {
+    const { home, turnbell } = on('linux')
+    await turnbell.run('service', 'install', '--hub')
+    const at = resolveHome({}, home)
+    const hub = { pid: 999_999_999, url: 'http://127.0.0.1:1', started_at: '2026-01-01T00:00:00.000Z' }
+    fs.writeFileSync(at.hub_pid, JSON.stringify(hub))
+    expect(await turnbell.run('service', 'uninstall', '--hub', '--json')).toBe(0)
+    expect(fs.existsSync(at.hub_pid)).toBe(false)
   })
 
   test('a service that works stays where installing it again is refused', async () => {

@@ -4,7 +4,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { invocationIn } from '../../../src/cli/cli.ts'
 import { startFleet, type Fleet } from '../../../src/cli/up/fleet.ts'
 import type { Exit, Launched } from '../../../src/cli/up/launch.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { EXIT } from '../../../src/contracts/exit-codes.ts'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { eventually } from '../../support/eventually.ts'
 import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
 import { testCli } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -14,51 +17,62 @@ const NEVER = new Promise<void>(() => {})
 interface Known {
   identity: string
   state: string
+  updated_at: string
 }
+
+const BEFORE = '2026-01-01T00:00:00.000Z'
+const LATER = '2026-01-01T00:00:01.000Z'
+const PID = 999_999_999
 
 /** A home whose hub runs as this very process, unless it is said what stands in its file. */
 async function world(options: { hub_pid?: object | null; asked?: Promise<void>; names?: string[] } = {}) {
   const home = temporaryDirectory()
   const at = resolveHome({}, home)
   const known: Known[] = []
-  const configure = (...names: string[]) => {
-    const settings = Object.fromEntries(names.map((name) => [name, { surface: 'mcp' }]))
-    fs.writeFileSync(at.config, JSON.stringify({ personas: settings }))
-  }
+  /** Whom the hub does not take in, and why. */
+  const refuses = new Map<string, string>()
+  const write = (personas: object) => fs.writeFileSync(at.config, JSON.stringify({ personas }))
+  const configure = (...names: string[]) =>
+    write(Object.fromEntries(names.map((name) => [name, { surface: 'mcp' }])))
+  const knows = (identity: string): Known => ({ identity, state: 'active', updated_at: BEFORE })
   configure(...(options.names ?? []))
-  for (const name of options.names ?? []) known.push({ identity: name, state: 'active' })
+  known.push(...(options.names ?? []).map(knows))
   const stands = options.hub_pid === undefined ? { pid: process.pid } : options.hub_pid
   if (stands !== null) {
     fs.mkdirSync(path.dirname(at.hub_pid))
     const file = { url: 'http://hub.test', started_at: '2026-01-01T00:00:00.000Z', ...stands }
     fs.writeFileSync(at.hub_pid, JSON.stringify(file))
   }
-  const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
+  const rest = { created_at: BEFORE, surface: 'mcp' }
   const turnbell = testCli({
     home,
     hub: {
       '/ready': () => ({}),
       'personas.list': () => ({
-        personas: known.map((one) => ({ ...one, ...times, surface: 'mcp' })),
+        personas: known.map((one) => ({ ...rest, ...one })),
       }),
-      'personas.add': ({ identity }) => {
-        known.push({ identity: String(identity), state: 'active' })
-        return {}
+      'personas.add': (asked) => {
+        const identity = String(asked['identity'])
+        const detail = refuses.get(identity)
+        if (detail !== undefined) throw new TurnbellError('params_invalid', { detail })
+        known.push(knows(identity))
+        return { ...rest, ...knows(identity) }
       },
     },
   })
-  const launched: { args: readonly string[]; killed: string[] }[] = []
+  const launched: { args: readonly string[]; killed: string[]; end: (exit: Exit) => void }[] = []
   const launch = (args: readonly string[]): Launched => {
     let ended: Exit | null = null
-    let end = (_: Exit): void => {}
-    const exited = new Promise<Exit>((resolve) => (end = resolve))
+    let resolve = (_: Exit): void => {}
+    const exited = new Promise<Exit>((resolved) => (resolve = resolved))
+    const end = (exit: Exit) => resolve((ended = exit))
     const killed: string[] = []
-    launched.push({ args, killed })
+    launched.push({ args, killed, end })
     return {
-      ...{ pid: 999_999_999, exited, exit: () => ended, said: () => '' },
+      ...{ pid: PID, exited, exit: () => ended, said: () => '' },
       kill(os_signal) {
         killed.push(os_signal)
-        end((ended = { code: null, os_signal }))
+        end({ code: null, os_signal })
       },
     }
   }
@@ -68,7 +82,44 @@ async function world(options: { hub_pid?: object | null; asked?: Promise<void>; 
   })
   onTestFinished(() => fleet.kill())
   const added = () => turnbell.hubCalls.filter(({ what }) => what === 'personas.add')
-  return { home, fleet, known, launched, configure, added }
+  /** The daemon answers as the process that was launched for it. */
+  const answers = (identity: string) =>
+    fakeDaemon(personaPaths(at, 'local', identity, {}), () => daemonStatus(identity, { pid: PID }))
+  const isSeen = (identity: string, state: string) =>
+    eventually(`${identity} is ${state}`, () =>
+      fleet.daemons().some((part) => part.name === identity && part.state === state),
+    )
+  return { home, fleet, known, launched, configure, write, added, refuses, answers, isSeen, at }
+}
+
+type World = Awaited<ReturnType<typeof world>>
+
+/** The latest process that was launched for the persona, once there is one. */
+async function processOf({ launched }: World, identity: string) {
+  const of = () => launched.filter(({ args }) => args[0] === 'daemon' && args[2] === identity).at(-1)
+  await eventually(`a process for ${identity}`, () => of() !== undefined)
+  return of() as NonNullable<ReturnType<typeof of>>
+}
+
+/** Its daemon runs and answers. */
+async function withDaemon() {
+  const made = await world({ names: ['ada'] })
+  const { end } = await processOf(made, 'ada')
+  const daemon = await made.answers('ada')
+  await made.isSeen('ada', 'running')
+  return {
+    ...made,
+    ada: made.known[0] as Known,
+    /** It says goodbye and ends; the fleet hears of the end when that is called. */
+    stop: async () => {
+      await daemon.close()
+      return () => {
+        end({ code: EXIT.done, os_signal: null })
+        return made.isSeen('ada', 'stopped')
+      }
+    },
+    state: () => made.fleet.daemons()[0]?.state,
+  }
 }
 
 describe('the fleet of up', () => {
@@ -92,6 +143,89 @@ describe('the fleet of up', () => {
     configure('ada')
     await fleet.follow()
     expect(added()).toHaveLength(1)
+  })
+
+  test('shows whom the hub does not take in, with the reason, and starts the others', async () => {
+    const made = await world({ names: ['ada'] })
+    const { fleet, configure, refuses } = made
+    refuses.set('bob', 'no such directory')
+    configure('ada', 'bob', 'cy')
+    await fleet.follow()
+    const view = () => fleet.daemons().map(({ name, state, note }) => [name, state, note])
+    expect(view()).toEqual([
+      ['ada', 'starting', null],
+      ['cy', 'starting', null],
+      ['bob', 'failed', 'no such directory'],
+    ])
+    refuses.clear()
+    await fleet.follow()
+    expect(view().at(-1)).toEqual(['bob', 'starting', null])
+  })
+
+  describe('a daemon that was stopped', () => {
+    test('rests', async () => {
+      const { stop, fleet, state } = await withDaemon()
+      await (
+        await stop()
+      )()
+      await fleet.follow()
+      expect(state()).toBe('stopped')
+    })
+
+    test('is started again where its persona was wrapped and added between two looks', async () => {
+      const { stop, fleet, ada, state } = await withDaemon()
+      const ended = await stop()
+      ada.updated_at = LATER
+      // Its end is not heard of yet.
+      await fleet.follow()
+      await ended()
+      await fleet.follow()
+      expect(state()).toBe('starting')
+    })
+
+    test('rests also where its persona was added anew while it ran', async () => {
+      const { stop, fleet, ada, state } = await withDaemon()
+      ada.updated_at = LATER
+      await fleet.follow()
+      expect(state()).toBe('running')
+      await (
+        await stop()
+      )()
+      await fleet.follow()
+      expect(state()).toBe('stopped')
+    })
+  })
+
+  test.each<[string, string, (made: World) => unknown]>([
+    ['its settings were changed', 'starting', ({ write }) => write({ ada: { surface: 'codex' } })],
+    [
+      'a broken file was mended',
+      'starting',
+      async ({ at, fleet, configure }) => {
+        fs.writeFileSync(at.config, 'personas: [')
+        await expect(fleet.follow()).rejects.toThrow(TurnbellError)
+        configure('ada')
+      },
+    ],
+    ['nothing changed', 'failed', () => {}],
+  ])('a daemon that could not start, once %s, is %s', async (_, state, happen) => {
+    const made = await world({ names: ['ada'] })
+    const { end } = await processOf(made, 'ada')
+    end({ code: EXIT.config_invalid, os_signal: null })
+    await made.isSeen('ada', 'failed')
+    await happen(made)
+    await made.fleet.follow()
+    expect(made.fleet.daemons()[0]?.state).toBe(state)
+  })
+
+  test('a daemon that could not start is out of view once its persona is removed', async () => {
+    const made = await world({ names: ['ada'] })
+    const { end } = await processOf(made, 'ada')
+    end({ code: EXIT.config_invalid, os_signal: null })
+    await made.isSeen('ada', 'failed')
+    made.configure()
+    await made.fleet.follow()
+    expect(made.fleet.daemons()).toEqual([])
   })
 
   test('starts a hub of its own beside a bridge that stands in', async () => {

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/system/config.ts'
@@ -19,6 +20,18 @@ describe('the configuration', () => {
   })
   test('reads a file that an editor has put a mark in front of', () => {
     expect(load('\uFEFFlog:\n  level: warn\n').run().log.level).toBe('warn')
+  })
+
+  test.each([
+    ['/work/shop', () => '/work/shop'],
+    ['shop', (home: string) => path.join(home, 'shop')],
+    ['../shop', (home: string) => path.join(path.dirname(home), 'shop')],
+    ['~/code/shop', () => path.join(os.homedir(), 'code/shop')],
+    ['~', () => os.homedir()],
+    ['~shop', (home: string) => path.join(home, '~shop')],
+  ])('knows the project %s by its whole path', (project, whole) => {
+    const { file, run } = load(JSON.stringify({ personas: { ada: { surface: 'mcp', project } } }))
+    expect(run().personas['ada']?.project).toBe(whole(path.dirname(file)))
   })
 
   test('takes a list from the environment with commas', () => {

@@ -270,6 +270,30 @@ describe('connect', () => {
     expect(fs.existsSync(at('AGENTS.md'))).toBe(false)
   })
 
+  test('follows a link within a linked directory as the system does', async () => {
+    const { turnbell, at, home, project } = place()
+    const [dot, shared] = [path.join(home, 'dot/claude'), path.join(home, 'dot/shared')]
+    for (const directory of [dot, shared]) fs.mkdirSync(directory, { recursive: true })
+    fs.symlinkSync(dot, at('.claude'))
+    fs.symlinkSync('../shared/settings.json', path.join(dot, 'settings.local.json'))
+    await turnbell('connect', 'claude-code', '--persona', 'ada')
+    expect(fs.readFileSync(path.join(shared, 'settings.json'), 'utf8')).toContain('turnbell')
+    expect(fs.existsSync(path.join(project, 'shared'))).toBe(false)
+  })
+
+  test('takes only its own out of a moved project whose file a person had begun', async () => {
+    const { write, turnbell, home, project } = place()
+    const theirs = { $schema: 'https://opencode.ai/config.json', theme: 'x' }
+    write('opencode.json', JSON.stringify(theirs))
+    await turnbell('connect', 'opencode', '--persona', 'ada')
+    const moved = path.join(home, 'moved')
+    fs.renameSync(project, moved)
+    fs.mkdirSync(project)
+    await turnbell('connect', 'opencode', '--persona', 'ada', '--project', moved)
+    await turnbell('disconnect', 'opencode', '--project', moved)
+    expect(parse(fs.readFileSync(path.join(moved, 'opencode.json'), 'utf8'))).toEqual(theirs)
+  })
+
   test.each([
     ['.claude/settings.local.json', '{\n  "env": {\n}', 'claude-code', 'line 3, column 2'],
     ['.codex/config.toml', 'a = 1\n[b\n', 'codex', 'line 2, column 3'],
