@@ -5,9 +5,25 @@ const PASSES = 4
 /** For pages that are given back in the background, and for the process to get to its signal. */
 const PASS_MS = 150
 
+/**
+ * With a young generation of one size, whose every page was in use: what it grows by in the meantime would be told
+ * as what is kept, and only of a process that had done little before.
+ */
+export const STEADY_HEAP = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16']
+const FILL_BYTES = 128 * 1024 * 1024
+const FILLER = 100
+
 export function collectWhenTold(): void {
-  process.on('SIGUSR2', () => globalThis.gc?.())
+  process.on('SIGUSR2', () => {
+    for (let made = 0; made < FILL_BYTES; made += FILLER * 8)
+      garbage = Array.from({ length: FILLER }, () => made)
+    garbage = []
+    globalThis.gc?.()
+  })
 }
+
+/** Where it is kept for a moment, or it would not be made. */
+export let garbage: number[] = []
 
 /** Resolves when that process has had time to give back what it does not need. */
 export async function collect(pid: number): Promise<void> {

@@ -1,6 +1,7 @@
 /** Hubs, daemons and their clients as a benchmark starts and calls them. */
 import fs from 'node:fs'
 import path from 'node:path'
+import { STEADY_HEAP } from './collect.ts'
 import { personaPaths, resolveHome } from '../src/system/home.ts'
 import { ROOT, startNode, temporaryDirectory, type Process } from './processes.ts'
 
@@ -21,7 +22,7 @@ const HUBS = {
   'sync off': [path.join(HERE, 'hub-without-sync.js')],
   'blocking sync': [path.join(HERE, 'hub-with-blocking-sync.js')],
   'slow disk': [path.join(HERE, 'hub-on-slow-disk.js')],
-  'with gc': ['--expose-gc', path.join(HERE, 'hub-with-gc.js')],
+  'with gc': [...STEADY_HEAP, path.join(HERE, 'hub-with-gc.js')],
 } satisfies Record<string, string[]>
 export type HubKind = keyof typeof HUBS
 

@@ -1,9 +1,9 @@
 /** Goal 9: what a hub needs for each daemon that is only there. */
 import fs from 'node:fs'
-import { collect } from './collect.ts'
+import { collect, STEADY_HEAP } from './collect.ts'
 import { figure, interleave, short, type Figure, type Pair } from './figures.ts'
 import type { LinkHandlers } from './links.ts'
-import { operatorToken, startBareServer, startHub } from './hubs.ts'
+import { addPersonas, operatorToken, startBareServer, startHub } from './hubs.ts'
 import { usage } from './usage.ts'
 import type { Process } from './processes.ts'
 import { startRemote } from './remote.ts'
@@ -13,23 +13,24 @@ const LINKS = 10_000
 /** Connected and gone before anything is counted: the code for them is compiled, the heap has grown. */
 const WARM_UP_LINKS = 500
 const CLIENTS = 2
+const ADDS_UNDERWAY = 50
 /** Files that a server has open besides its links. */
 const OTHER_FILES = 200
 
 interface Server extends Process {
   url: string
   token: string
+  /** They stand in the hub's records, whether their daemons run or not. */
+  addPersonas(identities: readonly string[]): Promise<void>
 }
 
 export async function idleLinks(): Promise<Figure[]> {
   const links = Math.min(LINKS, openFilesMax() - OTHER_FILES)
   const clients = await Promise.all(Array.from({ length: CLIENTS }, () => startRemote<LinkHandlers>('links')))
-  const connect = async ({ url, token }: Server, count: number, name: string) => {
+  const names = namesFor('idle', links)
+  const connect = async ({ url, token }: Server, identities: string[][]) => {
     const groups = await Promise.all(
-      clients.map(({ call }, client) => {
-        const identities = Array.from({ length: count / CLIENTS }, (_, at) => `${name}-${client}-${at}`)
-        return call.connect({ url, token, identities })
-      }),
+      clients.map(({ call }, client) => call.connect({ url, token, identities: identities[client] ?? [] })),
     )
     return () => Promise.all(clients.map(({ call }, at) => call.close(groups[at] ?? { group: -1 })))
   }
@@ -37,11 +38,13 @@ export async function idleLinks(): Promise<Figure[]> {
   const perLink = async (server: Server) => {
     try {
       await (
-        await connect(server, WARM_UP_LINKS, 'warm-up')
+        await connect(server, namesFor('warm-up', WARM_UP_LINKS))
       )()
       await collect(server.pid)
+      await server.addPersonas(names.flat())
+      await collect(server.pid)
       const before = await usage(server.pid)
-      const close = await connect(server, links, 'idle')
+      const close = await connect(server, names)
       await collect(server.pid)
       const after = await usage(server.pid)
       await close()
@@ -58,8 +61,8 @@ export async function idleLinks(): Promise<Figure[]> {
     const fewer = links < LINKS ? `; ${LINKS} would need more open files than this system allows` : ''
     return [
       figure('idle-links', 'KiB', '9: <= 1.3', pairs, ({ value }) => [
-        `what a hub has resident for each of ${links} daemons, each a persona of its own, heartbeating and with nothing to do: after them less before, garbage collected; ${short((value * links) / 1024)} MiB together${fewer}`,
-        'limit: the same of a bare ws server without compression that answers a hello',
+        `what a hub has resident for each of ${links} daemons of personas that it knows, each with a heartbeat that tells all, and with nothing to do: after them less before, garbage collected in a heap whose young generation is as large before as after; ${short((value * links) / 1024)} MiB together${fewer}`,
+        'limit: the same of a bare ws server without compression that answers what it is told, in such a heap',
       ]),
     ]
   } finally {
@@ -69,11 +72,27 @@ export async function idleLinks(): Promise<Figure[]> {
 
 async function gcHub(): Promise<Server> {
   const hub = await startHub('with gc')
-  return { ...hub, token: operatorToken(hub) }
+  return {
+    ...{ ...hub, token: operatorToken(hub) },
+    async addPersonas(identities) {
+      const waiting = identities.values()
+      await Promise.all(
+        Array.from({ length: ADDS_UNDERWAY }, async () => {
+          for (const identity of waiting) await addPersonas(hub, [identity])
+        }),
+      )
+    },
+  }
 }
 
+/** For each of the clients. */
+const namesFor = (name: string, count: number) =>
+  Array.from({ length: CLIENTS }, (_, client) =>
+    Array.from({ length: count / CLIENTS }, (__, at) => `${name}-${client}-${at}`),
+  )
+
 async function bareServer(): Promise<Server> {
-  return { ...(await startBareServer(['bare-ws.js'], ['--expose-gc'])), token: '' }
+  return { ...(await startBareServer(['bare-ws.js'], STEADY_HEAP)), token: '', addPersonas: async () => {} }
 }
 
 /** Node raises its own soft limit to the hard one. */

@@ -2,6 +2,8 @@
 import WebSocket from 'ws'
 import { PROTOCOL_VERSION } from '../src/contracts/frames.ts'
 import { LIMITS } from '../src/contracts/limits.ts'
+import { DaemonErrorClass, type MetricsSet } from '../src/contracts/metrics.ts'
+import type { SurfaceFacts } from '../src/contracts/registry.ts'
 import { micros } from './figures.ts'
 import { serve } from './remote.ts'
 
@@ -41,6 +43,8 @@ async function join(url: string, token: string, identity: string): Promise<WebSo
     perMessageDeflate: false,
   })
   await new Promise<void>((resolve, reject) => {
+    // Its second answer is that to the ping: what was said before is taken in.
+    const answered = () => resolve()
     socket.once('error', reject)
     socket.once('open', () => {
       socket.send(
@@ -55,24 +59,47 @@ async function join(url: string, token: string, identity: string): Promise<WebSo
     })
     socket.once('message', (data: Buffer) => {
       const text = data.toString('utf8')
-      if (text.includes('"type":"welcome"')) resolve()
-      else reject(new Error(`${identity} is not welcome: ${text}`))
+      if (!text.includes('"type":"welcome"')) reject(new Error(`${identity} is not welcome: ${text}`))
+      socket.once('message', answered)
+      beat(socket, 1)
     })
   })
   return socket
 }
 
+/** As a daemon does, with all that it tells of itself. */
+function beat(socket: WebSocket, seq: number): void {
+  socket.send(`{"type":"heartbeat","seq":${seq},"surface":${FACTS},"metrics":${METRICS}}`)
+  socket.send('{"type":"ping"}')
+}
+
+const FACTS = JSON.stringify({
+  attached: false,
+  session_id: null,
+  turn: 'unknown',
+  turn_seq: 0,
+} satisfies SurfaceFacts)
+const METRICS = JSON.stringify({
+  up: 1,
+  heartbeat_age_seconds: 10.012,
+  drain_age_seconds: null,
+  signal_queue_depth: 0,
+  errors_total: Object.fromEntries(DaemonErrorClass.options.map((name) => [name, 0])),
+  last_error_timestamp_seconds: {},
+} satisfies MetricsSet)
+
 /** Spread over the interval, as those of daemons are that were started at different times. */
 function heartbeats(sockets: readonly WebSocket[]): NodeJS.Timeout | undefined {
   if (sockets.length === 0) return undefined
   let next = 0
-  let seq = 0
+  let seq = 1
   const due_a_tick = Math.max(1, Math.ceil((sockets.length * TICK_MS) / LIMITS.heartbeat_interval_ms))
   const tick = Math.max(TICK_MS, (LIMITS.heartbeat_interval_ms * due_a_tick) / sockets.length)
   return setInterval(() => {
     for (let count = 0; count < due_a_tick; count += 1) {
       if (next === 0) seq += 1
-      sockets[next]?.send(`{"type":"heartbeat","seq":${seq}}`)
+      const socket = sockets[next]
+      if (socket !== undefined) beat(socket, seq)
       next = (next + 1) % sockets.length
     }
   }, tick)
