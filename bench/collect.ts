@@ -14,16 +14,15 @@ const FILL_BYTES = 128 * 1024 * 1024
 const FILLER = 100
 
 export function collectWhenTold(): void {
+  // Kept for a moment, or it would not be made.
+  const garbage: number[][] = []
   process.on('SIGUSR2', () => {
     for (let made = 0; made < FILL_BYTES; made += FILLER * 8)
-      garbage = Array.from({ length: FILLER }, () => made)
-    garbage = []
+      garbage[0] = Array.from({ length: FILLER }, () => made)
+    garbage.length = 0
     globalThis.gc?.()
   })
 }
-
-/** Where it is kept for a moment, or it would not be made. */
-export let garbage: number[] = []
 
 /** Resolves when that process has had time to give back what it does not need. */
 export async function collect(pid: number): Promise<void> {

@@ -17,7 +17,7 @@ import { TurnbellError } from '../../src/contracts/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { bellPipe, bellPipeFile, releaseLeftPipes } from '../../src/system/bell-pipe.ts'
-import { startInBackground } from '../../src/system/background.ts'
+import { startHubInBackground } from '../../src/system/background.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { loadConfig } from '../../src/system/config.ts'
@@ -224,5 +224,5 @@ function stayQuiet(error: unknown): void {
 
 function startHub(home: Home): void {
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
-  startInBackground(bin, ['hub', '--home', home.root], home.hub_log, env)
+  startHubInBackground(bin, home, env)
 }

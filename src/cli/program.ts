@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import { diskRefusal } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
 import { registerCall } from './commands/call.ts'
@@ -82,7 +83,7 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
   } catch (thrown) {
     // The reader of stdout is gone: there is nobody left to tell.
     if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return EXIT.failed
-    const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : thrown
+    const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : diskRefusal(thrown)
     if (error === null) return EXIT.done
     // A stdout that takes nothing any more leaves the exit code to tell of it.
     await output.problem(error).catch(() => {})

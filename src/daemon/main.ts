@@ -25,7 +25,7 @@ import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
 import { openLogFile } from '../system/log-file.ts'
 import { PARENT_PID } from '../system/parent.ts'
-import { newInstance, printProblem } from '../system/problem-output.ts'
+import { diskRefusal, newInstance, printProblem } from '../system/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createHubLink } from './hub-link.ts'
@@ -46,7 +46,8 @@ export async function main(argv: string[]): Promise<void> {
       return
     }
     await run(flags, opened)
-  } catch (error) {
+  } catch (thrown) {
+    const error = diskRefusal(thrown)
     const instance = newInstance()
     opened.log?.error({ err: error, instance }, 'the daemon does not start')
     printProblem(error, json, instance)
@@ -80,6 +81,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   const log = (opened.log = openLog(paths, config, identity))
 
   let lost: ((error: Error) => void) | null = null
+  let begun: Daemon | null = null
   const lock = await lockDirectory({
     lock: paths.daemon_lock,
     what: `the daemon of ${identity}`,
@@ -87,7 +89,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   })
   try {
     fs.writeFileSync(paths.daemon_pid, `${process.pid}\n`, { mode: 0o600 })
-    const daemon = compose(flags, home, config, settings, paths, log, (why) => void leave(why))
+    const daemon = (begun = compose(flags, home, config, settings, paths, log, (why) => void leave(why)))
     const leave = createLeave(daemon, lock, paths, log)
     lost = (error) => void leave({ kind: 'replaced', detail: error.message })
     for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
@@ -99,6 +101,8 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
     log.info({ surface: settings.surface }, 'ready')
     tellReady(flags, identity, paths)
   } catch (error) {
+    // What it holds already, as its first socket, would keep the process.
+    await begun?.stop()
     fs.rmSync(paths.daemon_pid, { force: true })
     await lock.release()
     throw error

@@ -1,4 +1,5 @@
 /** Composition root of the hub: flags, environment and files in, a running hub out. */
+import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ConfigInput } from '../contracts/config.ts'
@@ -10,6 +11,7 @@ import { loadFromCheckout } from '../system/checkout.ts'
 import { systemClock as clock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
 import { prepareHome, resolveHome } from '../system/home.ts'
+import { takeStdout } from '../system/own-stdout.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
@@ -50,7 +52,7 @@ const HELP = `usage: turnbell hub [options]
                        TURNBELL_PERSONA); the ready line then goes to stderr, and the
                        hub stops when stdin ends
   --home DIR           instead of TURNBELL_HOME or ~/.turnbell
-  --json               a refusal as a problem object on stdout
+  --json               the ready line, or a refusal, as an object on stdout
 
 Runs in the foreground and prints \`turnbell hub ready http://HOST:PORT\` once it takes calls.
 `
@@ -77,6 +79,9 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   const readConfig = () => loadConfig(home.config, process.env, configOf(flags))
   const config = readConfig()
   const persona = flags.stdio === true ? stdioPersona(flags.persona ?? process.env['TURNBELL_PERSONA']) : null
+  // Before a plugin is loaded, which may print.
+  const over: Over =
+    persona === null ? { persona, json: flags.json === true } : { persona, output: takeStdout() }
   prepareHome(home)
   const logs = openHubLogs(home, config.log.level, clock)
   const leaving = leaver(logs)
@@ -90,7 +95,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
       extend: await conformanceFixtures(logs),
       onEnd: () => leaving.leave(EXIT.failed),
     })
-    announce(hub, persona, logs, leaving)
+    announce(hub, over, logs, leaving)
     leaving.started(hub)
   } catch (error) {
     // Not louder: the hub shows warnings on stderr, where the problem itself will stand.
@@ -100,21 +105,25 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   }
 }
 
+/** Where it says that it is ready, and whether it speaks MCP with one client as well. */
+type Over = { persona: null; json: boolean } | { persona: Identity; output: Writable }
+
 function announce(
   { url, ids, operator_token, current }: RenewedHub,
-  persona: Identity | null,
+  over: Over,
   { log }: HubLogs,
   { leave }: Leaver,
 ): void {
   const ready = `turnbell hub ready ${url}\n`
-  if (persona === null) {
-    process.stdout.write(ready)
+  if (over.persona === null) {
+    const document = { status: 'ready', url, pid: process.pid }
+    process.stdout.write(over.json ? `${JSON.stringify(document)}\n` : ready)
     return
   }
   process.stderr.write(ready)
-  const streams = { input: process.stdin, output: process.stdout }
+  const streams = { input: process.stdin, output: over.output }
   serveOverStdio({
-    ...{ hub: current, persona, operator_token, version: VERSION, ids, clock, log, streams },
+    ...{ hub: current, persona: over.persona, operator_token, version: VERSION, ids, clock, log, streams },
     onClose: () => leave(EXIT.done),
   })
 }

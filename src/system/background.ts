@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { ensurePrivateDirectory } from './home.ts'
+import { ensurePrivateDirectory, type Home } from './home.ts'
 import { openOutput } from './long-file.ts'
 
 /** Beside a log, which holds JSON lines and nothing else: what a process prints for people. */
@@ -35,4 +35,15 @@ export function startInBackground(
   } finally {
     fs.closeSync(output)
   }
+}
+
+/** What one client may see (`TURNBELL_TOOLS`) is not for a hub that happens to be started by it, which is everybody's. */
+export function hubEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { TURNBELL_TOOLS: _, ...rest } = env
+  return rest
+}
+
+/** The hub of a home, for whoever finds none. */
+export function startHubInBackground(bin: string, home: Home, env: NodeJS.ProcessEnv): void {
+  startInBackground(bin, ['hub', '--home', home.root], home.hub_log, hubEnvironment(env))
 }

@@ -4,10 +4,10 @@
  * would lay the whole file out anew, so the change is cut into the text at the places its parser names.
  */
 import fs from 'node:fs'
-import path from 'node:path'
 import { isMap, isScalar, parseDocument, stringify, type Scalar, type YAMLMap } from 'yaml'
 import { TurnbellError } from '../contracts/errors.ts'
 import { underBriefLock } from './brief-lock.ts'
+import { replaceFile } from './replace-file.ts'
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value | undefined }
 type Path = readonly [string, ...string[]]
@@ -69,10 +69,7 @@ export async function changeConfigFile(file: string, change: (text: string) => s
     const before = existed ? fs.readFileSync(target, 'utf8') : ''
     const after = change(before)
     if (after === before) return false
-    const draft = path.join(path.dirname(target), `.${path.basename(target)}.${process.pid}`)
-    const mode = existed ? fs.statSync(target).mode & 0o777 : 0o600
-    fs.writeFileSync(draft, after, { mode, flush: true })
-    fs.renameSync(draft, target)
+    replaceFile(target, after, { mode: existed ? fs.statSync(target).mode & 0o777 : 0o600, flush: true })
     return true
   })
 }

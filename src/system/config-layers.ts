@@ -56,18 +56,37 @@ export function layered(
   check(fromFile, file)
   const fromEnv = readEnvironment(env)
   check(fromEnv, 'the environment', variableOf)
-  return withPlaces(check(merge(merge(fromFile, fromEnv), flags), 'the command line'), path.dirname(file))
+  const placed = withPlaces(fromFile, path.dirname(file))
+  return check(merge(merge(placed, fromEnv), flags), 'the command line')
 }
 
-/** A project is known to the hub by its whole path; a person writes it from the home, or from their own directory. */
-function withPlaces(config: Config, home: string): Config {
-  const personas = Object.entries(config.personas).map(([identity, settings]) => {
-    const { project } = settings
-    if (project === undefined) return [identity, settings]
-    const said = /^~(?=$|[/\\])/.test(project) ? path.join(userDirectory(), project.slice(1)) : project
-    return [identity, { ...settings, project: path.resolve(home, said) }]
-  })
-  return { ...config, personas: Object.fromEntries(personas) as Config['personas'] }
+/**
+ * What the file names means the same wherever a process was started: a person writes it from the home, or from
+ * their own directory. Other sources are the starter's, and count from where that stands.
+ */
+function withPlaces(tree: Tree, home: string): Tree {
+  const place = (said: string) =>
+    path.resolve(home, /^~(?=$|[/\\])/.test(said) ? path.join(userDirectory(), said.slice(1)) : said)
+  const store = (said: string) => {
+    const [, named] = /^file:(?:\/\/)?(.+)$/s.exec(said) ?? []
+    return named === undefined ? said : `file:${place(named)}`
+  }
+  const personas = Object.keys(isTree(tree['personas']) ? tree['personas'] : {})
+  const places: [keys: string[], placed: (said: string) => string][] = [
+    [['hub', 'store'], store],
+    [['hub', 'tls_cert'], place],
+    [['hub', 'tls_key'], place],
+    [['memory', 'model_dir'], place],
+    ...personas.map((identity): (typeof places)[number] => [['personas', identity, 'project'], place]),
+  ]
+  return places.reduce((all, [keys, placed]) => changedAt(all, keys, placed), tree)
+}
+
+/** A copy with another text at that place, or the tree itself where none stands there. */
+function changedAt(tree: Tree, [key = '', ...inner]: string[], change: (said: string) => string): Tree {
+  const value = tree[key]
+  if (inner.length > 0) return isTree(value) ? { ...tree, [key]: changedAt(value, inner, change) } : tree
+  return typeof value === 'string' ? { ...tree, [key]: change(value) } : tree
 }
 
 /** Null where there is none. */

@@ -9,6 +9,7 @@
 import fs from 'node:fs'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
+import { jsonIn } from '../contracts/json.ts'
 import { lockRefused, underBriefLock } from './brief-lock.ts'
 import { processAlive, processStartTime } from './processes.ts'
 import { replaceFile } from './replace-file.ts'
@@ -128,7 +129,9 @@ async function take(options: DirectoryLockOptions): Promise<DirectoryLock> {
 function holds(lock: string, owner: Owner): boolean {
   const stat = fs.statSync(lock, { throwIfNoEntry: false })
   if (stat === undefined || !processAlive(owner.pid)) return false
-  if (owner.started !== null) return processStartTime(owner.pid) === owner.started
+  const started = processStartTime(owner.pid)
+  // Where the system does not tell it at this moment, as for want of room for more open files, it is the same one.
+  if (owner.started !== null) return started === null || started === owner.started
   // Without start times a pid may have been given to another process: then the lock is not kept fresh.
   return stat.mtimeMs > Date.now() - STALE_MS
 }
@@ -142,12 +145,17 @@ function writeOwner(lock: string): void {
   replaceFile(ownerFile(lock), `${JSON.stringify(owner)}\n`)
 }
 
+/** Null where none is named. Throws where that cannot be told: what cannot be read may name a living one. */
 function readOwner(lock: string): Owner | null {
+  const { pid, started } = (jsonIn(textOf(lock)) ?? {}) as Partial<Owner>
+  return typeof pid === 'number' ? { pid, started: typeof started === 'string' ? started : null } : null
+}
+
+function textOf(lock: string): string | null {
   try {
-    const value = JSON.parse(fs.readFileSync(ownerFile(lock), 'utf8')) as Partial<Owner>
-    if (typeof value.pid !== 'number') return null
-    return { pid: value.pid, started: typeof value.started === 'string' ? value.started : null }
-  } catch {
-    return null
+    return fs.readFileSync(ownerFile(lock), 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw lockRefused(lock, cause)
   }
 }

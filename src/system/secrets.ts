@@ -34,15 +34,15 @@ function ensureSecret(file: string, make: () => string): string {
   const existing = readSecret(file)
   if (existing !== null) return existing
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-  fs.writeFileSync(draft, `${make()}\n`, { mode: 0o600, flush: true })
   try {
+    fs.writeFileSync(draft, `${make()}\n`, { mode: 0o600, flush: true })
     fs.linkSync(draft, file)
     // What it signs is in the hands of others, and has to hold after a crash of the machine as well.
     syncDirectoryNow(path.dirname(file))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    fs.unlinkSync(draft)
+    fs.rmSync(draft, { force: true })
   }
   const value = readSecret(file)
   if (value === null) throw new TurnbellError('home_not_permitted', { detail: `${file} cannot be read` })

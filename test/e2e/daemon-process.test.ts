@@ -109,6 +109,15 @@ describe('a daemon', () => {
     expect(result.stderr).toContain(text)
   })
 
+  test('whose second socket cannot be made ends, and leaves nothing behind', async () => {
+    const home = homeWith({})
+    fs.mkdirSync(path.join(runDirectory(home), 'surface.sock'), { recursive: true, mode: 0o700 })
+    const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp'])
+    expect(result.code).toBe(1)
+    expect(result.stderr).toContain('surface.sock')
+    expect(fs.readdirSync(runDirectory(home)).toSorted()).toEqual(['metrics.prom', 'surface.sock'])
+  })
+
   test('with a configuration that is wrong names file and key, as a problem with --json', async () => {
     const home = homeWith({ personas: { ada: { surface: 'command', colour: 'red' } } })
     const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--json'])

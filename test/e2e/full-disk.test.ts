@@ -1,10 +1,12 @@
 /** A real disk that is full for a while, under a real hub and daemon. */
 import { once } from 'node:events'
+import fs from 'node:fs'
 import net from 'node:net'
+import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
-import { end, type Running, startDaemon, startHub, temporaryHome } from '../support/processes.ts'
+import { end, type Running, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const home = temporaryHome()
@@ -75,4 +77,35 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
     }>('/api/personas/list', {})
     return personas[0]?.registrations.some(({ kind, connected }) => kind === 'daemon' && connected)
   })
+})
+
+test('is told as such by what only writes a file, which leaves none behind', async ({ skip }) => {
+  const small = temporaryHome()
+  const own = mountSmallDisk(small, { mebibytes: 1, files: 40 })
+  if (own === null) return skip()
+  try {
+    expect(await turnbell(['persona', 'add', 'ada', '--surface', 'mcp', '--home', small])).toMatchObject({
+      code: 0,
+    })
+    const before = fs.readdirSync(small)
+    own.fill()
+    // Room for names alone: locks can be made, and what is written aside stays empty.
+    const files = fs.readdirSync(small).map((name) => path.join(small, name))
+    const empty = files.filter((file) => file.includes('filler') && fs.statSync(file).size === 0)
+    for (const file of empty.slice(0, 8)) fs.rmSync(file)
+    for (const words of [
+      ['persona', 'add', 'bob', '--surface', 'mcp'],
+      ['daemon', '--persona', 'ada'],
+    ]) {
+      const refused = await turnbell([...words, '--home', small, '--json'])
+      expect(refused.json(), words.join(' ')).toMatchObject({
+        code: 'store_unavailable',
+        hint: expect.stringContaining('Make room') as string,
+      })
+    }
+    const left = fs.readdirSync(small).filter((name) => !before.includes(name) && !name.startsWith('filler'))
+    expect(left.filter((name) => name.includes('config') || name.includes('secrets'))).toEqual([])
+  } finally {
+    own.unmount()
+  }
 })

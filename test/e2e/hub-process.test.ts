@@ -1,7 +1,10 @@
 /** The hub as a process: its pid file, its logs, its flags, and how it ends. */
+import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { processStartTime } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
@@ -171,6 +174,49 @@ describe('the flags', () => {
     )
     expect(await hub.exited).toBe(code)
     expect(hub.output()).toContain(named)
+  })
+
+  test('with --json tells in one document that it is ready, and where', async () => {
+    const hub = keep(start(['hub', '--home', temporaryHome(), '--port', '0', '--json']))
+    const [line] = (await once(createInterface(hub.child.stdout as Readable), 'line')) as [string]
+    const { url } = JSON.parse(line) as { url: string }
+    expect(JSON.parse(line)).toEqual({ status: 'ready', url, pid: hub.child.pid })
+    expect((await fetch(`${url}/ready`)).status).toBe(200)
+  })
+
+  test.each([
+    ['hub', '--port', '0', '--stdio'],
+    ['mcp', '--no-autostart'],
+  ])('with MCP on stdout print there what a plugin prints nowhere: %s', async (...words) => {
+    const home = temporaryHome()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\nplugins: [./printer.mjs]\n')
+    fs.writeFileSync(
+      path.join(home, 'printer.mjs'),
+      `import { stdout } from 'node:process'
+console.log('a line')
+stdout.write('half a line')
+process.stdout.write('.')
+export default () => ({ name: 'printer' })
+`,
+    )
+    const { child } = keep(start([...words, '--home', home, '--persona', 'bob']))
+    let said = ''
+    child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    const params = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 't', version: '1' },
+    }
+    const say = (message: object) => child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    say({ id: 1, method: 'initialize', params })
+    say({ method: 'notifications/initialized' })
+    say({ id: 2, method: 'tools/call', params: { name: 'signals_pending', arguments: {} } })
+    await eventually('it answers', () => said.includes('"id":2'))
+    const answers = said
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id?: number })
+    expect(answers.flatMap(({ id }) => id ?? []).toSorted()).toEqual([1, 2])
   })
 
   test('for stdio keep stdout for MCP and end the hub with its client', async () => {

@@ -13,7 +13,7 @@ import { ClientKind } from '../../contracts/ids.ts'
 import { jsonAs } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
-import { outputBeside, startInBackground } from '../../system/background.ts'
+import { outputBeside, startHubInBackground, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome, workerLog } from '../../system/home.ts'
@@ -105,7 +105,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
   const { cli, home, out } = invocation
   if (await invocation.hub().ready()) return
   out.note('No hub runs; starting one in the background.')
-  startInBackground(cli.program, ['hub', '--home', home.root], home.hub_log, cli.env)
+  startHubInBackground(cli.program, home, cli.env)
   await becomes(invocation, 'the hub is ready', [home.hub_log], () => invocation.hub().ready())
 }
 

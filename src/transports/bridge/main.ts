@@ -19,7 +19,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { exitCodeOf } from '../../contracts/exit-codes.ts'
 import { Identity, type SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { startInBackground } from '../../system/background.ts'
+import { hubEnvironment, startHubInBackground } from '../../system/background.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 import { codexPlace } from '../../system/codex-place.ts'
@@ -29,6 +29,7 @@ import { findHub, requireHub, requireHubUrl } from '../../system/hub-address.ts'
 import { callingSession } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
+import { takeStdout } from '../../system/own-stdout.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
 import { VERSION } from '../../system/version.ts'
@@ -68,7 +69,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
   const own_session = `mcp-${ids.next()}`
   let session_id = session ?? own_session
   const { run_dir } = personaPaths(home, config.tenant_id, identity, process.env)
-  const readConfig = () => loadConfig(home.config, process.env)
+  const readConfig = () => loadConfig(home.config, hubEnvironment(process.env))
   const standIn = createStandIn({
     ...{ clock: systemClock, log },
     ...(autostart ? { startHub: () => startHub(home) } : {}),
@@ -108,7 +109,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
       read: async () => readDocument(locate(), readOperatorToken(home)),
       warn: (line) => log.warn({}, line),
     }),
-    transport: stdioLines(process.stdin, process.stdout),
+    transport: stdioLines(process.stdin, takeStdout()),
     session_id: sessionOf,
     instructions: INSTRUCTIONS,
     version: VERSION,
@@ -168,7 +169,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
 function startHub(home: Home): void {
   prepareHome(home)
   const bin = path.join(import.meta.dirname, 'turnbell.cjs')
-  startInBackground(bin, ['hub', '--home', home.root], home.hub_log, process.env)
+  startHubInBackground(bin, home, process.env)
 }
 
 /** The hub's program is only loaded where it is needed: the bridge starts with every session of a client. */
@@ -176,7 +177,7 @@ async function embed(needs: { home: Home; readConfig: () => Config; onEnd: () =>
   prepareHome(needs.home)
   const file = pathToFileURL(path.join(import.meta.dirname, 'hub.js')).href
   const { standIn } = (await import(file)) as typeof HubProgram
-  return standIn({ ...needs, clock: systemClock, env: process.env })
+  return standIn({ ...needs, clock: systemClock, env: hubEnvironment(process.env) })
 }
 
 async function readDocument(url: string, token: string | null): Promise<unknown> {

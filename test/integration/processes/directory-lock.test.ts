@@ -34,6 +34,18 @@ async function scene() {
 }
 
 describe('the lock', () => {
+  test('is not taken from a holder whose name cannot be read at this moment', async () => {
+    const { lock } = await scene()
+    const held = await take(lock)
+    // What the system says of it is none of ENOENT, as where there is no room for more open files.
+    fs.rmSync(`${lock}.owner`)
+    fs.mkdirSync(`${lock}.owner`)
+    await expect(take(lock)).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(fs.existsSync(lock)).toBe(true)
+    fs.rmdirSync(`${lock}.owner`)
+    await held.release()
+  })
+
   test('has one holder; the second is refused with its pid, and gets it after the release', async () => {
     const { lock, directory } = await scene()
     const first = await take(lock)

@@ -34,6 +34,28 @@ describe('the configuration', () => {
     expect(run().personas['ada']?.project).toBe(whole(path.dirname(file)))
   })
 
+  test.each([
+    ['hub', 'store', 'file:queue', (home: string) => `file:${path.join(home, 'queue')}`],
+    ['hub', 'store', 'file://queue', (home: string) => `file:${path.join(home, 'queue')}`],
+    ['hub', 'store', 'file:/var/queue', () => 'file:/var/queue'],
+    ['hub', 'store', 'file:', () => 'file:'],
+    ['hub', 'store', 'memory:', () => 'memory:'],
+    ['hub', 'tls_cert', 'hub.pem', (home: string) => path.join(home, 'hub.pem')],
+    ['hub', 'tls_key', 'hub.key', (home: string) => path.join(home, 'hub.key')],
+    ['memory', 'model_dir', '~/model', () => path.join(os.homedir(), 'model')],
+  ] as const)(
+    'takes the %s.%s %s of the file for the same wherever it is read',
+    (group, key, said, whole) => {
+      const { file, run } = load(JSON.stringify({ [group]: { [key]: said } }))
+      const at: Record<string, unknown> = run()[group]
+      expect(at[key]).toBe(whole(path.dirname(file)))
+    },
+  )
+
+  test('leaves what a variable names to where the process stands', () => {
+    expect(load('', { TURNBELL_STORE: 'file:queue' }).run().hub.store).toBe('file:queue')
+  })
+
   test('takes a list from the environment with commas', () => {
     const { file } = load('mcp:\n  expose: [core, trace]\n')
     expect(loadConfig(file, {}).mcp.expose).toEqual(['core', 'trace'])
