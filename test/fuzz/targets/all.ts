@@ -11,7 +11,7 @@ import { hooks } from './hooks.ts'
 import { http } from './http.ts'
 import { hubAnswers } from './hub-answers.ts'
 import { hubFrames } from './hub-frames.ts'
-import { journalDamage, journalLines, snapshot } from './journal.ts'
+import { journalDamage, journalLines } from './journal.ts'
 import { journalSegments } from './journal-segments.ts'
 import { mcpHttp } from './mcp-http.ts'
 import { mcpStdio } from './mcp-stdio.ts'
@@ -20,6 +20,7 @@ import { memoryLog, memoryTable, recordFiles } from './memory-text.ts'
 import { opencodeAnswers } from './opencode-answers.ts'
 import { routines } from './routines.ts'
 import { screens } from './screens.ts'
+import { snapshot, snapshotMarks } from './snapshot.ts'
 import { socketLines } from './socket-lines.ts'
 import { spoolFiles } from './spool-files.ts'
 import { spool } from './spool.ts'
@@ -30,7 +31,7 @@ import { webAnswers, webBytes } from './web.ts'
 
 export const TARGETS: readonly Target[] = [
   ...[clientFrames, hubFrames, hubAnswers, socketLines, http, mcpHttp, mcpStdio, tokenAnswers, tokens],
-  ...[journalDamage, journalLines, snapshot, memoryLog, memoryTable, recordFiles, memoryFiles],
+  ...[journalDamage, journalLines, snapshot, snapshotMarks, memoryLog, memoryTable, recordFiles, memoryFiles],
   ...[journalSegments, spoolFiles, eventLog, vectors, gitOutput, gitTexts, webAnswers, webBytes],
   ...[config, clientFiles, hooks, spool, routines, screens, agentLines, opencodeAnswers],
 ]

@@ -12,6 +12,7 @@ export const TARGET_NAMES = [
   'journal-damage',
   'journal-lines',
   'snapshot',
+  'snapshot-marks',
   'memory-log',
   'memory-table',
   'record-files',
