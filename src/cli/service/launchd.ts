@@ -1,6 +1,8 @@
 /** LaunchAgents: one property list for the hub, one for each persona. See launchd.plist(5), launchctl(1). */
 import fs from 'node:fs'
 import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { userDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
@@ -39,7 +41,7 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
     async enable(unit) {
       // An agent that is loaded already would keep its old file.
       await cli.runProgram('launchctl', ['bootout', `${domain}/${unit.name}`])
-      await runOrFail(cli, 'launchctl', ['bootstrap', domain, unit.file])
+      await onceItHasEnded(cli, () => runOrFail(cli, 'launchctl', ['bootstrap', domain, unit.file]))
     },
 
     async disable(unit) {
@@ -68,3 +70,25 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
     },
   }
 }
+
+/** `bootout` answers while the agent is still ending, and until it has ended `bootstrap` fails as if it were broken. */
+async function onceItHasEnded(
+  { clock }: Invocation['cli'],
+  bootstrap: () => Promise<unknown>,
+): Promise<void> {
+  const deadline = clock.monotonic() + LIMITS.close_grace_ms + LIMITS.control_answer_ms
+  for (;;) {
+    try {
+      await bootstrap()
+      return
+    } catch (error) {
+      const still_there = error instanceof TurnbellError && STILL_THERE.test(error.detail)
+      if (!still_there || clock.monotonic() > deadline) throw error
+      await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
+    }
+  }
+}
+
+const POLL_MS = 500
+/** Input/output error, and operation already in progress: what launchctl says and ends with. */
+const STILL_THERE = /^launchctl bootstrap .* ended with (5|37)\b/

@@ -2,24 +2,31 @@
 import fs from 'node:fs'
 import { printable } from '../render.ts'
 
-/** A line is rarely longer than 1 KiB; this much holds more of them than anybody asks for. */
-const TAIL_BYTES = 1024 * 1024
+const BLOCK_BYTES = 1024 * 1024
 
+/** The last lines of it, read from its end until there are so many. */
 export function tail(file: string, lines: number): string[] {
   if (!fs.existsSync(file)) return []
   const fd = fs.openSync(file, 'r')
   try {
-    const { size } = fs.fstatSync(fd)
-    const from = Math.max(0, size - TAIL_BYTES)
-    const bytes = Buffer.alloc(size - from)
-    fs.readSync(fd, bytes, 0, bytes.length, from)
-    const found = bytes.toString('utf8').split('\n').filter(Boolean)
-    // The first of a cut file is most likely half a line.
-    return (from > 0 ? found.slice(1) : found).slice(-lines)
+    const blocks: Buffer[] = []
+    let from = fs.fstatSync(fd).size
+    // One more than are asked for: what is before it may be half a line.
+    for (let found = 0; from > 0 && found <= lines;) {
+      const block = Buffer.alloc(Math.min(BLOCK_BYTES, from))
+      from -= block.length
+      fs.readSync(fd, block, 0, block.length, from)
+      blocks.unshift(block)
+      found += block.filter((byte) => byte === NEWLINE).length
+    }
+    const whole = Buffer.concat(blocks).toString('utf8').split('\n')
+    return (from > 0 ? whole.slice(1) : whole).filter(Boolean).slice(-lines)
   } finally {
     fs.closeSync(fd)
   }
 }
+
+const NEWLINE = 10
 
 const LEVELS: Record<number, string> = {
   10: 'trace',

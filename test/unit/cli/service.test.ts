@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/system/clock.ts'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
 import { runningHub } from '../../../src/system/hub-address.ts'
 import { argument } from '../../../src/cli/service/windows.ts'
@@ -173,6 +174,25 @@ describe('install', () => {
       ['launchctl', 'bootout', `gui/${process.getuid?.()}/com.turnbell.daemon.ada`],
       ['launchctl', 'bootstrap', `gui/${process.getuid?.()}`, file],
     ])
+  })
+
+  test.each([
+    ['Bootstrap failed: 5: Input/output error', 5, 3],
+    ['Bootstrap failed: 37: Operation already in progress', 37, 3],
+    ['Bootstrap failed: 125: Domain does not support specified action', 125, 1],
+  ])('on macOS asks again while the former agent still ends: %s', async (stderr, code, times) => {
+    let asked = 0
+    const { turnbell } = on('darwin', {
+      overrides: { clock: { ...systemClock, after: (_, call) => systemClock.after(0, call) } },
+      program: (_, [verb]) => {
+        if (verb === 'bootstrap') asked += 1
+        return verb === 'bootstrap' && asked < 3
+          ? { code, stdout: '', stderr }
+          : { code: 0, stdout: '', stderr: '' }
+      },
+    })
+    expect(await turnbell.run('service', 'install', '--hub')).toBe(times === 3 ? 0 : 1)
+    expect(asked).toBe(times)
   })
 
   test('on Windows hands the scheduler a UTF-16 file', async () => {
@@ -449,6 +469,22 @@ describe('logs', () => {
     expect(turnbell.stdout()).toBe('2026-01-01T00:00:00.003Z  warn   line 3  {"n":3}\nnot JSON\ufffd[2J\n')
     await turnbell.run('service', 'logs', '--persona', 'ada', '--json')
     expect(turnbell.json<{ lines: unknown[] }>().lines).toHaveLength(4)
+  })
+
+  test('are told to their number, however long they are', async () => {
+    const { home, turnbell } = on('linux')
+    fs.mkdirSync(path.join(home, 'logs'), { mode: 0o700 })
+    const lines = Array.from({ length: 10_001 }, (_, n) =>
+      JSON.stringify({ msg: `${n}`, more: 'é'.repeat(100) }),
+    )
+    const file = path.join(home, 'logs/ada.log')
+    fs.writeFileSync(file, `${lines.join('\n')}\n`)
+    await turnbell.run('service', 'logs', '--persona', 'ada', '--lines', '10000', '--json')
+    const told = turnbell.json<{ lines: { msg: string }[] }>().lines
+    expect([told.length, told[0]?.msg, told.at(-1)?.msg]).toEqual([10_000, '1', '10000'])
+    fs.writeFileSync(file, `first\n${'x'.repeat(3_000_000)}\n`)
+    await turnbell.run('service', 'logs', '--persona', 'ada', '--lines', '1', '--json')
+    expect(turnbell.json<{ lines: string[] }>().lines.map(({ length }) => length)).toEqual([3_000_000])
   })
 
   test('that do not exist yet are no error', async () => {
