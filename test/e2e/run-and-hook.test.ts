@@ -183,6 +183,18 @@ describe('turnbell hook', () => {
     expect(fs.existsSync(spool(home))).toBe(false)
   })
 
+  // The second event goes the long way.
+  test.each(['PostToolUse', 'PreCompact'])('keeps %s for a hub that stands still', async (event) => {
+    const home = temporaryHome()
+    const hub = await startHub(home)
+    closers.push(() => end(hub))
+    hub.child.kill('SIGSTOP')
+    expect(await hook(home, JSON.stringify({ session_id: 's1' }), 'ada', event)).toMatchObject({ code: 0 })
+    const line = JSON.parse(fs.readFileSync(spool(home), 'utf8')) as { body: object }
+    expect(line.body).toEqual({ session_id: 's1', hook_event_name: event })
+    hub.child.kill('SIGCONT')
+  })
+
   test('keeps one line for a hub that is away', async () => {
     const home = temporaryHome()
     for (const tool_name of ['Bash', 'Read']) {

@@ -11,7 +11,7 @@ import { ensurePrivateDirectory } from '../../system/home.ts'
 import { ancestorNamed } from '../../system/processes.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
-import { hookPayload, hookPersona, HOOK_PATIENCE_MS } from '../hooks/hook-call.ts'
+import { hookPayload, hookPersona, HOOK_PATIENCE_MS, untold, type Untold } from '../hooks/hook-call.ts'
 import { leave } from '../hooks/spool.ts'
 import { leaveSubagentStatus, SUBAGENT_STOP } from '../hooks/subagent.ts'
 import { readAll } from '../read-all.ts'
@@ -55,7 +55,10 @@ export function registerHook(program: Command, cli: Cli): void {
     const done = new Promise<'late'>((resolve) => {
       cli.clock.after(HOOK_PATIENCE_MS, () => resolve('late'))
     })
-    const answer = await Promise.race([tell(cli, command, event, options).catch(() => null), done])
+    const events: Untold[] = []
+    const told = tell(cli, command, { event, options, onRead: (one) => void events.push(one) })
+    const answer = await Promise.race([told.catch(() => null), done])
+    for (const one of events) await one.leaveIfUntold().catch(() => undefined)
     const said = JSON.stringify(answer === null || answer === 'late' ? {} : answer)
     // Claude Code shows its user and its model what is printed here, and be it nothing but braces.
     const silent = event === PRE_COMPACT && said === '{}'
@@ -79,7 +82,11 @@ function afterCommit(invocation: () => Invocation): void {
   }
 }
 
-async function tell(cli: Cli, command: Command, event: string, options: Options): Promise<Json | null> {
+async function tell(
+  cli: Cli,
+  command: Command,
+  { event, options, onRead }: { event: string; options: Options; onRead: (one: Untold) => void },
+): Promise<Json | null> {
   const invocation = invocationOf(cli, command)
   const payload = hookPayload(await readAll(cli.stdin, LIMITS.body_bytes_max))
   const identity = hookPersona(options.persona, cli.env)
@@ -87,11 +94,14 @@ async function tell(cli: Cli, command: Command, event: string, options: Options)
   if (identity === null) return null
   const body = { ...payload, hook_event_name: event }
   if (options.client === 'codex') tellShim(invocation, identity, body)
+  const one = untold(() => leave(invocation, { type: 'hook', client: options.client, identity, body }))
+  onRead(one)
   try {
     const hub = await invocation.hub().as(identity, 'agent')
+    one.telling()
     return await hub.hook(options.client, body)
   } catch {
-    leave(invocation, { type: 'hook', client: options.client, identity, body })
+    await one.leave()
     return null
   }
 }

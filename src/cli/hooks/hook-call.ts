@@ -31,3 +31,32 @@ export function hookPayload(text: string): Record<string, Json> {
   const payload = value as Record<string, Json>
   return Object.fromEntries(Object.entries(payload).filter(([, inner]) => !isDeeper(inner, VALUE_DEPTH_MAX)))
 }
+
+/** One event, which is told to the hub or left in the spool, and never both: it would count twice. */
+export interface Untold {
+  /** From now on it is being told. Throws where it was left. */
+  telling: () => void
+  /** Unless it was left before. */
+  leave: () => Promise<void>
+  /** The same for whoever has no more time, unless it is being told. */
+  leaveIfUntold: () => Promise<void>
+}
+
+export function untold(left: () => void | Promise<void>): Untold {
+  let state: 'waits' | 'is being told' | 'left' = 'waits'
+  const leave = async () => {
+    if (state === 'left') return
+    state = 'left'
+    await left()
+  }
+  return {
+    telling() {
+      if (state === 'left') throw new Error('it was left in the spool')
+      state = 'is being told'
+    },
+    leave,
+    leaveIfUntold: async () => {
+      if (state === 'waits') await leave()
+    },
+  }
+}

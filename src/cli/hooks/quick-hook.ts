@@ -53,11 +53,15 @@ function mayHold(file: string, word: string): boolean {
   }
 }
 
-/** As the long way asks it: first for a token of the persona's, then with that. Rejects wherever that fails. */
+/**
+ * As the long way asks it: first for a token of the persona's, then with that. Rejects wherever that fails. `telling`
+ * is called before the event itself is on its way, and keeps it from going by a throw.
+ */
 export async function tellHub(
   { event, client, identity }: QuickHook,
   home: Home,
   body: object,
+  telling: () => void = () => {},
 ): Promise<Json> {
   const { hostname, port, host } = new URL(hubUrl(home))
   // Loaded only where somebody is to be called, and not by an import, which would have node start its loader of modules.
@@ -72,6 +76,7 @@ export async function tellHub(
     const { token } = (await ask('/auth/token', readOperatorToken(home), { identity, kind: 'agent' })) as {
       token: string
     }
+    telling()
     return (await ask(`/hook/${encodeURIComponent(client)}`, token, {
       ...body,
       hook_event_name: event,

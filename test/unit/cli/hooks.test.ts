@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { hookPayload } from '../../../src/cli/hooks/hook-call.ts'
+import { hookPayload, untold } from '../../../src/cli/hooks/hook-call.ts'
 import { leave } from '../../../src/cli/hooks/spool.ts'
 import { leaveSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
@@ -161,5 +161,35 @@ describe('the payload of a hook', () => {
 
   test.each([LIMITS.json_depth_max - 1, 50_000])('loses a value that is nested %i deep', (depth) => {
     expect(hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)).toEqual({ session_id: 's' })
+  })
+})
+
+describe('an event that is to be told', () => {
+  const event = () => {
+    const left: string[] = []
+    return { left, one: untold(() => void left.push('a line')) }
+  }
+
+  test('is left once where it cannot be told, and when there is no more time for it', async () => {
+    const { one, left } = event()
+    await one.leaveIfUntold()
+    await one.leaveIfUntold()
+    await one.leave()
+    expect(left).toHaveLength(1)
+  })
+
+  test('is told no more once it was left', async () => {
+    const { one } = event()
+    await one.leaveIfUntold()
+    expect(() => one.telling()).toThrow('left in the spool')
+  })
+
+  test('is not left for want of time while it is told, which may have been heard', async () => {
+    const { one, left } = event()
+    one.telling()
+    await one.leaveIfUntold()
+    expect(left).toEqual([])
+    await one.leave()
+    expect(left).toHaveLength(1)
   })
 })
