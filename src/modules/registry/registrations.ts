@@ -98,18 +98,21 @@ const SURFACE_OF_CALLERS: SurfaceKind = 'mcp'
 
 export function createRegistrations(needs: { clock: Clock; events: RegistryEvents }): Registrations {
   const { clock, events } = needs
-  const personas = new Map<Identity, Map<string, Row>>()
+  /** Never changed in place. Mostly one row, of a daemon, for which a map would take more than the row. */
+  const personas = new Map<Identity, readonly Row[]>()
   const history = new Map<Identity, LastSeen>()
   let last_epoch = 0
 
-  const keyOf = (row: Pick<Registration, 'surface' | 'kind'>) => `${row.kind} ${row.surface}`
+  const rowsFor = (identity: Identity) => personas.get(identity) ?? []
+  const isAt = ({ registration }: Row, { kind, surface }: Pick<Registration, 'surface' | 'kind'>) =>
+    registration.kind === kind && registration.surface === surface
   const find = (at: Pick<Registration, 'identity' | 'surface' | 'kind'>) =>
-    personas.get(at.identity)?.get(keyOf(at))
+    rowsFor(at.identity).find((row) => isAt(row, at))
   const held = (ticket: Ticket) => {
     const row = find(ticket)
     return row?.registration.epoch === ticket.epoch ? row : undefined
   }
-  const all = () => [...personas.values()].flatMap((rows) => [...rows.values()])
+  const all = () => [...personas.values()].flat()
 
   const put = (
     at: Omit<JoinRequest, 'holder'>,
@@ -131,9 +134,10 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       ...(facts === undefined ? {} : { facts }),
       ...(notes === undefined ? {} : { notes }),
     }
-    let rows = personas.get(at.identity)
-    if (!rows) personas.set(at.identity, (rows = new Map<string, Row>()))
-    rows.set(keyOf(at), { registration, heard_at: clock.monotonic(), ...how })
+    const row: Row = { registration, heard_at: clock.monotonic(), ...how }
+    const rows = rowsFor(at.identity)
+    const place = rows.findIndex((other) => isAt(other, at))
+    personas.set(at.identity, place === -1 ? [...rows, row] : rows.with(place, row))
     return registration
   }
 
@@ -157,9 +161,9 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
   /** Takes the row away and tells everybody; the holder last, because it may close its link at once. */
   const leave = (row: Row, reason: LeaveReason, loss: LossReason | null) => {
     const { registration } = row
-    const rows = personas.get(registration.identity)
-    rows?.delete(keyOf(registration))
-    if (rows?.size === 0) personas.delete(registration.identity)
+    const rest = rowsFor(registration.identity).filter((other) => !isAt(other, registration))
+    if (rest.length > 0) personas.set(registration.identity, rest)
+    else personas.delete(registration.identity)
     remember(row, reason)
     // The agent behind it may live on; only nobody can be rung for it until a daemon is back.
     if (registration.kind === 'daemon') disconnectAgentOf(registration)
@@ -200,14 +204,12 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
   }
 
   const rowsOf = ({ identity, session_id }: AgentSession) =>
-    [...(personas.get(identity)?.values() ?? [])].filter(
-      ({ registration: row }) => row.kind === 'agent' && row.session_id === session_id,
-    )
+    rowsFor(identity).filter(({ registration: row }) => row.kind === 'agent' && row.session_id === session_id)
 
   /** Who names no session speaks for the one that is there, if somebody vouches for it. */
   const onlySession = ({ identity, session_id }: AgentSession): Row[] => {
     if (!session_id.startsWith(ANONYMOUS_SESSION_PREFIX)) return []
-    const agents = [...(personas.get(identity)?.values() ?? [])].filter(
+    const agents = rowsFor(identity).filter(
       ({ registration: { kind }, source }) => kind === 'agent' && source !== 'call',
     )
     return agents.length === 1 ? agents : []
@@ -286,7 +288,7 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     },
 
     end(identity, why) {
-      for (const row of [...(personas.get(identity)?.values() ?? [])]) leave(row, 'wrap', why)
+      for (const row of rowsFor(identity)) leave(row, 'wrap', why)
       history.delete(identity)
     },
 
@@ -298,9 +300,7 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     },
 
     rows: (identity) =>
-      (identity === undefined ? all() : [...(personas.get(identity)?.values() ?? [])]).map((row) => ({
-        ...row.registration,
-      })),
+      (identity === undefined ? all() : rowsFor(identity)).map((row) => ({ ...row.registration })),
     isFresh(registration) {
       const row = held(registration)
       return row !== undefined && registration.connected && !isSilent(row)
