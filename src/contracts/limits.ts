@@ -318,6 +318,8 @@ export const LIMITS = {
   process_restart_min_ms: 1_000,
   process_restart_max_ms: 60_000,
   process_stable_ms: 60_000,
+  /** Where only `ps` tells when a process started. */
+  ps_answer_ms: 2_000,
 
   // Surfaces
   command_timeout_ms: 30_000,

@@ -12,7 +12,7 @@ import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { markOf } from './file-mark.ts'
-import { isSystemError } from './system-error.ts'
+import { isFullDisk, isSystemError } from './system-error.ts'
 
 /** Its name is that of a lock, too, for whoever has to tell locks from other things. */
 const BROOM_ENDING = '.stale.lock'
@@ -152,7 +152,7 @@ export function lockRefused(lock: string, cause: unknown): unknown {
       cause,
     })
   }
-  const full = ['ENOSPC', 'EDQUOT'].includes(code)
+  const full = isFullDisk(code)
   return new TurnbellError('store_unavailable', {
     detail: `no lock can be made in ${path.dirname(lock)}: ${String(cause)}`,
     hint: `${full ? 'Make room on the disk' : 'Look at the disk, and at how many files are open'}, then try again.`,

@@ -1,7 +1,7 @@
 /** An error as the command line shows it, the same in every program: title, detail and hint, or the problem object. */
 import { systemClock } from './clock.ts'
 import { createIds, systemRandom } from './random.ts'
-import { isSystemError } from './system-error.ts'
+import { isFullDisk, isSystemError } from './system-error.ts'
 import { toProblem, TurnbellError } from '../contracts/errors.ts'
 
 type Paint = (text: string) => string
@@ -51,7 +51,7 @@ export function newInstance(): string {
 
 /** A full disk in words for the one who must mend it, `store_unavailable`. Anything else passes as it is. */
 export function diskRefusal(error: unknown): unknown {
-  if (!isSystemError(error) || !['ENOSPC', 'EDQUOT'].includes(error.code)) return error
+  if (!isSystemError(error) || !isFullDisk(error.code)) return error
   return new TurnbellError('store_unavailable', {
     detail: error.message,
     hint: 'Make room on the disk, then try again. What was accepted is safe.',

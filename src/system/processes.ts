@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import type { ClientProcess } from '../contracts/codex.ts'
+import { LIMITS } from '../contracts/limits.ts'
 
 const HAS_PROC_OR_NO_PS: readonly NodeJS.Platform[] = ['linux', 'android', 'win32']
-const PS_ANSWER_MS = 2_000
 
 /** True also for a process of another user, which may not be signalled but is there. */
 export function processAlive(pid: number): boolean {
@@ -73,7 +73,7 @@ export function startTimeByPs(pid: number): string | null {
   const { stdout, status } = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
     env: { ...process.env, LC_ALL: 'C', TZ: 'UTC0' },
     encoding: 'utf8',
-    timeout: PS_ANSWER_MS,
+    timeout: LIMITS.ps_answer_ms,
   })
   const [, state, started] = /^(\S+) +(\S.*\S)\s*$/.exec(stdout ?? '') ?? []
   return status === 0 && started !== undefined && !state?.startsWith('Z') ? started : null

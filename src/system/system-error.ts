@@ -3,3 +3,7 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException & 
   const { code, errno } = (error ?? {}) as NodeJS.ErrnoException
   return typeof code === 'string' && typeof errno === 'number'
 }
+
+export function isFullDisk(code: string | undefined): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT'
+}

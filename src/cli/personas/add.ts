@@ -8,7 +8,7 @@ import path from 'node:path'
 import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { RESERVED_IDENTITIES, type SurfaceKind } from '../../contracts/ids.ts'
-import { Persona } from '../../contracts/registry.ts'
+import type { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
 import { prepareHome } from '../../system/home.ts'
 import { systemPlaces } from '../../system/places.ts'
@@ -16,6 +16,7 @@ import type { Invocation } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
 import { commandWords } from './command-words.ts'
 import { acpSettings, headlessSetting, requireKept, type KeptAgentOptions } from './kept-agent.ts'
+import { addAtHub } from './listing.ts'
 import { paneSettings, type PaneOptions, type SaidPane } from './pane.ts'
 
 export interface AddOptions extends KeptAgentOptions, PaneOptions {
@@ -128,11 +129,10 @@ const sameWords = (acp: AcpSettings, before: AcpSettings | undefined) =>
 async function register(
   invocation: Invocation,
   identity: string,
-  { surface, project }: Settings,
+  settings: Settings,
 ): Promise<Persona | null> {
   try {
-    const input = { identity, surface, ...(project === undefined ? {} : { project }) }
-    return await invocation.hub().ask('personas', 'add', input, Persona)
+    return await addAtHub(invocation, identity, settings)
   } catch (error) {
     if (error instanceof TurnbellError && error.code === 'hub_unreachable') return null
     throw error

@@ -4,13 +4,13 @@
  */
 import fs from 'node:fs'
 import { TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
-import { Persona } from '../../contracts/registry.ts'
+import type { Persona } from '../../contracts/registry.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { PersonaSettings } from '../../contracts/config.ts'
 import { runningHub } from '../../system/hub-address.ts'
 import { loadConfig } from '../../system/config.ts'
 import type { Invocation } from '../cli.ts'
-import { personasAtHub } from '../personas/listing.ts'
+import { addAtHub, personasAtHub } from '../personas/listing.ts'
 import { stopOwnDaemon, stopProcess } from './end.ts'
 import type { Launch } from './launch.ts'
 import { startPart, type Part, type PartView } from './part.ts'
@@ -215,11 +215,10 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
 async function takeIn(
   invocation: Invocation,
   identity: string,
-  { surface, project }: PersonaSettings,
+  settings: PersonaSettings,
 ): Promise<Persona | string> {
   try {
-    const input = { identity, surface, ...(project === undefined ? {} : { project }) }
-    return await invocation.hub().ask('personas', 'add', input, Persona)
+    return await addAtHub(invocation, identity, settings)
   } catch (error) {
     if (!(error instanceof TurnbellError) || AWAY.includes(error.code)) throw error
     return error.detail
