@@ -138,6 +138,8 @@ export const LIMITS = {
   /** A client that does not read this much is closed: it can reconcile, the hub cannot wait. */
   ws_backlog_bytes_max: 4 * 1024 * 1024,
   subscriptions_max: 64,
+  /** Sessions that are away of which the hub knows what they listened to; the oldest go first. */
+  kept_channels_max: 1_000,
   /** Links that have not said hello yet; more are turned away at the door. */
   unproven_links_max: 1_024,
   /** Calls of one link that are not answered yet. */

@@ -338,8 +338,8 @@ export const notifyUnconnected: Step<'NOTIFY_REQUESTED'> = (_, { request }) =>
 export const notify: Step<'NOTIFY_REQUESTED'> = (context, { request, now }) => {
   const before = context.history
   const { surface, pending } = before
-  if (!surface.attached) return answerNotify(request, { accepted: false, reason: 'surface_absent' })
   if (pending.total === 0) return answerNotify(request, { accepted: false, reason: 'nothing_pending' })
+  if (!surface.attached) return answerNotify(request, { accepted: false, reason: 'surface_absent' })
   if (isOutstanding(before, now)) return answerNotify(request, { accepted: false, reason: 'already_rung' })
   const atHand = surface.turn === 'idle' && surface.delivery === 'push'
   const result: NotifyResult = atHand ? { accepted: true } : { accepted: true, reason: 'mid_turn' }

@@ -75,6 +75,7 @@ export async function admit(
       holder: holderOf(needs, link),
     })
   } else welcome()
+  needs.channels.restore(link)
   for (const channel of hello.channels ?? []) {
     try {
       needs.channels.subscribe(link, channel)

@@ -1,6 +1,6 @@
 /**
- * Channels of the WebSocket: views of what happens, never the message of record. A client that was
- * away reads the event stream or reconciles; nothing is kept here for it.
+ * Channels of the WebSocket: views of what happens, never the message of record. Of what happens nothing is kept
+ * here: a client that was away reads the event stream or reconciles. What an agent listened to is, for its return.
  */
 import { TurnbellError } from '../contracts/errors.ts'
 import { HUB_EVENT_FAMILIES, type HubEvent } from '../contracts/events.ts'
@@ -12,12 +12,15 @@ import { hearsAll, mayHear } from '../kernel/policy.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/random.ts'
 import type { CriticalEvents } from './critical-events.ts'
+import { createKeptChannels } from './kept-channels.ts'
 import type { Link, Member } from './link.ts'
 
 export interface Channels {
   /** Throws `kind_forbidden` or `limit_reached`. */
   subscribe(link: Link, channel: string): void
   unsubscribe(link: Link, channel: string): void
+  /** Its session has come back: it listens again to what it did before. */
+  restore(link: Link): void
   /** Throws `kind_forbidden`, and `params_invalid` for an event of the hub's own. Answers the event's id. */
   publish(link: Link, channel: string, event: string, data: Json): string
   /** From the hub itself. */
@@ -32,6 +35,7 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
   const { clock, ids, critical } = needs
   const channels = new Map<string, Set<Link>>()
   const none: ReadonlySet<Link> = new Set()
+  const kept = createKeptChannels({ clock })
 
   const announce = (
     names: readonly string[],
@@ -57,25 +61,32 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
     return id ?? ids.next()
   }
 
+  const subscribe: Channels['subscribe'] = (link, channel) => {
+    const member = link.member as Member
+    if (!maySubscribe(member, channel)) {
+      throw new TurnbellError('kind_forbidden', {
+        detail: `The ${member.kind} of ${member.identity} may not listen to ${channel}.`,
+        hint: 'An agent or daemon listens to global, topics, and its own agents/ and sessions/ channel.',
+      })
+    }
+    const own = (link.channels ??= new Set())
+    if (!own.has(channel) && own.size >= LIMITS.subscriptions_max) {
+      throw new TurnbellError('limit_reached', {
+        detail: `A link subscribes to at most ${LIMITS.subscriptions_max} channels.`,
+      })
+    }
+    own.add(channel)
+    let links = channels.get(channel)
+    if (!links) channels.set(channel, (links = new Set()))
+    links.add(link)
+  }
+
   return {
-    subscribe(link, channel) {
-      const member = link.member as Member
-      if (!maySubscribe(member, channel)) {
-        throw new TurnbellError('kind_forbidden', {
-          detail: `The ${member.kind} of ${member.identity} may not listen to ${channel}.`,
-          hint: 'An agent or daemon listens to global, topics, and its own agents/ and sessions/ channel.',
-        })
-      }
-      const own = (link.channels ??= new Set())
-      if (!own.has(channel) && own.size >= LIMITS.subscriptions_max) {
-        throw new TurnbellError('limit_reached', {
-          detail: `A link subscribes to at most ${LIMITS.subscriptions_max} channels.`,
-        })
-      }
-      own.add(channel)
-      let links = channels.get(channel)
-      if (!links) channels.set(channel, (links = new Set()))
-      links.add(link)
+    subscribe,
+
+    restore(link) {
+      // The same who and the same session: what it might hear, it may.
+      for (const channel of kept.take(link.member as Member)) subscribe(link, channel)
     },
 
     unsubscribe(link, channel) {
@@ -119,6 +130,7 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
 
     forget(link) {
       for (const channel of link.channels ?? []) leave(channels, link, channel)
+      if (link.member !== null && link.channels !== null) kept.keep(link.member, link.channels)
       link.channels = null
       critical.forget(link)
     },

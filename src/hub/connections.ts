@@ -21,7 +21,7 @@ import { handleFrame, type FrameNeeds } from './frame-handlers.ts'
 import { Link, type Member, type Stranger } from './link.ts'
 
 export interface Connections {
-  /** Completes an upgrade whose path, host and origin were found good. */
+  /** Completes an upgrade whose path, host and origin were found good. Throws `hub_stopping` or `limit_reached`. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, token: string | null): void
   /** A socket that is open; `token` came with its upgrade. */
   open(socket: FrameSocket, token: string | null): void
@@ -182,9 +182,12 @@ export function createConnections(needs: ConnectionNeeds): Connections {
 
   return {
     accept(request, socket, head, token) {
-      if (stopping || links.unproven() >= LIMITS.unproven_links_max) {
-        socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-        return
+      if (stopping) throw new TurnbellError('hub_stopping', { detail: 'It takes no new links.' })
+      if (links.unproven() >= LIMITS.unproven_links_max) {
+        throw new TurnbellError('limit_reached', {
+          detail: `${LIMITS.unproven_links_max} links are open that have not said hello.`,
+          hint: 'Say hello at once after connecting, and connect again with growing pauses.',
+        })
       }
       server.handleUpgrade(request, socket, head, (client) => open(client, token))
     },

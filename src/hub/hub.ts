@@ -44,6 +44,7 @@ import { createConnections, type Connections } from './connections.ts'
 import { createCriticalEvents } from './critical-events.ts'
 import { createDaemonReports } from './daemon-reports.ts'
 import { createLinks } from './links.ts'
+import { createFigures } from './figures.ts'
 import { createHubMetrics } from './metrics.ts'
 import { createPush } from './push.ts'
 import { leftBehindTaker } from './left-behind.ts'
@@ -236,6 +237,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...(needs.grants === undefined ? {} : { grants: needs.grants }),
     line(line) {
       metrics.dispatched(line)
+      figures.dispatched(line)
       needs.line?.(line)
     },
     seen(caller: Caller) {
@@ -258,17 +260,21 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   }
   const uptime_s = () => (clock.monotonic() - started_at) / 1000
 
-  const metrics = createHubMetrics({
-    tenant_id: needs.tenant_id,
-    version: needs.version,
+  const counted = {
     uptime_s,
-    ready: () => readiness().ready,
     links: () => links.count(),
-    personas: () => countBy(personas.list(), ({ state: persona_state }) => persona_state),
     store: () => store.health(),
     leases: () => store.leases().length,
-    criticalDropped: () => critical.dropped(),
     daemons: () => reports.current(),
+  }
+  const figures = createFigures({ ...counted, registrations, clock })
+  const metrics = createHubMetrics({
+    ...counted,
+    tenant_id: needs.tenant_id,
+    version: needs.version,
+    ready: () => readiness().ready,
+    personas: () => countBy(personas.list(), ({ state: persona_state }) => persona_state),
+    criticalDropped: () => critical.dropped(),
     process: needs.processMetrics,
     isAction: (facade, action) =>
       kernel.registry.facades.some(({ name, actions }) => name === facade && Object.hasOwn(actions, action)),
@@ -353,7 +359,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
         clock.every(LIMITS.critical_check_ms, () => critical.check()),
         clock.every(LIMITS.metrics_channel_interval_ms, () => {
           if (channels.subscribers('metrics').size > 0) {
-            channels.announce(['metrics'], 'metric.update', metrics.snapshot())
+            channels.announce(['metrics'], 'metric.update', figures.snapshot())
           }
         }),
       )

@@ -68,8 +68,6 @@ export interface MetricsSources {
 
 export interface HubMetrics {
   text(): Promise<string>
-  /** The numbers of the `metrics` channel. */
-  snapshot(): Record<string, number>
   /** Counts a fact of the event stream. */
   event(event: HubEvent): void
   dispatched(line: DispatchLine): void
@@ -95,22 +93,6 @@ export function createHubMetrics(sources: MetricsSources): HubMetrics {
     async text() {
       const [own, ofProcess] = await Promise.all([registry.metrics(), sources.process?.() ?? ''])
       return own + ofProcess
-    },
-
-    snapshot() {
-      const store = sources.store()
-      const daemons = sources.daemons()
-      return {
-        uptime_s: Math.round(sources.uptime_s()),
-        signals_pending: store.pending,
-        signals_stored: store.signals,
-        leases: sources.leases(),
-        agents: sources.links()['agent'] ?? 0,
-        daemons: sources.links()['daemon'] ?? 0,
-        observers: sources.links()['observer'] ?? 0,
-        daemons_up: daemons.filter(({ up }) => up).length,
-        daemons_down: daemons.filter(({ up }) => !up).length,
-      }
     },
 
     event({ type, data }) {

@@ -1,4 +1,5 @@
 /** Bundles the simulation with the product's own sources, as they are or with one planted bug. */
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { bundled } from '../support/bundled.mjs'
@@ -12,8 +13,16 @@ export function bundleSimulation(ending, mutant) {
     'sim',
     ['main', 'search', 'worker', 'tracer'].map((name) => `test/sim/${name}.ts`),
     ending,
-    { plugins },
+    { plugins, banner: { js: `// with packages ${packagesDigest()}` } },
   )
+}
+
+/** Packages stay outside of the bundles: what they do is told apart by their versions. */
+function packagesDigest() {
+  const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'))
+  const used = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true)
+  const versions = used.map(([place, { version }]) => `${place}@${version}`)
+  return createHash('sha256').update(versions.join('\n')).digest('hex').slice(0, 16)
 }
 
 function planted({ name, file, find, replace }) {

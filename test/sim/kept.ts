@@ -46,8 +46,8 @@ const Result = z.object({
 const Line = z.union([Passed, Result])
 
 /**
- * JSON lines: `{code, steps, only}`, `{passed, counts}`, then a result each. `code` is a digest of the bundle that simulates:
- * what other code had found does not count, and is forgotten. Seeds that passed are written together as soon as the file is
+ * JSON lines: `{code, steps, only}`, `{passed, counts}`, then a result each. `code` is a digest of the bundle that simulates,
+ * which names the packages that it uses: what other code had found does not count, and is forgotten. Seeds that passed are written together as soon as the file is
  * opened again, so a long run that was done fits into a few hundred bytes. Half a line at the end is forgotten as well. Keeps
  * nothing where no file is named; throws where the file is no such file, damaged, or of other steps, and leaves it as it is.
  * What other code had broken is set aside before it is forgotten.
@@ -148,8 +148,10 @@ function takeIn({ passed, counts, broken }: Found, line: z.infer<typeof Line>): 
     return
   }
   const seeds = 'seed' in line ? [line.seed] : numbersIn(line.passed, Number.MAX_SAFE_INTEGER)
-  // A seed that two runs have noted counts once.
-  if (seeds.every((seed) => passed.has(seed))) return
+  // A seed that two runs have noted counts once, and what others did together cannot be taken apart.
+  const known = seeds.filter((seed) => passed.has(seed))
+  if (known.length === seeds.length) return
+  if (known.length > 0) throw new Error(`${rangesOf(known)} stands there twice, once with others`)
   for (const seed of seeds) passed.add(seed)
   addCounts(counts, line.counts)
 }

@@ -18,8 +18,8 @@ export function checkNotified(
   const reported = reports.filter(({ session_id }) => session_id === surface.session_id)
   const refused =
     (!connected && 'not_connected') ||
-    (!surface.attached && 'surface_absent') ||
-    (pending_count === 0 && 'nothing_pending')
+    (pending_count === 0 && 'nothing_pending') ||
+    (!surface.attached && 'surface_absent')
   // A bell of this session and turn that nothing has answered is out, or lost.
   const rung = last !== null && last.drained !== 'since' && reported.some((one) => isSameTurn(last, one))
   const when =

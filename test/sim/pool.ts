@@ -11,6 +11,8 @@ const YOUNG_MIB = 64
 /** Of real time; 2,000 steps take a few seconds. */
 const STANDS_STILL_MS = 10 * 60_000
 const STANDS_STILL_MS_A_STEP = 300
+/** What Node says of a thread that has ended. */
+const GONE = -1
 
 export interface Pool {
   /**
@@ -28,6 +30,7 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
   const begin = () => new Worker(worker_file, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB } })
   const all = new Set(Array.from({ length: threads }, begin))
   const free = [...all]
+  let closed = false
   const waiting: ((worker: Worker) => void)[] = []
   const take = () =>
     new Promise<Worker>((resolve) => {
@@ -49,7 +52,9 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
   }
   return {
     async run(options) {
-      const worker = await take()
+      const taken = await take()
+      // One that died of nothing to do must not be told as this run's end.
+      const worker = taken.threadId === GONE ? another(taken) : taken
       let patience: NodeJS.Timeout | undefined
       const { seed, steps } = options
       let lives = true
@@ -61,6 +66,9 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
         patience = setTimeout(() => dies('every run ends', 'it comes to no end', 0), longestOf(steps))
         worker.removeAllListeners()
         worker.once('error', (error) => dies('nothing breaks', `its thread ended by ${String(error)}`, steps))
+        worker.once('exit', (code) => {
+          if (!closed) dies('nothing breaks', `its thread ended with ${code}`, steps)
+        })
         worker.once('message', resolve)
         worker.postMessage(options)
       })
@@ -69,6 +77,7 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
       return result
     },
     async close() {
+      closed = true
       await Promise.all([...all].map((worker) => worker.terminate()))
     },
   }

@@ -5,6 +5,8 @@ import { numbersIn } from './ranges.ts'
 import { REGRESSIONS, type Regression } from './regressions.ts'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
+type Broken = NonNullable<SimulationResult['broken']>
+
 export interface Found extends SimulationResult {
   /** It is one of the runs that once did. */
   known: boolean
@@ -13,8 +15,15 @@ export interface Found extends SimulationResult {
 export interface Search {
   /** Those of the runs that once broke by this bug, and do so no more. */
   findStale(bug: string): Promise<Regression[]>
-  /** What breaks a promise first, of the runs that once did and of these seeds; null where all hold. */
-  findBroken(seeds: Iterable<number>, steps: number): Promise<Found | null>
+  /**
+   * What breaks a promise first, of the runs that once did and of these seeds; null where all hold. `counts` may pass over
+   * some that are broken.
+   */
+  findBroken(
+    seeds: Iterable<number>,
+    steps: number,
+    counts?: (broken: Broken) => boolean,
+  ): Promise<Found | null>
   close(): Promise<void>
 }
 
@@ -29,7 +38,7 @@ export function openSearch(worker_file: string): Search {
       const results = await Promise.all(runs.map((run) => pool.run(optionsOf(run))))
       return runs.filter((_, at) => results[at]?.broken === null)
     },
-    async findBroken(seeds, steps) {
+    async findBroken(seeds, steps, counts = () => true) {
       const runs = [
         ...REGRESSIONS.map((run) => ({ ...optionsOf(run), known: true })),
         ...Array.from(seeds, (seed) => ({ seed, steps, known: false })),
@@ -40,7 +49,7 @@ export function openSearch(worker_file: string): Search {
         for (let run = runs[next++]; run !== undefined && found === null; run = runs[next++]) {
           const { known, ...options } = run
           const result = await pool.run(options)
-          if (result.broken !== null) found ??= { ...result, known }
+          if (result.broken !== null && counts(result.broken)) found ??= { ...result, known }
         }
       }
       await Promise.all(Array.from({ length: threads }, worker))

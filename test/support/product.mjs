@@ -5,7 +5,14 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '../..')
 /** Of these dist/ is made. */
-const SOURCES = ['src', 'adapters', 'build.mjs', 'scripts/bundle-settings.mjs', 'package.json']
+const SOURCES = [
+  'src',
+  'adapters',
+  'build.mjs',
+  'scripts/bundle-settings.mjs',
+  'package.json',
+  'package-lock.json',
+]
 
 /** Builds dist/ where it is missing or older than what it is made of. False where that fails. */
 export function freshProduct() {

@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 import { CHANNEL_NOTES, CLOSE_NOTES, WS_LIMITS } from './channel-notes.ts'
 import { CLIENT_FRAME_NOTES, HUB_FRAME_NOTES } from './frame-notes.ts'
-import { inBytes, inSeconds } from './units.ts'
+import { inBytes, inMinutes, inSeconds } from './units.ts'
 import { Config } from '../../contracts/config.ts'
 import { ErrorClass, Retry } from '../../contracts/errors.ts'
 import {
@@ -196,6 +196,7 @@ function rules(): string {
     `A client beats every ${inSeconds(LIMITS.heartbeat_interval_ms)}. The hub pings every ${inSeconds(LIMITS.ws_ping_interval_ms)} and cuts off who is silent for ${inSeconds(LIMITS.ws_silence_max_ms)}.`,
     `Events whose name begins with ${CRITICAL_EVENTS.map((beginning) => `\`${beginning}\``).join(' or ')} are critical: they are sent until \`ack\` names their \`id\`. It is checked every ${inSeconds(LIMITS.critical_check_ms)}; one that is ${inSeconds(LIMITS.critical_resend_ms)} old is sent again, and dropped after ${LIMITS.critical_tries_max} tries. All other events are sent once.`,
     ['Channels to listen to:', '', ...channels].join('\n'),
+    `An agent that names its \`session_id\` and comes back within ${inMinutes(LIMITS.lease_ms)} listens again to what it did before; any other subscribes anew.`,
     ['Close codes:', '', ...closes].join('\n'),
   ].join('\n\n')
 }

@@ -33,7 +33,7 @@ export const CHANNEL_NOTES: Record<string, ChannelNote> = {
   },
   metrics: {
     name: 'metrics',
-    summary: `The hub's figures, as \`metric.update\`, every ${inSeconds(LIMITS.metrics_channel_interval_ms)}.`,
+    summary: `The hub's figures (who works, how many actions a minute, how long they take, what waits), as \`metric.update\`, every ${inSeconds(LIMITS.metrics_channel_interval_ms)}.`,
     listeners: 'Observers and the operator.',
     publishers: 'The hub alone.',
   },

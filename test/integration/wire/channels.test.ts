@@ -70,6 +70,63 @@ describe('who may publish', () => {
   })
 })
 
+describe('an agent that comes back', () => {
+  const gone = async (client: Client) => {
+    client.socket.terminate()
+    await client.closed
+    await eventually('the hub has noticed', () => hub.hub.doors.health().connected.agent === 0)
+  }
+  const heard = async (client: Client, channel = 'topics/ci') => {
+    await hub.call('personas', 'add', { identity: 'tom', surface: 'command' })
+    const publisher = await hub.join('tom', 'agent')
+    await publish(publisher, channel, 'build.done')
+    await client.settled()
+    return events(client).flatMap((frame) => (frame.type === 'event' ? [frame.event] : []))
+  }
+
+  test('in its session listens to what it did before', async () => {
+    hub = await liveHub()
+    const first = await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci', 'topics/old'] })
+    await first.ask({ type: 'unsubscribe', channel: 'topics/old' })
+    await gone(first)
+    const again = await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/more'] })
+    expect(await heard(again)).toEqual(['build.done'])
+    expect(await heard(again, 'topics/old')).toEqual(['build.done'])
+    expect(await heard(again, 'topics/more')).toEqual(['build.done', 'build.done'])
+  })
+
+  test('before its former link is found dead does, too', async () => {
+    hub = await liveHub()
+    await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci'] })
+    const again = await hub.join('bob', 'agent', { session_id: 's-1' })
+    expect(await heard(again)).toEqual(['build.done'])
+  })
+
+  test.each([
+    ['in another session', { session_id: 's-2' }],
+    ['without a session', {}],
+  ])('%s does not', async (_, hello) => {
+    hub = await liveHub()
+    await gone(await hub.join('bob', 'agent', { ...hello, session_id: 's-1', channels: ['topics/ci'] }))
+    expect(await heard(await hub.join('bob', 'agent', hello))).toEqual([])
+  })
+
+  test('after its session counted as lost does not', async () => {
+    hub = await liveHub()
+    await gone(await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci'] }))
+    await hub.clock.advance(LIMITS.lease_ms + 1)
+    expect(await heard(await hub.join('bob', 'agent', { session_id: 's-1' }))).toEqual([])
+  })
+
+  test('as an observer does not: many may look under one name', async () => {
+    hub = await liveHub()
+    const first = await hub.join('eve', 'observer', { session_id: 's-1', channels: ['topics/ci'] })
+    first.socket.terminate()
+    await first.closed
+    expect(await heard(await hub.join('eve', 'observer', { session_id: 's-1' }))).toEqual([])
+  })
+})
+
 describe("the hub's own events", () => {
   test.each([
     'hub.stopping',
@@ -173,6 +230,31 @@ describe('the metrics channel', () => {
     })
     await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
     await client.next('event')
+  })
+
+  test('tells who works, how much, and how fast', async () => {
+    hub = await liveHub()
+    const client = await hub.join('eve', 'observer', { channels: ['metrics'] })
+    await hub.join('bob', 'agent', { session_id: 's-1' })
+    await hub.join('bob', 'agent', { session_id: 's-2', surface: 'codex' })
+    await hub.join('bob', 'daemon')
+    for (let n = 0; n < 3; n++) await hub.call('signals', 'send', { to: 'bob', intent: 'note' })
+    const figures = async () => {
+      await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
+      return (await client.next('event')).data as Record<string, number>
+    }
+    const now = await figures()
+    expect(now).toMatchObject({
+      sessions_active: 2,
+      agents_active: 1,
+      actions_per_minute: 3,
+      signals_pending: 3,
+    })
+    expect(now['action_average_ms']).toBeGreaterThanOrEqual(0)
+    await hub.clock.advance(60_000)
+    let later = await figures()
+    while (later['uptime_s'] !== 70) later = (await client.next('event')).data as Record<string, number>
+    expect(later).toMatchObject({ actions_per_minute: 0, action_average_ms: 0, signals_pending: 3 })
   })
 })
 

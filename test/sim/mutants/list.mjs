@@ -1,6 +1,7 @@
 /**
  * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
- * the file; it is replaced before the file is bundled. `seed` is tried before the others: one that notices where the first ones do not.
+ * the file; it is replaced before the file is bundled. `seed` is tried before the others: one that notices where the
+ * first ones do not. With `ends` the bug is that something breaks; any other has to be noticed by a rule.
  */
 export const MUTANTS = [
   {
@@ -394,6 +395,7 @@ export const MUTANTS = [
   },
   {
     name: 'a journal that breaks by itself',
+    ends: true,
     file: 'src/storage/file/journal.ts',
     find: '      epoch.check()\n      const fd',
     replace:

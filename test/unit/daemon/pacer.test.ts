@@ -1466,6 +1466,8 @@ describe('notify_surface', () => {
     expect(world.notify()).toEqual({ accepted: false, reason: 'already_rung' })
     world.surfaceLeaves()
     expect(world.notify()).toEqual({ accepted: false, reason: 'surface_absent' })
+    world.drains()
+    expect(world.notify()).toEqual({ accepted: false, reason: 'nothing_pending' })
     world.linkLost()
     expect(world.notify()).toEqual({ accepted: false, reason: 'not_connected' })
   })

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import http from 'node:http'
 import net from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -183,6 +185,17 @@ describe('a hub whose store takes no writes', () => {
     )
     expect(await hub.call('signals', 'inbox', {})).toMatchObject({ signals: { length: 1 } })
     expect(await (await hub.http('GET', '/metrics')).text()).toContain('turnbell_hub_store_writable 0')
+  })
+
+  test('that stops tells who would join why it does not', async () => {
+    hub = await liveHub()
+    hub.hub.stopping()
+    const asked = http.get(`${hub.url}/ws`, {
+      headers: { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+    })
+    const [answer] = (await once(asked, 'response')) as [http.IncomingMessage]
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([503, 'application/problem+json'])
+    expect(JSON.parse((await answer.toArray()).join(''))).toMatchObject({ code: 'hub_stopping' })
   })
 
   test('survives a sweep that fails, and logs it', async () => {

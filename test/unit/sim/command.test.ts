@@ -115,6 +115,26 @@ describe('runs', () => {
     expect(told({ seed: 7, steps: 50, broken, counts: {} }, undefined)).toMatch(/^seed 7 broke a promise\n/)
   })
 
+  test('whose thread ends by itself are broken, and the next run has another thread', async () => {
+    fs.writeFileSync(
+      threads.worker,
+      `import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', ({ seed, steps }) => {
+        if (seed === 7) process.exit(3)
+        parentPort.postMessage({ seed, steps, broken: null, counts: {} })
+      })`,
+    )
+    const pool = openPool(threads.worker, 1)
+    const broken = async (seed: number) => (await pool.run({ seed, steps: 50 })).broken
+    expect(await broken(7)).toEqual({
+      promise: 'nothing breaks',
+      detail: 'nothing breaks: its thread ended with 3',
+      step: 50,
+    })
+    expect(await broken(8)).toBeNull()
+    await pool.close()
+  })
+
   test('that broke and were kept as they are get shorter where that is wanted, once', async () => {
     workers("only === undefined || only.has(2) ? { promise: 'x', detail: 'x', step: 2 } : none")
     const line = `--seed 7 --steps 3 --keep ${place}/night.jsonl`

@@ -57,6 +57,14 @@ describe('a run that is noted', () => {
     expect([passed, counts]).toEqual([new Set([3]), { turns: 3 }])
   })
 
+  test('refuses to add up what was done twice, where the parts cannot be told apart', () => {
+    opened().add(result(3))
+    opened().add(result(4))
+    opened()
+    fs.appendFileSync(file, '{"passed":"4-5","counts":{"turns":9}}\n')
+    expect(() => opened()).toThrow(/line 3 of .* is damaged/)
+  })
+
   test('knows of a seed that broke what two runs did not find alike', () => {
     opened().add(result(3))
     opened().add(broke(3))
