@@ -144,6 +144,22 @@ function unreachable(url: string, cause: unknown, patience_ms: number): Turnbell
   return new TurnbellError('hub_unreachable', { detail: `${url}: ${reasonOf(cause)}`, cause })
 }
 
+/** Whether what was asked for may be done all the same: the hub was reached, and only its answer is missing. */
+export function mayBeDone(error: unknown): boolean {
+  if (!(error instanceof TurnbellError)) return false
+  if (error.code === 'timed_out') return true
+  return error.code === 'hub_unreachable' && error.cause !== undefined && !isNobodyThere(error.cause)
+}
+
+const NOBODY_THERE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']
+
+function isNobodyThere(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== undefined && NOBODY_THERE.includes(code)) return true
+  return error instanceof AggregateError ? error.errors.every(isNobodyThere) : isNobodyThere(error.cause)
+}
+
 /** `fetch failed` says nothing; the reason is one or two causes below. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

@@ -10,6 +10,7 @@ import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
 import { ensurePrivateDirectory } from '../../system/home.ts'
 import { ancestorNamed } from '../../system/processes.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { mayBeDone } from '../hub-client.ts'
 import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
 import { hookPayload, hookPersona, HOOK_PATIENCE_MS, untold, type Untold } from '../hooks/hook-call.ts'
 import { leave } from '../hooks/spool.ts'
@@ -100,8 +101,8 @@ async function tell(
     const hub = await invocation.hub().as(identity, 'agent')
     one.telling()
     return await hub.hook(options.client, body)
-  } catch {
-    await one.leave()
+  } catch (error) {
+    await (mayBeDone(error) ? one.leaveIfUntold() : one.leave())
     return null
   }
 }

@@ -36,9 +36,9 @@ export function hookPayload(text: string): Record<string, Json> {
 export interface Untold {
   /** From now on it is being told. Throws where it was left. */
   telling: () => void
-  /** Unless it was left before. */
+  /** Nobody has heard it. Unless it was left before. */
   leave: () => Promise<void>
-  /** The same for whoever has no more time, unless it is being told. */
+  /** The same where that is not known: unless it is being told. */
   leaveIfUntold: () => Promise<void>
 }
 

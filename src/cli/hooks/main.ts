@@ -9,7 +9,7 @@ import { systemClock } from '../../system/clock.ts'
 import { resolveHome, type Home } from '../../system/home.ts'
 import { readAll } from '../read-all.ts'
 import { hookPayload, HOOK_PATIENCE_MS, untold, type Untold } from './hook-call.ts'
-import { hasUsualHub, quickHook, tellHub, type QuickHook } from './quick-hook.ts'
+import { hasUsualHub, quickHook, tellHub, Unanswered, type QuickHook } from './quick-hook.ts'
 import { leave } from './spool.ts'
 
 interface Program {
@@ -45,8 +45,8 @@ async function tell(hook: QuickHook, home: Home, onRead: (event: Untold) => void
   onRead(one)
   try {
     return await tellHub(hook, home, payload, one.telling)
-  } catch {
-    await one.leave()
+  } catch (error) {
+    await (error instanceof Unanswered ? one.leaveIfUntold() : one.leave())
     return null
   }
 }

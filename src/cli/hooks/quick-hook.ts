@@ -94,6 +94,9 @@ function hubUrl({ hub_pid }: Home): string {
   return url
 }
 
+/** The connection ended before an answer: what was asked for last may have been heard. */
+export class Unanswered extends Error {}
+
 type Ask = (path: string, token: string | null, body: object) => Promise<unknown>
 
 /**
@@ -108,8 +111,8 @@ function createAsk(socket: net.Socket, host: string): Ask {
     held = Buffer.concat([held, chunk])
     onData()
   })
-  socket.on('error', (error) => onEnd(error))
-  socket.on('close', () => onEnd(new Error('the hub closed the connection')))
+  socket.on('error', (cause) => onEnd(new Unanswered('the connection broke', { cause })))
+  socket.on('close', () => onEnd(new Unanswered('the hub closed the connection')))
 
   return (path, token, body) =>
     new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { createHubClient } from '../../../src/cli/hub-client.ts'
+import { createHubClient, mayBeDone } from '../../../src/cli/hub-client.ts'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 
 const URL = 'http://127.0.0.1:4888'
@@ -21,18 +21,36 @@ const codeOf = async (promise: Promise<unknown>) =>
 
 describe('a hub that cannot be asked', () => {
   test.each([
-    ['nobody listens', new TypeError('fetch failed', { cause: withCode('ECONNREFUSED') }), 'hub_unreachable'],
-    ['no such host', new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }), 'hub_unreachable'],
+    [
+      'nobody listens',
+      new TypeError('fetch failed', { cause: withCode('ECONNREFUSED') }),
+      'hub_unreachable',
+      false,
+    ],
+    [
+      'no such host',
+      new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }),
+      'hub_unreachable',
+      false,
+    ],
     [
       'every address refuses',
       new TypeError('fetch failed', { cause: new AggregateError([withCode('ECONNREFUSED')]) }),
       'hub_unreachable',
+      false,
     ],
-    ['it breaks off', new TypeError('terminated', { cause: withCode('ECONNRESET') }), 'hub_unreachable'],
-    ['no answer in time', new DOMException('late', 'TimeoutError'), 'timed_out'],
-  ])('%s', async (_, error, code) => {
+    [
+      'it breaks off',
+      new TypeError('terminated', { cause: withCode('ECONNRESET') }),
+      'hub_unreachable',
+      true,
+    ],
+    ['no answer in time', new DOMException('late', 'TimeoutError'), 'timed_out', true],
+  ])('%s', async (_, error, code, may_be_done) => {
     const hub = createHubClient(failing(error), URL, null)
-    expect(await codeOf(hub.call('signals', 'send'))).toBe(code)
+    const refused = await hub.call('signals', 'send').catch((reason: unknown) => reason)
+    expect(refused).toMatchObject({ code })
+    expect(mayBeDone(refused)).toBe(may_be_done)
     expect(await hub.ready()).toBe(false)
   })
 
@@ -42,6 +60,8 @@ describe('a hub that cannot be asked', () => {
       const hub = createHubClient(answering(response), URL, null)
       expect(await codeOf(hub.call('signals', 'send'))).toBe('hub_unreachable')
     }
+    const none = createHubClient(answering(page), URL, null).call('signals', 'send')
+    expect(mayBeDone(await none.catch((reason: unknown) => reason))).toBe(false)
   })
 
   test('an answer of another shape than asked for is refused, not passed on', async () => {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { hasUsualHub, quickHook, tellHub } from '../../../src/cli/hooks/quick-hook.ts'
+import { hasUsualHub, quickHook, tellHub, Unanswered } from '../../../src/cli/hooks/quick-hook.ts'
 import { resolveHome } from '../../../src/system/home.ts'
 
 const closers: (() => unknown)[] = []
@@ -74,6 +74,9 @@ describe('what goes the quick way', () => {
 describe('telling the hub', () => {
   const hook = { event: 'Stop', client: 'claude-code', identity: 'ada', home: undefined }
 
+  /** In the place of an answer: the connection is closed. */
+  const CUT = 'cut'
+
   /** Answers each request with the next of these, and keeps what it was asked. */
   async function hubThatSays(answers: readonly { status?: number; text: string; plain?: boolean }[]) {
     const asked: { url: string | undefined; authorization: string | undefined; body: unknown }[] = []
@@ -84,6 +87,10 @@ describe('telling the hub', () => {
         const { status = 200, text, plain = true } = answers[asked.length] ?? { text: '{}' }
         const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
         asked.push({ url: request.url, authorization: request.headers.authorization, body })
+        if (text === CUT) {
+          request.socket.destroy()
+          return
+        }
         if (plain) response.writeHead(status, { 'content-length': Buffer.byteLength(text) })
         else response.writeHead(status)
         // In two pieces, as a network may bring it.
@@ -125,7 +132,12 @@ describe('telling the hub', () => {
     ['answers without a length', [{ text: '{"token":"t1"}', plain: false }]],
   ])('rejects where what answers there %s', async (_, answers) => {
     const { home } = await hubThatSays(answers)
-    await expect(tellHub(hook, home, {})).rejects.toThrow()
+    await expect(tellHub(hook, home, {})).rejects.not.toBeInstanceOf(Unanswered)
+  })
+
+  test('tells it apart where the connection ends: the hub may have heard', async () => {
+    const { home } = await hubThatSays([{ text: '{"token":"t1"}' }, { text: CUT }])
+    await expect(tellHub(hook, home, {})).rejects.toBeInstanceOf(Unanswered)
   })
 
   test('rejects where no hub runs, or only a file of one is left', async () => {
