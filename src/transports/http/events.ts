@@ -7,6 +7,7 @@ import type { Caller } from '../../contracts/token.ts'
 import { mayHear } from '../../kernel/policy.ts'
 import type { EventLog, EventQuery } from '../../ports/event-log.ts'
 import type { Doors } from '../doors.ts'
+import { whenClosed } from './answered.ts'
 
 /** `since` as a caller spells it: a seq, or an ISO time. */
 export function position(since: string | undefined): number | string | undefined {
@@ -45,6 +46,9 @@ export function readPage(
   }
 }
 
+/** How many are read of the log at once, as long as the reader keeps up. */
+const STREAM_PAGE = 100
+
 /**
  * Writes events to an open response until it closes (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  *
@@ -68,13 +72,13 @@ export function streamEvents(
   }
   const pump = () => {
     while (open && stalled_at === null && next !== undefined) {
-      const page = readPage(events, caller, { ...filter, since: next, limit: 100 })
+      const page = readPage(events, caller, { ...filter, since: next, limit: STREAM_PAGE })
       for (const event of page.events) {
         // Even what no longer fits the socket's buffer is taken by it; only the next page waits.
         write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
       }
       next = page.next
-      if (page.events.length < 100) return
+      if (page.events.length < STREAM_PAGE) return
     }
   }
   const onEvent = (event: HubEvent) => {
@@ -105,7 +109,7 @@ export function streamEvents(
     stopWatching()
     heartbeat.cancel()
   }
-  response.once('close', stop)
+  whenClosed(response, stop)
   response.on('error', stop)
   write(': turnbell events\n\n')
   pump()

@@ -246,7 +246,7 @@ function events(
   reply.hijack()
   const stream = streamEvents(reply.raw, request.caller, filter, from, doors)
   streams.add(stream)
-  reply.raw.once('close', () => streams.delete(stream))
+  whenClosed(reply.raw, () => streams.delete(stream))
   return reply
 }
 

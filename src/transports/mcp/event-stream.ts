@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
+import { whenClosed } from '../http/answered.ts'
 
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
@@ -26,7 +27,7 @@ export function cutWhenStalled(
     if (clock.monotonic() - stalled_at >= LIMITS.sse_silence_max_ms) response.destroy()
   })
   response.on('drain', () => (stalled_at = null))
-  response.once('close', () => look.cancel())
+  whenClosed(response, () => look.cancel())
 }
 
 /** Whether a client that sends this Accept header reads a stream of events. */

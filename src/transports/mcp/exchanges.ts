@@ -25,6 +25,7 @@ import { authInfoOf, type McpPeer } from './peer.ts'
 import { blamed, refusalOf } from './protocol-error.ts'
 import { createReply, type Reply, type ReplyOptions } from './reply.ts'
 import type { Doors } from '../doors.ts'
+import { whenClosed } from '../http/answered.ts'
 import { problemOf } from '../http/problems.ts'
 
 interface OpenRequest {
@@ -132,7 +133,7 @@ export async function createExchanges(
         return { ...message, id: inner_id }
       })
       const inner_ids = [...exchange.open.keys()]
-      response.once('close', () => {
+      whenClosed(response, () => {
         for (const [question, { reply }] of asked) if (reply === exchange.reply) asked.delete(question)
         for (const inner_id of inner_ids) forget(inner_id)
         for (const settle of settled) settle()

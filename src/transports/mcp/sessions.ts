@@ -11,6 +11,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
+import { whenClosed } from '../http/answered.ts'
 
 export interface McpSession {
   id: string
@@ -99,7 +100,7 @@ export function createMcpSessions({ clock, ids }: { clock: Clock; ids: Ids }): M
       if (row.missed !== null) response.write(eventOf(resourceUpdated(row.missed)))
       row.missed = null
       streams++
-      response.once('close', () => {
+      whenClosed(response, () => {
         streams--
         if (row.stream === response) row.stream = null
       })

@@ -9,6 +9,8 @@ import { fakeClock } from '../../support/fake-clock.ts'
 class Stream extends EventEmitter {
   writableNeedDrain = false
   destroyed = false
+  socket = new EventEmitter()
+  req = { socket: this.socket }
   destroy(): void {
     this.destroyed = true
     this.emit('close')

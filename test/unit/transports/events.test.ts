@@ -2,6 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
@@ -70,6 +71,19 @@ async function listen(
   incoming.on('end', () => (stream.ended = true))
   await eventually('the stream is open', () => stream.comments > 0)
   return stream
+}
+
+async function statusOfOneMore(): Promise<number | undefined> {
+  const outgoing = httpRequest({
+    ...{ host: '127.0.0.1', port: hub.port, path: '/events' },
+    headers: { authorization: `Bearer ${hub.operator}`, accept: 'text/event-stream' },
+  })
+  outgoing.on('error', () => {})
+  const { statusCode } = await new Promise<IncomingMessage>((resolve) =>
+    outgoing.once('response', resolve).end(),
+  )
+  outgoing.destroy()
+  return statusCode
 }
 
 describe('a page', () => {
@@ -191,6 +205,18 @@ describe('a stream', () => {
     })
   })
 
+  test('that waits behind another on its connection leaves room as well when that goes', async () => {
+    const ask = `GET /events HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${hub.operator}\r\naccept: text/event-stream\r\n\r\n`
+    const clients = Array.from({ length: 4 }, () => connect(hub.port, '127.0.0.1'))
+    for (const client of clients) client.write(ask.repeat(LIMITS.event_streams_max / 4))
+    await eventually('all are taken', async () => (await statusOfOneMore()) === 429)
+    for (const client of clients) client.destroy()
+    await eventually('there is room again', async () => (await statusOfOneMore()) === 200)
+    // For more than were the first on their connections.
+    const streams = await Promise.all(clients.flatMap(() => [listen('?type=none'), listen('?type=none')]))
+    for (const stream of streams) stream.close()
+  })
+
   test('ends when the hub stops', async () => {
     const other = await startSmallHub()
     const outgoing = httpRequest({
@@ -279,6 +305,8 @@ describe('what a caller reads', () => {
 
 /** A response whose socket takes nothing until it is told to. */
 class Stalling extends EventEmitter {
+  socket = new EventEmitter()
+  req = { socket: this.socket }
   written: string[] = []
   full = false
   destroyed = false

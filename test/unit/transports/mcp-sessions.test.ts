@@ -15,6 +15,8 @@ class Stream extends EventEmitter {
   written: string[] = []
   writableLength = 0
   gone = false
+  socket = new EventEmitter()
+  req = { socket: this.socket }
   write(text: string): boolean {
     this.written.push(text)
     return true
