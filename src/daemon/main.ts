@@ -34,6 +34,7 @@ import { createDaemon, type Daemon, type StopReason } from './runtime.ts'
 import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './settings.ts'
 import type { StartShim } from './supervise.ts'
 import { replaceFile } from '../system/replace-file.ts'
+import { readText } from '../system/watch-text.ts'
 
 export async function main(argv: string[]): Promise<void> {
   let json = argv.includes('--json')
@@ -88,7 +89,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
     onLost: (error) => lost?.(error),
   })
   try {
-    fs.writeFileSync(paths.daemon_pid, `${process.pid}\n`, { mode: 0o600 })
+    fs.writeFileSync(paths.daemon_pid, OWN_PID, { mode: 0o600 })
     const daemon = (begun = compose(flags, home, config, settings, paths, log, (why) => void leave(why)))
     const leave = createLeave(daemon, lock, paths, log)
     lost = (error) => void leave({ kind: 'replaced', detail: error.message })
@@ -103,7 +104,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   } catch (error) {
     // What it holds already, as its first socket, would keep the process.
     await begun?.stop()
-    fs.rmSync(paths.daemon_pid, { force: true })
+    removeOwnPid(paths)
     await lock.release()
     throw error
   }
@@ -198,13 +199,20 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
       log.error({ err: error }, 'could not stop cleanly')
       code = EXIT.failed
     }
-    fs.rmSync(paths.daemon_pid, { force: true })
+    removeOwnPid(paths)
     await lock
       .release()
       .catch((error: unknown) => log.error({ err: error }, 'the lock could not be released'))
     log.info({ code }, 'stopped')
     process.exit(code)
   }
+}
+
+const OWN_PID = `${process.pid}\n`
+
+/** Not that of a daemon which has taken the place meanwhile. */
+function removeOwnPid({ daemon_pid }: PersonaPaths): void {
+  if (readText(daemon_pid) === OWN_PID) fs.rmSync(daemon_pid, { force: true })
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {

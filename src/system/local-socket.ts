@@ -45,6 +45,13 @@ export function removeSocket(socket: string): void {
   if (!socket.startsWith('\\\\')) fs.rmSync(socket, { force: true })
 }
 
+/** Which file a socket is; null where there is none to be told apart, as there is none of a named pipe. */
+function fileAt(socket: string): string | null {
+  if (socket.startsWith('\\\\')) return null
+  const stat = fs.lstatSync(socket, { throwIfNoEntry: false, bigint: true })
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}:${stat.birthtimeNs}`
+}
+
 /** The real local sockets. */
 export const localSockets: LocalSockets = {
   async listen({ directory, path }, onPeer) {
@@ -56,10 +63,17 @@ export const localSockets: LocalSockets = {
       socket.on('close', () => peers.delete(peer))
     })
     await listenPrivately(server, directory, path)
+    const own = fileAt(path)
     return {
       async close() {
-        const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+        const now = fileAt(path)
         for (const peer of peers) peer.close()
+        if (now !== null && now !== own) {
+          // Closing would unlink the path, which is another's now. Nobody can reach this one; it ends with the process.
+          server.unref()
+          return
+        }
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()))
         removeSocket(path)
         await closed
       },

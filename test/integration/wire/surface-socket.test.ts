@@ -145,6 +145,9 @@ describe('a push shim', () => {
     const shim = await world.shim({ session_id: null, turn: 'unknown', absent: true })
     expect(await shim.report()).toBeNull()
     expect(world.status()).toMatchObject({ delivery: 'degraded', surface: { attached: false } })
+    expect(await world.ask('notify_surface')).toMatchObject({ accepted: false, reason: 'nothing_pending' })
+    world.hub.push()
+    await eventually('the push', () => world.status().pending_count === 1)
     expect(await world.ask('notify_surface')).toMatchObject({ accepted: false, reason: 'surface_absent' })
   })
 

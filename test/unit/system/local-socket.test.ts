@@ -1,0 +1,25 @@
+/** What becomes of a socket's path when its holder ends. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { connectLocally, localSockets } from '../../../src/system/local-socket.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const answering = (word: string) => () => ({ onRequest: () => word, onClose: () => undefined })
+async function asked(socket: string): Promise<unknown> {
+  const peer = await connectLocally(socket)
+  onTestFinished(() => peer.close())
+  return peer.request('status', {}, 5_000)
+}
+
+test('a path that a successor has taken is left to it', async () => {
+  const directory = temporaryDirectory()
+  fs.chmodSync(directory, 0o700)
+  const place = { directory, path: path.join(directory, 'control.sock') }
+  const former = await localSockets.listen(place, answering('former'))
+  const successor = await localSockets.listen(place, answering('successor'))
+  await former.close()
+  expect(await asked(place.path)).toBe('successor')
+  await successor.close()
+  expect(fs.readdirSync(directory)).toEqual([])
+})
