@@ -27,10 +27,11 @@ export interface Joined {
 export function joined(run_dir: string, client: ClientKind, look_ms: number = LIMITS.joined_look_ms): Joined {
   const directory = path.join(run_dir, `${client}-joined`)
   const fileOf = (pid: number | string) => path.join(directory, String(pid))
+  const isThere = (pid: string) => programAlive(Number(pid), readText(fileOf(pid)) || null)
   /** Also of one who came and left between two looks: something may have been left open for them. */
   let sightings = 0
   function isJoined(): boolean {
-    const is = namesIn(directory).some((pid) => programAlive(Number(pid), readText(fileOf(pid)) || null))
+    const is = namesIn(directory).some(isThere)
     if (is) sightings += 1
     return is
   }
@@ -43,6 +44,8 @@ export function joined(run_dir: string, client: ClientKind, look_ms: number = LI
   return {
     join(pid) {
       fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      // Who was killed could not take its file away.
+      for (const other of namesIn(directory)) if (!isThere(other)) fs.rmSync(fileOf(other), { force: true })
       fs.writeFileSync(fileOf(pid), processStartTime(pid) ?? '', { mode: 0o600 })
     },
     leave: (pid) => fs.rmSync(fileOf(pid), { force: true }),

@@ -80,8 +80,10 @@ export function killGroup(pid: number): void {
 
 /**
  * True for exactly the process that was started then, not for a later one with its number. Without its start it may
- * be either, so nobody is to be killed for it.
+ * be either, so nobody is to be killed for it. One whose start cannot be looked up at this moment (no room for more open
+ * files) is taken for the one that was meant: a second one started beside it would be worse.
  */
 export function programAlive(pid: number, started: string | null): boolean {
-  return started === null ? processAlive(pid) : processStartTime(pid) === started
+  const found = started === null ? null : processStartTime(pid)
+  return found === null ? processAlive(pid) : found === started
 }

@@ -1,5 +1,5 @@
 /** A person's files: read as they are, written where they really lie, all at once or not at all. */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -92,10 +92,15 @@ function write(file: string, text: string | null, executable = false): void {
     fs.mkdirSync(path.dirname(file), { recursive: true })
     const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
     const fresh = executable ? 0o777 : 0o666
-    const aside = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}`)
+    const aside = path.join(path.dirname(file), `.${path.basename(file)}.${randomUUID()}`)
     try {
       // A private file stays private while it is written: its copy is made with its mode, not given it later.
-      fs.writeFileSync(aside, text, { flush: true, mode: mode === undefined ? fresh : mode & 0o777 })
+      // The directory may be of a repository that somebody else has filled: a link that waits there is not followed.
+      fs.writeFileSync(aside, text, {
+        flag: 'wx',
+        flush: true,
+        mode: mode === undefined ? fresh : mode & 0o777,
+      })
       if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
       fs.renameSync(aside, file)
     } finally {

@@ -113,7 +113,8 @@ export function createWorld(cli: Cli, story: Story): World {
         if (launched?.exit() === null) launched.kill('SIGKILL')
       }
       for (const agent of agents) agent.leave()
-      if (!keep) fs.rmSync(root, { recursive: true, force: true })
+      // Who was just killed may write, or hold a file, a moment longer.
+      if (!keep) fs.rmSync(root, { recursive: true, force: true, maxRetries: 10 })
     },
   }
 }

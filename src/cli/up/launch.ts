@@ -35,6 +35,7 @@ export function createLaunch(node: string, program: string, env: NodeJS.ProcessE
     const child = spawn(node, [program, ...args], {
       env,
       detached: true,
+      windowsHide: true,
       stdio: ['ignore', output, output],
     })
     let exit: Exit | null = null

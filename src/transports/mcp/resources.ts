@@ -1,5 +1,4 @@
 /** A persona's queue as an MCP resource: to be read without taking anything, and to be subscribed to. */
-import { ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
@@ -45,14 +44,13 @@ export async function listResources(
   }))
 }
 
-/** The agent sees what a drain would give it; everybody else sees the inbox, narrowed to what waits. */
+/** What the caller may see. The agent sees what a drain would give it; everybody else sees the inbox, narrowed to what waits. */
 export async function readResource(
   kernel: Kernel,
   peer: McpPeer,
   context: CallerContext,
   uri: string,
 ): Promise<{ uri: string; mimeType: string; text: string }[]> {
-  if (!maySee(peer.caller, uri)) throw new ResourceNotFoundError(uri)
   const asAgent = peer.caller.kind === 'agent'
   const result = await dispatched(kernel, peer, context, 'signals', asAgent ? 'pending' : 'inbox', {
     limit: LIMITS.drain_limit_max,

@@ -22,6 +22,7 @@ import type { Kernel } from '../../kernel/dispatch.ts'
 import type { McpProjection } from '../../kernel/project-mcp.ts'
 import type { CallerContext } from '../../contracts/http.ts'
 import { toProblem, TurnbellError, type ErrorCode } from '../../contracts/errors.ts'
+import type { Caller } from '../../contracts/token.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface McpServerOptions {
@@ -40,6 +41,9 @@ export function createMcpServer(options: McpServerOptions): Server {
   const { kernel, projection, version, ids, peerOf, extension = NO_EXTENSION } = options
   const refusal = (code: ErrorCode, detail: string) =>
     protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()))
+  const mustSee = (caller: Caller, uri: string) => {
+    if (!maySee(caller, uri)) throw refusal('identity_mismatch', `${uri} is not ${caller.identity}'s.`)
+  }
   const server = new Server(serverInfo(version), {
     capabilities: {
       ...extension.capabilities,
@@ -86,10 +90,13 @@ export function createMcpServer(options: McpServerOptions): Server {
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [PENDING_TEMPLATE, ...extension.resourceTemplates],
   }))
-  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => ({
-    contents:
-      extension.read(uri) ?? (await readResource(kernel, boundedPeer(context), callerContext(context), uri)),
-  }))
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
+    const added = extension.read(uri)
+    if (added !== null) return { contents: added }
+    const peer = boundedPeer(context)
+    mustSee(peer.caller, uri)
+    return { contents: await readResource(kernel, peer, callerContext(context), uri) }
+  })
 
   // The 2025 era only; 2026-07-28 subscribes with `subscriptions/listen`, which the SDK's entry serves.
   server.setRequestHandler('resources/subscribe', ({ params }, context) => {
@@ -97,9 +104,7 @@ export function createMcpServer(options: McpServerOptions): Server {
     if (subscriptions === undefined) {
       throw refusal('request_invalid', 'Subscriptions need an MCP session: begin with initialize.')
     }
-    if (extension.read(params.uri) === null && !maySee(caller, params.uri)) {
-      throw refusal('identity_mismatch', `${params.uri} is not ${caller.identity}'s.`)
-    }
+    if (extension.read(params.uri) === null) mustSee(caller, params.uri)
     subscriptions.add(params.uri)
     return {}
   })

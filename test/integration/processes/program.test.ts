@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { killGroup, programAlive, startProgram } from '../../../src/system/program.ts'
 import { watchText } from '../../../src/system/watch-text.ts'
 import { bundle } from '../../support/bundle.ts'
@@ -141,6 +141,14 @@ describe('a program', () => {
 
   test('is told from a later one with the same number', () => {
     expect(programAlive(process.pid, 'boot:1')).toBe(false)
+  })
+
+  test('counts as alive while nobody can look when it was started', () => {
+    const looked = vi.spyOn(fs, 'readFileSync').mockImplementation(() => {
+      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
+    })
+    onTestFinished(() => looked.mockRestore())
+    expect(programAlive(process.pid, 'boot:1')).toBe(true)
   })
 })
 

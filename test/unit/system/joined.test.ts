@@ -20,6 +20,15 @@ test('a person has joined while their process lives, and at one client only', ()
   expect(persons.isJoined()).toBe(false)
 })
 
+test('who was killed leaves nothing behind once the next one joins', () => {
+  const run_dir = temporaryDirectory()
+  const persons = joined(run_dir, 'codex', LOOK_MS)
+  persons.join(process.pid)
+  asKilled(run_dir)
+  persons.join(process.ppid)
+  expect(fs.readdirSync(path.join(run_dir, 'codex-joined'))).toEqual([String(process.ppid)])
+})
+
 test.each<[string, (run_dir: string) => void]>([
   ['leaves', (run_dir) => joined(run_dir, 'codex', LOOK_MS).leave(process.pid)],
   ['is killed', asKilled],

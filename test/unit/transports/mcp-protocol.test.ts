@@ -469,6 +469,18 @@ describe('the 2026-07-28 era', () => {
   })
 })
 
+test.each(['turnbell://signals/bob/pending', 'turnbell://signals/ada/past', 'file:///etc/passwd'])(
+  'what is no queue of the caller is refused with a problem: %s',
+  async (uri) => {
+    const answer = await post(rpc('resources/read', { uri }))
+    expect(answer.body['error']).toMatchObject({ code: -32602 })
+    expect(problemIn(answer)).toMatchObject({
+      code: 'identity_mismatch',
+      detail: expect.stringContaining(uri),
+    })
+  },
+)
+
 test('the operator sees every queue as a resource, and reads without draining', async () => {
   const asOperator = (method: string, params: object = {}) => post(rpc(method, params), {}, hub.operator)
   const listed = (await asOperator('resources/list')).body['result'] as unknown as {

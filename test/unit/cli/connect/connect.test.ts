@@ -512,6 +512,15 @@ describe('disconnect', () => {
   })
 })
 
+test('a link that waits in the project where a file is written first is not followed', () => {
+  const directory = temporaryDirectory()
+  const victim = path.join(directory, 'victim')
+  fs.writeFileSync(victim, 'a person')
+  fs.symlinkSync(victim, path.join(directory, `.CLAUDE.md.${process.pid}`))
+  writeAll([{ file: path.join(directory, 'CLAUDE.md'), before: null, after: 'words' }])
+  expect(fs.readFileSync(victim, 'utf8')).toBe('a person')
+})
+
 test('where one file cannot be written, those before it are as they were', () => {
   const directory = temporaryDirectory()
   const at = (name: string) => path.join(directory, name)
