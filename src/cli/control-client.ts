@@ -55,8 +55,8 @@ async function exchange(identity: string, control_socket: string, verb: ControlV
 }
 
 function refused(identity: string, control_socket: string, error: unknown): unknown {
-  const cause = error instanceof TurnbellError ? (error.cause as NodeJS.ErrnoException) : null
-  if (cause === null) return error
+  if (!(error instanceof TurnbellError) || error.cause === undefined) return error
+  const cause = error.cause as NodeJS.ErrnoException
   if (cause.code === 'EACCES' || cause.code === 'EPERM') {
     return new TurnbellError('home_not_permitted', {
       detail: `${control_socket} belongs to another user`,

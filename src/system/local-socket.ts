@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import net from 'node:net'
+import path from 'node:path'
 import { RPC_ERRORS } from '../contracts/control.ts'
 import { toProblem, TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
@@ -16,7 +17,7 @@ import { createRpcPeer } from './rpc-peer.ts'
  * @throws `home_not_permitted` for an unsafe directory, `bind_failed` otherwise.
  */
 export async function listenPrivately(server: net.Server, directory: string, socket: string): Promise<void> {
-  const named_pipe = socket.startsWith('\\\\')
+  const named_pipe = isNamedPipe(socket)
   if (!named_pipe) {
     ensurePrivateDirectory(directory)
     checkLength(socket)
@@ -40,21 +41,24 @@ export async function listenPrivately(server: net.Server, directory: string, soc
   if (!named_pipe) fs.chmodSync(socket, 0o600)
 }
 
+/** Of Windows: a name, and no file. */
+const isNamedPipe = (socket: string) => socket.startsWith('\\\\')
+
 /** Takes the socket file away; that it is gone already is fine. */
 export function removeSocket(socket: string): void {
-  if (!socket.startsWith('\\\\')) fs.rmSync(socket, { force: true })
+  if (!isNamedPipe(socket)) fs.rmSync(socket, { force: true })
 }
 
 /** Which file a socket is; null where there is none to be told apart, as there is none of a named pipe. */
 function fileAt(socket: string): string | null {
-  if (socket.startsWith('\\\\')) return null
+  if (isNamedPipe(socket)) return null
   const stat = fs.lstatSync(socket, { throwIfNoEntry: false, bigint: true })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}:${stat.birthtimeNs}`
 }
 
 /** The real local sockets. */
 export const localSockets: LocalSockets = {
-  async listen({ directory, path }, onPeer) {
+  async listen({ directory, path: at }, onPeer) {
     const peers = new Set<RpcPeer>()
     const server = net.createServer((socket) => {
       if (peers.size >= LIMITS.socket_clients_max) return turnAway(socket)
@@ -62,11 +66,11 @@ export const localSockets: LocalSockets = {
       peers.add(peer)
       socket.on('close', () => peers.delete(peer))
     })
-    await listenPrivately(server, directory, path)
-    const own = fileAt(path)
+    await listenPrivately(server, directory, at)
+    const own = fileAt(at)
     return {
       async close() {
-        const now = fileAt(path)
+        const now = fileAt(at)
         for (const peer of peers) peer.close()
         if (now !== null && now !== own) {
           // Closing would unlink the path, which is another's now. Nobody can reach this one; it ends with the process.
@@ -74,7 +78,7 @@ export const localSockets: LocalSockets = {
           return
         }
         const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-        removeSocket(path)
+        removeSocket(at)
         await closed
       },
     }
@@ -84,13 +88,15 @@ export const localSockets: LocalSockets = {
 /**
  * Connects to a socket of ours. Resolves with a peer that may be asked at once.
  *
- * @throws `daemon_unreachable` when nobody listens.
+ * @throws `daemon_unreachable` when nobody listens, `home_not_permitted` where the directory is another user's: outside the
+ * home it lies where anybody may make it first.
  */
-export function connectLocally(path: string, handlers: Partial<RpcHandlers> = {}): Promise<RpcPeer> {
+export async function connectLocally(at: string, handlers: Partial<RpcHandlers> = {}): Promise<RpcPeer> {
+  if (!isNamedPipe(at)) needOwn(path.dirname(at))
   return new Promise((resolve, reject) => {
-    const socket = net.connect(path)
+    const socket = net.connect(at)
     const failed = (cause: Error) => {
-      reject(new TurnbellError('daemon_unreachable', { detail: `${path}: ${cause.message}`, cause }))
+      reject(new TurnbellError('daemon_unreachable', { detail: `${at}: ${cause.message}`, cause }))
     }
     socket.once('error', failed)
     socket.once('connect', () => {
@@ -105,6 +111,16 @@ export function connectLocally(path: string, handlers: Partial<RpcHandlers> = {}
         })),
       )
     })
+  })
+}
+
+/** Who owns the directory of a socket decides who answers there. That there is none says that nobody does. */
+function needOwn(directory: string): void {
+  const owner = fs.lstatSync(directory, { throwIfNoEntry: false })?.uid
+  if (owner === undefined || owner === process.getuid?.()) return
+  throw new TurnbellError('home_not_permitted', {
+    detail: `${directory} belongs to user ${owner}, not to ${process.getuid?.()}; who answers there is not yours`,
+    hint: `Use a home of your own, with a shorter path. If ${directory} lies in /tmp, somebody else has made it.`,
   })
 }
 

@@ -25,9 +25,13 @@ export function registerBundles(program: Command, cli: Cli): void {
   const daemon = program
     .command('daemon')
     .description("one persona's daemon in the foreground")
-    .requiredOption('--persona <name>', 'whose daemon')
+    .option('--persona <name>', 'whose daemon')
     .option('--hub <url>', 'which hub (the one of this home)')
     .option('--surface <kind>', 'where the agent can be reached (as configured)')
+    .option(
+      '--token-file <file>',
+      'a token of `turnbell token create --kind daemon`, for the hub of another home',
+    )
     .addHelpText(
       'after',
       examples([['turnbell daemon --persona ada', 'rings ada when signals wait for her']]),

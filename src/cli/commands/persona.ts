@@ -18,9 +18,10 @@ export function registerPersona(program: Command, cli: Cli): void {
     .description('make a persona on this machine, or bring a wrapped one back')
     .argument('<name>', 'its name', parseIdentity)
     .addOption(
-      new Option('--surface <kind>', 'where its agent can be reached')
-        .choices(SurfaceKind.options)
-        .makeOptionMandatory(),
+      new Option(
+        '--surface <kind>',
+        'where its agent can be reached; needed for a new one, as it was for another',
+      ).choices(SurfaceKind.options),
     )
     .option('--project <dir>', 'the project it works in')
     .option(

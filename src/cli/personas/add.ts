@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { RESERVED_IDENTITIES, type SurfaceKind } from '../../contracts/ids.ts'
+import { RESERVED_IDENTITIES, SurfaceKind } from '../../contracts/ids.ts'
 import type { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
 import { prepareHome } from '../../system/home.ts'
@@ -19,8 +19,9 @@ import { acpSettings, headlessSetting, requireKept, type KeptAgentOptions } from
 import { addAtHub } from './listing.ts'
 import { paneSettings, type PaneOptions, type SaidPane } from './pane.ts'
 
-export interface AddOptions extends KeptAgentOptions, PaneOptions {
-  surface: SurfaceKind
+export interface AddOptions extends KeptAgentOptions, Omit<PaneOptions, 'surface'> {
+  /** Of a persona that this machine knows: as it was. */
+  surface?: SurfaceKind
   project?: string
   command?: string[]
   statusFile?: string
@@ -139,12 +140,20 @@ async function register(
   }
 }
 
-function settingsOf(invocation: Invocation, identity: string, options: AddOptions): Settings {
+function settingsOf(invocation: Invocation, identity: string, said: AddOptions): Settings {
   const { cli } = invocation
   if ((RESERVED_IDENTITIES as readonly string[]).includes(identity)) {
     throw usage(`The name ${identity} is reserved.`, 'Choose another name.')
   }
   const before = invocation.config().personas[identity]
+  const surface = said.surface ?? before?.surface
+  if (surface === undefined) {
+    throw usage(
+      `This machine knows no ${identity} yet, and it is not said where its agent can be reached.`,
+      `Add --surface with one of ${SurfaceKind.options.join(', ')}.`,
+    )
+  }
+  const options = { ...said, surface }
   const command = commandSettings(cli.cwd, options)
   const acp = acpSettings(options)
   const tmux = paneSettings(cli.cwd, options, before)
@@ -153,13 +162,13 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
   if (permissions !== undefined) requireKept(options, before)
   // An agent that is started must work somewhere.
   const settled = (acp === undefined && headless !== true) || before?.project !== undefined
-  const said = options.project ?? (settled ? undefined : '.')
-  const project = said === undefined ? undefined : path.resolve(cli.cwd, said)
+  const named = options.project ?? (settled ? undefined : '.')
+  const project = named === undefined ? undefined : path.resolve(cli.cwd, named)
   if (project !== undefined && !isDirectory(project)) {
     throw usage(`--project is no directory: ${project}`, 'Make it first, or correct the path.')
   }
   return {
-    surface: options.surface,
+    surface,
     ...(project === undefined ? {} : { project }),
     ...(command === undefined ? {} : { command }),
     ...(acp === undefined ? {} : { acp }),
@@ -169,7 +178,7 @@ function settingsOf(invocation: Invocation, identity: string, options: AddOption
   }
 }
 
-function commandSettings(cwd: string, options: AddOptions): Settings['command'] {
+function commandSettings(cwd: string, options: AddOptions & { surface: SurfaceKind }): Settings['command'] {
   const { surface, command, statusFile } = options
   if (surface !== 'command' && (command !== undefined || statusFile !== undefined)) {
     throw usage(

@@ -274,11 +274,15 @@ describe('persona add', () => {
     expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(written)
     await turnbell.run('persona', 'add', 'nightly', '--surface', 'mcp')
     expect(settingsIn(home)).toEqual({ nightly: { surface: 'mcp' } })
+    // As `persona wrap` tells to bring it back.
+    expect(await turnbell.run('persona', 'add', 'nightly')).toBe(0)
+    expect(settingsIn(home)).toEqual({ nightly: { surface: 'mcp' } })
     expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toContain('# rings at night')
   })
 
   test.each([
     ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
+    ['a new one that is reached nowhere', ['ada'], /--surface with one of claude-code, codex/],
     ["the hub's own name", ['hub', '--surface', 'mcp'], /reserved/],
     ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
     [

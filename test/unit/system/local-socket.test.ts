@@ -1,7 +1,7 @@
 /** What becomes of a socket's path when its holder ends. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectLocally, localSockets } from '../../../src/system/local-socket.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -22,4 +22,15 @@ test('a path that a successor has taken is left to it', async () => {
   expect(await asked(place.path)).toBe('successor')
   await successor.close()
   expect(fs.readdirSync(directory)).toEqual([])
+})
+
+test('who answers in a directory of another user is not asked', async () => {
+  const directory = temporaryDirectory()
+  const place = { directory, path: path.join(directory, 'control.sock') }
+  fs.chmodSync(directory, 0o700)
+  const sockets = await localSockets.listen(place, answering('anybody'))
+  onTestFinished(() => sockets.close())
+  const us = vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1)
+  onTestFinished(() => us.mockRestore())
+  await expect(connectLocally(place.path)).rejects.toMatchObject({ code: 'home_not_permitted' })
 })
