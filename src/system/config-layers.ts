@@ -65,27 +65,39 @@ export function layered(
  * their own directory. Other sources are the starter's, and count from where that stands.
  */
 function withPlaces(tree: Tree, home: string): Tree {
-  const place = (said: string) =>
-    path.resolve(home, /^~(?=$|[/\\])/.test(said) ? path.join(userDirectory(), said.slice(1)) : said)
+  const fromUser = (said: string) =>
+    /^~(?=$|[/\\])/.test(said) ? path.join(userDirectory(), said.slice(1)) : said
+  const place = (said: string) => path.resolve(home, fromUser(said))
   const store = (said: string) => {
     const [, named] = /^file:(?:\/\/)?(.+)$/s.exec(said) ?? []
     return named === undefined ? said : `file:${place(named)}`
   }
   const personas = Object.keys(isTree(tree['personas']) ? tree['personas'] : {})
-  const places: [keys: string[], placed: (said: string) => string][] = [
+  const places: Place[] = [
     [['hub', 'store'], store],
     [['hub', 'tls_cert'], place],
     [['hub', 'tls_key'], place],
     [['memory', 'model_dir'], place],
-    ...personas.map((identity): (typeof places)[number] => [['personas', identity, 'project'], place]),
+    // The name of a package stays one.
+    [['plugins'], fromUser],
+    ...['claude_code', 'codex', 'opencode'].map((client): Place => [['clients', client], place]),
+    ...personas.flatMap((identity) =>
+      PLACES_OF_A_PERSONA.map((keys): Place => [['personas', identity, ...keys], place]),
+    ),
   ]
   return places.reduce((all, [keys, placed]) => changedAt(all, keys, placed), tree)
 }
 
-/** A copy with another text at that place, or the tree itself where none stands there. */
+type Place = [keys: string[], placed: (said: string) => string]
+
+const PLACES_OF_A_PERSONA = [['project'], ['command', 'status_file'], ['tmux', 'socket']]
+
+/** A copy with another text at that place, or others in a list there; the tree itself where there is none. */
 function changedAt(tree: Tree, [key = '', ...inner]: string[], change: (said: string) => string): Tree {
   const value = tree[key]
   if (inner.length > 0) return isTree(value) ? { ...tree, [key]: changedAt(value, inner, change) } : tree
+  const changed = (one: unknown) => (typeof one === 'string' ? change(one) : one)
+  if (Array.isArray(value)) return { ...tree, [key]: value.map(changed) }
   return typeof value === 'string' ? { ...tree, [key]: change(value) } : tree
 }
 

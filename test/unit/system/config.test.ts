@@ -52,6 +52,28 @@ describe('the configuration', () => {
     },
   )
 
+  test('takes every other path of the file so, and leaves the name of a package', () => {
+    const { file, run } = load(
+      JSON.stringify({
+        clients: { codex: '~/bin/codex', opencode: 'bin/opencode' },
+        plugins: ['~/weigher.mjs', './own.mjs', 'turnbell-weigher'],
+        personas: {
+          ada: { surface: 'command', command: { argv: ['~/agent'], status_file: '~/status' } },
+          kim: { surface: 'tmux', tmux: { pane: '%3', socket: '~/tmux' } },
+        },
+      }),
+    )
+    const own = (name: string) => path.join(os.homedir(), name)
+    const { clients, plugins, personas } = run()
+    expect(clients).toEqual({
+      codex: own('bin/codex'),
+      opencode: path.join(path.dirname(file), 'bin/opencode'),
+    })
+    expect(plugins).toEqual([own('weigher.mjs'), './own.mjs', 'turnbell-weigher'])
+    expect(personas['ada']?.command).toMatchObject({ argv: ['~/agent'], status_file: own('status') })
+    expect(personas['kim']?.tmux?.socket).toBe(own('tmux'))
+  })
+
   test('leaves what a variable names to where the process stands', () => {
     expect(load('', { TURNBELL_STORE: 'file:queue' }).run().hub.store).toBe('file:queue')
   })
