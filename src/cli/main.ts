@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import path from 'node:path'
 import pc from 'picocolors'
+import { TurnbellError } from '../contracts/errors.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Cli } from './cli.ts'
@@ -22,7 +23,9 @@ export async function main(argv: string[]): Promise<void> {
   const ids = createIds(systemClock, systemRandom)
   const cli: Cli = {
     env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingDirectory()
+    },
     platform: process.platform,
     stdin,
     stdout,
@@ -52,4 +55,17 @@ export async function main(argv: string[]): Promise<void> {
   }
   const code = await runCli(cli, argv)
   if (code !== 0) process.exitCode = code
+}
+
+/** Asked for only where it is needed: one that was removed under us, as a git worktree is, has no name any more. */
+function workingDirectory(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    throw new TurnbellError('usage_invalid', {
+      detail: 'The directory in which this was started is gone.',
+      hint: 'Go into one that is there, then try again.',
+      cause,
+    })
+  }
 }

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { TurnbellError } from '../contracts/turnbell-error.ts'
 import { syncDirectoryNow } from './durable-directory.ts'
 import type { Home } from './home.ts'
+import { shellWord } from './shell-word.ts'
 
 export interface Secrets {
   operator_token: string
@@ -56,13 +57,19 @@ function readSecret(file: string): string | null {
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new TurnbellError('home_not_permitted', {
         detail: `${file} has mode ${mode.toString(8)}; others could read it`,
-        hint: `chmod 600 ${file}`,
+        hint: `chmod 600 ${shellWord(file)}`,
       })
     }
     text = fs.readFileSync(file, 'utf8').trim()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    if (code !== 'EACCES' && code !== 'EPERM') throw error
+    throw new TurnbellError('home_not_permitted', {
+      detail: `${file} cannot be read (${code})`,
+      hint: `Make it and its directory yours: chmod 700 ${shellWord(path.dirname(file))}; chmod 600 ${shellWord(file)}`,
+      cause: error,
+    })
   }
   if (text === '')
     throw new TurnbellError('home_not_permitted', {

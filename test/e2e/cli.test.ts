@@ -349,6 +349,21 @@ describe('the command', () => {
     expect(run(former, ...args)).toMatchObject({ status, stdout, stderr })
   })
 
+  test.each([
+    ['needs none', 'status --json', 0, '[]'],
+    ['needs none, as a hook,', 'hook post-commit', 0, ''],
+    ['needs one', 'connect git --json', 64, 'is gone'],
+  ])('in a directory that was removed under it, where it %s', (_, line, code, said) => {
+    const gone = path.join(home(), 'gone')
+    const script = `mkdir ${gone}; cd ${gone}; rmdir ${gone}; "${process.execPath}" "${BIN}" ${line} --home ${home()}`
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', script], {
+      env: cleanEnvironment(),
+      encoding: 'utf8',
+    })
+    expect({ status, stderr }).toEqual({ status: code, stderr: '' })
+    expect(stdout).toContain(said)
+  })
+
   test.each(['status', 'hub', 'daemon'])('ends with 1 and says why where %s cannot be loaded', (command) => {
     // Alone, without the bundles that lie beside it.
     const alone = path.join(home(), 'turnbell.cjs')

@@ -16,7 +16,7 @@ const SCOPES = `A call is about what --scope names:
   a directory        the project around it that is nearest: one that the hub knows, or
                      the nearest directory upwards that has a .turnbell;
                      where neither is: the root of git's work tree, else the directory itself
-  portfolio          all known projects, only to read
+  portfolio          the records of all known projects, only to read
 Without it, it is about the hub's own memory. A directory whose .turnbell is a home of
 turnbell, as in ~, is no project and is refused.`
 
@@ -37,7 +37,7 @@ export function registerCall(program: Command, cli: Cli): void {
     .option(
       '--scope <project>',
       'what it is about: a directory, a project, or portfolio; see below',
-      parseScope(cli.cwd),
+      parseScope(cli),
     )
     .option(
       '--wait <duration>',

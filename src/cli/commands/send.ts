@@ -63,7 +63,7 @@ export function registerSend(program: Command, cli: Cli): void {
     if (text === undefined && options.payload === undefined && !named) throw nothingSaid('no text was given')
     const payload = await readPayload(cli, text, options.payload)
     const receipt = await invocation.hub().ask('signals', 'send', inputOf(options, payload), Receipt)
-    await invocation.out.result(receipt, () => describeReceipt(options.to, receipt))
+    await invocation.out.result(receipt, () => describeReceipt(options, receipt))
   })
 }
 
@@ -150,9 +150,15 @@ const ROUTES: Record<NonNullable<Route['reason']>, string> = {
   surface_absent: 'its surface is not attached',
 }
 
-function describeReceipt(to: string, { signal_id, seq, status, route }: Receipt): string {
-  const now = route.live
-    ? `${to} will be rung at the next turn boundary.`
-    : `${to} cannot be rung now: ${route.reason === null ? 'nobody is there' : ROUTES[route.reason]}. The signal waits.`
-  return `${signal_id}  durable, number ${seq}, ${status}\n${now}`
+function describeReceipt(
+  { to, priority }: Pick<Options, 'to' | 'priority'>,
+  { signal_id, seq, status, route }: Receipt,
+): string {
+  return `${signal_id}  durable, number ${seq}, ${status}\n${whatFollows(to, priority, route)}`
+}
+
+function whatFollows(to: string, priority: number | undefined, { live, reason }: Route): string {
+  if (priority === 0) return `It rings nobody: it waits until ${to} drains next.`
+  if (live) return `${to} will be rung at once, or when the turn ends that runs.`
+  return `${to} cannot be rung now: ${reason === null ? 'nobody is there' : ROUTES[reason]}. The signal waits.`
 }

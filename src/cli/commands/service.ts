@@ -4,7 +4,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
 import { examples, facts } from '../render.ts'
 import { describeLine, parseLine, tail } from '../service/logs.ts'
-import { install, managerOf, runningPid, stateOf, uninstall } from '../service/service.ts'
+import { install, managerOf, runningPid, stateOf, uninstall, type Uninstalled } from '../service/service.ts'
 import type { Service } from '../service/unit.ts'
 
 interface Options {
@@ -47,7 +47,7 @@ export function registerService(program: Command, cli: Cli): void {
         result.was_installed
           ? `${result.unit} is uninstalled.`
           : `${result.unit} was not installed; nothing of it is left.`,
-        result.stopped_pid === null ? 'It was not running.' : `Process ${result.stopped_pid} has stopped.`,
+        describeProcess(result),
       ].join('\n'),
     )
   })
@@ -117,6 +117,13 @@ async function installService(invocation: Invocation, options: Options): Promise
         : []),
     ].join('\n'),
   )
+}
+
+function describeProcess({ stopped_pid, left_running_pid }: Uninstalled): string {
+  if (left_running_pid !== null) {
+    return `Process ${left_running_pid}, which somebody else started, goes on running.`
+  }
+  return stopped_pid === null ? 'It was not running.' : `Process ${stopped_pid} has stopped.`
 }
 
 function serviceOf({ hub = false, persona }: Options): Service {

@@ -160,6 +160,7 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   const headless = headlessSetting(options)
   const { permissions } = options
   if (permissions !== undefined) requireKept(options, before)
+  if (options.project === '') throw usage('--project is empty.', 'Name a directory, or leave it out.')
   // An agent that is started must work somewhere.
   const settled = (acp === undefined && headless !== true) || before?.project !== undefined
   const named = options.project ?? (settled ? undefined : '.')

@@ -94,11 +94,14 @@ export interface Uninstalled {
   was_installed: boolean
   /** The process that was stopped; null where none ran. */
   stopped_pid: number | null
+  /** One that runs and is no service's, as what `turnbell up` started; null where there is none. */
+  left_running_pid: number | null
 }
 
 /**
  * First the daemon over its control socket (a hub by SIGTERM, which is its clean stop), so that it says
- * goodbye; then the unit; then what a killed one may have left: sockets and pid file.
+ * goodbye; then the unit; then what a killed one may have left: sockets and pid file. What was never installed is nobody
+ * that this may stop.
  */
 export async function uninstall(
   invocation: Invocation,
@@ -107,18 +110,19 @@ export async function uninstall(
 ): Promise<Uninstalled> {
   requireOwn(invocation, manager, unit)
   const was_installed = manager.isEnabled(unit)
-  const stopped_pid =
-    unit.service.kind === 'hub'
-      ? await stopHub(invocation)
-      : await stopPersona(invocation, unit.service.identity)
+  const stopped_pid = was_installed ? await stop(invocation, unit.service) : null
   await manager.disable(unit)
   if (manager.sharers(unit).length === 0) fs.rmSync(unit.file, { force: true })
   await manager.forget(unit)
   // The manager may have been starting it once more while it was stopped.
-  if (unit.service.kind === 'hub') await stopHub(invocation)
-  else await stopPersona(invocation, unit.service.identity)
-  removeLeftovers(invocation, unit.service)
-  return { unit: unit.name, was_installed, stopped_pid }
+  if (was_installed) await stop(invocation, unit.service)
+  const left_running_pid = was_installed ? null : await runningPid(invocation, unit.service)
+  if (left_running_pid === null) removeLeftovers(invocation, unit.service)
+  return { unit: unit.name, was_installed, stopped_pid, left_running_pid }
+}
+
+function stop(invocation: Invocation, service: Service): Promise<number | null> {
+  return service.kind === 'hub' ? stopHub(invocation) : stopPersona(invocation, service.identity)
 }
 
 async function stopPersona(invocation: Invocation, identity: string): Promise<number | null> {

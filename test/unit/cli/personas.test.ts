@@ -284,6 +284,7 @@ describe('persona add', () => {
     ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
     ['a new one that is reached nowhere', ['ada'], /--surface with one of claude-code, codex/],
     ["the hub's own name", ['hub', '--surface', 'mcp'], /reserved/],
+    ['a project without a name', ['ada', '--surface', 'mcp', '--project', ''], /--project is empty/],
     ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
     [
       'an agent of the protocol for a surface without one',

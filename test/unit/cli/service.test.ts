@@ -339,6 +339,22 @@ describe('uninstall', () => {
     expect(fs.existsSync(template)).toBe(false)
   })
 
+  test('of what was never installed leaves a daemon that runs to whoever started it', async () => {
+    const { home, turnbell } = on('linux')
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    const asked: string[] = []
+    await fakeDaemon(paths, (method) => {
+      asked.push(method)
+      return daemonStatus('ada', { pid: process.pid })
+    })
+    expect(await turnbell.run('service', 'uninstall', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({
+      ...{ was_installed: false, stopped_pid: null, left_running_pid: process.pid },
+    })
+    expect(asked).not.toContain('shutdown')
+    expect(fs.existsSync(paths.control_socket)).toBe(true)
+  })
+
   test.each(['linux', 'darwin', 'win32'] as const)(
     'on %s of what was never installed is no error, and takes a dead daemon away',
     async (platform) => {

@@ -125,6 +125,17 @@ describe('send', () => {
     expect(turnbell.stdout()).toContain('surface is not attached')
   })
 
+  test.each([
+    ['0', 'It rings nobody: it waits until ada drains next.'],
+    ['3', 'ada will be rung at once, or when the turn ends that runs.'],
+  ])('of priority %s says what follows', async (priority, what) => {
+    const turnbell = sending({
+      hub: { 'signals.send': () => ({ ...RECEIPT, route: { live: true, reason: null } }) },
+    })
+    await turnbell.run('send', '--to', 'ada', '--priority', priority, 'hello')
+    expect(turnbell.stdout()).toContain(what)
+  })
+
   test('is refused with exit 2 and the reason', async () => {
     const refuse = () => {
       throw new TurnbellError('target_wrapped', { detail: 'ada is wrapped' })
