@@ -9,6 +9,7 @@ import type { Invocation } from '../cli.ts'
 import { statusOfAll } from '../commands/status.ts'
 import { personasAtHub } from '../personas/listing.ts'
 import { broken, fine, warning, type Finding } from './finding.ts'
+import { refusedStart } from './last-start.ts'
 
 export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
   const found = await statusOfAll(invocation)
@@ -43,7 +44,10 @@ function ofStopped(
   }
   const start = `Start it: \`turnbell up\` or \`turnbell daemon --persona ${identity}\`.`
   if (problem.code !== 'daemon_unreachable') return broken(check, problem.detail, problem.hint)
-  const killed = fs.existsSync(invocation.paths(identity).daemon_pid)
+  const { daemon_pid, log } = invocation.paths(identity)
+  const refused = refusedStart(log)
+  if (refused !== null) return broken(check, refused.detail, refused.hint)
+  const killed = fs.existsSync(daemon_pid)
   return warning(check, killed ? 'was killed; nothing is lost' : 'does not run', start)
 }
 

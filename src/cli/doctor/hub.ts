@@ -5,6 +5,7 @@ import { findHub } from '../../system/hub-address.ts'
 import { VERSION } from '../../system/version.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
+import { refusedStart } from './last-start.ts'
 
 const START = 'Start it: `turnbell up`, `turnbell hub`, or for good `turnbell service install --hub`.'
 
@@ -44,6 +45,8 @@ function notRunning({ home }: Invocation): Finding {
       `It starts just now, or hangs: look into ${home.hub_log}.`,
     )
   }
+  const refused = refusedStart(home.hub_log)
+  if (refused !== null) return broken('hub', `none runs; ${refused.detail}`, refused.hint)
   const left = fs.existsSync(home.hub_pid) ? ' (the last one was killed; nothing is lost)' : ''
   return warning('hub', `none runs${left}`, START)
 }

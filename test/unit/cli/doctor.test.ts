@@ -135,6 +135,27 @@ describe('turnbell doctor', () => {
     expect(of('hub')).toBeUndefined()
   })
 
+  test('tells why neither hub nor daemon started, and not that another was there', async () => {
+    const line = (who: string, code: string) =>
+      `{"level":30,"msg":"ready"}\n${JSON.stringify({ msg: `the ${who} does not start`, err: { code, detail: 'it is so', hint: 'Mend it.' } })}\n`
+    const logs = (code: string) => (home: string) => {
+      fs.mkdirSync(path.join(home, 'logs'), { mode: 0o700 })
+      fs.writeFileSync(path.join(home, 'logs', 'hub.log'), line('hub', code))
+      fs.writeFileSync(path.join(home, 'logs', 'ada.log'), line('daemon', code))
+    }
+    const config = 'personas: {ada: {surface: mcp}}\n'
+    const { code, of } = await examine({ config, prepare: logs('store_damaged') })
+    expect(code).toBe(1)
+    for (const check of ['hub', 'daemon ada']) {
+      expect(of(check)).toMatchObject({
+        ...{ state: 'broken', mend: 'Mend it.' },
+        detail: expect.stringContaining('it is so') as string,
+      })
+    }
+    const other = await examine({ config, prepare: logs('already_running') })
+    expect(other.of('hub')).toMatchObject({ state: 'warning', detail: 'none runs' })
+  })
+
   test('is content with a hub that is ready and installed, and not with an older one', async () => {
     expect((await examine({ hub: readyHub() })).of('hub')).toMatchObject({ state: 'ok' })
     const older = await examine({ hub: readyHub('0.0.1') })
