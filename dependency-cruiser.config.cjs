@@ -70,7 +70,7 @@ module.exports = {
       name: 'hub-knows-no-daemon',
       severity: 'error',
       from: { path: '^src/hub/' },
-      to: { path: '^(src/(daemon|cli|dashboard)|adapters)/' },
+      to: { path: '^(src/(daemon|cli)|adapters)/' },
     },
   ],
   options: {
