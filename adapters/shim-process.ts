@@ -11,6 +11,7 @@ import { connectLocally } from '../src/system/local-socket.ts'
 import { leaveWithParent } from '../src/system/parent.ts'
 import { printProblem } from '../src/system/problem-output.ts'
 import { shimPlace, type ShimPlace } from '../src/system/shim-place.ts'
+import { TERMINATION_SIGNALS } from '../src/system/termination.ts'
 
 export interface ShimParts {
   surface: Surface & { open(host: SurfaceHost): void; close(): void }
@@ -33,7 +34,7 @@ export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts
       onDetached: leaveIfOrphaned,
     })
     surface.open(shim)
-    for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    for (const os_signal of TERMINATION_SIGNALS) {
       process.once(os_signal, () => {
         surface.close()
         shim.close()

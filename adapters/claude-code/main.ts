@@ -36,6 +36,7 @@ import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
 import { createStandIn } from '../../src/transports/bridge/stand-in.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
+import { TERMINATION_SIGNALS } from '../../src/system/termination.ts'
 
 const env = process.env
 const ids = createIds(systemClock, systemRandom)
@@ -186,7 +187,7 @@ function attend({ home, config, identity }: Place): void {
     systemClock.after(LIMITS.bridge_close_ms, () => process.exit(0))
     void bridge.drains.settled().then(() => process.exit(0))
   }
-  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
+  for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, leave)
 }
 
 function stayQuiet(error: unknown): void {

@@ -9,6 +9,7 @@ import type { Cli } from './cli.ts'
 import { createOutput } from './output.ts'
 import { runCli } from './program.ts'
 import { runProgram } from './run-program.ts'
+import { TERMINATION_SIGNALS } from '../system/termination.ts'
 
 interface Bundle {
   main(argv: string[]): Promise<void>
@@ -42,10 +43,9 @@ export async function main(argv: string[]): Promise<void> {
     output: (json) => createOutput({ stdout, stderr, colors, ids }, json),
     exitWith: (code) => void (process.exitCode = code),
     onTermination(call) {
-      const os_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-      for (const os_signal of os_signals) process.on(os_signal, call)
+      for (const os_signal of TERMINATION_SIGNALS) process.on(os_signal, call)
       return () => {
-        for (const os_signal of os_signals) process.off(os_signal, call)
+        for (const os_signal of TERMINATION_SIGNALS) process.off(os_signal, call)
       }
     },
     async startBundle(name, args) {

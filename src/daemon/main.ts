@@ -35,6 +35,7 @@ import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './set
 import type { StartShim } from './supervise.ts'
 import { replaceFile } from '../system/replace-file.ts'
 import { readText } from '../system/watch-text.ts'
+import { TERMINATION_SIGNALS } from '../system/termination.ts'
 
 export async function main(argv: string[]): Promise<void> {
   let json = argv.includes('--json')
@@ -93,7 +94,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
     const daemon = (begun = compose(flags, home, config, settings, paths, log, (why) => void leave(why)))
     const leave = createLeave(daemon, lock, paths, log)
     lost = (error) => void leave({ kind: 'replaced', detail: error.message })
-    for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    for (const os_signal of TERMINATION_SIGNALS) {
       process.on(os_signal, () => void leave({ kind: 'asked' }))
     }
     // A bug ends the process; its supervisor starts it again, which is safe because the queue is durable.

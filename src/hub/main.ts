@@ -18,6 +18,7 @@ import type { McpExtend } from '../transports/mcp/extension.ts'
 import { openHubLogs, type HubLogs } from './logs.ts'
 import { startRenewed, type RenewedHub } from './renewal.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
+import { TERMINATION_SIGNALS } from '../system/termination.ts'
 
 export { standIn } from './stand-in.ts'
 
@@ -86,8 +87,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   const logs = openHubLogs(home, config.log.level, clock)
   const leaving = leaver(logs)
   whenThingsBreak(logs, config.plugins)
-  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
-    process.on(os_signal, () => leaving.leave(EXIT.done))
+  for (const os_signal of TERMINATION_SIGNALS) process.on(os_signal, () => leaving.leave(EXIT.done))
   try {
     const hub = await startRenewed({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },

@@ -27,6 +27,10 @@ import { shimPlace, workingDirectory, type ShimPlace } from '../../../src/system
 import { readText } from '../../../src/system/watch-text.ts'
 import { replaceFile } from '../../../src/system/replace-file.ts'
 import { jsonAs } from '../../../src/contracts/json.ts'
+import { TERMINATION_SIGNALS } from '../../../src/system/termination.ts'
+
+/** So much of a line that the client says is logged. */
+const SAID_CHARACTERS = 4_096
 
 async function main(): Promise<void> {
   const place = shimPlace('claude-headless')
@@ -51,7 +55,7 @@ async function main(): Promise<void> {
     log: place.log,
   })
   lendStdin(place, notes.read()?.pid ?? null, (text) => session.ring(text))
-  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, end)
+  for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, end)
 }
 
 function startClient(
@@ -81,7 +85,7 @@ function startClient(
     const { pid } = child
     child.stdin.on('error', () => {})
     createInterface({ input: child.stderr }).on('line', (line) => {
-      log.warn({ line: line.slice(0, 4_096) }, 'the client says')
+      log.warn({ line: line.slice(0, SAID_CHARACTERS) }, 'the client says')
       const note = notes.read()
       if (!forgetsSession(line) || note === null) return
       try {

@@ -33,6 +33,7 @@ import { takeStdout } from '../../system/own-stdout.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
 import { VERSION } from '../../system/version.ts'
+import { TERMINATION_SIGNALS } from '../../system/termination.ts'
 
 interface Settings {
   home: Home
@@ -163,7 +164,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
       session_id === own_session ? sayGoodbye(bridge, upstream, systemClock) : bridge.drains.settled()
     void said.then(() => standIn.close()).finally(() => process.exit(0))
   }
-  for (const os_signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(os_signal, leave)
+  for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, leave)
 }
 
 function startHub(home: Home): void {

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net'
 import { redactUrl } from './guard.ts'
 import { toProblem, TurnbellError, type Problem } from '../../contracts/errors.ts'
 import type { Doors } from '../doors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { inBytes } from '../units.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
@@ -30,7 +32,10 @@ function asRefusal(error: unknown): unknown {
   if (error instanceof TurnbellError || !(error instanceof Error)) return error
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new TurnbellError('body_too_large', { detail: 'The body is over 1 MiB.', cause: error })
+    return new TurnbellError('body_too_large', {
+      detail: `The body is over ${inBytes(LIMITS.body_bytes_max)}.`,
+      cause: error,
+    })
   }
   const detail = REQUEST_ERRORS[code ?? '']
   if (detail !== undefined) return new TurnbellError('request_invalid', { detail, cause: error })

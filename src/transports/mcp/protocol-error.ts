@@ -31,8 +31,12 @@ export function blamed<E extends { code: number; message: string }>(error: E): E
   return { ...error, code: ProtocolErrorCode.InvalidParams, message: `Invalid params: ${said.join('; ')}` }
 }
 
-export function protocolError(problem: Problem): ProtocolError {
+/** `more` is what the specification wants to be said beside it. */
+export function protocolError(problem: Problem, more: object = {}): ProtocolError {
   const ours = problem.error_class === 'bug' || problem.error_class === 'dependency'
   const code = ours ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams
-  return new ProtocolError(code, `${problem.title}: ${problem.detail} (${problem.code})`, problem)
+  return new ProtocolError(code, `${problem.title}: ${problem.detail} (${problem.code})`, {
+    ...problem,
+    ...more,
+  })
 }

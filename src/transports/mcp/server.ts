@@ -39,10 +39,11 @@ export interface McpServerOptions {
 /** A low-level server, not connected yet. It keeps nothing of its callers, so it may serve one after the other. */
 export function createMcpServer(options: McpServerOptions): Server {
   const { kernel, projection, version, ids, peerOf, extension = NO_EXTENSION } = options
-  const refusal = (code: ErrorCode, detail: string) =>
-    protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()))
+  const refusal = (code: ErrorCode, detail: string, more?: object) =>
+    protocolError(toProblem(new TurnbellError(code, { detail }), ids.next()), more)
   const mustSee = (caller: Caller, uri: string) => {
-    if (!maySee(caller, uri)) throw refusal('identity_mismatch', `${uri} is not ${caller.identity}'s.`)
+    if (!maySee(caller, uri))
+      throw refusal('identity_mismatch', `${uri} is not ${caller.identity}'s.`, { uri })
   }
   const server = new Server(serverInfo(version), {
     capabilities: {

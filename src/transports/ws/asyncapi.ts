@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 import { CHANNEL_NOTES, CLOSE_NOTES, WS_LIMITS } from './channel-notes.ts'
 import { CLIENT_FRAME_NOTES, HUB_FRAME_NOTES } from './frame-notes.ts'
-import { inBytes, inMinutes, inSeconds } from './units.ts'
+import { inBytes, inMinutes, inSeconds } from '../units.ts'
 import { Config } from '../../contracts/config.ts'
 import { ErrorClass, Retry } from '../../contracts/errors.ts'
 import {

@@ -1,7 +1,7 @@
 /** What clients of the WebSocket can listen to, and why a link is closed. */
 import type { CLOSE } from '../../contracts/frames.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { inBytes, inSeconds } from './units.ts'
+import { inBytes, inSeconds } from '../units.ts'
 
 interface ChannelNote {
   /** As `subscribe` and `publish` name it; `{…}` stands for what the client fills in. */

@@ -12,7 +12,7 @@ import {
   type HubFrameOf,
 } from '../../contracts/frames.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { inBytes, inSeconds } from './units.ts'
+import { inBytes, inSeconds } from '../units.ts'
 
 interface FrameNote<F> {
   summary: string

@@ -154,7 +154,9 @@ test('resources and methods beside the kernel’s are served with its own', asyn
   })
   const read = async (uri: string) => (await post(rpc('resources/read', { uri }))).body
   expect(await read('test://a')).toMatchObject({ result: { contents: [{ text: 'words' }] } })
-  expect(await read('test://b')).toMatchObject({ error: { code: -32602, data: { uri: 'test://b' } } })
+  expect(await read('test://b')).toMatchObject({
+    error: { code: -32602, data: { uri: 'test://b', code: 'identity_mismatch' } },
+  })
   expect(await read(own.uri)).toMatchObject({ result: { contents: [own] } })
   expect((await post(rpc('prompts/list'))).body['result']).toMatchObject({ prompts: [{ name: 'p' }] })
 })

@@ -476,7 +476,7 @@ test.each(['turnbell://signals/bob/pending', 'turnbell://signals/ada/past', 'fil
     expect(answer.body['error']).toMatchObject({ code: -32602 })
     expect(problemIn(answer)).toMatchObject({
       code: 'identity_mismatch',
-      detail: expect.stringContaining(uri),
+      detail: expect.stringContaining(uri) as string,
     })
   },
 )
