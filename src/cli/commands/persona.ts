@@ -20,7 +20,7 @@ export function registerPersona(program: Command, cli: Cli): void {
     .addOption(
       new Option(
         '--surface <kind>',
-        'where its agent can be reached; needed for a new one, as it was for another',
+        'where its agent can be reached; one that is known keeps its own without it',
       ).choices(SurfaceKind.options),
     )
     .option('--project <dir>', 'the project it works in')
