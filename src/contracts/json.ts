@@ -15,10 +15,9 @@ export function handwrittenJson(text: string, depth_max: number = LIMITS.json_de
  * JSON of a program at the other end of a wire. Throws as `JSON.parse` does, and where it is nested so deep that a schema
  * that goes down into it would end this process.
  */
-export function wireJson(text: string): unknown {
+export function wireJson(text: string, depth_max: number = LIMITS.wire_depth_max): unknown {
   const value: unknown = JSON.parse(text)
-  if (isDeeper(value, LIMITS.wire_depth_max))
-    throw new RangeError(`it is nested more than ${LIMITS.wire_depth_max} deep`)
+  if (isDeeper(value, depth_max)) throw new RangeError(`it is nested more than ${depth_max} deep`)
   return value
 }
 

@@ -19,6 +19,8 @@ export const LIMITS = {
   topic_length_max: 128,
   idempotency_key_length_max: 128,
   payload_bytes_max: 65_536,
+  /** Lists and mappings in each other. Around it stand a signal, an answer and its envelope, wherever it is read. */
+  payload_depth_max: 50,
   /** Of the payload, for all recipients together: they are stored in one write, all or none. */
   broadcast_bytes_max: 64 * 1024 * 1024,
   doorbell_text_length_max: 200,

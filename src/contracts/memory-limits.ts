@@ -74,6 +74,10 @@ export const MEMORY_LIMITS = {
   json_depth_max: 64,
   /** The same in what comes over a wire, around which a call and its frame stand. */
   wire_depth_max: 128,
+  /** Of a line of the journal: more than any call within a call ever brought together. */
+  stored_depth_max: 512,
+  /** Of an answer of the hub: what it keeps, with all that stands around it. */
+  answer_depth_max: 600,
   /** A record has its limits where it is put; a file or line beyond this was never one. */
   record_file_bytes_max: 1024 * 1024,
   /** Texts that a model computes at once: all take as long as the longest, and a query may wait for others' batch. */

@@ -138,7 +138,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   })
   const { facades, kinds, steps, reports } = await takeInPlugins({
     ...{ plugins: config.plugins, facades: needs.facades, clock, log },
-    steps: builtInSteps({ patterns }),
+    steps: builtInSteps({ patterns, clock }),
     load: (plugin) => loadModule(plugin, home.root),
   })
   const own: OwnHosts = { list: [] }

@@ -46,7 +46,7 @@ export function createDaemonReports({ clock }: { clock: Clock }): DaemonReports 
   /** Most daemons have had no error, and thousands of them say so at once: one object is enough for that. */
   const asOthersSay = (counts: ByClass): ByClass => {
     if (Object.values(counts).some((count) => count !== 0)) return counts
-    const classes = Object.keys(counts).join()
+    const classes = Object.keys(counts).sort().join()
     const known = without_errors.get(classes) ?? counts
     without_errors.set(classes, known)
     return known

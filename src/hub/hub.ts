@@ -315,7 +315,12 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
 
   const timers: Timer[] = []
   let sweep_fails = false
+  let swept_at = clock.monotonic()
   const sweep = () => {
+    const before = swept_at
+    swept_at = clock.monotonic()
+    // It stood still itself, as in a stopped process: what was said meanwhile is heard before anybody counts as silent.
+    if (swept_at - before > 2 * LIMITS.sweep_interval_ms) return
     registrations.sweep()
     connections.tick()
     Promise.all([signals.sweep(), coordinator.sweep(), takeLeftBehind?.()]).then(

@@ -45,7 +45,7 @@ export function openRoutines(
   const { outside, settings = NOTHING, home, clock, ids, log } = needs
   const routines = createRoutines({
     ...{ ...outside, settings, clock, ids, log },
-    types: createStepTypes(builtInSteps(outside), needs.steps),
+    types: createStepTypes(builtInSteps({ ...outside, clock }), needs.steps),
     reports: createReports({ records: home, ids, log }),
     rootOf: (call) => projectRoot(needs, call),
   })

@@ -20,10 +20,12 @@ import type {
   Found,
   KernelView,
 } from './define.ts'
-import { toProblem } from '../contracts/errors.ts'
+import { toProblem, TurnbellError } from '../contracts/errors.ts'
 import { fitted } from '../contracts/fit.ts'
 import { ANONYMOUS_AGENT, type Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
+import { isDeeper } from '../contracts/json.ts'
+import { LIMITS } from '../contracts/limits.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
@@ -186,7 +188,7 @@ async function dispatch(
       narrowing: request.narrowing === undefined ? {} : boundsOf(request.narrowing, { caller, grants }),
     }
     permit(asking, found.facade, found.action)
-    const input = parseInput(found, request.params)
+    const input = parseInput(found, request.params, standing)
     handOver(found, input, standing)
     let deprecated = deprecationOf(found)
     const inner = (passed_on: boolean): Standing => ({
@@ -201,7 +203,7 @@ async function dispatch(
         const asked = registry.resolve(call.facade, call.action)
         bound({ ...inner(false), made: { count: 0 } })
         permit(asking, asked.facade, asked.action)
-        const told = parseInput(asked, call.params)
+        const told = parseInput(asked, call.params, inner(false))
         handOver(asked, told, inner(false))
         return { mutates: asked.action.mutates && !isHarmless(asked, told) }
       },
@@ -250,7 +252,13 @@ export function fullContext(told: CallerContext | undefined): DispatchContext {
   }
 }
 
-function parseInput({ action, adapt }: Found, told: unknown): unknown {
+function parseInput({ action, adapt }: Found, told: unknown, { depth }: Standing): unknown {
+  // What comes from outside has been looked at. A call within puts parts of it into others.
+  if (depth > 0 && isDeeper(told, LIMITS.wire_depth_max)) {
+    throw new TurnbellError('params_invalid', {
+      detail: `The parameters are nested more than ${LIMITS.wire_depth_max} deep.`,
+    })
+  }
   const given = told ?? {}
   const params = adapt !== undefined && isObject(given) ? adapt(given) : given
   return fitted(action.input, params)

@@ -96,7 +96,7 @@ export function routineWorld(
   const run: RoutineWorld['run'] = (steps, { params = {}, dry_run = false, routine = null } = {}) =>
     execute(
       {
-        types: createStepTypes([...builtInSteps(outside), ...PLAYED], played.types),
+        types: createStepTypes([...builtInSteps({ ...outside, clock }), ...PLAYED], played.types),
         reach: reachOn(played.leash ?? {}, outside),
         rootOf: played.root ?? (() => '/projects/project'),
         clock,

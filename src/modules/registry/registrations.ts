@@ -66,7 +66,7 @@ export interface Registrations {
   register(agent: AgentSession, notes: AgentNotes): Registration
   /** The same as a sign of life: it takes no row from anybody. Throws `binding_stale`. */
   report(agent: AgentSession, notes: AgentNotes): Registration
-  /** The session called. Only a row that lives on calls is refreshed by it. */
+  /** The session called. Only a row that nobody else vouches for now is refreshed by it. */
   seen(agent: AgentSession): void
   /** The session says that it is over: its row that lives on calls leaves. False where it has none. */
   ended(agent: AgentSession): boolean
@@ -236,8 +236,7 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
   const isSilent = (row: Row) => {
     // Its daemon is away: the surface may be fine, and its session with all it has drained. And who only
     // calls may be busy with something long: what it has drained stands for as long, too.
-    const speaks_rarely = row.source === 'call' || (row.source === 'daemon' && !row.registration.connected)
-    const bound = speaks_rarely ? LIMITS.lease_ms : LIMITS.registration_expire_ms
+    const bound = livesOnCalls(row) ? LIMITS.lease_ms : LIMITS.registration_expire_ms
     return clock.monotonic() - row.heard_at > bound
   }
 
@@ -273,7 +272,7 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     register: (agent, notes) => told(agent, notes, true),
     report: (agent, notes) => told(agent, notes, false),
     seen(agent) {
-      for (const row of rowsOf(agent)) if (row.source === 'call') refresh(row, undefined)
+      for (const row of rowsOf(agent)) if (livesOnCalls(row)) refresh(row, undefined)
     },
 
     ended(agent) {
@@ -293,7 +292,9 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     },
 
     sweep() {
-      for (const row of all()) {
+      // Daemons first: an agent whose daemon has gone silent is not silent itself.
+      const rows = all()
+      for (const row of [...rows.filter(isDaemon), ...rows.filter((other) => !isDaemon(other))]) {
         // An earlier step of this sweep may have ended it.
         if (find(row.registration) === row && isSilent(row)) leave(row, 'expire', 'expire')
       }
@@ -308,6 +309,13 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     hasLink: (registration) => held(registration)?.source === 'link',
     lastSeen: (identity) => history.get(identity) ?? null,
   }
+}
+
+const isDaemon = ({ registration }: Row) => registration.kind === 'daemon'
+
+/** Nobody vouches for it but its own calls: it never had a daemon, or that is away. */
+function livesOnCalls({ source, registration }: Row): boolean {
+  return source === 'call' || (source === 'daemon' && !registration.connected)
 }
 
 function taken({ identity, session_id }: Registration): TurnbellError {

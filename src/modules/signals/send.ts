@@ -6,6 +6,7 @@ import { ensureOwnPersona, requireSpeaker, senderOf } from './callers.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, Json } from '../../contracts/ids.ts'
+import { isDeeper } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Receipt, Route, SendInput, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
@@ -114,8 +115,17 @@ export function createSender(needs: SignalParts): Sender {
   return { send, check, compose, announce }
 }
 
-/** Measured as it is stored: answers the UTF-8 bytes of its JSON. Throws `payload_too_large`. */
+/**
+ * Measured as it is stored: answers the UTF-8 bytes of its JSON. Throws `payload_too_large`, and `params_invalid` for one
+ * that is nested too deep: it would be accepted here, and refused by whoever reads it.
+ */
 export function checkPayload(payload: Json): number {
+  if (isDeeper(payload, LIMITS.payload_depth_max)) {
+    throw new TurnbellError('params_invalid', {
+      detail: `The payload is nested more than ${LIMITS.payload_depth_max} deep.`,
+      hint: 'Send the inner part as a text.',
+    })
+  }
   const bytes = Buffer.byteLength(JSON.stringify(payload))
   if (bytes <= LIMITS.payload_bytes_max) return bytes
   throw new TurnbellError('payload_too_large', {

@@ -210,10 +210,10 @@ export function fillHead(head: SignalHead, signal: Signal, seq: Seq): void {
   }
 }
 
-/** Throws what is no JSON, and what is nested deeper than any wire lets in: it could be read, and not be told to anybody. */
+/** Throws what is no JSON, and what is nested deeper than any hub took in: it could be read, and not be told to anybody. */
 export function wholeLine<T>(line: string): T & { [name: string]: unknown } {
   const whole: unknown = JSON.parse(line)
-  if (isDeeper(whole, LIMITS.wire_depth_max + 1)) throw new RangeError('it is nested deeper than any signal')
+  if (isDeeper(whole, LIMITS.stored_depth_max)) throw new RangeError('it is nested deeper than any signal')
   return whole as T & { [name: string]: unknown }
 }
 

@@ -11,7 +11,7 @@ import { lastData } from './event-reader.ts'
 import { HubAway, hubPost, type HubAnswer } from './hub-post.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
-import { jsonAs, jsonIn } from '../../contracts/json.ts'
+import { jsonAs, wireJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -243,7 +243,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       const session_id = deps.session_id()
       const headers = await headersFor(method, params, session_id, abort)
       const refused = await http.stream(address(), headers, body(method, params), abort, (data) => {
-        const message = Notified.safeParse(jsonIn(data))
+        const message = Notified.safeParse(jsonOfHub(data))
         if (message.success) onMessage(message.data)
       })
       if (refused === null) return
@@ -310,7 +310,16 @@ function tokenIn(answer: HubAnswer): TokenAnswer {
 
 /** The last message of an event stream is the answer; what came before it was progress. */
 function bodyOf({ content_type, body }: HubAnswer): unknown {
-  return jsonIn(content_type.includes('text/event-stream') ? (lastData(body) ?? '') : body)
+  return jsonOfHub(content_type.includes('text/event-stream') ? (lastData(body) ?? '') : body)
+}
+
+/** Null where it is none. What the hub has let in it also tells, with all that stands around it. */
+function jsonOfHub(text: string): unknown {
+  try {
+    return wireJson(text, LIMITS.answer_depth_max)
+  } catch {
+    return null
+  }
 }
 
 function problemIn(answer: HubAnswer): TurnbellError | null {

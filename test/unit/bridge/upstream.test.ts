@@ -83,6 +83,14 @@ test('an answer that is too long is refused at once, as asking again would bring
   expect(hub.asked).toEqual(['/auth/token', '/mcp'])
 })
 
+test('an answer is understood that is nested as deep as what any hub has kept', async () => {
+  const depth = LIMITS.stored_depth_max
+  const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`
+  const answer = `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"signals":[{"payload":${deep}}]}}}`
+  const hub = await answering({ '/auth/token': saying(GOOD_TOKEN), '/mcp': saying(answer) })
+  expect(JSON.stringify(await hub.request())).toContain(deep)
+})
+
 test('a stream with an event that comes to no end breaks off', async () => {
   const head = 'HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\ndata: '
   const { url, clock } = await answering({ '/mcp': head + 'x'.repeat(LIMITS.bridge_answer_bytes_max) })

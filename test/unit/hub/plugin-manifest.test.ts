@@ -72,7 +72,7 @@ async function take(module: unknown) {
     plugins: ['it'],
     load: () => Promise.resolve(module),
     facades: FACADES,
-    steps: builtInSteps({ patterns: systemPatterns }),
+    steps: builtInSteps({ patterns: systemPatterns, clock: fakeClock() }),
     clock: fakeClock(),
     log: { info: () => undefined, warn: () => undefined },
   })

@@ -37,7 +37,7 @@ function shownPlugins(): string[] {
 const taken = (plugins: readonly string[], load: (plugin: string) => Promise<unknown>) =>
   takeInPlugins({
     ...{ plugins, load, facades: FACADES, clock: fakeClock() },
-    steps: builtInSteps({ patterns: systemPatterns }),
+    steps: builtInSteps({ patterns: systemPatterns, clock: fakeClock() }),
     log: { info: () => undefined, warn: () => undefined },
   })
 

@@ -36,7 +36,7 @@ const take = (modules: Record<string, unknown>) =>
       return module
     },
     facades: FACADES,
-    steps: builtInSteps({ patterns: systemPatterns }),
+    steps: builtInSteps({ patterns: systemPatterns, clock }),
     clock,
     log: { info: () => undefined, warn: (_, message) => void warned.push(message) },
   })

@@ -198,6 +198,22 @@ describe('a hub whose store takes no writes', () => {
     expect(JSON.parse((await answer.toArray()).join(''))).toMatchObject({ code: 'hub_stopping' })
   })
 
+  test('that stood still hears what waits before it counts anybody as silent', async () => {
+    const clock = fakeClock()
+    let stood_ms = 0
+    hub = await liveHub({ clock: { ...clock, monotonic: () => clock.monotonic() + stood_ms } })
+    const agents = () => hub.hub.doors.health().connected.agent
+    const bob = await hub.join('bob', 'agent', { session_id: 's-1' })
+    await hub.join('ann', 'agent', { session_id: 's-2' })
+    stood_ms = LIMITS.registration_expire_ms + 1
+    await clock.advance(LIMITS.sweep_interval_ms)
+    expect(agents()).toBe(2)
+    bob.send({ type: 'heartbeat', seq: 1 })
+    await bob.settled()
+    await clock.advance(LIMITS.sweep_interval_ms)
+    expect(agents()).toBe(1)
+  })
+
   test('survives a sweep that fails, and logs it', async () => {
     hub = await liveHub({
       spy: (store) => ({

@@ -224,6 +224,16 @@ describe('an invocation', () => {
     }
   })
 
+  test('a call within may be nested no deeper than one from outside', async () => {
+    const within = (depth: number) => {
+      const params: unknown = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+      return kernel.call('tool', 'invoke', { name: 'tool_search', args: { query: params } })
+    }
+    const refused = async (depth: number) => JSON.stringify(await within(depth))
+    expect(await refused(LIMITS.wire_depth_max)).toContain(`nested more than ${LIMITS.wire_depth_max} deep`)
+    expect(await refused(LIMITS.wire_depth_max - 1)).not.toContain('nested more')
+  })
+
   test('inside invocations has an end', async () => {
     const nested = (depth: number): object =>
       depth === 0

@@ -5,7 +5,7 @@ import { defineStep, type StepType } from '../step-type.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { Json } from '../../../contracts/ids.ts'
 import { LIMITS } from '../../../contracts/limits.ts'
-import type { Patterns } from '../../../ports/patterns.ts'
+import type { PatternLine } from './pattern-line.ts'
 
 const CONDITIONS = {
   equals: Json.optional(),
@@ -18,7 +18,7 @@ const CONDITIONS = {
 }
 type Conditions = { [K in keyof typeof CONDITIONS]?: z.output<(typeof CONDITIONS)[K]> }
 
-export function expectStep(patterns: Patterns): StepType {
+export function expectStep(patterns: PatternLine): StepType {
   return defineStep({
     name: 'expect',
     summary: 'Fails unless a value is as it should be; several conditions hold together.',
@@ -29,8 +29,8 @@ export function expectStep(patterns: Patterns): StepType {
         (input) => Object.keys(CONDITIONS).some((name) => input[name as keyof Conditions] !== undefined),
         `one of ${Object.keys(CONDITIONS).join(', ')}`,
       ),
-    run({ value, ...conditions }) {
-      const unmet = unmetBy(value, conditions, patterns)
+    async run({ value, ...conditions }) {
+      const unmet = await unmetBy(value, conditions, patterns)
       if (unmet === null) return { result: { holds: true } }
       const detail = `Expected ${unmet}, found ${shown(value)}.`
       return { result: { holds: false }, failure: new TurnbellError('expectation_failed', { detail }) }
@@ -38,7 +38,7 @@ export function expectStep(patterns: Patterns): StepType {
   })
 }
 
-function unmetBy(value: Json, wanted: Conditions, patterns: Patterns): string | null {
+async function unmetBy(value: Json, wanted: Conditions, patterns: PatternLine): Promise<string | null> {
   const { equals, matches, at_most, at_least, is_empty } = wanted
   if (equals !== undefined && !isDeepStrictEqual(value, equals)) return shown(equals)
   if (at_most !== undefined && !(typeof value === 'number' && value <= at_most)) return `at most ${at_most}`
@@ -47,7 +47,7 @@ function unmetBy(value: Json, wanted: Conditions, patterns: Patterns): string | 
   if (is_empty !== undefined && isEmpty(value) !== is_empty) return is_empty ? 'nothing' : 'something'
   if (matches === undefined) return null
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return patterns.matches(matches, text) ? null : `what matches ${matches}`
+  return (await patterns.matches(matches, text)) ? null : `what matches ${matches}`
 }
 
 function isEmpty(value: Json): boolean {

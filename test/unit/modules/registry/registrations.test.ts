@@ -164,6 +164,34 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world).filter((line) => line.includes('run-1'))).toEqual(['joined agent run-1'])
   })
 
+  test('is not lost with a daemon that falls silent after it had come back once', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    world.registrations.close(daemon)
+    const again = world.join('bob', 'daemon', 'd-2')
+    world.registrations.heartbeat(again, facts('run-1'))
+    await world.clock.advance(LIMITS.registration_expire_ms + 1)
+    world.registrations.sweep()
+    expect(rows(world)).toMatchObject([{ kind: 'agent', session_id: 'run-1', connected: false }])
+  })
+
+  test('lives on its calls without its daemon', async () => {
+    const world = await signalWorld()
+    const daemon = world.join('bob', 'daemon', 'd-1')
+    world.registrations.heartbeat(daemon, facts('run-1'))
+    world.registrations.close(daemon)
+    for (let n = 0; n < 3; n++) {
+      await world.clock.advance(LIMITS.lease_ms / 2)
+      world.registrations.seen({ identity: 'bob', session_id: 'run-1' })
+      world.registrations.sweep()
+    }
+    expect(rows(world)).toMatchObject([{ kind: 'agent', session_id: 'run-1' }])
+    await world.clock.advance(LIMITS.lease_ms + 1)
+    world.registrations.sweep()
+    expect(story(world).at(-1)).toBe('left agent run-1 expire')
+  })
+
   test('is given up after lease_ms without its daemon', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')

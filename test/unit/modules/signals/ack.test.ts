@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Json } from '../../../../src/contracts/ids.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
 import {
@@ -98,6 +99,10 @@ describe('an ack', () => {
     await expect(
       world.signals.ack(BOB, { signal_ids: [signal_id], result: 'x'.repeat(LIMITS.payload_bytes_max) }),
     ).rejects.toMatchObject({ code: 'payload_too_large' })
+    const result: Json = JSON.parse(`${'['.repeat(51)}${']'.repeat(51)}`) as Json
+    await expect(world.signals.ack(BOB, { signal_ids: [signal_id], result })).rejects.toMatchObject({
+      code: 'params_invalid',
+    })
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import type { Json } from '../../../../src/contracts/ids.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
 import { SendInput } from '../../../../src/contracts/signal.ts'
 import type { SignalStore } from '../../../../src/ports/signal-store.ts'
@@ -106,6 +107,16 @@ describe('a send', () => {
   })
 })
 
+/** A list in a list, so often. */
+const nested = (depth: number): Json => (depth === 0 ? 1 : [nested(depth - 1)])
+
+test('a payload as deep as it may be arrives as it was sent', async () => {
+  const world = await signalWorld()
+  const payload = nested(LIMITS.payload_depth_max)
+  await world.send({ to: 'bob', payload })
+  expect(await world.drain(agent('bob'))).toMatchObject({ signals: [{ payload }] })
+})
+
 describe('a send is refused and leaves nothing behind', () => {
   test.each([
     ['by a daemon', daemon('alice'), {}, 'kind_forbidden'],
@@ -132,6 +143,12 @@ describe('a send is refused and leaves nothing behind', () => {
       agent('alice'),
       { payload: '€'.repeat(22_000) },
       'payload_too_large',
+    ],
+    [
+      'with a payload that is nested too deep for a reader',
+      agent('alice'),
+      { payload: nested(LIMITS.payload_depth_max + 1) },
+      'params_invalid',
     ],
   ] as const)('%s', async (_, caller, input, code) => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'wrapped', 'removed'] })
@@ -365,6 +382,8 @@ describe('a broadcast', () => {
     // As JSON it has two more bytes.
     const payload = 'x'.repeat(LIMITS.payload_bytes_max - 2)
     expect(await codeOf(cast(world, { payload }))).toBe('payload_too_large')
+    const deep = nested(LIMITS.payload_depth_max + 1)
+    expect(await codeOf(cast(world, { payload: deep, to: ['p1'] }))).toBe('params_invalid')
     expect(world.store.health().signals).toBe(0)
     const { receipts } = await cast(world, { payload, to: crowd.slice(1) })
     expect(receipts).toHaveLength(1_024)
