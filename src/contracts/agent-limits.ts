@@ -87,4 +87,15 @@ export const AGENT_LIMITS = {
    * tmux shows as the program. Whose pane it is, is asked again once it has shown none for this long.
    */
   tmux_strange_ms: 3_000,
+
+  // Answers, as clients show them to their models
+  /**
+   * A model's drain that asks for no more than drain_limit_default: some 8 KiB. Clients show their model only so much of one
+   * answer, and what they cut away would count as read. The narrowest that was measured shows 12,000 characters.
+   */
+  drain_tokens_shown: 2_200,
+  /** One that asks for more, 43 KiB: the others show at least 48,000 characters. */
+  drain_tokens_shown_max: 11_000,
+  /** Asked of a client for the answer of a drain: a single payload of payload_bytes_max, made harmless and written as JSON. */
+  drain_characters_shown: 200_000,
 } as const

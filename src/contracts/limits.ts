@@ -174,6 +174,8 @@ export const LIMITS = {
 
   // Routines
   routine_steps_max: 50,
+  /** So long its steps may keep the hub from others, beside the one that runs. */
+  routine_turn_ms: 20,
   /** Of all that a step is given by references; what stands there itself is bounded with the request. */
   step_references_bytes_max: 4 * 1024 * 1024,
   /** Routines that run at the same time; each does one step at a time. */

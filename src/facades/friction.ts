@@ -28,7 +28,7 @@ export const friction = defineFacade({
   summary: 'What gets in the way of work, and how often.',
   overview:
     'What gets in the way of work: log {text, tags?}, list {status?, text?}, bump {id}: met again, resolve {id, resolution?}.',
-  compact: 'What gets in the way of work.',
+  compact: 'What hinders work.',
   facet: 'knowledge',
   kinds: [Friction],
   actions: {

@@ -16,7 +16,7 @@ const Learning: RecordKind = {
 export const learnings = defineFacade({
   name: 'learnings',
   summary: 'What was learned in this project and should not have to be learned again.',
-  compact: 'What was learned in this project.',
+  compact: 'What was learned.',
   facet: 'knowledge',
   kinds: [Learning],
   actions: {

@@ -9,6 +9,16 @@ import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView }
 const SignalIds = z.array(SignalId).min(1).max(LIMITS.ack_batch_max)
 const INBOX_LIMIT_DEFAULT = 20
 
+/** As much as its client shows the model whole, however much is asked for; by what it says that it wants. */
+function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> {
+  const { limit = LIMITS.drain_limit_default, max_tokens = Infinity } = params
+  if (typeof limit !== 'number' || typeof max_tokens !== 'number') return params
+  const few = LIMITS.drain_tokens_shown
+  const shown = Math.max(few, Math.round((few * limit) / LIMITS.drain_limit_default))
+  const most = max_tokens === Infinity ? shown : Math.min(max_tokens, LIMITS.drain_tokens_shown_max)
+  return { ...params, max_tokens: Math.min(most, LIMITS.drain_tokens_shown_max) }
+}
+
 export const signals = defineFacade({
   name: 'signals',
   summary: 'Send signals to personas, look at your own, say that they are handled.',
@@ -25,7 +35,11 @@ export const signals = defineFacade({
           'Take the signals that wait for you, highest priority first. Call it once when a doorbell says that signals wait, ' +
           'or at the start of a task when you have not looked for a while. Taking them is the receipt: ' +
           'they will not be shown again unless this session is lost. If `remaining` is above 0, call again.',
-        meta: { 'anthropic/alwaysLoad': true },
+        meta: {
+          'anthropic/alwaysLoad': true,
+          'anthropic/maxResultSizeChars': LIMITS.drain_characters_shown,
+        },
+        meant: asFarAsShown,
       },
       mutates: true,
       harmless: ({ peek, confirm }) => peek && confirm === undefined,

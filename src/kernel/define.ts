@@ -124,7 +124,12 @@ export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = A
   /** It only runs other actions, and each of them is judged by itself: read-only bounds let it through. */
   delegates?: true
   /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */
-  own_tool?: { description: string; meta?: Record<string, unknown> }
+  own_tool?: {
+    description: string
+    meta?: Record<string, unknown>
+    /** What a model is taken to mean that leaves out what programs say: its client shows it only so much of an answer. */
+    meant?: (params: Record<string, unknown>) => Record<string, unknown>
+  }
   /** Old names that resolve here for ever. Never listed. */
   aliases?: readonly (string | Alias)[]
   input: I

@@ -12,8 +12,20 @@ export interface NamedCall {
 /** `name` is a facade's, whose arguments hold `action` and `params`, or a direct name, old or new. */
 export function spokenCall(registry: Registry, name: string, args: unknown): NamedCall {
   const facade = registry.facade(name)
-  if (facade === null) return { facade: name, params: parsedOrItself(args) }
-  return facadeCall(facade.name, args)
+  const call =
+    facade === null ? { facade: name, params: parsedOrItself(args) } : facadeCall(facade.name, args)
+  const meant = meaningOf(registry, call)
+  return meant === undefined ? call : { ...call, params: meant }
+}
+
+/** Undefined where it means what it says. What nobody has declared, and what are no parameters, dispatch refuses. */
+function meaningOf(registry: Registry, { facade, action, params = {} }: NamedCall): unknown {
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return undefined
+  try {
+    return registry.resolve(facade, action).action.own_tool?.meant?.(params as Record<string, unknown>)
+  } catch {
+    return undefined
+  }
 }
 
 /**

@@ -123,7 +123,8 @@ function swept(lock: string, stale_ms: number): boolean {
 
 function isStale(lock: string, stale_ms: number): boolean {
   const stat = fs.statSync(lock, { throwIfNoEntry: false })
-  return stat !== undefined && stat.mtimeMs < Date.now() - stale_ms
+  // One from the future as well: the clock was set back since, and a living holder touches its own now and then.
+  return stat !== undefined && Math.abs(Date.now() - stat.mtimeMs) > stale_ms
 }
 
 function remove(lock: string): boolean {

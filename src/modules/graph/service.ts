@@ -202,6 +202,19 @@ export async function putRelations(
   })
 }
 
+/** So many names are held against what was asked for: each takes as long as both are long, and the hub waits. */
+const NAMES_COMPARED_MAX = 500
+
+/** A slip of the pen is mostly in one word: of too many names only those that share another. */
+function likely(named: string, names: readonly string[]): readonly string[] {
+  if (names.length <= NAMES_COMPARED_MAX) return names
+  const words = named.split(WORD_END).filter((word) => word.length > 2)
+  const last = words.at(-1)
+  return last === undefined ? [] : names.filter((name) => name.includes(last)).slice(0, NAMES_COMPARED_MAX)
+}
+
+const WORD_END = /[^\p{L}\p{N}]+/u
+
 /** By its id, or by its name where only one has it. Throws `entity_unknown`. */
 export function entityNamed(entities: readonly Entity[], named: string): Entity {
   const stand_in = standInsOf(entities).get(named) ?? named
@@ -213,7 +226,10 @@ export function entityNamed(entities: readonly Entity[], named: string): Entity 
       ? null
       : nearest(
           named,
-          entities.map(({ name }) => name),
+          likely(
+            named,
+            entities.map(({ name }) => name),
+          ),
         )
     throw new TurnbellError('entity_unknown', {
       detail: `There is no entity ${JSON.stringify(named)} here.`,

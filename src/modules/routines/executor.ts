@@ -12,6 +12,7 @@ import type { StepContext, StepDone, StepType, StepTypes } from './step-type.ts'
 import { Problem, toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { fitted } from '../../contracts/fit.ts'
 import type { Json } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import { withIds, type GivenParams, type ReportStep, type RoutineStep } from '../../contracts/routine.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -57,8 +58,14 @@ export async function execute(
   const earlier = new Map<string, Earlier>()
   const reported: ReportStep[] = []
   let ended_by: string | null = null
+  /** When others last had their turn: steps that only compute would stop the hub, one after the other. */
+  let turned_at = clock.monotonic()
 
   for (const step of withIds(steps)) {
+    if (clock.monotonic() - turned_at > LIMITS.routine_turn_ms) {
+      await new Promise<void>((resolve) => clock.soon(resolve))
+      turned_at = clock.monotonic()
+    }
     const step_started = clock.monotonic()
     const ended: Ended =
       ended_by === null

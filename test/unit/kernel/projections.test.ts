@@ -1,6 +1,7 @@
 /** What is derived from the facades: tools, routes, OpenAPI and help. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { cliAction, cliOverview, cliParams } from '../../../src/kernel/project-cli.ts'
 import {
@@ -45,7 +46,11 @@ describe('a tool call', () => {
     ['signals', { action: 7 }, { facade: 'signals', action: '', params: {} }],
     ['signals', undefined, { facade: 'signals', action: '', params: undefined }],
     ['signals', [1], { facade: 'signals', action: '', params: [1] }],
-    ['signals_pending', { limit: 1 }, { facade: 'signals_pending', params: { limit: 1 } }],
+    [
+      'signals_pending',
+      { limit: 1 },
+      { facade: 'signals_pending', params: { limit: 1, max_tokens: LIMITS.drain_tokens_shown } },
+    ],
     ['prism_signal', { to: 'bob' }, { facade: 'prism_signal', params: { to: 'bob' } }],
     ['no_such_tool', {}, { facade: 'no_such_tool', params: {} }],
   ])('%s %j', (name, args, call) => expect(mcp.call(name, args)).toEqual(call))

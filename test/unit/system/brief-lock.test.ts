@@ -32,6 +32,14 @@ describe('work under a brief lock', () => {
     expect(fs.readdirSync(path.dirname(lock))).toEqual([])
   })
 
+  test('is done where the clock was set back since its holder died', async () => {
+    const { lock } = at(temporaryDirectory())
+    const died_at = new Date(Date.now() + 3_600_000)
+    fs.mkdirSync(lock)
+    fs.utimesSync(lock, died_at, died_at)
+    expect(await underBriefLock({ lock, busy: '', try_ms: 1 }, () => 'done')).toBe('done')
+  })
+
   test('waits for who is just clearing away what a dead one left', async () => {
     const { lock } = at(temporaryDirectory())
     const died_at = new Date(Date.now() - 60_000)

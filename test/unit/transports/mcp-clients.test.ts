@@ -143,7 +143,7 @@ describe.each([
         'tool_describe',
         'tool_invoke',
       ])
-      expect(tools[0]?._meta).toEqual({ 'anthropic/alwaysLoad': true })
+      expect(tools[0]?._meta).toMatchObject({ 'anthropic/alwaysLoad': true })
     }))
 
   test('sends, drains and acknowledges', () =>

@@ -1,7 +1,7 @@
 /** MCP by hand: what official clients never send, and what they need when a hub has restarted. */
 import { once as eventsOnce } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { FACADES } from '../../../src/facades/all.ts'
@@ -480,6 +480,72 @@ test.each(['turnbell://signals/bob/pending', 'turnbell://signals/ada/past', 'fil
     })
   },
 )
+
+describe('what a model drains', () => {
+  let own: SmallHub
+  beforeEach(async () => {
+    own = await startSmallHub()
+    await own.personas.add({ identity: 'eve', surface: 'mcp' })
+  })
+  afterEach(() => own.close())
+
+  const waiting = async (count: number, bytes: number) => {
+    const payload = 'x'.repeat(bytes)
+    for (let n = 0; n < count; n++) {
+      const body = { to: 'eve', intent: 'note', payload }
+      expect((await own.request('POST', '/api/signals/send', { body })).status).toBe(200)
+    }
+  }
+  interface Drained {
+    content: { text: string }[]
+    structuredContent: { signals: object[]; remaining: number }
+  }
+  const drain = async (args: object, name = 'signals_pending') => {
+    const { body } = await own.request('POST', '/mcp', {
+      token: own.token('eve'),
+      body: rpc('tools/call', { name, arguments: args }),
+      headers: { accept: 'application/json, text/event-stream' },
+    })
+    const { content, structuredContent } = body['result'] as unknown as Drained
+    const { signals, remaining } = structuredContent
+    return { shown: content[0]?.text.length ?? 0, count: signals.length, remaining }
+  }
+
+  test('is no more than every client shows it whole, and all of it comes', async () => {
+    await waiting(20, 600)
+    let all = 0
+    for (let left = 1; left > 0;) {
+      const { shown, count, remaining } = await drain({})
+      expect(shown).toBeLessThan(9_000)
+      all += count
+      left = remaining
+    }
+    expect(all).toBe(20)
+  })
+
+  test('is a dozen short ones at once, and a long one alone', async () => {
+    await waiting(12, 100)
+    expect(await drain({}, 'prism_signals_pending')).toMatchObject({ count: 12, remaining: 0 })
+    await waiting(2, 20_000)
+    expect(await drain({ action: 'pending' }, 'signals')).toMatchObject({ count: 1, remaining: 1 })
+    expect(await drain({})).toMatchObject({ count: 1, remaining: 0 })
+  })
+
+  test.each([
+    ['signals_pending', { limit: 20 }, 9_000],
+    ['signals_pending', { limit: 100 }, 45_000],
+    ['signals_pending', { limit: 100, max_tokens: 30_000 }, 45_000],
+    ['signals_pending', { limit: 5, max_tokens: 500 }, 2_100],
+    ['tool_invoke', { name: 'signals_pending' }, 9_000],
+    ['tool', { action: 'invoke', params: { name: 'prism_signals_pending', args: '{}' } }, 9_000],
+  ])('by %s %j is bounded as well', async (name, args, characters) => {
+    await waiting(60, 900)
+    const { shown, remaining } = await drain(args, name)
+    expect(shown).toBeLessThan(characters)
+    expect(shown).toBeGreaterThan(characters / 2)
+    expect(remaining).toBeGreaterThan(0)
+  })
+})
 
 test('the operator sees every queue as a resource, and reads without draining', async () => {
   const asOperator = (method: string, params: object = {}) => post(rpc(method, params), {}, hub.operator)

@@ -92,6 +92,10 @@ describe('a relation', () => {
     await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({
       ...{ code: 'entity_unknown', hint: 'Did you mean "src/auth.ts"?' },
     })
+    // Of many names only those are held against it that share its last word.
+    for (let n = 0; n < 501; n++) await entity(`src/module-${n}/file-${n}.go`)
+    await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({ code: 'entity_unknown' })
+    await expect(relate('srv/auth.ts', 'two')).rejects.toMatchObject({ hint: 'Did you mean "src/auth.ts"?' })
     await expect(relate('src/auth.ts', 'two')).rejects.toMatchObject({
       ...{
         code: 'entity_unknown',

@@ -113,6 +113,26 @@ describe('steps', () => {
     },
   )
 
+  test('that compute let others have their turn in between', async () => {
+    let turned = false
+    const turns: boolean[] = []
+    const long = defineStep({
+      ...{ name: 'long', summary: 'Computes.', mutates: false, input: z.strictObject({}) },
+      run() {
+        turns.push(turned)
+        setImmediate(() => (turned = true))
+        stood_ms += LIMITS.routine_turn_ms + 1
+        return { result: null }
+      },
+    })
+    let stood_ms = 0
+    const world = routineWorld({ types: [long] })
+    const { monotonic } = world.clock
+    world.clock.monotonic = () => monotonic() + stood_ms
+    await world.run([{ step: 'long' }, { step: 'long' }])
+    expect(turns).toEqual([false, true])
+  })
+
   test('are timed by what never steps back', async () => {
     const slow = defineStep({
       ...{ name: 'slow', summary: 'Takes its time.', mutates: false, input: z.strictObject({}) },
