@@ -127,8 +127,8 @@ describe('steps', () => {
     })
     let stood_ms = 0
     const world = routineWorld({ types: [long] })
-    const { monotonic } = world.clock
-    world.clock.monotonic = () => monotonic() + stood_ms
+    const passing = { ...world.clock }
+    world.clock.monotonic = () => passing.monotonic() + stood_ms
     await world.run([{ step: 'long' }, { step: 'long' }])
     expect(turns).toEqual([false, true])
   })
