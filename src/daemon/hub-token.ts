@@ -22,6 +22,12 @@ export interface TokenSourceOptions {
   clock: Pick<Clock, 'now'>
 }
 
+interface Held {
+  token: string
+  renew_at: number
+  expires_at: number
+}
+
 export type Post = (url: string, bearer: string, body: object) => Promise<{ status: number; text: string }>
 
 export interface TokenSource {
@@ -38,15 +44,17 @@ export interface TokenSource {
 
 export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const { clock } = options
-  let held: { token: string; renew_at: number; expires_at: number } | null =
-    options.given === undefined ? null : fromText(options.given, clock.now())
+  /** It may hold longer than what it is renewed to. */
+  const given = options.given === undefined ? null : fromText(options.given, clock.now())
+  let held: Held | null = given
+  const valid = (one: Held | null) => (one !== null && one.expires_at > clock.now() ? one.token : null)
 
   async function obtain(): Promise<string> {
     // Ours first: renewing it needs no secret. The operator's when it is gone.
-    const valid = held !== null && held.expires_at > clock.now() ? held.token : null
-    const bearer = valid ?? (options.given === undefined ? options.operatorToken() : null)
+    const own = valid(held) ?? valid(given)
+    const bearer = own ?? (given === null ? options.operatorToken() : null)
     if (bearer === null) {
-      throw new TurnbellError(options.given === undefined ? 'token_missing' : 'token_expired', {
+      throw new TurnbellError(given === null ? 'token_missing' : 'token_expired', {
         detail: 'there is no token to present to the hub',
         hint: 'The operator token of this home is made at the first start of a hub; or give --token-file.',
       })
@@ -67,16 +75,16 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       try {
         return await obtain()
       } catch (error) {
-        // A hub with another signing key knows nothing of the token we hold; the operator's still counts.
-        const stale = error instanceof TurnbellError && error.code.startsWith('token_') && held !== null
-        if (!stale || options.given !== undefined) throw error
+        // A hub with another signing key knows nothing of the token we hold; what it came from still counts.
+        const stale = error instanceof TurnbellError && error.code.startsWith('token_') && held !== given
+        if (!stale) throw error
         held = null
         return obtain()
       }
     },
     forget() {
-      // A given token is all there is; that it was refused is for a person to mend.
-      if (options.given === undefined) held = null
+      // That a given token was refused is for a person to mend.
+      held = given
     },
     renewIn() {
       if (held === null) return null
@@ -86,7 +94,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 }
 
 /** The payload is only read for its time; whether it is genuine is the hub's business. */
-function fromText(token: string, now: number): { token: string; renew_at: number; expires_at: number } {
+function fromText(token: string, now: number): Held {
   let payload: unknown
   try {
     payload = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString('utf8'))

@@ -8,6 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { whenClosed } from './answered.ts'
+import { requestWindows } from './request-windows.ts'
 import { action, batch, call } from './calls.ts'
 import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
@@ -207,6 +208,7 @@ function addFixedRoutes(
     await scope.register(rateLimit, {
       max: LIMITS.token_requests_per_minute_max,
       timeWindow: 60_000,
+      store: requestWindows(doors.clock),
       errorResponseBuilder: () =>
         new TurnbellError('rate_limited', {
           detail: `More than ${LIMITS.token_requests_per_minute_max} token requests a minute.`,

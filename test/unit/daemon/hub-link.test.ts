@@ -298,6 +298,20 @@ describe('the token', () => {
     expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([`Bearer ${given}`])
   })
 
+  test('that was given holds on where what it was renewed to ended while nobody was there', async () => {
+    const clock = fakeClock()
+    const exp = clock.now() / 1000 + 30 * 86_400
+    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
+    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const { hub, tokens } = await linkToHub({ clock, given })
+    await clock.advance(25 * 86_400_000)
+    expect(await tokens.current()).toBe('token-1')
+    // As long as the machine sleeps.
+    await clock.advance(2 * 3_600_000)
+    expect(await tokens.current()).toBe('token-2')
+    expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([`Bearer ${given}`, `Bearer ${given}`])
+  })
+
   test('that was given for longer than a timer takes is looked at in between, and is no busy loop', async () => {
     const clock = fakeClock()
     const exp = clock.now() / 1000 + 40 * 86_400
