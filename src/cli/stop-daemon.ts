@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import { isNamedPipe } from '../system/local-socket.ts'
 import { lockHolder } from '../system/directory-lock.ts'
 import type { PersonaPaths } from '../system/home.ts'
 import { processAlive, readPidFile } from '../system/processes.ts'
@@ -81,7 +82,7 @@ async function waitUntilGone(reach: Reach, identity: string, pid: number): Promi
     const waited_ms = Math.round(clock.monotonic() - started)
     // A process that is gone changes nothing any more: a socket that it left stays.
     if (process_gone || waited_ms >= LIMITS.daemon_stop_ms) {
-      const socket_gone = control_socket.startsWith('\\\\') ? process_gone : !fs.existsSync(control_socket)
+      const socket_gone = isNamedPipe(control_socket) ? process_gone : !fs.existsSync(control_socket)
       const stopped = { identity, pid, socket_gone, process_gone, waited_ms }
       if (!process_gone || !socket_gone) throw stillThere(stopped)
       return stopped

@@ -216,9 +216,7 @@ export const LIMITS = {
   // HTTP
   body_bytes_max: 1024 * 1024,
   batch_calls_max: 100,
-  /**
-   * Longer than a client waits between two calls of one turn: a socket closed under a call looks like a lost answer.
-   */
+  /** Longer than a client waits between two calls of a turn: a socket closed under a call looks like a lost answer. */
   http_keep_alive_ms: 72_000,
   events_page_max: 1_000,
   sse_heartbeat_ms: 15_000,
@@ -231,6 +229,8 @@ export const LIMITS = {
   mcp_batch_max: 100,
   /** A hub that comes back meets every daemon, bridge and command at once. */
   token_requests_per_minute_max: 1_200,
+  /** Addresses whose requests are counted; beyond so many the oldest is forgotten. */
+  token_addresses_max: 5_000,
   /** For a request to arrive completely. */
   http_request_ms: 30_000,
   close_grace_ms: 30_000,

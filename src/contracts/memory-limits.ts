@@ -69,6 +69,9 @@ export const MEMORY_LIMITS = {
   /** Of one file of another tool. */
   import_file_bytes_max: 64 * 1024 * 1024,
 
+  /** Names of entities that are held against one that is unknown: each takes as long as both are long, and the hub waits. */
+  names_compared_max: 500,
+
   // Files that people, git and other programs write as well
   /** Lists and mappings in each other, in JSON of others. */
   json_depth_max: 64,

@@ -11,12 +11,11 @@ const INBOX_LIMIT_DEFAULT = 20
 
 /** As much as its client shows the model whole, however much is asked for; by what it says that it wants. */
 function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> {
-  const { limit = LIMITS.drain_limit_default, max_tokens = Infinity } = params
-  if (typeof limit !== 'number' || typeof max_tokens !== 'number') return params
+  const { limit = LIMITS.drain_limit_default, max_tokens } = params
+  if (typeof limit !== 'number' || (max_tokens !== undefined && typeof max_tokens !== 'number')) return params
   const few = LIMITS.drain_tokens_shown
   const shown = Math.max(few, Math.round((few * limit) / LIMITS.drain_limit_default))
-  const most = max_tokens === Infinity ? shown : Math.min(max_tokens, LIMITS.drain_tokens_shown_max)
-  return { ...params, max_tokens: Math.min(most, LIMITS.drain_tokens_shown_max) }
+  return { ...params, max_tokens: Math.min(max_tokens ?? shown, LIMITS.drain_tokens_shown_max) }
 }
 
 export const signals = defineFacade({

@@ -42,7 +42,7 @@ export async function listenPrivately(server: net.Server, directory: string, soc
 }
 
 /** Of Windows: a name, and no file. */
-const isNamedPipe = (socket: string) => socket.startsWith('\\\\')
+export const isNamedPipe = (socket: string) => socket.startsWith('\\\\')
 
 /** Takes the socket file away; that it is gone already is fine. */
 export function removeSocket(socket: string): void {

@@ -202,15 +202,14 @@ export async function putRelations(
   })
 }
 
-/** So many names are held against what was asked for: each takes as long as both are long, and the hub waits. */
-const NAMES_COMPARED_MAX = 500
-
 /** A slip of the pen is mostly in one word: of too many names only those that share another. */
 function likely(named: string, names: readonly string[]): readonly string[] {
-  if (names.length <= NAMES_COMPARED_MAX) return names
+  if (names.length <= LIMITS.names_compared_max) return names
   const words = named.split(WORD_END).filter((word) => word.length > 2)
   const last = words.at(-1)
-  return last === undefined ? [] : names.filter((name) => name.includes(last)).slice(0, NAMES_COMPARED_MAX)
+  return last === undefined
+    ? []
+    : names.filter((name) => name.includes(last)).slice(0, LIMITS.names_compared_max)
 }
 
 const WORD_END = /[^\p{L}\p{N}]+/u

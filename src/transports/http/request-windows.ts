@@ -3,10 +3,8 @@
  * Its own store goes by the time of day: set back by hours, one of its windows lasts as long.
  */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
-
-/** Beyond so many the oldest window is forgotten. */
-const ADDRESSES_MAX = 5_000
 
 export function requestWindows(clock: Pick<Clock, 'monotonic'>): FastifyRateLimitStoreCtor {
   const windows = new Map<string, { began: number; count: number }>()
@@ -19,7 +17,7 @@ export function requestWindows(clock: Pick<Clock, 'monotonic'>): FastifyRateLimi
       current.count += 1
       windows.set(address, current)
       const [oldest] = windows.keys()
-      if (windows.size > ADDRESSES_MAX && oldest !== undefined) windows.delete(oldest)
+      if (windows.size > LIMITS.token_addresses_max && oldest !== undefined) windows.delete(oldest)
       told(null, { current: current.count, ttl: current.began + window_ms - now })
     }
 

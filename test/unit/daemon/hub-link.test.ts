@@ -286,11 +286,16 @@ describe('the token', () => {
     expect(told.downs[0]?.detail).toContain('token_missing')
   })
 
+  /** A daemon's token, in seconds since the epoch. */
+  const givenUntil = (exp: number) => {
+    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
+    return `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+  }
+
   test('that was given is used as it is and renewed with itself, never with the operator token', async () => {
     const clock = fakeClock()
     const exp = clock.now() / 1000 + 100
-    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
-    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const given = givenUntil(exp)
     const { hub, tokens } = await linkToHub({ clock, given })
     expect(await tokens.current()).toBe(given)
     await clock.advance(90_000)
@@ -301,8 +306,7 @@ describe('the token', () => {
   test('that was given holds on where what it was renewed to ended while nobody was there', async () => {
     const clock = fakeClock()
     const exp = clock.now() / 1000 + 30 * 86_400
-    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
-    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const given = givenUntil(exp)
     const { hub, tokens } = await linkToHub({ clock, given })
     await clock.advance(25 * 86_400_000)
     expect(await tokens.current()).toBe('token-1')
@@ -315,8 +319,7 @@ describe('the token', () => {
   test('that was given for longer than a timer takes is looked at in between, and is no busy loop', async () => {
     const clock = fakeClock()
     const exp = clock.now() / 1000 + 40 * 86_400
-    const payload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
-    const given = `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.00`
+    const given = givenUntil(exp)
     const { hub, tokens } = await linkToHub({ clock, given })
     expect(tokens.renewIn()).toBe(2 ** 31 - 1)
     await clock.advance(2 ** 31 - 1)
