@@ -125,7 +125,18 @@ describe('uninstall', () => {
     }
     expect(fs.readFileSync(calls, 'utf8')).toContain('--user disable --now turnbell-daemon@ada.service')
 
-    expect((await turnbell(['service', 'uninstall', '--home', home, '--hub'], { env })).code).toBe(0)
+    // A hub that was started by hand is its owner's: only an installed one is stopped.
+    const ofNone = await turnbell(['service', 'uninstall', '--home', home, '--hub', '--json'], { env })
+    expect(ofNone.json()).toMatchObject({
+      was_installed: false,
+      stopped_pid: null,
+      left_running_pid: hub.child.pid,
+    })
+    expect(processAlive(hub.child.pid ?? 0)).toBe(true)
+
+    expect((await turnbell(['service', 'install', '--home', home, '--hub'], { env })).code).toBe(0)
+    const ofHub = await turnbell(['service', 'uninstall', '--home', home, '--hub', '--json'], { env })
+    expect(ofHub.json()).toMatchObject({ was_installed: true, stopped_pid: hub.child.pid })
     expect(await hub.exited).toBe(0)
     expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
   })
