@@ -46,7 +46,12 @@ export interface RecordStore {
   exclusive<T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T>
 }
 
-/** The records of one kind in the hands of exclusive work: the same promises, without waiting for a turn. */
+/**
+ * The records of one kind in the hands of exclusive work: the same promises, without waiting for a turn.
+ *
+ * Where people and other programs write the place without asking anybody, a record that has changed since the work last read
+ * it is not written over, nor removed: that rejects with `store_unavailable`, and what they wrote stands.
+ */
 export interface HeldRecords {
   put(id: string, body: RecordBody): Promise<void>
   get(id: string): Promise<RecordBody | null>

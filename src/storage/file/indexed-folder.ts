@@ -4,7 +4,7 @@
  * it, and whatever is done to the records past it, it is what they give after the next look.
  */
 import path from 'node:path'
-import type { RecordRow } from '../../ports/record-store.ts'
+import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { createLine } from '../together.ts'
 import { needPlainFolders } from './plain-folders.ts'
@@ -106,7 +106,7 @@ export function createIndexedFolder(options: IndexedFolderOptions): IndexedFolde
     return work()
   }
 
-  return {
+  const indexed = (records: HeldRecords): HeldRecords => ({
     put: (id, body) => change(() => records.put(id, body)),
     get: (id) => records.get(id),
     async list() {
@@ -117,6 +117,11 @@ export function createIndexedFolder(options: IndexedFolderOptions): IndexedFolde
     },
     remove: (id) => change(() => records.remove(id)),
     setAside: (id, reason) => change(() => records.setAside(id, reason)),
+  })
+
+  return {
+    ...indexed(records),
+    forWork: () => indexed(records.forWork()),
     unread: () => records.unread(),
     async afterWork() {
       if (!changing) return

@@ -51,6 +51,8 @@ interface Shelf {
   lock: string
   on_the_way: readonly string[]
   records: HeldRecords
+  /** The same for one exclusive work. */
+  forWork: () => HeldRecords
   /** The same, where several are written at a time. */
   placed: PlacedRecords | null
   /** What is asked for outside of exclusive work. */
@@ -92,6 +94,7 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
     const indexed = place.form === 'indexed' ? createIndexedFolder({ ...asFiles, form: 'bare' }) : null
     const folder = isFile ? null : (indexed ?? createRecordFolder({ ...asFiles, form: 'plain' }))
     const records = (placed ?? folder) as HeldRecords
+    const forWork = () => folder?.forWork() ?? records
     const afterWork = async () => placed?.over() ?? indexed?.afterWork()
     const together =
       placed === null ? null : createTogether<Change>((take) => exclusive(kind, () => placed.write(take())))
@@ -102,6 +105,7 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
       lock,
       on_the_way,
       records,
+      forWork,
       placed,
       together,
       afterWork,
@@ -178,7 +182,7 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
 
 async function held<T>(shelf: Shelf, work: (records: HeldRecords) => Promise<T>): Promise<T> {
   try {
-    return shelf.placed === null ? await heldInOrder(shelf.records, work) : await work(shelf.placed)
+    return shelf.placed === null ? await heldInOrder(shelf.forWork(), work) : await work(shelf.placed)
   } finally {
     await shelf.afterWork()
   }

@@ -27,7 +27,7 @@ import type { Unread } from '../../ports/project-store.ts'
 import { codeOf } from './disk.ts'
 import { unreadable, writing } from './refusal.ts'
 import { syncDirectory, syncMade } from './sync-directory.ts'
-import { lookAt, RECORD_ENDING, stampAt } from './record-look.ts'
+import { lookAt, RECORD_ENDING, stampAt, stampOf } from './record-look.ts'
 import { keepCopy, rejectFile, replaceFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
 
 export type { RejectedRecord } from './rejected-records.ts'
@@ -66,6 +66,11 @@ const STAMPS_AT_ONCE = 128
 const REJECTS_AT_ONCE = 32
 
 export interface RecordFolder extends HeldRecords {
+  /**
+   * The same for one work that reads and then writes. A record that others have changed since the work last read it is not
+   * written over, nor removed: that throws `store_unavailable`.
+   */
+  forWork(): HeldRecords
   /** What the last list found to be no record, and left where it is. */
   unread(): Unread[]
 }
@@ -77,6 +82,9 @@ interface Kept {
   row: RecordRow | null
   reason?: string
 }
+
+/** The stamp of each file as a work has last read or written it; null where nobody minds. */
+type Seen = Map<string, string> | null
 
 /** What a list has to do something about. */
 interface Found {
@@ -138,13 +146,14 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
    * Where somebody else is at it, or nothing can be written, it is read as it was put together. A put that has begun here
    * keeps both sides itself, before it takes their place.
    */
-  const writeAnew = async (merged: Found['merged']): Promise<void> => {
+  const writeAnew = async (merged: Found['merged'], notes: Map<string, Kept>): Promise<void> => {
     if (merged.length === 0) return
     try {
       await alone(async () => {
         needWay()
-        for (const one of merged.filter(({ file }) => !putting.has(file))) {
-          replaceFile({ ...options, modes }, one, recordText(form, kind, one.row.id, one.row.body))
+        for (const { row, ...one } of merged.filter(({ file }) => !putting.has(file))) {
+          const stamp = replaceFile({ ...options, modes }, one, recordText(form, kind, row.id, row.body))
+          if (stamp !== null) notes.set(path.basename(one.file), { stamp, stamp_holds: false, row })
         }
       })
     } catch (error) {
@@ -175,7 +184,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
       : note
   }
 
-  return {
+  const view = (seen: Seen): HeldRecords => ({
     put: (id, body) =>
       writing(fileOf(id), async (file) => {
         needWay()
@@ -193,13 +202,16 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         try {
           writeFileSync(fd, text)
           await synced(fd)
+          needUnchanged(seen, file)
           await keepConflict(file)
           needWay()
           mayChange()
           // Somebody who stood still may have begun a draft of their own in this place.
           if (statSync(draft).ino !== fstatSync(fd).ino) throw new Error('another process writes there')
           // In one go, as a file is rejected: what has just been put is never taken for what was there before.
+          needUnchanged(seen, file)
           renameSync(draft, file)
+          seen?.set(file, stampOf(fstatSync(fd)))
         } finally {
           putting.delete(file)
           closeSync(fd)
@@ -210,11 +222,14 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
     async get(id) {
       needWay()
       const file = fileOf(id)
-      const seen = await look(file)
-      if (seen === null) return null
-      if ('id' in seen.record) return seen.record.body
-      if (seen.record.stays === true) return null
-      await reject([{ file, stamp: seen.stamp, reason: seen.record.reason }])
+      const found = await look(file)
+      if (found === null) return null
+      const { stamp, record } = found
+      if ('id' in record) {
+        seen?.set(file, stamp)
+        return record.body
+      }
+      if (record.stays !== true) await reject([{ file, stamp, reason: record.reason }])
       return null
     },
 
@@ -232,44 +247,65 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         else unread.push(name)
       }
       await severalAtOnce(unread, (name) => readListed(name, notes, found))
-      await writeAnew(found.merged)
+      await writeAnew(found.merged, notes)
       for (const { file, stamp, reason } of await reject(found.bad)) {
         notes.set(path.basename(file), { stamp, stamp_holds: true, row: null, reason })
       }
       // Another list may have ended meanwhile, and what it answered stands.
       for (const [name, note] of notes) notes.set(name, asBefore(name, note))
       kept = notes
+      seen?.clear()
+      for (const [name, { stamp }] of notes) seen?.set(path.join(folder, name), stamp)
       return [...notes.values()].flatMap(({ row }) => row ?? []).sort((a, b) => (a.id < b.id ? -1 : 1))
     },
 
     remove: (id) =>
       writing(fileOf(id), async (file) => {
+        // Whoever took it away has done what was wanted.
+        if (stampAt(file) === null) return
+        needUnchanged(seen, file)
         await keepConflict(file)
         needWay()
         mayChange()
         try {
+          needUnchanged(seen, file)
           unlinkSync(file)
         } catch (error) {
           if (codeOf(error) === 'ENOENT') return
           throw error
         }
+        seen?.delete(file)
         await syncDirectory(folder)
       }),
 
     async setAside(id, reason) {
       needWay()
       const file = fileOf(id)
-      const stamp = stampAt(file)
+      const stamp = seen?.get(file) ?? stampAt(file)
       if (stamp === null) return
       mayChange()
       await reject([{ file, stamp, reason }])
+      seen?.delete(file)
     },
+  })
 
+  return {
+    ...view(null),
+    forWork: () => view(new Map()),
     unread: () =>
       [...kept].flatMap(([name, { reason }]) =>
         reason === undefined ? [] : [{ file: path.join(folder, name), reason }],
       ),
   }
+}
+
+function needUnchanged(seen: Seen, file: string): void {
+  const before = seen?.get(file)
+  if (before === undefined || stampAt(file) === before) return
+  throw new TurnbellError('store_unavailable', {
+    detail: `${file} was changed by somebody else since it was read`,
+    hint: 'What they wrote was left as it is; call again.',
+  })
 }
 
 async function byItself(work: () => Promise<void>): Promise<boolean> {

@@ -59,7 +59,7 @@ export function stampAt(file: string): string | null {
   return stat === null ? null : stampOf(stat)
 }
 
-function stampOf({ ino, size, mtimeMs, ctimeMs }: fs.Stats): string {
+export function stampOf({ ino, size, mtimeMs, ctimeMs }: fs.Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 }
 

@@ -53,24 +53,30 @@ export function rejectFile(options: RejectOptions, { file, stamp, reason }: BadF
 
 /**
  * The same for a file that says what another text says better: it is kept, and then that takes its place. It stays
- * as it is where that cannot be.
+ * as it is where that cannot be. Answers the stamp of what stands there now, or null where nothing was done.
  */
-export function replaceFile(options: RejectOptions, { file, stamp, reason }: BadFile, text: string): void {
+export function replaceFile(
+  options: RejectOptions,
+  { file, stamp, reason }: BadFile,
+  text: string,
+): string | null {
   const { modes, onRejected } = options
   const draft = `${file}.new`
   try {
     try {
       fs.rmSync(draft, { recursive: true, force: true })
       fs.writeFileSync(draft, text, { flag: 'wx', flush: true, ...modeOf(modes.file) })
-      if (stampAt(file) !== stamp) return
+      if (stampAt(file) !== stamp) return null
       const kept_in = copied(options, file, reason)
       fs.renameSync(draft, file)
       onRejected({ file, kept_in, reason })
+      return stampAt(file)
     } finally {
       fs.rmSync(draft, { force: true })
     }
   } catch (error) {
     needRefusal(error)
+    return null
   }
 }
 

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
+import type { HeldRecords } from '../../../src/ports/record-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { projectFiles as project } from '../../support/project-files.ts'
 import { prepareHome, resolveHome } from '../../../src/system/home.ts'
@@ -280,6 +281,109 @@ describe('what others do to the files', () => {
     fs.writeFileSync(inside('rejected', 'issue', 'b.json'), '{"kind":"issue","id":"b"}')
     fs.renameSync(inside('rejected', 'issue', 'b.json'), inside('records', 'issue', 'b.json'))
     expect((await store.list('issue')).map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+})
+
+describe('a record that somebody else changes between the look of a work and its write', () => {
+  const kinds = { issue: 'records/issue', decision: 'decisions' }
+  const REFUSED = { code: 'store_unavailable', detail: expect.stringContaining('somebody else') as string }
+
+  describe.each(Object.entries(kinds))('of the kind %s', (kind, folder) => {
+    async function begun() {
+      const { store, inside, notices } = project()
+      for (const id of ['a', 'b']) await store.put(kind, id, { id, kind, title: 'x' })
+      const file = inside(...folder.split('/'), 'a.json')
+      const edited = () => fs.readFileSync(file, 'utf8').replace('"x"', '"edited"')
+      const titles = async () => (await store.list(kind)).map(({ id, body }) => [id, body['title']])
+      return { store, notices, file, edited, titles }
+    }
+    const PUT = { id: 'a', kind, title: 'put' }
+    const A_EDITED = ['a', 'edited']
+    const B = ['b', 'x']
+
+    test.each([
+      ['list', (held: HeldRecords) => held.list()],
+      ['get', (held: HeldRecords) => held.get('a')],
+    ])('is not written over, nor removed: %s', async (_, read) => {
+      const { store, file, edited, titles, notices } = await begun()
+      for (const change of [
+        (held: HeldRecords) => held.put('a', PUT),
+        (held: HeldRecords) => held.remove('a'),
+      ]) {
+        const work = store.exclusive(kind, async (held) => {
+          await read(held)
+          fs.writeFileSync(file, edited())
+          await change(held)
+        })
+        await expect(work).rejects.toMatchObject(REFUSED)
+        expect(await titles()).toEqual([A_EDITED, B])
+        await store.put(kind, 'a', { ...PUT, title: 'x' })
+      }
+      expect(notices).toEqual([])
+    })
+
+    test('is not set aside: nobody has found that to be none', async () => {
+      const { store, file, edited, titles, notices } = await begun()
+      await store.exclusive(kind, async (held) => {
+        await held.list()
+        fs.writeFileSync(file, edited())
+        await held.setAside('a', 'it does not fit')
+      })
+      expect(await titles()).toEqual([A_EDITED, B])
+      expect(notices).toEqual([])
+    })
+
+    test('is not brought back where it was taken away, and is as good as removed', async () => {
+      const { store, file, titles } = await begun()
+      const work = store.exclusive(kind, async (held) => {
+        await held.list()
+        fs.rmSync(file)
+        await held.remove('a')
+        await held.put('a', PUT)
+      })
+      await expect(work).rejects.toMatchObject(REFUSED)
+      expect(await titles()).toEqual([B])
+    })
+
+    test('is written once the work has looked again, and whatever itself has written is no such change', async () => {
+      const { store, file, edited, titles } = await begun()
+      await store.exclusive(kind, async (held) => {
+        await held.list()
+        fs.writeFileSync(file, edited())
+        await held.list()
+        await held.put('a', PUT)
+        await held.put('a', { ...PUT, title: 'again' })
+        await held.remove('b')
+        await held.put('b', { ...PUT, id: 'b' })
+        await held.setAside('b', 'it does not fit')
+        await held.put('b', { ...PUT, id: 'b' })
+        await held.remove('b')
+      })
+      expect(await titles()).toEqual([['a', 'again']])
+    })
+
+    test('is written by a work that has not looked', async () => {
+      const { store, file, edited, titles } = await begun()
+      await store.exclusive(kind, async (held) => {
+        fs.writeFileSync(file, edited())
+        await held.put('a', PUT)
+      })
+      expect(await titles()).toEqual([['a', 'put'], B])
+    })
+
+    test('is written where the look itself has put both sides of a merge together', async () => {
+      const { store, file, titles, notices } = await begun()
+      const side = (title: string) => JSON.stringify({ id: 'a', kind, title, updated_at: title })
+      fs.writeFileSync(file, `<<<<<<< HEAD\n${side('1')}\n=======\n${side('2')}\n>>>>>>> x\n`)
+      // In a time to come: nobody is still at it.
+      fs.utimesSync(file, 4e9, 4e9)
+      await store.exclusive(kind, async (held) => {
+        expect((await held.list())[0]?.body['title']).toBe('2')
+        await held.put('a', PUT)
+      })
+      expect(await titles()).toEqual([['a', 'put'], B])
+      expect(notices).toHaveLength(1)
+    })
   })
 })
 
