@@ -26,6 +26,7 @@ import { isGone } from '../../src/system/processes.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
+import { readText } from '../../src/system/watch-text.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -60,7 +61,7 @@ function begin(here: ShimPlace): ShimParts {
   })
   const links: Record<Place, Link> = {
     own: linkTo('own', paths.codex_socket),
-    shared: linkTo('shared', sharedSocket(process.env['CODEX_HOME'] || path.join(os.homedir(), '.codex'))),
+    shared: linkTo('shared', sharedSocket(codexHome())),
   }
   function reach(to: Place): Promise<void> {
     if (to === 'own') links.own.forever()
@@ -137,6 +138,7 @@ function begin(here: ShimPlace): ShimParts {
   }
 }
 
+const codexHome = () => process.env['CODEX_HOME'] || path.join(os.homedir(), '.codex')
 const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'codex')
 
 function ownProcess(here: ShimPlace): LastingProcess {
@@ -147,6 +149,7 @@ function ownProcess(here: ShimPlace): LastingProcess {
     node: process.execPath,
     bin: path.join(import.meta.dirname, '..', '..', 'turnbell.cjs'),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
+    theirs: readText(path.join(codexHome(), 'config.toml')),
   }
   return lastingProcess({
     program: clientProgram('codex', { home, config, env: process.env }),

@@ -16,7 +16,7 @@ import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
-import { workerLog } from '../../src/system/home.ts'
+import { userDirectory, workerLog } from '../../src/system/home.ts'
 import { joined, type Joined } from '../../src/system/joined.ts'
 import { lastingProcess, notedProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import {
@@ -29,6 +29,7 @@ import {
 } from '../../src/system/opencode-place.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
+import { readText } from '../../src/system/watch-text.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -142,6 +143,7 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
     pathToFileURL(path.join(import.meta.dirname, 'plugin.js')).href,
     { persona: identity, home: home.root },
   ]
+  const plugin = opencodeLoadsPlugins(env) ? guard : null
   const content = env['OPENCODE_CONFIG_CONTENT']
   return lastingProcess({
     program: clientProgram('opencode', { home, config, env: process.env }),
@@ -151,11 +153,20 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
       TURNBELL_HOME: home.root,
       TURNBELL_PERSONA: identity,
       OPENCODE_SERVER_PASSWORD: address.password,
-      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, opencodeLoadsPlugins(env) ? guard : null),
+      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, plugin, theirFiles(env)),
     },
     note_file: noteOf(here),
     output_file: outputOf(here),
   })
+}
+
+/** What a person has set for all directories. */
+function theirFiles({ XDG_CONFIG_HOME, OPENCODE_CONFIG, OPENCODE_CONFIG_DIR }: NodeJS.ProcessEnv): string[] {
+  const usual = path.join(XDG_CONFIG_HOME || path.join(userDirectory(), '.config'), 'opencode')
+  const files = [usual, ...(OPENCODE_CONFIG_DIR ? [OPENCODE_CONFIG_DIR] : [])].flatMap((folder) =>
+    ['config.json', 'opencode.json', 'opencode.jsonc'].map((name) => path.join(folder, name)),
+  )
+  return [...files, ...(OPENCODE_CONFIG ? [OPENCODE_CONFIG] : [])].flatMap((file) => readText(file) ?? [])
 }
 
 /** @throws `config_invalid` */

@@ -6,9 +6,11 @@ import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser'
 import * as z from 'zod'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 
 const DRAIN = `turnbell_${DRAIN_TOOL}`
 const Section = z.record(z.string(), z.unknown())
+const FORGIVING = { allowTrailingComma: true }
 
 /**
  * A subagent's calls cannot be told from its agent's, so it gets no chance to take its signals. Those that
@@ -19,17 +21,26 @@ const SUBAGENTS = ['general', 'explore']
 /** The bridge has no need for the server's password. */
 const LOCAL = { type: 'local', enabled: true, environment: { OPENCODE_SERVER_PASSWORD: '' } }
 
+/**
+ * Of a longer answer opencode shows no whole line, and a drain's is a single one, however many lines are in its signals:
+ * `max_lines` does not matter. More than the largest signal alone, which a drain brings however little it was asked for.
+ * Its payload is written as JSON once, and grows by two fifths at most when it is made harmless.
+ */
+const SHOWN_BYTES = LIMITS.drain_bytes_max
+
 /** A module for opencode to load, and what it is told. */
 export type PluginEntry = readonly [module: string, options: { persona: string; home: string }]
 
 /**
- * `content` is what the person keeps in that variable already. Without `plugin` none is loaded.
+ * `content` is what the person keeps in that variable already, `files` what stands in their files. Without `plugin` none
+ * is loaded.
  * @throws `config_invalid`
  */
 export function withTurnbell(
   content: string | undefined,
   bridge: readonly string[],
   plugin: PluginEntry | null,
+  files: readonly string[] = [],
 ): string {
   const theirs = theirConfig(content)
   return JSON.stringify({
@@ -43,7 +54,16 @@ export function withTurnbell(
       turnbell_signals: 'allow',
     },
     agent: withoutDrain(theirs['agent']),
+    ...toolOutput([theirs, ...files.map((text) => section(parse(text, [], FORGIVING)))]),
   })
+}
+
+/** What a person says of it, in whatever form, stays: the variable would win over their files. */
+function toolOutput(configs: readonly Record<string, unknown>[]): Record<string, unknown> {
+  const said = configs.map((config) => config['tool_output'])
+  const leavesRoom = (value: unknown) =>
+    value === undefined || (isSection(value) && !Object.hasOwn(value, 'max_bytes'))
+  return said.every(leavesRoom) ? { tool_output: { ...section(said[0]), max_bytes: SHOWN_BYTES } } : {}
 }
 
 /**
@@ -59,7 +79,7 @@ export function withCarefulSubagents(content: string | undefined): string {
 function theirConfig(content = ''): Record<string, unknown> {
   if (content === '') return {}
   const errors: ParseError[] = []
-  const config = Section.safeParse(parse(content, errors, { allowTrailingComma: true }))
+  const config = Section.safeParse(parse(content, errors, FORGIVING))
   const [error] = errors
   if (config.success && error === undefined) return config.data
   const why = error === undefined ? 'it is no map' : `${printParseErrorCode(error.error)} at ${error.offset}`
@@ -86,6 +106,10 @@ function permissions(value: unknown): Record<string, unknown> {
 
 function section(value: unknown): Record<string, unknown> {
   return Section.safeParse(value).data ?? {}
+}
+
+function isSection(value: unknown): value is Record<string, unknown> {
+  return Section.safeParse(value).success
 }
 
 function list(value: unknown): unknown[] {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { withCarefulSubagents, withTurnbell } from '../../../adapters/opencode/server-config.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { defangText } from '../../../src/modules/signals/defang.ts'
 
 const BRIDGE = ['node', 'turnbell.js', 'mcp']
 /** Nobody but the server itself needs its password. */
@@ -13,7 +15,7 @@ const merged = (content?: object, plugin: typeof PLUGIN | null = null) => {
   return JSON.parse(withTurnbell(text, BRIDGE, plugin)) as object
 }
 
-test('adds the MCP server, lets its drain pass, and keeps it from subagents', () => {
+test('adds the MCP server, lets its drain pass, keeps it from subagents, and has it shown whole', () => {
   expect(merged()).toEqual({
     mcp: { turnbell: SERVER },
     permission: { turnbell_signals_pending: 'allow', turnbell_signals: 'allow' },
@@ -21,7 +23,39 @@ test('adds the MCP server, lets its drain pass, and keeps it from subagents', ()
       general: { permission: { turnbell_signals_pending: 'deny' } },
       explore: { permission: { turnbell_signals_pending: 'deny' } },
     },
+    tool_output: { max_bytes: 131_072 },
   })
+})
+
+const shown = (variable: object, files: readonly string[] = []) =>
+  (JSON.parse(withTurnbell(JSON.stringify(variable), BRIDGE, null, files)) as Record<'tool_output', unknown>)
+    .tool_output
+
+test('shows as much of an answer as a person says, wherever that stands', () => {
+  const says = { tool_output: { max_bytes: 500 } }
+  expect(shown(says)).toEqual({ max_bytes: 500 })
+  // Left out of the variable, which would win over it.
+  expect(shown({}, ['{}', `// enough\n${JSON.stringify(says)}`])).toBeUndefined()
+  expect(shown({ tool_output: { max_lines: 9 } }, [JSON.stringify(says)])).toEqual({ max_lines: 9 })
+})
+
+test('takes a word on lines for none on bytes, and another form for one on both', () => {
+  expect(shown({ tool_output: { max_lines: 9 } })).toEqual({ max_lines: 9, max_bytes: 131_072 })
+  expect(shown({}, ['{"tool_output": {"max_lines": 9}}'])).toEqual({ max_bytes: 131_072 })
+  expect(shown({}, ['{"tool_output": false}'])).toBeUndefined()
+  expect(shown({ tool_output: false })).toBe(false)
+})
+
+test.each(['', 'no JSON', '[]', '{"tool_output"'])(
+  'leaves a file that says %j to opencode, and shows whole what turnbell says',
+  (file) => {
+    expect(shown({}, [file])).toEqual({ max_bytes: 131_072 })
+  },
+)
+
+test('holds the largest signal, made harmless, with all that stands around it', () => {
+  const largest = defangText('<|a|>'.repeat(LIMITS.payload_bytes_max / 5))
+  expect(Buffer.byteLength(largest) + 4_096).toBeLessThan(131_072)
 })
 
 test('keeps what a person has in the variable', () => {

@@ -1,0 +1,134 @@
+/**
+ * What a client cuts out of a tool's answer its model never sees, and the drain counts all the same. So every signal that
+ * is confirmed must have been shown from its first sign to its last, in each of the real clients.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { openClaudeWorld } from '../support/claude-world.ts'
+import { PERSONA } from '../support/client-world.ts'
+import { CODEX_TOOLS, openCodexWorld } from '../support/codex-world.ts'
+import { turnsOf } from '../support/conversation.ts'
+import { eventually } from '../support/eventually.ts'
+import { opencodeTools, openOpencodeWorld } from '../support/opencode-world.ts'
+import { scenesOf, type Scene } from '../support/scene.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
+
+const CLAUDE_TOOLS = {
+  drain: 'mcp__plugin_turnbell_hub__signals_pending',
+  shell: (command: string) => ({ name: 'Bash', input: { command } }),
+}
+
+/** Each is started by the persona's daemon. */
+const persona = { headless: true, project: '../project' }
+const CLIENTS = {
+  'Claude Code': scenesOf(CLAUDE_TOOLS, () => openClaudeWorld({ persona })),
+  Codex: scenesOf(CODEX_TOOLS, () => openCodexWorld({ persona })),
+  opencode: scenesOf(opencodeTools, () => openOpencodeWorld({ persona })),
+}
+type Name = keyof typeof CLIENTS
+
+/** The same with a person who wants to see little of an answer. */
+const THRIFTY = {
+  Codex: scenesOf(CODEX_TOOLS, async () => {
+    const world = await openCodexWorld({ persona })
+    const file = path.join(world.user, '.codex/config.toml')
+    fs.writeFileSync(file, `tool_output_token_limit = 5_000\n${fs.readFileSync(file, 'utf8')}`)
+    return world
+  }),
+  opencode: scenesOf(opencodeTools, async () => {
+    const world = await openOpencodeWorld({ persona })
+    const file = path.join(world.user, '.config/opencode/config.json')
+    fs.writeFileSync(file, JSON.stringify({ tool_output: { max_bytes: 20_000 } }))
+    return world
+  }),
+}
+
+const MORE = /"remaining":[1-9]/
+
+async function atRest(open: () => Promise<Scene>): Promise<Scene> {
+  const scene = await open()
+  // A model does as the tool's description says.
+  scene.model.always(MORE, scene.drain)
+  await scene.turnIs('idle')
+  return scene
+}
+
+/** Begins and ends with its name, takes so many bytes as JSON, and is filled up with what may be cut or written longer. */
+function body(name: string, bytes: number, filling: string): string {
+  const room = bytes - bytesOf(`${name} begins${name} ends`)
+  const times = Math.floor(room / (bytesOf(filling) - 2))
+  const rest = room - times * (bytesOf(filling) - 2)
+  return `${name} begins${filling.repeat(times)}${'x'.repeat(rest)}${name} ends`
+}
+
+const bytesOf = (text: string) => Buffer.byteLength(JSON.stringify(text))
+
+async function sendAll(scene: Scene, bodies: Readonly<Record<string, string>>): Promise<Map<string, string>> {
+  const sent = new Map<string, string>()
+  for (const [name, payload] of Object.entries(bodies)) {
+    const signal = { to: PERSONA, intent: 'scene', payload, idempotency_key: name }
+    sent.set(name, (await scene.call<{ signal_id: string }>('signals', 'send', signal)).signal_id)
+  }
+  return sent
+}
+
+/** Resolves once every signal is confirmed, and the model has said its last word on the answers of its drains. */
+async function drained(scene: Scene, sent: ReadonlyMap<string, string>): Promise<void> {
+  for (const [name, signal_id] of sent) {
+    const confirmed = async () => (await scene.read(signal_id)).stages.confirmed_at
+    await eventually(`${name} is confirmed`, confirmed, 60_000)
+  }
+  // Nothing is under way any more where the model asked for no further drain.
+  await eventually('the answer of every drain is shown', () => {
+    const last = scene.model.shown.findLast(({ role }) => role === 'main')
+    return last !== undefined && last.reply.tools === undefined
+  })
+}
+
+/**
+ * Those that the model was not shown whole, sign for sign: a client may keep both ends and cut what is between them. What
+ * was made harmless counts as it was sent.
+ */
+function unseen({ model }: Scene, bodies: Readonly<Record<string, string>>): string[] {
+  const shown = turnsOf(model).flatMap(({ drained: payloads }) => payloads)
+  const seen = new Set(shown.map((payload) => payload.replaceAll('‹', '<')))
+  return Object.entries(bodies).flatMap(([name, payload]) => (seen.has(payload) ? [] : [name]))
+}
+
+test.each(Object.keys(CLIENTS) as Name[])(
+  '%s shows its model the whole of twenty signals of 6,000 bytes',
+  async (name) => {
+    const scene = await atRest(CLIENTS[name])
+    const numbers = Array.from({ length: 20 }, (_, index) => `signal ${index + 1}`)
+    const bodies = Object.fromEntries(numbers.map((number) => [number, body(number, 6_000, 'words of it ')]))
+    const sent = await sendAll(scene, bodies)
+    await drained(scene, sent)
+    expect(unseen(scene, bodies)).toEqual([])
+  },
+)
+
+test.each(Object.keys(CLIENTS) as Name[])(
+  '%s, started by turnbell, shows its model the whole of the largest signals',
+  async (name) => {
+    const scene = await atRest(CLIENTS[name])
+    // What is many lines, what is written longer with every quoting, and what grows by being made harmless.
+    const fillings = { lines: 'a\n', quotes: '"', tags: '<|a|>' }
+    const bodies = Object.fromEntries(
+      Object.entries(fillings).map(([what, filling]) => [
+        what,
+        body(what, LIMITS.payload_bytes_max, filling),
+      ]),
+    )
+    const sent = await sendAll(scene, bodies)
+    await drained(scene, sent)
+    expect(unseen(scene, bodies)).toEqual([])
+  },
+)
+
+test.each(['Codex', 'opencode'] as const)('%s shows as much as a person says', async (name) => {
+  const scene = await atRest(THRIFTY[name])
+  const bodies = { short: body('short', 10_000, 'words of it '), long: body('long', 40_000, 'words of it ') }
+  await drained(scene, await sendAll(scene, bodies))
+  expect(unseen(scene, bodies)).toEqual(['long'])
+})
