@@ -38,6 +38,8 @@ export interface Projects {
    */
   rootFor(directory: string): string | null
   holdsHome(directory: string): boolean
+  /** Whether a directory that is written as one of the project is none, because of a link. */
+  leadsOut(project: Project, directory: string): boolean
   /** The one with this root, made where there is none. Two calls at once make one. Throws `project_unknown`: a home. */
   at(root: string): Promise<Project>
   /** As `at`, and says what it is called. Throws `alias_taken` and `limit_reached`. */
@@ -170,7 +172,7 @@ export async function openProjects(needs: {
     if (project === null || root === null || root === real) return { project, within: project }
     if (places.holdsHome(real)) return NOTHING
     // A link may lead out of the project that it stands in.
-    const inside = real.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`)
+    const inside = isBelow(root, real)
     if (memoryAround(places, real, inside ? root : null) === null) return { project, within: project }
     return { project: null, within: inside ? project : null }
   }
@@ -206,6 +208,10 @@ export async function openProjects(needs: {
       return root === null || places.holdsHome(root) ? real : root
     },
     holdsHome: (directory) => places.holdsHome(rootOf(directory)),
+    leadsOut({ root }, directory) {
+      const [within, real] = [places.real(root), places.real(directory)]
+      return real !== within && !isBelow(within, real)
+    },
     async at(given) {
       const root = projectRoot(given)
       const known = by_root.get(root)
@@ -238,6 +244,10 @@ export async function openProjects(needs: {
 }
 
 const NOTHING: Meant = { project: null, within: null }
+
+function isBelow(root: string, directory: string): boolean {
+  return directory.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`)
+}
 
 /** The project in this directory, or in the nearest one above it; those that are none are passed over. */
 function innermost(

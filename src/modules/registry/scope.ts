@@ -77,10 +77,20 @@ export function projectRoot(needs: ScopeNeeds, call: ScopedCall): string {
 
 /**
  * Where git looks: in the directory that was named, so that inside a project another repository can be
- * meant. Throws `repository_unknown`.
+ * meant, but not by a link one outside of it. Throws `repository_unknown`.
  */
-export function repositoryRoot(needs: ScopeNeeds, call: ScopedCall): string {
-  return oneDirectory(needs, call, 'repository_unknown').directory
+export function repositoryRoot(
+  needs: ScopeNeeds & { projects: Pick<Projects, 'leadsOut'> },
+  call: ScopedCall,
+): string {
+  const subject = oneDirectory(needs, call, 'repository_unknown')
+  if (subject.about !== 'project') return subject.directory
+  const { project, directory } = subject
+  if (directory === project.root || !needs.projects.leadsOut(project, directory)) return directory
+  throw new TurnbellError('repository_unknown', {
+    detail: `${directory} leads out of the project in ${project.root}, by a link.`,
+    hint: 'Name what lies in the project. Another repository the operator may name by its own path, or make a project: `registry add`.',
+  })
 }
 
 function oneDirectory(
