@@ -65,7 +65,7 @@ export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlac
     libraries.set(records, library)
     const place: MemoryPlace = {
       ...{ project_id, project, library, settings: () => settingsOf(project) },
-      here: (said) => fromRoot(project?.root, said),
+      here: (said) => fromRoot(project?.root, said, byRootOf(needs.projects, { project_id, project })),
     }
     opened.set(library, place)
     return place
@@ -85,6 +85,35 @@ export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlac
     },
     opened: () => [...opened.values()],
   }
+}
+
+/** How far down a link to a project is looked for: each directory above a whole path is asked about. */
+const LINK_DEPTH_MAX = 32
+
+/**
+ * A whole path that leads into the project by a link, as it begins with the root. Below the root no link is followed: a
+ * place is called as it is by its real path.
+ */
+function byRootOf(
+  projects: Pick<WhereNeeds['projects'], 'find'>,
+  { project_id, project }: Pick<Place, 'project_id' | 'project'>,
+): (given: string) => string {
+  return (given) => {
+    if (project === null || project_id === null || !path.isAbsolute(given)) return given
+    const whole = path.normalize(given)
+    const linked = downTo(whole)
+      .slice(0, LINK_DEPTH_MAX)
+      .find((directory) => projects.find(directory)?.project_id === project_id)
+    return linked === undefined
+      ? given
+      : `${project.root}${whole.slice(linked.length).replaceAll(path.sep, '/')}`
+  }
+}
+
+/** The directories above a path, the topmost first, and the path itself. */
+function downTo(whole: string): string[] {
+  const parent = path.dirname(whole)
+  return parent === whole ? [whole] : [...downTo(parent), whole]
 }
 
 /** A directory that was only looked into: it is nobody's project, and nothing is written there. */

@@ -59,13 +59,21 @@ export interface Paths {
   affected_files?: string[] | undefined
 }
 
-/** Paths below the root as they are called there. Clients tell their agents whole ones, which are others elsewhere. */
-export function fromRoot<T extends Paths>(root: string | undefined, said: T): T {
+/**
+ * Paths below the root as they are called there. Clients tell their agents whole ones, which are others elsewhere;
+ * `byRoot` answers those that lead there by a link as they begin with the root.
+ */
+export function fromRoot<T extends Paths>(
+  root: string | undefined,
+  said: T,
+  byRoot: (path: string) => string = (path) => path,
+): T {
   if (root === undefined) return said
-  const local = (path: string) => {
+  const below = (path: string) => {
     if (path === root || path === `${root}/`) return SCOPE_DEFAULT
-    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path
+    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null
   }
+  const local = (path: string) => below(path) ?? below(byRoot(path)) ?? path
   const { scope, affected_files } = said
   return {
     ...said,

@@ -1,0 +1,119 @@
+/** What is said of a place by a link is said of the place. The links are real ones. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { PostInput, ReadInput } from '../../../../src/contracts/blackboard.ts'
+import { AssembleInput } from '../../../../src/contracts/context.ts'
+import { DecideInput } from '../../../../src/contracts/decision.ts'
+import { systemPlaces } from '../../../../src/system/places.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+let top: string
+let world: MemoryWorld
+let ada: ReturnType<MemoryWorld['as']>
+let looked: string[]
+const at = (name: string) => path.join(top, name)
+
+beforeEach(async () => {
+  top = fs.realpathSync(temporaryDirectory())
+  fs.mkdirSync(at('data/project/src'), { recursive: true })
+  fs.mkdirSync(at('me'))
+  fs.symlinkSync('../data/project', at('me/link'))
+  const places = systemPlaces({ root: at('home') })
+  looked = []
+  world = await memoryWorld({
+    places: { ...places, real: (given) => (looked.push(given), places.real(given)) },
+  })
+  const { project_id } = await world.projects.add({ path: at('me/link') })
+  ada = world.as('ada', { scope: project_id })
+})
+
+const warn = (scope: string) =>
+  world.blackboard.post(ada, PostInput.parse({ entry_type: 'warning', scope, summary: 'Mind it' }))
+const decide = (scope: string, affected_files: string[] = []) =>
+  world.decisions.decide(
+    ada,
+    DecideInput.parse({
+      ...{ domain: 'implementation', scope, affected_files, summary: 'Do it' },
+      ...{ context: 'It was open.', rationale: 'It is simple.' },
+    }),
+  )
+const scopes = async () => {
+  const { entries } = await world.blackboard.read(ada, ReadInput.parse({ entry_types: ['warning'] }))
+  return entries.map(({ scope }) => scope)
+}
+const why = async (scope: string) => {
+  const { decisions } = await world.decisions.why(ada, { scope, limit: 9 })
+  return decisions.length
+}
+const warned = async (scope: string) => {
+  const answer = await world.memory.assemble(ada, AssembleInput.parse({ task: 'x', scope }))
+  return [answer.active_warnings.length, answer.active_decisions.length]
+}
+
+describe('a path by a link to the project', () => {
+  test.each(['me/link', 'data/project'])('is the same place: what was said by %s is found', async (said) => {
+    await warn(at(`${said}/src/a.ts`))
+    await decide(at(`${said}/src/a.ts`), [at(`${said}/lib/not-there-yet.ts`)])
+    expect(await scopes()).toEqual(['src/a.ts'])
+    for (const asked of ['src/a.ts', at('me/link/src/a.ts'), at('data/project/src/a.ts'), at('me/link')]) {
+      expect(await why(asked), asked).toBe(1)
+      expect(await warned(asked), asked).toEqual([1, 1])
+    }
+    for (const asked of ['lib/not-there-yet.ts', at('me/link/lib/not-there-yet.ts')])
+      expect(await why(asked), asked).toBe(1)
+    expect(await why(at('me/link/src/b.ts'))).toBe(0)
+  })
+
+  test('is called as by the root, however it is written', async () => {
+    fs.symlinkSync('src', at('data/project/source'))
+    fs.symlinkSync(at('me'), at('data/project/out'))
+    const written = ['', '/', '/src/', '//src/./a.ts', '/lib/../src', '/source/a.ts', '/out/x', '/gone/a.ts']
+    for (const rest of written) await warn(`${at('me/link')}${rest}`)
+    expect(await scopes()).toEqual([
+      ...['project', 'project', 'src/', 'src/a.ts', 'src', 'source/a.ts', 'out/x', 'gone/a.ts'],
+    ])
+  })
+
+  test('goes through a link that stands further up, or through another one', async () => {
+    fs.symlinkSync('me', at('you'))
+    fs.symlinkSync('link', at('me/again'))
+    for (const name of ['you/link/src/a.ts', 'you/again/src/b.ts']) await warn(at(name))
+    expect(await scopes()).toEqual(['src/a.ts', 'src/b.ts'])
+  })
+
+  test('that leads elsewhere stays as it is, also where it leads to itself', async () => {
+    fs.mkdirSync(at('data/project-2/src'), { recursive: true })
+    fs.symlinkSync('../data/project-2', at('me/link-2'))
+    fs.symlinkSync('loop', at('me/loop'))
+    const elsewhere = ['me/link-2/src/a.ts', 'me/loop/a.ts', 'data/a.ts'].map(at)
+    elsewhere.push(`${at('me/link')}/../src/a.ts`)
+    for (const scope of elsewhere) await warn(scope)
+    expect(await scopes()).toEqual(elsewhere)
+  })
+
+  test('is the only one that is looked for', async () => {
+    looked.length = 0
+    await warn('src/a.ts')
+    await decide(at('data/project/src/a.ts'), ['lib/b.ts', at('data/project/lib/c.ts')])
+    expect(looked).toEqual([])
+    await warn(`/${'nowhere/'.repeat(30)}`)
+    expect(looked.length).toBeGreaterThan(0)
+    expect(looked.length).toBeLessThan(40)
+  })
+})
+
+test('a project that was kept with a link as its root is meant by its real path as well', async () => {
+  const kept = { root: at('me/link'), aliases: [], created_at: '2026-01-01T00:00:00.000Z' }
+  const former = world.home
+  const [{ project_id } = { project_id: '' }] = world.projects
+    .list()
+    .filter(({ root }) => root.startsWith(top))
+  await former.put('project', project_id, { project_id, ...kept })
+  world = await memoryWorld({ home: former, places: systemPlaces({ root: at('home') }) })
+  expect(world.projects.get(project_id).root).toBe(at('me/link'))
+  await warn(at('data/project/src/a.ts'))
+  await warn(at('me/link/src/a.ts'))
+  expect(await scopes()).toEqual(['src/a.ts', 'src/a.ts'])
+})
