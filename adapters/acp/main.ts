@@ -8,6 +8,7 @@ import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
 import { keptSession } from './kept-session.ts'
 import { MCP_SERVER } from './permission.ts'
 import { withCarefulSubagents } from '../opencode/server-config.ts'
+import { theirFiles } from '../opencode/their-files.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { SurfaceKind } from '../../src/contracts/ids.ts'
@@ -88,11 +89,12 @@ function begin(place: ShimPlace): ShimParts {
   return { surface, stop: () => keeper.stop() }
 }
 
-/** What the agent inherits, and where it can be told so, that its subagents leave the queue alone. */
+/** What the agent inherits; where it can be told so, its subagents leave the queue alone, and signals are shown whole. */
 function agentEnvironment(surface: SurfaceKind): NodeJS.ProcessEnv {
   const env = withoutOuterSession(process.env)
   if (surface !== 'opencode') return env
-  return { ...env, OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT']) }
+  const content = env['OPENCODE_CONFIG_CONTENT']
+  return { ...env, OPENCODE_CONFIG_CONTENT: withCarefulSubagents(content, theirFiles(env)) }
 }
 
 shimProcess('acp-shim', begin)

@@ -10,13 +10,14 @@ import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
 import { connectOpencode, OpencodeError, type Place } from './server.ts'
+import { theirFiles } from './their-files.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
 import { serverRest, type ServerRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
-import { userDirectory, workerLog } from '../../src/system/home.ts'
+import { workerLog } from '../../src/system/home.ts'
 import { joined, type Joined } from '../../src/system/joined.ts'
 import { lastingProcess, notedProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
 import {
@@ -29,7 +30,6 @@ import {
 } from '../../src/system/opencode-place.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
-import { readText } from '../../src/system/watch-text.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -158,15 +158,6 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
     note_file: noteOf(here),
     output_file: outputOf(here),
   })
-}
-
-/** What a person has set for all directories. */
-function theirFiles({ XDG_CONFIG_HOME, OPENCODE_CONFIG, OPENCODE_CONFIG_DIR }: NodeJS.ProcessEnv): string[] {
-  const usual = path.join(XDG_CONFIG_HOME || path.join(userDirectory(), '.config'), 'opencode')
-  const files = [usual, ...(OPENCODE_CONFIG_DIR ? [OPENCODE_CONFIG_DIR] : [])].flatMap((folder) =>
-    ['config.json', 'opencode.json', 'opencode.jsonc'].map((name) => path.join(folder, name)),
-  )
-  return [...files, ...(OPENCODE_CONFIG ? [OPENCODE_CONFIG] : [])].flatMap((file) => readText(file) ?? [])
 }
 
 /** @throws `config_invalid` */

@@ -54,12 +54,13 @@ export function withTurnbell(
       turnbell_signals: 'allow',
     },
     agent: withoutDrain(theirs['agent']),
-    ...toolOutput([theirs, ...files.map((text) => section(parse(text, [], FORGIVING)))]),
+    ...toolOutput(theirs, files),
   })
 }
 
 /** What a person says of it, in whatever form, stays: the variable would win over their files. */
-function toolOutput(configs: readonly Record<string, unknown>[]): Record<string, unknown> {
+function toolOutput(theirs: Record<string, unknown>, files: readonly string[]): Record<string, unknown> {
+  const configs = [theirs, ...files.map((text) => section(parse(text, [], FORGIVING)))]
   const said = configs.map((config) => config['tool_output'])
   const leavesRoom = (value: unknown) =>
     value === undefined || (isSection(value) && !Object.hasOwn(value, 'max_bytes'))
@@ -70,9 +71,13 @@ function toolOutput(configs: readonly Record<string, unknown>[]): Record<string,
  * The same for an opencode that is handed turnbell's server by other means.
  * @throws `config_invalid`
  */
-export function withCarefulSubagents(content: string | undefined): string {
+export function withCarefulSubagents(content: string | undefined, files: readonly string[] = []): string {
   const theirs = theirConfig(content)
-  return JSON.stringify({ ...theirs, agent: withoutDrain(theirs['agent']) })
+  return JSON.stringify({
+    ...theirs,
+    agent: withoutDrain(theirs['agent']),
+    ...toolOutput(theirs, files),
+  })
 }
 
 /** opencode reads it with comments, and so with what it forbids; what cannot be read must not be dropped unsaid. */

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { theirFiles } from '../../../adapters/opencode/their-files.ts'
 import { withCarefulSubagents, withTurnbell } from '../../../adapters/opencode/server-config.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { defangText } from '../../../src/modules/signals/defang.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const BRIDGE = ['node', 'turnbell.js', 'mcp']
 /** Nobody but the server itself needs its password. */
@@ -27,31 +31,50 @@ test('adds the MCP server, lets its drain pass, keeps it from subagents, and has
   })
 })
 
-const shown = (variable: object, files: readonly string[] = []) =>
-  (JSON.parse(withTurnbell(JSON.stringify(variable), BRIDGE, null, files)) as Record<'tool_output', unknown>)
-    .tool_output
+describe.each([
+  ['its own server', (content: string, files: string[]) => withTurnbell(content, BRIDGE, null, files)],
+  ['an agent behind acp', withCarefulSubagents],
+])('what %s shows of an answer', (_, configOf) => {
+  const shown = (variable: object, files: string[] = []) =>
+    (JSON.parse(configOf(JSON.stringify(variable), files)) as Record<'tool_output', unknown>).tool_output
 
-test('shows as much of an answer as a person says, wherever that stands', () => {
-  const says = { tool_output: { max_bytes: 500 } }
-  expect(shown(says)).toEqual({ max_bytes: 500 })
-  // Left out of the variable, which would win over it.
-  expect(shown({}, ['{}', `// enough\n${JSON.stringify(says)}`])).toBeUndefined()
-  expect(shown({ tool_output: { max_lines: 9 } }, [JSON.stringify(says)])).toEqual({ max_lines: 9 })
-})
+  test('is as much as a person says, wherever that stands', () => {
+    const says = { tool_output: { max_bytes: 500 } }
+    expect(shown(says)).toEqual({ max_bytes: 500 })
+    // Left out of the variable, which would win over it.
+    expect(shown({}, ['{}', `// enough\n${JSON.stringify(says)}`])).toBeUndefined()
+    expect(shown({ tool_output: { max_lines: 9 } }, [JSON.stringify(says)])).toEqual({ max_lines: 9 })
+  })
 
-test('takes a word on lines for none on bytes, and another form for one on both', () => {
-  expect(shown({ tool_output: { max_lines: 9 } })).toEqual({ max_lines: 9, max_bytes: 131_072 })
-  expect(shown({}, ['{"tool_output": {"max_lines": 9}}'])).toEqual({ max_bytes: 131_072 })
-  expect(shown({}, ['{"tool_output": false}'])).toBeUndefined()
-  expect(shown({ tool_output: false })).toBe(false)
-})
+  test('is whole beside a word on lines, and up to the person in another form', () => {
+    expect(shown({ tool_output: { max_lines: 9 } })).toEqual({ max_lines: 9, max_bytes: 131_072 })
+    expect(shown({}, ['{"tool_output": {"max_lines": 9}}'])).toEqual({ max_bytes: 131_072 })
+    expect(shown({}, ['{"tool_output": false}'])).toBeUndefined()
+    expect(shown({ tool_output: false })).toBe(false)
+  })
 
-test.each(['', 'no JSON', '[]', '{"tool_output"'])(
-  'leaves a file that says %j to opencode, and shows whole what turnbell says',
-  (file) => {
+  test.each(['', 'no JSON', '[]', '{"tool_output"'])('is whole beside a file that says %j', (file) => {
     expect(shown({}, [file])).toEqual({ max_bytes: 131_072 })
-  },
-)
+  })
+})
+
+test('reads the files of a person that opencode reads in every directory, as far as they are there', () => {
+  const root = temporaryDirectory()
+  const usual = ['config.json', 'opencode.json', 'opencode.jsonc'].map((name) => `usual/opencode/${name}`)
+  for (const name of [...usual, 'usual/opencode/other.json', 'folder/opencode.json', 'one.jsonc']) {
+    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    fs.writeFileSync(path.join(root, name), name)
+  }
+  const filesOf = (usually: string, folder: string, one: string) =>
+    theirFiles({
+      XDG_CONFIG_HOME: path.join(root, usually),
+      OPENCODE_CONFIG_DIR: path.join(root, folder),
+      OPENCODE_CONFIG: path.join(root, one),
+    })
+  expect(theirFiles({ XDG_CONFIG_HOME: path.join(root, 'usual') })).toEqual(usual)
+  expect(filesOf('usual', 'folder', 'one.jsonc')).toEqual([...usual, 'folder/opencode.json', 'one.jsonc'])
+  expect(filesOf('none', 'none', 'none')).toEqual([])
+})
 
 test('holds the largest signal, made harmless, with all that stands around it', () => {
   const largest = defangText('<|a|>'.repeat(LIMITS.payload_bytes_max / 5))
