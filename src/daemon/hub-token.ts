@@ -33,7 +33,7 @@ export type Post = (url: string, bearer: string, body: object) => Promise<{ stat
 export interface TokenSource {
   /** A token with at least a fifth of its life left. Rejects with `token_missing` or the hub's refusal. */
   current(): Promise<string>
-  /** The hub did not take the one we hold: the next is asked for with the operator's token. */
+  /** The hub did not take the one we hold: the next is asked for with what it came from, as long as that holds. */
   forget(): void
   /**
    * When to look whether the present one is to be renewed, in milliseconds from now; null without one. Never more than a
@@ -48,6 +48,8 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const given = options.given === undefined ? null : fromText(options.given, clock.now())
   let held: Held | null = given
   const valid = (one: Held | null) => (one !== null && one.expires_at > clock.now() ? one.token : null)
+  /** Without the one we hold there is still another to ask with. */
+  const hasSpare = () => held !== given && (given === null || valid(given) !== null)
 
   async function obtain(): Promise<string> {
     // Ours first: renewing it needs no secret. The operator's when it is gone.
@@ -76,15 +78,15 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
         return await obtain()
       } catch (error) {
         // A hub with another signing key knows nothing of the token we hold; what it came from still counts.
-        const stale = error instanceof TurnbellError && error.code.startsWith('token_') && held !== given
-        if (!stale) throw error
+        const stale = error instanceof TurnbellError && error.code.startsWith('token_')
+        if (!stale || !hasSpare()) throw error
         held = null
         return obtain()
       }
     },
     forget() {
-      // That a given token was refused is for a person to mend.
-      held = given
+      // That a given token was refused is for a person to mend. The last one may have been refused by somebody else.
+      if (hasSpare()) held = given
     },
     renewIn() {
       if (held === null) return null

@@ -316,6 +316,25 @@ describe('the token', () => {
     expect(hub.tokenRequests.map(({ bearer }) => bearer)).toEqual([`Bearer ${given}`, `Bearer ${given}`])
   })
 
+  test('is kept though it was refused where the one that was given has ended', async () => {
+    const clock = fakeClock()
+    const { hub, tokens } = await linkToHub({ clock, given: givenUntil(clock.now() / 1000 + 100) })
+    await clock.advance(90_000)
+    await tokens.current()
+    await clock.advance(20_000)
+    // A proxy in front of the hub, or another hub on its port, may have said no.
+    tokens.forget()
+    expect(await tokens.current()).toBe('token-1')
+    await clock.advance(3_000_000)
+    hub.tokenRefusal = {
+      status: 401,
+      body: toProblem(new TurnbellError('token_invalid', { detail: 'another key' }), 'x'),
+    }
+    await expect(tokens.current()).rejects.toMatchObject({ code: 'token_invalid' })
+    hub.tokenRefusal = null
+    expect(await tokens.current()).toBe('token-2')
+  })
+
   test('that was given for longer than a timer takes is looked at in between, and is no busy loop', async () => {
     const clock = fakeClock()
     const exp = clock.now() / 1000 + 40 * 86_400
