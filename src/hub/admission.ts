@@ -75,7 +75,6 @@ export async function admit(
       holder: holderOf(needs, link),
     })
   } else welcome()
-  needs.channels.restore(link)
   for (const channel of hello.channels ?? []) {
     try {
       needs.channels.subscribe(link, channel)
@@ -84,6 +83,7 @@ export async function admit(
       link.fail(error, needs.ids.next())
     }
   }
+  needs.channels.restore(link)
 }
 
 /** As whom this link acts. A token speaks for its own identity and kind; the operator's may act as any. */

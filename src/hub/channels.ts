@@ -19,7 +19,7 @@ export interface Channels {
   /** Throws `kind_forbidden` or `limit_reached`. */
   subscribe(link: Link, channel: string): void
   unsubscribe(link: Link, channel: string): void
-  /** Its session has come back: it listens again to what it did before. */
+  /** Its session has come back: it listens again to what it did before, as far as there is room beside what it asks for now. */
   restore(link: Link): void
   /** Throws `kind_forbidden`, and `params_invalid` for an event of the hub's own. Answers the event's id. */
   publish(link: Link, channel: string, event: string, data: Json): string
@@ -70,7 +70,7 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
       })
     }
     const own = (link.channels ??= new Set())
-    if (!own.has(channel) && own.size >= LIMITS.subscriptions_max) {
+    if (!own.has(channel) && isFull(link)) {
       throw new TurnbellError('limit_reached', {
         detail: `A link subscribes to at most ${LIMITS.subscriptions_max} channels.`,
       })
@@ -86,7 +86,10 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
 
     restore(link) {
       // The same who and the same session: what it might hear, it may.
-      for (const channel of kept.take(link.member as Member)) subscribe(link, channel)
+      for (const channel of kept.take(link.member as Member)) {
+        if (isFull(link)) return
+        subscribe(link, channel)
+      }
     },
 
     unsubscribe(link, channel) {
@@ -136,6 +139,8 @@ export function createChannels(needs: { clock: Clock; ids: Ids; critical: Critic
     },
   }
 }
+
+const isFull = ({ channels }: Link) => channels !== null && channels.size >= LIMITS.subscriptions_max
 
 function eventFrame(event: Omit<HubFrameOf<'event'>, 'type'>): HubFrameOf<'event'> {
   return { type: 'event', ...event }

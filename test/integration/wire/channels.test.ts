@@ -95,6 +95,15 @@ describe('an agent that comes back', () => {
     expect(await heard(again, 'topics/more')).toEqual(['build.done', 'build.done'])
   })
 
+  test('listens to what it asks for now, and to what it did before as far as there is room', async () => {
+    hub = await liveHub()
+    const full = Array.from({ length: LIMITS.subscriptions_max }, (_, count) => `topics/${count}`)
+    await gone(await hub.join('bob', 'agent', { session_id: 's-1', channels: full }))
+    const again = await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/new', 'topics/0'] })
+    expect(await heard(again, 'topics/new')).toEqual(['build.done'])
+    expect(again.frames.filter(({ type }) => type === 'error')).toEqual([])
+  })
+
   test('before its former link is found dead does, too', async () => {
     hub = await liveHub()
     await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci'] })
