@@ -94,8 +94,10 @@ export const AGENT_LIMITS = {
    * answer, and what they cut away would count as read. The narrowest that was measured shows 12,000 characters.
    */
   drain_tokens_shown: 2_200,
-  /** One that asks for more, 43 KiB: the others show at least 48,000 characters. */
+  /** One that asks for more, 43 KiB: all but the narrowest show at least 48,000 characters. */
   drain_tokens_shown_max: 11_000,
+  /** The same in Codex, which is the narrowest with a model that it does not know: some 11 KiB. */
+  drain_tokens_shown_by_codex: 2_900,
   /** Asked of a client for the answer of a drain: a single payload of payload_bytes_max, made harmless and written as JSON. */
   drain_characters_shown: 200_000,
 } as const

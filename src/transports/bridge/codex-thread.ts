@@ -3,9 +3,10 @@
  * drained is leased to it. Never taken from the environment: one app-server serves many threads, and its
  * environment is that of whoever started it.
  */
-import { asksForQueue, isDrain } from '../../contracts/drain.ts'
+import { askedFor, asksForQueue, DRAIN_TOOL, isDrain } from '../../contracts/drain.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
 import type { ToolCall } from './tool-calls.ts'
 import type { ThreadNews } from '../../contracts/codex.ts'
 
@@ -33,6 +34,19 @@ export function newsOfCall(thread: CodexThread, { name, args }: ToolCall, at: st
   if (thread.subagent) return null
   return { thread_id: thread.thread_id, event: isDrain(name, args) ? 'Drain' : 'ToolCall', at }
 }
+
+/** A drain that asks for more than Codex may show its model brings less: what it cuts away would count as read. */
+export function asFarAsCodexShows(call: ToolCall): ToolCall {
+  if (textIn(call.meta, 'threadId') === null || !isDrain(call.name, call.args)) return call
+  const { params } = askedFor(call.name, call.args)
+  const { limit, max_tokens } = params
+  const shown = LIMITS.drain_tokens_shown_by_codex
+  const wants =
+    max_tokens === undefined ? isAbove(limit, LIMITS.drain_limit_default) : isAbove(max_tokens, shown)
+  return wants ? { ...call, name: DRAIN_TOOL, args: { ...params, max_tokens: shown } } : call
+}
+
+const isAbove = (value: unknown, bound: number) => typeof value === 'number' && value > bound
 
 function textIn(meta: Record<string, unknown>, key: string): string | null {
   const value = meta[key]

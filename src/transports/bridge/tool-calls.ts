@@ -9,6 +9,7 @@ import { onceMore, sayable } from './repeats.ts'
 import type { Answered } from './stdio-lines.ts'
 import { AnswerLost, type Params, type Result, type Upstream } from './upstream.ts'
 import { isDrain } from '../../contracts/drain.ts'
+import { asFarAsCodexShows } from './codex-thread.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Log } from '../../ports/log.ts'
@@ -102,7 +103,8 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     return own
   }
 
-  function ask(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
+  function ask(request_id: string | number, asked: ToolCall): Promise<CallToolResult> {
+    const call = asFarAsCodexShows(asked)
     const session_id = options.session_id(call)
     const takes = isDrain(call.name, call.args)
     const { args, repeatable } = sayable(call, options.ids)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codexThread, newsOfCall } from '../../../src/transports/bridge/codex-thread.ts'
+import { asFarAsCodexShows, codexThread, newsOfCall } from '../../../src/transports/bridge/codex-thread.ts'
 
 const call = (
   meta: Record<string, unknown>,
@@ -55,4 +55,30 @@ test('a call tells that its thread acts for the persona, and whether it took wha
 
 test('a subagent does not act for the persona', () => {
   expect(newsOfCall({ thread_id: 't-2', subagent: true }, call({}, 'signals'), AT)).toBeNull()
+})
+
+const CODEX = { threadId: 't-1' }
+
+test.each([
+  ['signals_pending', { limit: 50 }, { limit: 50, max_tokens: 2_900 }],
+  ['prism_signals_pending', { max_tokens: 9_000, confirm: 'd' }, { confirm: 'd', max_tokens: 2_900 }],
+  ['signals', { action: 'pending', params: { limit: 100 } }, { limit: 100, max_tokens: 2_900 }],
+  ['tool_invoke', { name: 'signals_pending', args: '{"limit":21}' }, { limit: 21, max_tokens: 2_900 }],
+  // What the hub refuses it still refuses.
+  ['signals_pending', { limit: 5_000, what: 1 }, { limit: 5_000, what: 1, max_tokens: 2_900 }],
+])('%s %j brings no more than Codex shows', (name, args, bounded) => {
+  expect(asFarAsCodexShows(call(CODEX, name, args))).toMatchObject({ name: 'signals_pending', args: bounded })
+})
+
+test.each([
+  [CODEX, 'signals_pending', {}],
+  [CODEX, 'signals_pending', { limit: 20 }],
+  [CODEX, 'signals_pending', { limit: 100, max_tokens: 2_000 }],
+  [CODEX, 'signals_pending', { limit: 100, max_tokens: 'all' }],
+  [CODEX, 'signals_pending', { limit: 100, peek: true }],
+  [CODEX, 'signals', { action: 'inbox', params: { limit: 100 } }],
+  [{}, 'signals_pending', { limit: 100 }],
+])('of %j: %s %j passes as it is', (meta, name, args) => {
+  const given = call(meta, name, args)
+  expect(asFarAsCodexShows(given)).toBe(given)
 })

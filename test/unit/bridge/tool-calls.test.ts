@@ -48,6 +48,19 @@ beforeEach(() => {
   calls = callsWith({})
 })
 
+test('a drain that asks for more than Codex shows its model is bounded on its way', async () => {
+  const asked: Params[] = []
+  const request = (_: string, params: Params) => {
+    asked.push(params)
+    return Promise.resolve(DRAINED)
+  }
+  const drain = { ...call, args: { limit: 50 } }
+  await callsWith({ upstream: { ...upstream, request } }).call(1, { ...drain, meta: { threadId: 't-1' } })
+  await callsWith({ upstream: { ...upstream, request } }).call(2, drain)
+  const bounded = { limit: 50, max_tokens: LIMITS.drain_tokens_shown_by_codex }
+  expect(asked.map((params) => params['arguments'])).toEqual([bounded, { limit: 50 }])
+})
+
 type Options = Parameters<typeof createToolCalls>[0]
 
 function callsWith(own: Partial<Options>): ToolCalls {
