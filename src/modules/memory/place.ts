@@ -92,28 +92,34 @@ const LINK_DEPTH_MAX = 32
 
 /**
  * A whole path that leads into the project by a link, as it begins with the root. Below the root no link is followed: a
- * place is called as it is by its real path.
+ * place is called as it is by its real path. It is for one call: looking at a directory stops the hub for a moment, and
+ * the files of a call are mostly in the same few.
  */
 function byRootOf(
   projects: Pick<WhereNeeds['projects'], 'find'>,
   { project_id, project }: Pick<Place, 'project_id' | 'project'>,
 ): (given: string) => string {
+  const known = new Map<string, boolean>()
+  const isRoot = (directory: string): boolean => {
+    const is = known.get(directory) ?? projects.find(directory)?.project_id === project_id
+    known.set(directory, is)
+    return is
+  }
   return (given) => {
     if (project === null || project_id === null || !path.isAbsolute(given)) return given
     const whole = path.normalize(given)
-    const linked = downTo(whole)
-      .slice(0, LINK_DEPTH_MAX)
-      .find((directory) => projects.find(directory)?.project_id === project_id)
+    const linked = downTo(whole, LINK_DEPTH_MAX).find(isRoot)
     return linked === undefined
       ? given
       : `${project.root}${whole.slice(linked.length).replaceAll(path.sep, '/')}`
   }
 }
 
-/** The directories above a path, the topmost first, and the path itself. */
-function downTo(whole: string): string[] {
-  const parent = path.dirname(whole)
-  return parent === whole ? [whole] : [...downTo(parent), whole]
+/** The directories above a path, the topmost first, and the path itself; no more than `most`. */
+function downTo(whole: string, most: number): string[] {
+  const { root } = path.parse(whole)
+  const names = whole.slice(root.length).split(path.sep, most - 1)
+  return [root, ...names.map((_, depth) => root + names.slice(0, depth + 1).join(path.sep))]
 }
 
 /** A directory that was only looked into: it is nobody's project, and nothing is written there. */

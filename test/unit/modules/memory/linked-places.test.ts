@@ -102,6 +102,24 @@ describe('a path by a link to the project', () => {
     expect(looked.length).toBeGreaterThan(0)
     expect(looked.length).toBeLessThan(40)
   })
+
+  test('is looked for once in one call, however many files are in the same directories', async () => {
+    const files = (directory: string) => Array.from({ length: 100 }, (_, n) => `${directory}/f${n}.ts`)
+    const below = (depth: number) => `/workspaces${'/gone'.repeat(depth - 1)}`
+    looked.length = 0
+    await decide('src/', files(below(40)))
+    expect(looked).toHaveLength(32)
+    // Each file may be a link itself.
+    looked.length = 0
+    await decide('src/', files(below(9)))
+    expect(looked).toHaveLength(1 + 9 + 100)
+    expect(new Set(looked).size).toBe(looked.length)
+    // What has become a link since is seen by the next call.
+    fs.symlinkSync('../data/project', at('me/later'))
+    await decide(at('me/later/src/a.ts'), [at('me/later/lib/b.ts'), at('me/later/lib/c.ts')])
+    for (const asked of ['src/a.ts', 'lib/b.ts', 'lib/c.ts'])
+      expect(await why(asked), asked).toBeGreaterThan(0)
+  })
 })
 
 test('a project that was kept with a link as its root is meant by its real path as well', async () => {
