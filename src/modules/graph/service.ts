@@ -202,16 +202,46 @@ export async function putRelations(
   })
 }
 
-/** A slip of the pen is mostly in one word: of too many names only those that share another. */
+/** Of too many names only the likeliest, in one pass: those that share most words, and of these the most alike. */
 function likely(named: string, names: readonly string[]): readonly string[] {
-  if (names.length <= LIMITS.names_compared_max) return names
-  const words = named.split(WORD_END).filter((word) => word.length > 2)
-  const last = words.at(-1)
-  return last === undefined
-    ? []
-    : names.filter((name) => name.includes(last)).slice(0, LIMITS.names_compared_max)
+  const most = LIMITS.names_compared_max
+  if (names.length <= most) return names
+  const asked = named.toLowerCase()
+  const words = [...new Set(asked.split(WORD_END).filter((word) => word.length > 2))].slice(-WORDS_MAX)
+  const by_rank = new Map<number, string[]>()
+  for (const name of names) {
+    const rank = rankOf(name.toLowerCase(), asked, words)
+    const alike = by_rank.get(rank) ?? []
+    if (rank === 0 || alike.length === most) continue
+    alike.push(name)
+    by_rank.set(rank, alike)
+  }
+  const ranked = [...by_rank].sort(([a], [b]) => b - a)
+  return ranked.flatMap(([, alike]) => alike).slice(0, most)
 }
 
+/**
+ * A slip of the pen is mostly in one word, and the others are shared; where none is, a name begins alike and is about as
+ * long. 0 for what is not worth comparing.
+ */
+function rankOf(name: string, asked: string, words: readonly string[]): number {
+  const shared = words.filter((word) => name.includes(word)).length
+  const begins = name.startsWith(asked.slice(0, 2)) && Math.abs(name.length - asked.length) <= 2
+  return shared > 0 || begins ? shared * (asked.length + 1) + sharedEnds(name, asked) : 0
+}
+
+/** How many letters are the same from the start and from the end: nearly all where there is one slip. */
+function sharedEnds(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  let start = 0
+  while (start < length && a[start] === b[start]) start++
+  let end = 0
+  while (start + end < length && a.at(-1 - end) === b.at(-1 - end)) end++
+  return start + end
+}
+
+/** Of a path the last ones say the most. */
+const WORDS_MAX = 8
 const WORD_END = /[^\p{L}\p{N}]+/u
 
 /** By its id, or by its name where only one has it. Throws `entity_unknown`. */

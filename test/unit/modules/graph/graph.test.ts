@@ -7,6 +7,7 @@ import {
   PathInput,
 } from '../../../../src/contracts/graph.ts'
 import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { entityNamed } from '../../../../src/modules/graph/service.ts'
 import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
 import { refusedWith } from '../../../support/small-hub.ts'
 
@@ -92,9 +93,9 @@ describe('a relation', () => {
     await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({
       ...{ code: 'entity_unknown', hint: 'Did you mean "src/auth.ts"?' },
     })
-    // Of many names only those are held against it that share its last word.
+    // Of many names only the likeliest are held against it.
     for (let n = 0; n < 501; n++) await entity(`src/module-${n}/file-${n}.go`)
-    await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({ code: 'entity_unknown' })
+    await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({ hint: 'Did you mean "src/auth.ts"?' })
     await expect(relate('srv/auth.ts', 'two')).rejects.toMatchObject({ hint: 'Did you mean "src/auth.ts"?' })
     await expect(relate('src/auth.ts', 'two')).rejects.toMatchObject({
       ...{
@@ -104,6 +105,42 @@ describe('a relation', () => {
     })
     expect(RelationTypes('likes')).toBe(false)
   })
+})
+
+describe('a name that none of 20,000 entities has', () => {
+  const called = (names: string[]) =>
+    names.map((name, n) => ({
+      ...{ id: `e${n}`, name, type: 'file', properties: {} },
+      ...{ created_at: '2026-03-01T12:00:00.000Z', updated_at: '2026-03-01T12:00:00.000Z' },
+    }))
+  const files = (folder: string) => Array.from({ length: 20_000 }, (_, n) => `${folder}/module-${n}.ts`)
+
+  test.each<[string, string, string, string[]]>([
+    ['a slip in the last word', 'src/auth/sesion.ts', 'src/auth/session.ts', files('src')],
+    ['many in the same folder', 'src/auth/sesion.ts', 'src/auth/session.ts', files('src/auth')],
+    [
+      'many that are as long',
+      'src/zesion.ts',
+      'src/session.ts',
+      files('src').map((name) => name.slice(0, 13)),
+    ],
+    ['a slip in the first word', 'scr/auth/session.ts', 'src/auth/session.ts', files('src/auth')],
+    ['a slip in the only word', 'Sesion', 'Session', files('Service')],
+    ['the wrong case', 'usersession', 'UserSession', files('src')],
+  ])('is told what was meant: %s', (_, asked, meant, others) => {
+    expect(() => entityNamed(called([...others, meant]), asked)).toThrow(
+      expect.objectContaining({ hint: `Did you mean ${JSON.stringify(meant)}?` }),
+    )
+  })
+
+  test.each(['x', '…', 'Qqqqqq', `${'src '.repeat(128)}`])(
+    'is told nothing where nothing is near: %s',
+    (asked) => {
+      expect(() => entityNamed(called(files('src')), asked)).toThrow(
+        expect.not.objectContaining({ hint: expect.stringContaining('Did you mean') as string }),
+      )
+    },
+  )
 })
 
 const RelationTypes = (type: string) => AddRelationInput.safeParse({ source: 'a', target: 'b', type }).success
