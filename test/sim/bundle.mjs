@@ -13,15 +13,17 @@ export function bundleSimulation(ending, mutant) {
     'sim',
     ['main', 'search', 'worker', 'tracer'].map((name) => `test/sim/${name}.ts`),
     ending,
-    { plugins, banner: { js: `// with packages ${packagesDigest()}` } },
+    { plugins, banner: { js: `// with Node ${process.version} and packages ${packagesDigest()}` } },
   )
 }
 
-/** Packages stay outside of the bundles: what they do is told apart by their versions. */
+/**
+ * Packages stay outside of the bundles: what they do is told apart by their versions. Those for development as well, as what
+ * is built holds some of them.
+ */
 function packagesDigest() {
   const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'))
-  const used = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true)
-  const versions = used.map(([place, { version }]) => `${place}@${version}`)
+  const versions = Object.entries(packages).map(([place, { version }]) => `${place}@${version}`)
   return createHash('sha256').update(versions.join('\n')).digest('hex').slice(0, 16)
 }
 

@@ -53,10 +53,15 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
   return {
     async run(options) {
       const taken = await take()
-      // One that died of nothing to do must not be told as this run's end.
-      const worker = taken.threadId === GONE ? another(taken) : taken
-      let patience: NodeJS.Timeout | undefined
       const { seed, steps } = options
+      if (taken.threadId === GONE) {
+        // Whatever it was, a run before has left it behind.
+        giveBack(another(taken))
+        const detail = 'nothing breaks: its thread ended after a run before it'
+        return { seed, steps, broken: { promise: 'nothing breaks', detail, step: 0 }, counts: {} }
+      }
+      const worker = taken
+      let patience: NodeJS.Timeout | undefined
       let lives = true
       const result = await new Promise<SimulationResult>((resolve) => {
         const dies = (promise: string, why: string, step: number) => {

@@ -135,6 +135,23 @@ describe('runs', () => {
     await pool.close()
   })
 
+  test('that leave something behind which ends their thread are told of, by the next run at the latest', async () => {
+    fs.writeFileSync(
+      threads.worker,
+      `import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', ({ seed, steps }) => {
+        parentPort.postMessage({ seed, steps, broken: null, counts: {} })
+        if (seed === 7) process.exit(3)
+      })`,
+    )
+    const pool = openPool(threads.worker, 1)
+    const broken = async (seed: number) => (await pool.run({ seed, steps: 50 })).broken
+    expect(await broken(7)).toBeNull()
+    expect(await broken(8)).toMatchObject({ promise: 'nothing breaks' })
+    expect(await broken(9)).toBeNull()
+    await pool.close()
+  })
+
   test('that broke and were kept as they are get shorter where that is wanted, once', async () => {
     workers("only === undefined || only.has(2) ? { promise: 'x', detail: 'x', step: 2 } : none")
     const line = `--seed 7 --steps 3 --keep ${place}/night.jsonl`
