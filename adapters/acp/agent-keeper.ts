@@ -132,7 +132,7 @@ export function keepAgent(deps: KeeperDeps): AgentKeeper {
 
   function relaunch(): void {
     pause = null
-    void run()
+    if (!stopping) void run()
   }
 
   return {

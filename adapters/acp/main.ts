@@ -8,16 +8,15 @@ import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
 import { keptSession } from './kept-session.ts'
 import { MCP_SERVER } from './permission.ts'
 import { withCarefulSubagents } from '../opencode/server-config.ts'
-import { theirFiles } from '../opencode/their-files.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import type { SurfaceKind } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { startTalking } from '../../src/system/talking-process.ts'
+import { isOpencode, opencodeFiles, opencodeVersion } from '../../src/system/their-opencode.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { readText } from '../../src/system/watch-text.ts'
 import { replaceFile } from '../../src/system/replace-file.ts'
@@ -32,11 +31,15 @@ function begin(place: ShimPlace): ShimParts {
   }
   const { argv } = settings.acp
   const cwd = workingDirectory(place)
-  // Before anything runs: what cannot be read of it is for a person to mend.
-  const env = {
-    ...agentEnvironment(settings.surface),
+  const [program = ''] = argv
+  const named = isOpencode(argv)
+  let version: string | null = null
+  const environment = () => ({
+    ...agentEnvironment(named || settings.surface === 'opencode' ? { version } : null),
     ...{ TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
-  }
+  })
+  // Before anything runs: what cannot be read of it is for a person to mend.
+  environment()
 
   let keeper: AgentKeeper | null = null
   const surface = acpSurface({
@@ -61,7 +64,8 @@ function begin(place: ShimPlace): ShimParts {
       startTalking({
         argv,
         cwd,
-        env,
+        // Anew each time: a person may have changed their files.
+        env: environment(),
         note_file: path.join(paths.run_dir, 'acp.pid'),
         line_bytes_max: LIMITS.acp_message_bytes_max,
         log,
@@ -83,18 +87,30 @@ function begin(place: ShimPlace): ShimParts {
       { argv, cwd },
     ),
   })
-  keeper.start()
+  // It starts where that is not told, too.
+  const asked = named ? opencodeVersion(program, log) : Promise.resolve(null)
+  void asked.then((told) => {
+    version = told
+    keeper?.start()
+  })
 
   // The agent goes with the shim: it is nobody's who could use it without.
   return { surface, stop: () => keeper.stop() }
 }
 
-/** What the agent inherits; where it can be told so, its subagents leave the queue alone, and signals are shown whole. */
-function agentEnvironment(surface: SurfaceKind): NodeJS.ProcessEnv {
+/**
+ * What the agent inherits; where it is an opencode, its subagents leave the queue alone, and signals are shown whole.
+ *
+ * @throws `config_invalid`
+ */
+function agentEnvironment(opencode: { version: string | null } | null): NodeJS.ProcessEnv {
   const env = withoutOuterSession(process.env)
-  if (surface !== 'opencode') return env
-  const content = env['OPENCODE_CONFIG_CONTENT']
-  return { ...env, OPENCODE_CONFIG_CONTENT: withCarefulSubagents(content, theirFiles(env)) }
+  if (opencode === null) return env
+  const shown = { ...opencode, files: opencodeFiles(env) }
+  return {
+    ...env,
+    OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT'], shown),
+  }
 }
 
 shimProcess('acp-shim', begin)

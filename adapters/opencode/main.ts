@@ -10,7 +10,6 @@ import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
 import { connectOpencode, OpencodeError, type Place } from './server.ts'
-import { theirFiles } from './their-files.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
 import { serverRest, type ServerRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
@@ -30,6 +29,7 @@ import {
 } from '../../src/system/opencode-place.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
+import { opencodeFiles, opencodeVersion } from '../../src/system/their-opencode.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -108,6 +108,8 @@ function begin(here: ShimPlace): ShimParts {
 /**
  * The server that runs, or a new one: at the same address, if nobody took it meanwhile. Rejects while one that
  * keeps ending is left alone.
+ *
+ * @throws `client_missing`, `config_invalid`
  */
 async function ensureServer(
   here: ShimPlace,
@@ -120,11 +122,14 @@ async function ensureServer(
     if (kept?.attached === true) place.keepServer({ ...kept, attached: false })
     throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
   }
+  const { home, config, log } = here
+  const program = clientProgram('opencode', { home, config, env: process.env })
+  const version = await opencodeVersion(program, log)
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }
   place.keepServer(next)
-  const found = serverProcess(here, next).ensure()
+  const found = serverProcess(here, next, { program, version }).ensure()
   rest.started()
   return [next, found]
 }
@@ -132,9 +137,13 @@ async function ensureServer(
 const noteOf = ({ paths }: ShimPlace) => path.join(paths.run_dir, 'opencode.pid')
 const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')
 
-/** @throws `client_missing`, `config_invalid` */
-function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess {
-  const { home, config, identity } = here
+/** @throws `config_invalid` */
+function serverProcess(
+  here: ShimPlace,
+  address: ServerAddress,
+  { program, version }: { program: string; version: string | null },
+): LastingProcess {
+  const { home, identity } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
@@ -146,14 +155,14 @@ function serverProcess(here: ShimPlace, address: ServerAddress): LastingProcess 
   const plugin = opencodeLoadsPlugins(env) ? guard : null
   const content = env['OPENCODE_CONFIG_CONTENT']
   return lastingProcess({
-    program: clientProgram('opencode', { home, config, env: process.env }),
+    program,
     args: ['serve', '--hostname', '127.0.0.1', '--port', String(address.port)],
     env: {
       ...env,
       TURNBELL_HOME: home.root,
       TURNBELL_PERSONA: identity,
       OPENCODE_SERVER_PASSWORD: address.password,
-      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, plugin, theirFiles(env)),
+      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, plugin, { version, files: opencodeFiles(env) }),
     },
     note_file: noteOf(here),
     output_file: outputOf(here),

@@ -4,6 +4,7 @@
  */
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser'
 import * as z from 'zod'
+import { opencodeShowsAsTold } from '../../src/contracts/client-versions.ts'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -31,16 +32,23 @@ const SHOWN_BYTES = LIMITS.drain_bytes_max
 /** A module for opencode to load, and what it is told. */
 export type PluginEntry = readonly [module: string, options: { persona: string; home: string }]
 
+/** What decides how much of an answer is shown. */
+export interface Shown {
+  /** Of the opencode that is started; null where it does not tell. */
+  version: string | null
+  /** What stands in the person's files. */
+  files: readonly string[]
+}
+
 /**
- * `content` is what the person keeps in that variable already, `files` what stands in their files. Without `plugin` none
- * is loaded.
+ * `content` is what the person keeps in that variable already. Without `plugin` none is loaded.
  * @throws `config_invalid`
  */
 export function withTurnbell(
   content: string | undefined,
   bridge: readonly string[],
   plugin: PluginEntry | null,
-  files: readonly string[] = [],
+  shown: Shown,
 ): string {
   const theirs = theirConfig(content)
   return JSON.stringify({
@@ -54,12 +62,13 @@ export function withTurnbell(
       turnbell_signals: 'allow',
     },
     agent: withoutDrain(theirs['agent']),
-    ...toolOutput(theirs, files),
+    ...toolOutput(theirs, shown),
   })
 }
 
 /** What a person says of it, in whatever form, stays: the variable would win over their files. */
-function toolOutput(theirs: Record<string, unknown>, files: readonly string[]): Record<string, unknown> {
+function toolOutput(theirs: Record<string, unknown>, { version, files }: Shown): Record<string, unknown> {
+  if (!opencodeShowsAsTold(version)) return {}
   const configs = [theirs, ...files.map((text) => section(parse(text, [], FORGIVING)))]
   const said = configs.map((config) => config['tool_output'])
   const leavesRoom = (value: unknown) =>
@@ -71,12 +80,12 @@ function toolOutput(theirs: Record<string, unknown>, files: readonly string[]): 
  * The same for an opencode that is handed turnbell's server by other means.
  * @throws `config_invalid`
  */
-export function withCarefulSubagents(content: string | undefined, files: readonly string[] = []): string {
+export function withCarefulSubagents(content: string | undefined, shown: Shown): string {
   const theirs = theirConfig(content)
   return JSON.stringify({
     ...theirs,
     agent: withoutDrain(theirs['agent']),
-    ...toolOutput(theirs, files),
+    ...toolOutput(theirs, shown),
   })
 }
 

@@ -5,13 +5,16 @@
 import type { ClientKind } from './ids.ts'
 
 interface Known {
-  /** The version everything was last measured with. */
-  measured: string
+  /** The version everything was last measured with, where the next series may be another client. */
+  measured?: string
   needs: readonly { since: string; without: string }[]
 }
 
+/** Source: the types that `@opencode-ai/sdk` publishes; those of 1.14.21 do not have it. */
+const OPENCODE_TOOL_OUTPUT = '1.14.25'
+
 /** From the client's own list of changes. */
-const KNOWN: Partial<Record<ClientKind, Known>> = {
+const KNOWN: Record<ClientKind, Known> = {
   'claude-code': {
     measured: '2.1.329',
     needs: [
@@ -27,6 +30,14 @@ const KNOWN: Partial<Record<ClientKind, Known>> = {
       {
         since: '0.169.0',
         without: 'its threads may have no queue, and then a doorbell begins a turn while they are idle',
+      },
+    ],
+  },
+  opencode: {
+    needs: [
+      {
+        since: OPENCODE_TOOL_OUTPUT,
+        without: 'of one signal above some 47 KB it shows only a part',
       },
     ],
   },
@@ -47,14 +58,15 @@ export function cautionAbout(client: ClientKind, version: string): Caution | nul
   if (client === 'opencode' && parts !== null) {
     const fault = opencodeVersionFault(version)
     const mend = `Install opencode ${OPENCODE_MAJOR}.x; this one is not rung.`
-    return fault === null ? null : { what: fault, mend, rings: false }
+    if (fault !== null) return { what: fault, mend, rings: false }
   }
-  if (known === undefined || parts === null) return null
+  if (parts === null) return null
   const lacks = known.needs.filter(({ since }) => isBefore(parts, partsOf(since)))
   if (lacks.length > 0) {
     const what = lacks.map(({ since, without }) => `older than ${since}: ${without}`).join('; ')
     return { what, mend: 'Bring the client up to date; turnbell does what it can meanwhile.', rings: true }
   }
+  if (known.measured === undefined) return null
   const measured = partsOf(known.measured) as Parts
   // A client that renews itself every day is mostly a little newer.
   if (parts[0] === measured[0] && parts[1] === measured[1]) return null
@@ -87,4 +99,13 @@ const OPENCODE_MAJOR = 1
 export function opencodeVersionFault(version: string): string | null {
   if (Number.parseInt(version, 10) === OPENCODE_MAJOR) return null
   return `opencode ${version} has another API than ${OPENCODE_MAJOR}.x, which is what turnbell can ring`
+}
+
+/**
+ * Whether its configuration may say how much of an answer it shows (`tool_output`). An older one takes nothing of a
+ * configuration that says it, and opens no session.
+ */
+export function opencodeShowsAsTold(version: string | null): boolean {
+  const parts = version === null ? null : partsOf(version)
+  return parts !== null && !isBefore(parts, partsOf(OPENCODE_TOOL_OUTPUT))
 }

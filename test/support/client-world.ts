@@ -135,7 +135,7 @@ export async function openClientWorld(spec: ClientSpec): Promise<ClientWorld> {
   /** The daemon's socket lies in the file system, which the place without a network shares. */
   const home = resolveHome({}, at('turnbell'))
   const daemonOf = (persona: string) =>
-    createControlClient(persona, personaPaths(home, 'local', persona, env).control_socket)
+    createControlClient(persona, personaPaths(home, 'local', persona, env))
 
   async function service(args: readonly string[], ready: RegExp): Promise<Service> {
     const child = offline.spawn([process.execPath, BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })

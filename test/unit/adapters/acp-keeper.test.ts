@@ -256,6 +256,15 @@ describe('an agent that is kept', () => {
     expect(runs).toHaveLength(1)
   })
 
+  test('is not started for a shim that has ended before', async () => {
+    await keptBy({}, 'gone')
+    await keeper.stop()
+    const before = runs.length
+    keeper.start()
+    await atRest()
+    expect(runs).toHaveLength(before)
+  })
+
   test('is never prompted twice at once', async () => {
     await keptBy({ 'session/prompt': null })
     const first = surface.notify_surface(doorbell())

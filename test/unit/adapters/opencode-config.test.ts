@@ -1,11 +1,7 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { theirFiles } from '../../../adapters/opencode/their-files.ts'
-import { withCarefulSubagents, withTurnbell } from '../../../adapters/opencode/server-config.ts'
+import { withCarefulSubagents, withTurnbell, type Shown } from '../../../adapters/opencode/server-config.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { defangText } from '../../../src/modules/signals/defang.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const BRIDGE = ['node', 'turnbell.js', 'mcp']
 /** Nobody but the server itself needs its password. */
@@ -16,8 +12,13 @@ const SERVER = {
 const PLUGIN = ['file:///plugin.js', { persona: 'ada', home: '/home' }] as const
 const merged = (content?: object, plugin: typeof PLUGIN | null = null) => {
   const text = content === undefined ? undefined : JSON.stringify(content)
-  return JSON.parse(withTurnbell(text, BRIDGE, plugin)) as object
+  return JSON.parse(withTurnbell(text, BRIDGE, plugin, showing())) as object
 }
+/** What a person's files say, beside a version that can be told. */
+const showing = (files: readonly string[] = [], version: string | null = '1.14.25'): Shown => ({
+  version,
+  files,
+})
 
 test('adds the MCP server, lets its drain pass, keeps it from subagents, and has it shown whole', () => {
   expect(merged()).toEqual({
@@ -32,11 +33,13 @@ test('adds the MCP server, lets its drain pass, keeps it from subagents, and has
 })
 
 describe.each([
-  ['its own server', (content: string, files: string[]) => withTurnbell(content, BRIDGE, null, files)],
+  ['its own server', (content: string, shown: Shown) => withTurnbell(content, BRIDGE, null, shown)],
   ['an agent behind acp', withCarefulSubagents],
 ])('what %s shows of an answer', (_, configOf) => {
-  const shown = (variable: object, files: string[] = []) =>
-    (JSON.parse(configOf(JSON.stringify(variable), files)) as Record<'tool_output', unknown>).tool_output
+  const shown = (variable: object, files: string[] = [], version: string | null = '1.14.25') => {
+    const config = configOf(JSON.stringify(variable), showing(files, version))
+    return (JSON.parse(config) as Record<'tool_output', unknown>).tool_output
+  }
 
   test('is as much as a person says, wherever that stands', () => {
     const says = { tool_output: { max_bytes: 500 } }
@@ -53,27 +56,15 @@ describe.each([
     expect(shown({ tool_output: false })).toBe(false)
   })
 
+  // It would take nothing of the variable then, and open no session.
+  test.each(['1.14.24', '1.3.2', '0.0.0-dev-202604230000', null])('is its own affair in %s', (version) => {
+    expect(shown({}, [], version)).toBeUndefined()
+    expect(shown({ tool_output: { max_lines: 9 } }, [], version)).toEqual({ max_lines: 9 })
+  })
+
   test.each(['', 'no JSON', '[]', '{"tool_output"'])('is whole beside a file that says %j', (file) => {
     expect(shown({}, [file])).toEqual({ max_bytes: 131_072 })
   })
-})
-
-test('reads the files of a person that opencode reads in every directory, as far as they are there', () => {
-  const root = temporaryDirectory()
-  const usual = ['config.json', 'opencode.json', 'opencode.jsonc'].map((name) => `usual/opencode/${name}`)
-  for (const name of [...usual, 'usual/opencode/other.json', 'folder/opencode.json', 'one.jsonc']) {
-    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
-    fs.writeFileSync(path.join(root, name), name)
-  }
-  const filesOf = (usually: string, folder: string, one: string) =>
-    theirFiles({
-      XDG_CONFIG_HOME: path.join(root, usually),
-      OPENCODE_CONFIG_DIR: path.join(root, folder),
-      OPENCODE_CONFIG: path.join(root, one),
-    })
-  expect(theirFiles({ XDG_CONFIG_HOME: path.join(root, 'usual') })).toEqual(usual)
-  expect(filesOf('usual', 'folder', 'one.jsonc')).toEqual([...usual, 'folder/opencode.json', 'one.jsonc'])
-  expect(filesOf('none', 'none', 'none')).toEqual([])
 })
 
 test('holds the largest signal, made harmless, with all that stands around it', () => {
@@ -97,13 +88,15 @@ test('keeps what a person has in the variable', () => {
 })
 
 test('takes an empty variable for nothing', () => {
-  expect(JSON.parse(withTurnbell('', BRIDGE, null))).toEqual(merged())
+  expect(JSON.parse(withTurnbell('', BRIDGE, null, showing()))).toEqual(merged())
 })
 
 test('reads it as opencode does, with comments and a comma too many', () => {
   const content = '{\n  // not here\n  "permission": { "bash": "deny", },\n}'
-  expect(JSON.parse(withTurnbell(content, BRIDGE, null))).toMatchObject({ permission: { bash: 'deny' } })
-  expect(JSON.parse(withCarefulSubagents(content))).toMatchObject({ permission: { bash: 'deny' } })
+  expect(JSON.parse(withTurnbell(content, BRIDGE, null, showing()))).toMatchObject({
+    permission: { bash: 'deny' },
+  })
+  expect(JSON.parse(withCarefulSubagents(content, showing()))).toMatchObject({ permission: { bash: 'deny' } })
 })
 
 test.each(['no JSON', '{"permission": {"bash": "deny"', '{} {}', '[]', '7', ' '])(
@@ -113,8 +106,8 @@ test.each(['no JSON', '{"permission": {"bash": "deny"', '{} {}', '[]', '7', ' ']
       code: 'config_invalid',
       detail: expect.stringContaining('OPENCODE_CONFIG_CONTENT cannot be read') as string,
     }) as Error
-    expect(() => withTurnbell(content, BRIDGE, null)).toThrow(refused)
-    expect(() => withCarefulSubagents(content)).toThrow(refused)
+    expect(() => withTurnbell(content, BRIDGE, null, showing())).toThrow(refused)
+    expect(() => withCarefulSubagents(content, showing())).toThrow(refused)
   },
 )
 
