@@ -53,6 +53,8 @@ export interface CommandDeps {
   start(argv: readonly string[], line: string, env: Record<string, string>): Program
   /** A program that an earlier shim started and left behind. */
   alive(pid: number, started: string | null): boolean
+  /** The same for sure. */
+  is(pid: number, started: string | null): boolean
   killGroup(pid: number): void
   /** Remembers the running program across a kill -9 of this shim. */
   run_file: { read(): string | null; write(text: string): void; remove(): void }
@@ -179,8 +181,8 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
     orphan = clock.every(ORPHAN_POLL_MS, () => {
       if (deps.alive(note.pid, note.started)) {
         if (clock.now() <= note.deadline_ms) return
-        // Without its start it may be a stranger that has its number now: that one is no longer waited for either.
-        if (note.started !== null) return deps.killGroup(note.pid)
+        // Otherwise it may be a stranger that has its number now: that one is no longer waited for either.
+        if (deps.is(note.pid, note.started)) return deps.killGroup(note.pid)
       }
       orphan?.cancel()
       orphan = null

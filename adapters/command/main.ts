@@ -11,7 +11,7 @@ import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { killGroup, programAlive, startProgram } from '../../src/system/program.ts'
+import { killGroup, programAlive, programIs, startProgram } from '../../src/system/program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import type { ShimPlace } from '../../src/system/shim-place.ts'
 import { readText, watchText } from '../../src/system/watch-text.ts'
@@ -39,6 +39,7 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
         output_bytes_max: LIMITS.command_output_bytes_max,
       }),
     alive: programAlive,
+    is: programIs,
     killGroup,
     run_file: {
       read: () => readText(run_file),

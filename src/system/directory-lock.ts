@@ -12,6 +12,7 @@ import { TurnbellError } from '../contracts/errors.ts'
 import { jsonIn } from '../contracts/json.ts'
 import { lockRefused, underBriefLock } from './brief-lock.ts'
 import { processAlive, processStartTime } from './processes.ts'
+import { maySignal } from './program.ts'
 import { replaceFile } from './replace-file.ts'
 
 export interface DirectoryLock {
@@ -40,6 +41,7 @@ interface Owner {
 const STALE_MS = 15_000
 /** The guard is held for a few milliseconds; one older than this belongs to a process that died holding it. */
 const GUARD_STALE_MS = 2_000
+/** Longer: for so long one is watched whose time proves nothing. */
 const GUARD_PATIENCE_MS = 3_000
 
 /**
@@ -130,9 +132,11 @@ function holds(lock: string, owner: Owner): boolean {
   const stat = fs.statSync(lock, { throwIfNoEntry: false })
   if (stat === undefined || !processAlive(owner.pid)) return false
   const started = processStartTime(owner.pid)
+  if (owner.started !== null && started !== null) return started === owner.started
   // Where the system does not tell it at this moment, as for want of room for more open files, it is the same one.
-  if (owner.started !== null) return started === null || started === owner.started
-  // Without start times a pid may have been given to another process: then the lock is not kept fresh.
+  if (owner.started !== null && maySignal(owner.pid)) return true
+  // A pid may have been given to another process, as to one of another user, which may be hidden: then the lock is not
+  // kept fresh.
   return stat.mtimeMs > Date.now() - STALE_MS
 }
 

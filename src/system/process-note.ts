@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { jsonAs } from '../contracts/json.ts'
 import { processStartTime } from './processes.ts'
-import { killGroup, programAlive } from './program.ts'
+import { killGroup, programAlive, programIs } from './program.ts'
 import { replaceFile } from './replace-file.ts'
 import { readText } from './watch-text.ts'
 
@@ -24,10 +24,10 @@ export function notedPid(file: string): number | null {
   return note !== null && programAlive(note.pid, note.started) ? note.pid : null
 }
 
-/** Kills the one that is noted, with its group. One that the note does not tell from a later one is left alone. */
+/** Kills the one that is noted, with its group. One that cannot be told from a later one is left alone. */
 export function killNoted(file: string): void {
   const note = noted(file)
-  if (note !== null && note.started !== null && programAlive(note.pid, note.started)) killGroup(note.pid)
+  if (note !== null && programIs(note.pid, note.started)) killGroup(note.pid)
 }
 
 function noted(file: string): z.infer<typeof Note> | null {

@@ -78,12 +78,28 @@ export function killGroup(pid: number): void {
   }
 }
 
+/** What turnbell started is of its own user; who may not be signalled has only the number. */
+export function maySignal(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /**
  * True for exactly the process that was started then, not for a later one with its number. Without its start it may
- * be either, so nobody is to be killed for it. One whose start cannot be looked up at this moment (no room for more open
- * files) is taken for the one that was meant: a second one started beside it would be worse.
+ * be either. One whose start cannot be looked up at this moment (no room for more open files) is taken for the one that
+ * was meant: a second one started beside it would be worse. Another user's never is, also where those are hidden.
  */
 export function programAlive(pid: number, started: string | null): boolean {
-  const found = started === null ? null : processStartTime(pid)
-  return found === null ? processAlive(pid) : found === started
+  if (started === null) return processAlive(pid)
+  const found = processStartTime(pid)
+  return found === null ? maySignal(pid) && processAlive(pid) : found === started
+}
+
+/** The same where it is known for sure, as it must be of one that is to be killed. */
+export function programIs(pid: number, started: string | null): boolean {
+  return started !== null && processStartTime(pid) === started
 }

@@ -32,6 +32,7 @@ describeSurface('command with a status file', { takes: false, receipts: false },
       return { pid: 1, started: 'then', exited, kill() {} }
     },
     alive: () => false,
+    is: () => false,
     killGroup() {},
     run_file: { read: () => null, write() {}, remove() {} },
     clock,

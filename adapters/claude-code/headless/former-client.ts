@@ -17,6 +17,8 @@ export async function formerClientIsGone(
   { pid, started }: FormerClient,
   deps: {
     alive(pid: number, started: string | null): boolean
+    /** For sure. */
+    is(pid: number, started: string | null): boolean
     killGroup(pid: number): void
     clock: Pick<Clock, 'after' | 'monotonic'>
     log: Log
@@ -32,7 +34,7 @@ export async function formerClientIsGone(
     const now = clock.monotonic()
     const fields = { client_pid: pid, waited_ms: now - since }
     if (now - since >= LIMITS.claude_left_max_ms) {
-      if (started === null) {
+      if (!deps.is(pid, started)) {
         // Only its number says that it is ours: it may be anybody's by now, and must not be killed for that.
         return log.warn(fields, 'an earlier client hangs, or is another program by now; a session begins')
       }

@@ -22,7 +22,7 @@ import { systemClock } from '../../../src/system/clock.ts'
 import { leaveWithParent } from '../../../src/system/parent.ts'
 import { printProblem } from '../../../src/system/problem-output.ts'
 import { processStartTime } from '../../../src/system/processes.ts'
-import { killGroup, programAlive } from '../../../src/system/program.ts'
+import { killGroup, programAlive, programIs } from '../../../src/system/program.ts'
 import { shimPlace, workingDirectory, type ShimPlace } from '../../../src/system/shim-place.ts'
 import { readText } from '../../../src/system/watch-text.ts'
 import { replaceFile } from '../../../src/system/replace-file.ts'
@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   const former = notes.read()
   if (former !== null && former.pid !== null) {
     const { pid, started } = former
-    const programs = { alive: programAlive, killGroup }
+    const programs = { alive: programAlive, is: programIs, killGroup }
     await formerClientIsGone({ pid, started }, { ...programs, clock: systemClock, log: place.log })
   }
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
 import { bundle } from '../../support/bundle.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -125,6 +125,25 @@ describe('the lock', () => {
     const { child } = await holder(lock, module)
     await killed(child)
     fs.writeFileSync(`${lock}.owner`, JSON.stringify({ pid: process.ppid, started: 'another boot:1' }))
+    await (await take(lock)).release()
+  })
+
+  test('that names a process of another user, which is hidden, is kept only as long as it looks held', async () => {
+    const { lock } = await scene()
+    fs.mkdirSync(lock)
+    fs.writeFileSync(`${lock}.owner`, JSON.stringify({ pid: process.ppid, started: 'this boot:1' }))
+    const [read, kill] = [fs.readFileSync, process.kill.bind(process)]
+    const looked = vi.spyOn(fs, 'readFileSync').mockImplementation((file, options) => {
+      if (file === `/proc/${process.ppid}/stat`) throw Object.assign(new Error('ENOENT'), { code: 'ENOENT' })
+      return read(file, options)
+    })
+    const asked = vi.spyOn(process, 'kill').mockImplementation((pid, os_signal) => {
+      if (pid === process.ppid) throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+      return kill(pid, os_signal)
+    })
+    onTestFinished(() => [looked, asked].forEach((mock) => mock.mockRestore()))
+    await expect(take(lock)).rejects.toMatchObject({ code: 'already_running' })
+    fs.utimesSync(lock, 0, 0)
     await (await take(lock)).release()
   })
 

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { killGroup, programAlive, startProgram } from '../../../src/system/program.ts'
+import { killGroup, programAlive, programIs, startProgram } from '../../../src/system/program.ts'
+import { processStartTime } from '../../../src/system/processes.ts'
 import { watchText } from '../../../src/system/watch-text.ts'
 import { bundle } from '../../support/bundle.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -144,13 +145,36 @@ describe('a program', () => {
   })
 
   test('counts as alive while nobody can look when it was started', () => {
-    const looked = vi.spyOn(fs, 'readFileSync').mockImplementation(() => {
-      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
-    })
+    const looked = hideProcesses('EMFILE')
     onTestFinished(() => looked.mockRestore())
     expect(programAlive(process.pid, 'boot:1')).toBe(true)
+    expect(programIs(process.pid, 'boot:1')).toBe(false)
+  })
+
+  test('is told from one of another user where their processes are hidden', () => {
+    const looked = hideProcesses('ENOENT')
+    const killed = vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+    })
+    onTestFinished(() => [looked, killed].forEach((mock) => mock.mockRestore()))
+    expect(programAlive(process.pid, 'boot:1')).toBe(false)
+    // That one was never known by more than its number.
+    expect(programAlive(process.pid, null)).toBe(true)
+  })
+
+  test('is exactly the one whose start is known', () => {
+    expect(programIs(process.pid, processStartTime(process.pid))).toBe(true)
+    expect(programIs(process.pid, 'boot:1')).toBe(false)
+    expect(programIs(process.pid, null)).toBe(false)
   })
 })
+
+/** Nothing of /proc can be read. */
+function hideProcesses(code: string) {
+  return vi.spyOn(fs, 'readFileSync').mockImplementation(() => {
+    throw Object.assign(new Error(code), { code })
+  })
+}
 
 function isZombie(pid: number): boolean {
   return fs.readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z')

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../../../src/ports/log.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { processAlive } from '../../../src/system/processes.ts'
@@ -141,10 +141,17 @@ test('what an earlier one left behind is ended first, and nobody else with its n
 })
 
 // Where there is no /proc nothing tells it from what the note meant.
-test('nobody is ended whose start the note does not say', async () => {
+test.each(['the note does not say', 'cannot be read now'])('nobody is ended whose start %s', async (why) => {
   const note_file = path.join(temporaryDirectory(), 'pid')
   const stranger = talk(ECHO)
-  fs.writeFileSync(note_file, JSON.stringify({ pid: notedPid(stranger.note_file), started: null }))
+  const started = why === 'cannot be read now' ? 'another time' : null
+  fs.writeFileSync(note_file, JSON.stringify({ pid: notedPid(stranger.note_file), started }))
+  const read = fs.readFileSync
+  const looked = vi.spyOn(fs, 'readFileSync').mockImplementation((file, options) => {
+    if (started !== null && String(file).startsWith('/proc/')) throw new Error('EMFILE: too many open files')
+    return read(file, options)
+  })
+  onTestFinished(() => looked.mockRestore())
   const next = talk(ECHO, { note_file })
   next.talking.write('here')
   await eventually('it runs', () => next.lines.length === 1)

@@ -7,6 +7,8 @@ import { fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 
 let clock: FakeClock
 let lives: boolean
+/** When it started can be read. */
+let told: boolean
 let killed: number[]
 let warned: string[]
 let began: boolean
@@ -14,6 +16,7 @@ let began: boolean
 beforeEach(() => {
   clock = fakeClock()
   lives = true
+  told = true
   killed = []
   warned = []
   began = false
@@ -23,6 +26,7 @@ function wait(started: string | null = 'then') {
   const former = { pid: 4_711, started }
   const deps = {
     alive: (pid: number, since: string | null) => lives && pid === former.pid && since === started,
+    is: (pid: number, since: string | null) => since !== null && told && deps.alive(pid, since),
     killGroup: (pid: number) => void killed.push(pid),
     clock,
     log: { ...silentLog, warn: (_: object, message: string) => void warned.push(message) },
@@ -67,6 +71,14 @@ test('not for ever: one that hangs is ended, with all that it started', async ()
 
 test('not for ever either where it cannot be told from a stranger, which is left alone', async () => {
   wait(null)
+  await clock.advance(LIMITS.claude_left_max_ms)
+  expect({ began, killed, armed: clock.armed() }).toEqual({ began: true, killed: [], armed: 0 })
+  expect(warned.at(-1)).toMatch(/another program/)
+})
+
+test('nor where that cannot be read at that moment', async () => {
+  told = false
+  wait()
   await clock.advance(LIMITS.claude_left_max_ms)
   expect({ began, killed, armed: clock.armed() }).toEqual({ began: true, killed: [], armed: 0 })
   expect(warned.at(-1)).toMatch(/another program/)
