@@ -78,7 +78,7 @@ export function invocationIn(cli: Cli, flag?: string, json = false): Invocation 
     home,
     config: readConfig,
     paths,
-    control: (identity) => createControlClient(identity, paths(identity).control_socket),
+    control: (identity) => createControlClient(identity, paths(identity)),
     hub() {
       const url = findHub(home, readConfig())
       if (url !== null) return createHubClient(cli.fetch, url, readOperatorToken(home))

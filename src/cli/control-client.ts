@@ -9,6 +9,7 @@ import {
 } from '../contracts/control.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import type { PersonaPaths } from '../system/home.ts'
 import { connectLocally } from '../system/local-socket.ts'
 
 export interface ControlClient {
@@ -24,9 +25,12 @@ export interface ControlClient {
  * @throws `daemon_unreachable` where no daemon listens, `request_failed` where one of another version answers,
  * `timed_out`, or what the daemon refuses with.
  */
-export function createControlClient(identity: string, control_socket: string): ControlClient {
+export function createControlClient(
+  identity: string,
+  paths: Pick<PersonaPaths, 'control_socket' | 'run_dir'>,
+): ControlClient {
   const ask = async <T extends z.ZodType>(verb: ControlVerb, schema: T): Promise<z.output<T>> => {
-    const parsed = schema.safeParse(await exchange(identity, control_socket, verb))
+    const parsed = schema.safeParse(await exchange(identity, paths, verb))
     if (parsed.success) return parsed.data
     throw new TurnbellError('request_failed', {
       detail: `${identity}'s daemon answers, but not as this version of turnbell expects`,
@@ -43,8 +47,12 @@ export function createControlClient(identity: string, control_socket: string): C
   }
 }
 
-async function exchange(identity: string, control_socket: string, verb: ControlVerb): Promise<unknown> {
-  const peer = await connectLocally(control_socket).catch((error: unknown) => {
+async function exchange(
+  identity: string,
+  { control_socket, run_dir }: Pick<PersonaPaths, 'control_socket' | 'run_dir'>,
+  verb: ControlVerb,
+): Promise<unknown> {
+  const peer = await connectLocally(control_socket, {}, run_dir).catch((error: unknown) => {
     throw refused(identity, control_socket, error)
   })
   try {

@@ -88,11 +88,17 @@ export const localSockets: LocalSockets = {
 /**
  * Connects to a socket of ours. Resolves with a peer that may be asked at once.
  *
+ * `run_dir` is where the socket belongs in the home: who owns that may answer too, as where root asks a person's daemon.
+ *
  * @throws `daemon_unreachable` when nobody listens, `home_not_permitted` where the directory is another user's: outside the
  * home it lies where anybody may make it first.
  */
-export async function connectLocally(at: string, handlers: Partial<RpcHandlers> = {}): Promise<RpcPeer> {
-  if (!isNamedPipe(at)) needOwn(path.dirname(at))
+export async function connectLocally(
+  at: string,
+  handlers: Partial<RpcHandlers> = {},
+  run_dir?: string,
+): Promise<RpcPeer> {
+  if (!isNamedPipe(at)) needOwn(path.dirname(at), run_dir)
   return new Promise((resolve, reject) => {
     const socket = net.connect(at)
     const failed = (cause: Error) => {
@@ -115,14 +121,17 @@ export async function connectLocally(at: string, handlers: Partial<RpcHandlers> 
 }
 
 /** Who owns the directory of a socket decides who answers there. That there is none says that nobody does. */
-function needOwn(directory: string): void {
-  const owner = fs.lstatSync(directory, { throwIfNoEntry: false })?.uid
+function needOwn(directory: string, run_dir: string | undefined): void {
+  const owner = ownerOf(directory)
   if (owner === undefined || owner === process.getuid?.()) return
+  if (run_dir !== undefined && owner === ownerOf(run_dir)) return
   throw new TurnbellError('home_not_permitted', {
     detail: `${directory} belongs to user ${owner}, not to ${process.getuid?.()}; who answers there is not yours`,
     hint: `Use a home of your own, with a shorter path. If ${directory} lies in /tmp, somebody else has made it.`,
   })
 }
+
+const ownerOf = (directory: string) => fs.lstatSync(directory, { throwIfNoEntry: false })?.uid
 
 function turnAway(socket: net.Socket): void {
   const detail = `${LIMITS.socket_clients_max} programs are connected to this socket`

@@ -24,13 +24,21 @@ test('a path that a successor has taken is left to it', async () => {
   expect(fs.readdirSync(directory)).toEqual([])
 })
 
-test('who answers in a directory of another user is not asked', async () => {
-  const directory = temporaryDirectory()
+test("who answers in a directory of another user is not asked, unless the home is that one's", async () => {
+  const [directory, elsewhere] = [temporaryDirectory(), temporaryDirectory()]
   const place = { directory, path: path.join(directory, 'control.sock') }
   fs.chmodSync(directory, 0o700)
   const sockets = await localSockets.listen(place, answering('anybody'))
   onTestFinished(() => sockets.close())
   const us = vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1)
   onTestFinished(() => us.mockRestore())
-  await expect(connectLocally(place.path)).rejects.toMatchObject({ code: 'home_not_permitted' })
+  const refused = { code: 'home_not_permitted' }
+  await expect(connectLocally(place.path)).rejects.toMatchObject(refused)
+  await expect(connectLocally(place.path, {}, path.join(elsewhere, 'none'))).rejects.toMatchObject(refused)
+  // As root asks a person's daemon, whether its sockets lie in the home or outside of it.
+  for (const run_dir of [directory, elsewhere]) {
+    const peer = await connectLocally(place.path, {}, run_dir)
+    expect(await peer.request('status', {}, 5_000)).toBe('anybody')
+    peer.close()
+  }
 })
