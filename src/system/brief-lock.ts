@@ -7,10 +7,11 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import { systemClock } from './clock.ts'
 import { markOf } from './file-mark.ts'
 import { isFullDisk, isSystemError } from './system-error.ts'
 
@@ -27,6 +28,8 @@ export interface BriefLockOptions {
   try_ms?: number
   /** After so long without a sign of life its holder died in it. */
   stale_ms?: number
+  /** Only tests bring one of their own. */
+  clock?: Pick<Clock, 'now' | 'monotonic' | 'after'>
 }
 
 /**
@@ -71,7 +74,9 @@ async function markOrLetGo(lock: string, letGo: () => Promise<void>): Promise<st
 async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
   const { lock, busy, patience_ms = LIMITS.brief_lock_patience_ms } = options
   const { stale_ms = LIMITS.brief_lock_stale_ms, try_ms = LIMITS.brief_lock_try_ms } = options
-  const latest = performance.now() + patience_ms
+  const { clock = systemClock } = options
+  const isStale = staleness(stale_ms, clock)
+  const latest = clock.monotonic() + patience_ms
   for (;;) {
     try {
       return await lockfile.lock(lock, {
@@ -85,14 +90,14 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (code !== 'ELOCKED') throw lockRefused(lock, cause)
-      if (swept(lock, stale_ms)) continue
-      if (performance.now() >= latest)
+      if (swept(lock, isStale)) continue
+      if (clock.monotonic() >= latest)
         throw new TurnbellError('already_running', {
           detail: `${busy}: another process holds ${lock}`,
           hint: 'Wait a moment and try again.',
           cause,
         })
-      await wait(try_ms)
+      await new Promise<void>((resolve) => clock.after(try_ms, resolve))
     }
   }
 }
@@ -102,17 +107,19 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
  * the removal nothing else in this process comes between, and nobody else who would remove it, unless this process stands
  * still just there, for as long as makes its own broom stale. Then `stillMine` is what is left.
  */
-function swept(lock: string, stale_ms: number): boolean {
+function swept(lock: string, isStale: (lock: string) => boolean): boolean {
   const broom = `${lock}${BROOM_ENDING}`
   try {
-    if (!isStale(lock, stale_ms)) return false
+    // Both are watched from the first try on.
+    const [is_stale] = [isStale(lock), isStale(broom)]
+    if (!is_stale) return false
     if (!unlessCode('EEXIST', () => fs.mkdirSync(broom))) {
       // Left by one that died in the lines below. Whoever waits finds it gone at the next try.
-      if (isStale(broom, stale_ms)) remove(broom)
+      if (isStale(broom)) remove(broom)
       return false
     }
     try {
-      return isStale(lock, stale_ms) && remove(lock)
+      return isStale(lock) && remove(lock)
     } finally {
       remove(broom)
     }
@@ -121,10 +128,21 @@ function swept(lock: string, stale_ms: number): boolean {
   }
 }
 
-function isStale(lock: string, stale_ms: number): boolean {
-  const stat = fs.statSync(lock, { throwIfNoEntry: false })
-  // One from the future as well: the clock was set back since, and a living holder touches its own now and then.
-  return stat !== undefined && Math.abs(Date.now() - stat.mtimeMs) > stale_ms
+/**
+ * Tells whether a holder has died, for one who looks again and again. A living one touches its lock now and then, twice
+ * within `stale_ms`: what has not changed for so long by the watcher's own clock is a dead one's. What looks old is so at
+ * once; one from the future is not: the clock may have been set back since, or the holder's is ahead, as a file server's.
+ */
+function staleness(stale_ms: number, clock: Pick<Clock, 'now' | 'monotonic'>): (lock: string) => boolean {
+  const seen = new Map<string, { mtime_ms: number; at: number }>()
+  return (lock) => {
+    const mtime_ms = fs.statSync(lock, { throwIfNoEntry: false })?.mtimeMs
+    if (mtime_ms === undefined) return false
+    const before = seen.get(lock)
+    const first = before?.mtime_ms === mtime_ms ? before : { mtime_ms, at: clock.monotonic() }
+    seen.set(lock, first)
+    return clock.now() - mtime_ms > stale_ms || clock.monotonic() - first.at > stale_ms
+  }
 }
 
 function remove(lock: string): boolean {

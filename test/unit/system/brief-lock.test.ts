@@ -1,8 +1,30 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { underBriefLock } from '../../../src/system/brief-lock.ts'
+import { systemClock } from '../../../src/system/clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const setFuture = (lock: string, more_ms = 0) => {
+  const later = new Date(Date.now() + 3_600_000 + more_ms)
+  fs.utimesSync(lock, later, later)
+}
+const makeInFuture = (lock: string) => {
+  fs.mkdirSync(lock)
+  setFuture(lock)
+}
+
+/** Time passes only where somebody waits, and there at once. */
+function waitingClock(meanwhile: (now: number) => void = () => undefined) {
+  let waited_ms = 0
+  const after = (delay_ms: number, call: () => void) => {
+    waited_ms += delay_ms
+    meanwhile(waited_ms)
+    return systemClock.after(0, call)
+  }
+  return { now: () => Date.now(), monotonic: () => waited_ms, after }
+}
 
 const at = (directory: string) => ({ lock: path.join(directory, 'it.lock'), busy: 'it is being changed' })
 
@@ -32,12 +54,52 @@ describe('work under a brief lock', () => {
     expect(fs.readdirSync(path.dirname(lock))).toEqual([])
   })
 
-  test('is done where the clock was set back since its holder died', async () => {
+  describe.each([
+    ['of a file', {}],
+    ['that guards a long one', { stale_ms: 2_000, patience_ms: 3_000 }],
+  ])('%s', (_, times) => {
+    const { brief_lock_stale_ms } = LIMITS
+    const { stale_ms = brief_lock_stale_ms } = times as { stale_ms?: number }
+
+    test('is done once it is sure that its holder died before the clock was set back', async () => {
+      const { lock } = at(temporaryDirectory())
+      for (const left of [lock, `${lock}.stale.lock`]) makeInFuture(left)
+      const clock = waitingClock()
+      expect(await underBriefLock({ lock, busy: '', clock, ...times }, () => 'done')).toBe('done')
+      expect(clock.monotonic()).toBeGreaterThan(stale_ms)
+      expect(fs.readdirSync(path.dirname(lock))).toEqual([])
+    })
+
+    // As on a file server: what is made there has the server's time.
+    test('is not done while a holder lives whose clock is ahead', async () => {
+      const { lock } = at(temporaryDirectory())
+      makeInFuture(lock)
+      let touched_at = 0
+      const clock = waitingClock((now) => {
+        if (now < touched_at + stale_ms / 2) return
+        touched_at = now
+        setFuture(lock, now)
+      })
+      const refused = underBriefLock({ lock, busy: '', clock, ...times }, () => 'never')
+      await expect(refused).rejects.toMatchObject({ code: 'already_running' })
+      expect(fs.existsSync(lock)).toBe(true)
+    })
+  })
+
+  test('waits anew where another holder has come, whose clock is ahead as well', async () => {
     const { lock } = at(temporaryDirectory())
-    const died_at = new Date(Date.now() + 3_600_000)
-    fs.mkdirSync(lock)
-    fs.utimesSync(lock, died_at, died_at)
-    expect(await underBriefLock({ lock, busy: '', try_ms: 1 }, () => 'done')).toBe('done')
+    makeInFuture(lock)
+    const taken_at = 4_000
+    let taken = false
+    const clock = waitingClock((now) => {
+      if (taken || now < taken_at) return
+      taken = true
+      fs.rmdirSync(lock)
+      fs.mkdirSync(lock)
+      setFuture(lock, now)
+    })
+    await underBriefLock({ lock, busy: '', clock }, () => undefined)
+    expect(clock.monotonic()).toBeGreaterThan(taken_at + LIMITS.brief_lock_stale_ms)
   })
 
   test('waits for who is just clearing away what a dead one left', async () => {
