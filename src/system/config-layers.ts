@@ -65,8 +65,6 @@ export function layered(
  * their own directory. Other sources are the starter's, and count from where that stands.
  */
 function withPlaces(tree: Tree, home: string): Tree {
-  const fromUser = (said: string) =>
-    /^~(?=$|[/\\])/.test(said) ? path.join(userDirectory(), said.slice(1)) : said
   const place = (said: string) => path.resolve(home, fromUser(said))
   const store = (said: string) => {
     const [, named] = /^file:(?:\/\/)?(.+)$/s.exec(said) ?? []
@@ -81,22 +79,33 @@ function withPlaces(tree: Tree, home: string): Tree {
     // The name of a package stays one.
     [['plugins'], fromUser],
     ...['claude_code', 'codex', 'opencode'].map((client): Place => [['clients', client], place]),
-    ...personas.flatMap((identity) =>
-      PLACES_OF_A_PERSONA.map((keys): Place => [['personas', identity, ...keys], place]),
-    ),
+    ...personas.flatMap((identity) => [
+      ...PLACES_OF_A_PERSONA.map((keys): Place => [['personas', identity, ...keys], place]),
+      ...PROGRAMS_OF_A_PERSONA.map((kept): Place => [['personas', identity, kept, 'argv'], programPlace]),
+    ]),
   ]
   return places.reduce((all, [keys, placed]) => changedAt(all, keys, placed), tree)
 }
 
-type Place = [keys: string[], placed: (said: string) => string]
+type Place = [keys: string[], placed: (said: string, at?: number) => string]
 
 const PLACES_OF_A_PERSONA = [['project'], ['command', 'status_file'], ['tmux', 'socket']]
+const PROGRAMS_OF_A_PERSONA = ['command', 'acp']
+
+function fromUser(said: string): string {
+  return /^~(?=$|[/\\])/.test(said) ? path.join(userDirectory(), said.slice(1)) : said
+}
+
+/** Of the words of a command line: only the first names a program, and what the others mean is that program's. */
+export function programPlace(said: string, at = 0): string {
+  return at === 0 && /^~[/\\]/.test(said) ? fromUser(said) : said
+}
 
 /** A copy with another text at that place, or others in a list there; the tree itself where there is none. */
-function changedAt(tree: Tree, [key = '', ...inner]: string[], change: (said: string) => string): Tree {
+function changedAt(tree: Tree, [key = '', ...inner]: string[], change: Place[1]): Tree {
   const value = tree[key]
   if (inner.length > 0) return isTree(value) ? { ...tree, [key]: changedAt(value, inner, change) } : tree
-  const changed = (one: unknown) => (typeof one === 'string' ? change(one) : one)
+  const changed = (one: unknown, at: number) => (typeof one === 'string' ? change(one, at) : one)
   if (Array.isArray(value)) return { ...tree, [key]: value.map(changed) }
   return typeof value === 'string' ? { ...tree, [key]: change(value) } : tree
 }

@@ -70,8 +70,34 @@ describe('the configuration', () => {
       opencode: path.join(path.dirname(file), 'bin/opencode'),
     })
     expect(plugins).toEqual([own('weigher.mjs'), './own.mjs', 'turnbell-weigher'])
-    expect(personas['ada']?.command).toMatchObject({ argv: ['~/agent'], status_file: own('status') })
+    expect(personas['ada']?.command).toMatchObject({ argv: [own('agent')], status_file: own('status') })
     expect(personas['kim']?.tmux?.socket).toBe(own('tmux'))
+  })
+
+  test.each([
+    [
+      ['~/bin/agent', '~/notes'],
+      [path.join(os.homedir(), 'bin/agent'), '~/notes'],
+    ],
+    [
+      ['agent', '~/notes'],
+      ['agent', '~/notes'],
+    ],
+    [['bin/agent'], ['bin/agent']],
+    [['~other/agent'], ['~other/agent']],
+    [['~'], ['~']],
+  ])('takes of the words %j only a program from ~ for a path', (argv, taken) => {
+    const { run } = load(
+      JSON.stringify({
+        personas: {
+          ada: { surface: 'command', command: { argv } },
+          bob: { surface: 'command', acp: { argv } },
+        },
+      }),
+    )
+    const { personas } = run()
+    expect(personas['ada']?.command?.argv).toEqual(taken)
+    expect(personas['bob']?.acp?.argv).toEqual(taken)
   })
 
   test('leaves what a variable names to where the process stands', () => {
