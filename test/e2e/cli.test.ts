@@ -353,6 +353,11 @@ describe('the command', () => {
     ['needs none', 'status --json', 0, '[]'],
     ['needs none, as a hook,', 'hook post-commit', 0, ''],
     ['needs one', 'connect git --json', 64, 'is gone'],
+    ['needs none to say that no hub runs', 'call signals inbox --json', 69, 'hub_unreachable'],
+    ['needs none where a whole path is said', 'call memory list --scope / --json', 69, 'hub_unreachable'],
+    ['needs none for a persona', 'persona add ada --surface mcp --json', 0, '"ada"'],
+    ['needs none for one in a project', 'persona add ada --surface mcp --project / --json', 0, '"ada"'],
+    ['needs one for a path from here', 'persona add ada --surface mcp --project . --json', 64, 'is gone'],
   ])('in a directory that was removed under it, where it %s', (_, line, code, said) => {
     const gone = path.join(home(), 'gone')
     const script = `mkdir ${gone}; cd ${gone}; rmdir ${gone}; "${process.execPath}" "${BIN}" ${line} --home ${home()}`

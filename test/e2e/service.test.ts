@@ -140,6 +140,28 @@ describe('uninstall', () => {
     expect(await hub.exited).toBe(0)
     expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
   })
+
+  // As after `systemctl --user disable` without --now.
+  test('of a hub that the manager runs, though it is not enabled, stops it and says so', async () => {
+    const home = plainHome()
+    const bin = path.join(home, 'bin')
+    fs.mkdirSync(bin)
+    const hub = await startHub(home, ['--port', '0'])
+    const pid = hub.child.pid ?? 0
+    pids.add(pid)
+    const systemctl = `#!/bin/sh
+case "$2" in
+show) echo MainPID=${pid} ;;
+disable) kill ${pid} 2>/dev/null ;;
+esac
+`
+    fs.writeFileSync(path.join(bin, 'systemctl'), systemctl, { mode: 0o755 })
+    const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, HOME: path.join(home, 'user') }
+    const gone = await turnbell(['service', 'uninstall', '--home', home, '--hub', '--json'], { env })
+    expect(gone.json()).toMatchObject({ was_installed: false, stopped_pid: pid, left_running_pid: null })
+    expect(await hub.exited).toBe(0)
+    expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
+  })
 })
 
 function run(words: string[]) {

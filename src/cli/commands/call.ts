@@ -60,7 +60,7 @@ export function registerCall(program: Command, cli: Cli): void {
     const result = await hub()
       .call(facade, action, params, options.scope, options.wait)
       .catch((error: unknown) => {
-        throw withDirectoryMeant(error, cli.cwd, options.scope)
+        throw withDirectoryMeant(error, cli, options.scope)
       })
     await out.result(result, () => printableJson(result))
   })

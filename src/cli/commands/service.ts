@@ -42,14 +42,7 @@ export function registerService(program: Command, cli: Cli): void {
     const invocation = invocationOf(cli, uninstalling)
     const manager = managerOf(invocation)
     const result = await uninstall(invocation, manager, manager.unit(serviceOf(options)))
-    await invocation.out.result(result, () =>
-      [
-        result.was_installed
-          ? `${result.unit} is uninstalled.`
-          : `${result.unit} was not installed; nothing of it is left.`,
-        describeProcess(result),
-      ].join('\n'),
-    )
+    await invocation.out.result(result, () => [describeUnit(result), describeProcess(result)].join('\n'))
   })
 
   const asking = verb('status', 'what the service manager says, and whether it answers', [
@@ -117,6 +110,12 @@ async function installService(invocation: Invocation, options: Options): Promise
         : []),
     ].join('\n'),
   )
+}
+
+function describeUnit({ unit, was_installed, stopped_pid }: Uninstalled): string {
+  if (was_installed) return `${unit} is uninstalled.`
+  const was = stopped_pid === null ? 'was not installed' : 'was not enabled, but ran'
+  return `${unit} ${was}; nothing of it is left.`
 }
 
 function describeProcess({ stopped_pid, left_running_pid }: Uninstalled): string {

@@ -4,16 +4,17 @@
  * running takes configured personas in when it starts.
  */
 import fs from 'node:fs'
-import path from 'node:path'
 import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { RESERVED_IDENTITIES, SurfaceKind } from '../../contracts/ids.ts'
 import type { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
+import { programPlace } from '../../system/config-layers.ts'
 import { prepareHome } from '../../system/home.ts'
 import { systemPlaces } from '../../system/places.ts'
-import type { Invocation } from '../cli.ts'
+import type { Cli, Invocation } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
+import { placeFrom } from '../scope.ts'
 import { commandWords } from './command-words.ts'
 import { acpSettings, headlessSetting, requireKept, type KeptAgentOptions } from './kept-agent.ts'
 import { addAtHub } from './listing.ts'
@@ -123,8 +124,9 @@ function withPersona(
   return changed
 }
 
+/** What was read of the file has its program by its whole path. */
 const sameWords = (acp: AcpSettings, before: AcpSettings | undefined) =>
-  JSON.stringify(acp.argv) === JSON.stringify(before?.argv)
+  JSON.stringify(acp.argv.map(programPlace)) === JSON.stringify(before?.argv)
 
 /** Null where no hub runs; its next start makes up for it. */
 async function register(
@@ -154,9 +156,9 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
     )
   }
   const options = { ...said, surface }
-  const command = commandSettings(cli.cwd, options)
+  const command = commandSettings(cli, options)
   const acp = acpSettings(options)
-  const tmux = paneSettings(cli.cwd, options, before)
+  const tmux = paneSettings(cli, options, before)
   const headless = headlessSetting(options)
   const { permissions } = options
   if (permissions !== undefined) requireKept(options, before)
@@ -164,7 +166,7 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   // An agent that is started must work somewhere.
   const settled = (acp === undefined && headless !== true) || before?.project !== undefined
   const named = options.project ?? (settled ? undefined : '.')
-  const project = named === undefined ? undefined : path.resolve(cli.cwd, named)
+  const project = named === undefined ? undefined : placeFrom(cli, named)
   if (project !== undefined && !isDirectory(project)) {
     throw usage(`--project is no directory: ${project}`, 'Make it first, or correct the path.')
   }
@@ -179,7 +181,10 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   }
 }
 
-function commandSettings(cwd: string, options: AddOptions & { surface: SurfaceKind }): Settings['command'] {
+function commandSettings(
+  cli: Pick<Cli, 'cwd'>,
+  options: AddOptions & { surface: SurfaceKind },
+): Settings['command'] {
   const { surface, command, statusFile } = options
   if (surface !== 'command' && (command !== undefined || statusFile !== undefined)) {
     throw usage(
@@ -193,7 +198,7 @@ function commandSettings(cwd: string, options: AddOptions & { surface: SurfaceKi
   }
   return {
     argv: commandWords(command),
-    ...(statusFile === undefined ? {} : { status_file: path.resolve(cwd, statusFile) }),
+    ...(statusFile === undefined ? {} : { status_file: placeFrom(cli, statusFile) }),
   }
 }
 

@@ -1,8 +1,9 @@
 /** `persona add --surface tmux`: which pane, and on which server. */
-import path from 'node:path'
 import type { PersonaSettings, TmuxSettings } from '../../contracts/config.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SurfaceKind } from '../../contracts/ids.ts'
+import type { Cli } from '../cli.ts'
+import { placeFrom } from '../scope.ts'
 
 /** By its number, or by its place with all three parts. */
 const ONE_PANE = /^(?:%\d+|[^:]+:.+\.\d+)$/
@@ -23,7 +24,7 @@ export type SaidPane = {
 
 /** Only what was said. @throws `usage_invalid` */
 export function paneSettings(
-  cwd: string,
+  cli: Pick<Cli, 'cwd'>,
   { surface, pane, tmuxClient: client, tmuxSocket: socket }: PaneOptions,
   before: PersonaSettings | undefined,
 ): SaidPane | undefined {
@@ -52,6 +53,6 @@ export function paneSettings(
   return {
     pane: known,
     ...(client === undefined ? {} : { client }),
-    ...(socket === undefined ? {} : { socket: path.resolve(cwd, socket) }),
+    ...(socket === undefined ? {} : { socket: placeFrom(cli, socket) }),
   }
 }

@@ -92,7 +92,7 @@ function isOfAnotherHome(manager: ServiceManager, unit: Unit): boolean {
 export interface Uninstalled {
   unit: string
   was_installed: boolean
-  /** The process that was stopped; null where none ran. */
+  /** The process that was stopped, as also the manager's of what is not enabled any more; null where none ran. */
   stopped_pid: number | null
   /** One that runs and is no service's, as what `turnbell up` started; null where there is none. */
   left_running_pid: number | null
@@ -100,8 +100,8 @@ export interface Uninstalled {
 
 /**
  * First the daemon over its control socket (a hub by SIGTERM, which is its clean stop), so that it says
- * goodbye; then the unit; then what a killed one may have left: sockets and pid file. What was never installed is nobody
- * that this may stop.
+ * goodbye; then the unit; then what a killed one may have left: sockets and pid file. What is neither enabled nor run by
+ * the manager is nobody that this may stop.
  */
 export async function uninstall(
   invocation: Invocation,
@@ -110,15 +110,29 @@ export async function uninstall(
 ): Promise<Uninstalled> {
   requireOwn(invocation, manager, unit)
   const was_installed = manager.isEnabled(unit)
-  const stopped_pid = was_installed ? await stop(invocation, unit.service) : null
+  const running = was_installed ? null : await runningPid(invocation, unit.service)
+  const is_its_own = was_installed || (await runs(manager, unit, running))
+  const stopped_pid = is_its_own ? await stop(invocation, unit.service) : null
   await manager.disable(unit)
   if (manager.sharers(unit).length === 0) fs.rmSync(unit.file, { force: true })
   await manager.forget(unit)
   // The manager may have been starting it once more while it was stopped.
-  if (was_installed) await stop(invocation, unit.service)
-  const left_running_pid = was_installed ? null : await runningPid(invocation, unit.service)
+  if (is_its_own) await stop(invocation, unit.service)
+  const left_running_pid = is_its_own ? null : await runningPid(invocation, unit.service)
   if (left_running_pid === null) removeLeftovers(invocation, unit.service)
-  return { unit: unit.name, was_installed, stopped_pid, left_running_pid }
+  // What the manager ended without having told that it is its own, as Windows does with a task.
+  const has_ended = running !== null && left_running_pid === null && !processAlive(running)
+  return {
+    unit: unit.name,
+    was_installed,
+    stopped_pid: stopped_pid ?? (has_ended ? running : null),
+    left_running_pid,
+  }
+}
+
+/** Whether the manager runs that process, as it does after its unit was disabled, or was removed by hand. */
+async function runs(manager: ServiceManager, unit: Unit, pid: number | null): Promise<boolean> {
+  return pid !== null && (await manager.state(unit)).pid === pid
 }
 
 function stop(invocation: Invocation, service: Service): Promise<number | null> {

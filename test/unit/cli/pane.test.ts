@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { paneSettings } from '../../../src/cli/personas/pane.ts'
 import type { PersonaSettings } from '../../../src/contracts/config.ts'
 
-const said = (pane: string) => paneSettings('/home/ada', { surface: 'tmux', pane }, undefined)
+const said = (pane: string) => paneSettings({ cwd: '/home/ada' }, { surface: 'tmux', pane }, undefined)
 
 describe('--pane', () => {
   test.each(['%3', 'work:0.1', 'my shop:editor.2', 'work:v1.2.0', '=work:0.1', '$1:@4.0'])(
@@ -33,7 +33,7 @@ describe('--pane', () => {
 
   test('leaves alone what stands in the file already', () => {
     const before: PersonaSettings = { surface: 'tmux', tmux: { pane: 'work' } }
-    expect(paneSettings('/home/ada', { surface: 'tmux', tmuxClient: 'codex' }, before)).toEqual({
+    expect(paneSettings({ cwd: '/home/ada' }, { surface: 'tmux', tmuxClient: 'codex' }, before)).toEqual({
       pane: 'work',
       client: 'codex',
     })

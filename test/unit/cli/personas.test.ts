@@ -163,6 +163,7 @@ describe('persona add', () => {
     [['--acp', 'agent'], ['--acp', 'other-agent'], undefined],
     [['--acp', 'agent'], ['--headless'], undefined],
     [['--acp', 'agent'], ['--acp', 'agent'], 'allow'],
+    [['--acp', '~/bin/agent'], ['--acp', '~/bin/agent'], 'allow'],
     [['--acp', 'agent'], ['--acp', 'other-agent', '--permissions', 'allow'], 'allow'],
     [['--headless'], ['--headless'], 'allow'],
   ])('gives the leave of %j to %j only where it is the same agent, or that was said', async (...how) => {

@@ -355,6 +355,67 @@ describe('uninstall', () => {
     expect(fs.existsSync(paths.control_socket)).toBe(true)
   })
 
+  test.each([
+    // As after `systemctl disable` without --now.
+    ['linux', 'ActiveState=active\nMainPID=N\n', 'status shutdown disable daemon-reload reset-failed'],
+    // As where the property list was removed by hand.
+    ['darwin', 'gui/501/it = {\n\tstate = running\n\tpid = N\n}\n', 'status shutdown bootout'],
+  ] as const)(
+    'on %s of what the manager runs although it is not enabled stops it, and says so',
+    async (platform, shown, order) => {
+      const { home, turnbell } = on(platform)
+      const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+      const did: string[] = []
+      const daemon = await fakeDaemon(paths, (method) => {
+        did.push(method)
+        return method === 'status'
+          ? daemonStatus('ada', { pid: GONE })
+          : (void daemon.close(), { stopping: true })
+      })
+      turnbell.cli.runProgram = async (_, args) => {
+        const [verb = ''] = args.filter((word) => !word.startsWith('-'))
+        if (verb === 'show' || verb === 'print')
+          return { code: 0, stdout: shown.replace(/(?<== ?)N/, String(GONE)), stderr: '' }
+        did.push(verb)
+        return { code: 0, stdout: '', stderr: '' }
+      }
+      expect(await turnbell.run('service', 'uninstall', '--persona', 'ada', '--json')).toBe(0)
+      expect(turnbell.json()).toMatchObject({
+        ...{ was_installed: false, stopped_pid: GONE, left_running_pid: null },
+      })
+      expect([...new Set(did)].join(' ')).toBe(order)
+    },
+  )
+
+  test('says in words what it stopped although it was not enabled', async () => {
+    const { home, turnbell } = on('linux', {
+      program: () => ({ code: 0, stdout: `MainPID=${GONE}\n`, stderr: '' }),
+    })
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    const daemon = await fakeDaemon(paths, (method) =>
+      method === 'status' ? daemonStatus('ada', { pid: GONE }) : (void daemon.close(), { stopping: true }),
+    )
+    expect(await turnbell.run('service', 'uninstall', '--persona', 'ada')).toBe(0)
+    expect(turnbell.stdout()).toBe(
+      `turnbell-daemon@ada.service was not enabled, but ran; nothing of it is left.\nProcess ${GONE} has stopped.\n`,
+    )
+  })
+
+  // As Windows does not.
+  test('says what has stopped with the unit where the manager does not tell its process', async () => {
+    const { home, turnbell } = on('linux')
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    const daemon = await fakeDaemon(paths, () => daemonStatus('ada', { pid: GONE }))
+    turnbell.cli.runProgram = async (_, args) => {
+      if (args.includes('disable')) await daemon.close()
+      return { code: 0, stdout: '', stderr: '' }
+    }
+    expect(await turnbell.run('service', 'uninstall', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({
+      ...{ was_installed: false, stopped_pid: GONE, left_running_pid: null },
+    })
+  })
+
   test.each(['linux', 'darwin', 'win32'] as const)(
     'on %s of what was never installed is no error, and takes a dead daemon away',
     async (platform) => {
