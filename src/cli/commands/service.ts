@@ -4,7 +4,15 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
 import { examples, facts } from '../render.ts'
 import { describeLine, parseLine, tail } from '../service/logs.ts'
-import { install, managerOf, runningPid, stateOf, uninstall, type Uninstalled } from '../service/service.ts'
+import {
+  install,
+  managerOf,
+  runningPid,
+  runs,
+  stateOf,
+  uninstall,
+  type Uninstalled,
+} from '../service/service.ts'
 import type { Service } from '../service/unit.ts'
 
 interface Options {
@@ -95,7 +103,7 @@ async function installService(invocation: Invocation, options: Options): Promise
     )
   }
   const running = manager.isEnabled(unit) ? null : await runningPid(invocation, service)
-  if (running !== null) {
+  if (running !== null && !(await runs(manager, unit, running))) {
     out.note(
       `It runs already, as process ${running} of somebody else. Stop that one and install again; until then the service gives way to it.`,
     )

@@ -131,7 +131,7 @@ export async function uninstall(
 }
 
 /** Whether the manager runs that process, as it does after its unit was disabled, or was removed by hand. */
-async function runs(manager: ServiceManager, unit: Unit, pid: number | null): Promise<boolean> {
+export async function runs(manager: ServiceManager, unit: Unit, pid: number | null): Promise<boolean> {
   return pid !== null && (await manager.state(unit)).pid === pid
 }
 

@@ -273,6 +273,14 @@ describe('install', () => {
     expect(turnbell.stderr()).toContain(`process ${process.pid} of somebody else`)
   })
 
+  test('of what the manager runs although it is not enabled says nothing of others', async () => {
+    const shown = { code: 0, stdout: `MainPID=${process.pid}\n`, stderr: '' }
+    const { home, turnbell } = on('linux', { program: () => shown })
+    await fakeDaemon(personaPaths(resolveHome({}, home), 'local', 'ada', {}), () => daemonStatus('ada'))
+    expect(await turnbell.run('service', 'install', '--persona', 'ada')).toBe(0)
+    expect(turnbell.stderr()).not.toContain('somebody else')
+  })
+
   test('without a manager says so, and what to do instead', async () => {
     const missing = () => ({ code: null, stdout: '', stderr: 'spawn systemctl ENOENT' })
     const { turnbell } = on('linux', { program: missing })
