@@ -110,9 +110,9 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
 function swept(lock: string, isStale: (lock: string) => boolean): boolean {
   const broom = `${lock}${BROOM_ENDING}`
   try {
-    // Both are watched from the first try on.
-    const [is_stale] = [isStale(lock), isStale(broom)]
-    if (!is_stale) return false
+    // Watched from the first try on, as the lock is.
+    isStale(broom)
+    if (!isStale(lock)) return false
     if (!unlessCode('EEXIST', () => fs.mkdirSync(broom))) {
       // Left by one that died in the lines below. Whoever waits finds it gone at the next try.
       if (isStale(broom)) remove(broom)

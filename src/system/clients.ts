@@ -5,7 +5,7 @@ import { OWN_SERVER_PERSONA } from '../contracts/codex-environment.ts'
 import type { Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { ClientKind } from '../contracts/ids.ts'
-import { userDirectory, type Home } from './home.ts'
+import { settingsDirectory, type Home } from './home.ts'
 import { readText } from './watch-text.ts'
 
 /** How each is called, by people, on PATH and in the configuration. */
@@ -115,8 +115,7 @@ function installedOpencode(program: string): string {
  * Only where that has been done a plugin costs nothing, and works without a network.
  */
 export function opencodeLoadsPlugins(env: NodeJS.ProcessEnv): boolean {
-  const settings = env['XDG_CONFIG_HOME'] || path.join(userDirectory(env['HOME']), '.config')
-  const lock = readText(path.join(settings, 'opencode', 'package-lock.json'))
+  const lock = readText(path.join(settingsDirectory(env), 'opencode', 'package-lock.json'))
   return lock !== null && lock.includes('"@opencode-ai/plugin"')
 }
 

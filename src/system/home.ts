@@ -58,6 +58,11 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
   }
 }
 
+/** Where programs keep what a person has set. An empty variable counts as unset, says the XDG specification. */
+export function settingsDirectory({ XDG_CONFIG_HOME, HOME }: NodeJS.ProcessEnv): string {
+  return XDG_CONFIG_HOME || path.join(userDirectory(HOME), '.config')
+}
+
 /** Of whoever runs this. A HOME that is empty is none: what is a person's must not lie wherever they stand. */
 export function userDirectory(named = os.homedir()): string {
   if (named !== '') return named

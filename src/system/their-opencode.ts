@@ -4,7 +4,7 @@ import { cautionAbout } from '../contracts/client-versions.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Log } from '../ports/log.ts'
 import { askProgram } from './ask-program.ts'
-import { userDirectory } from './home.ts'
+import { settingsDirectory, userDirectory } from './home.ts'
 import { readText } from './watch-text.ts'
 
 /** Whether a command line, such as `opencode acp`, starts it by its own name. */
@@ -28,10 +28,13 @@ export async function opencodeVersion(program: string, log: Pick<Log, 'warn'>): 
 
 /** The texts of the files in which they configure it for all directories, as far as those are there. */
 export function opencodeFiles(env: NodeJS.ProcessEnv): string[] {
-  const { HOME, XDG_CONFIG_HOME, OPENCODE_CONFIG, OPENCODE_CONFIG_DIR } = env
-  const user = userDirectory(HOME)
-  const usual = path.join(XDG_CONFIG_HOME || path.join(user, '.config'), 'opencode')
-  const folders = [usual, path.join(user, '.opencode'), ...(OPENCODE_CONFIG_DIR ? [OPENCODE_CONFIG_DIR] : [])]
+  const { HOME, OPENCODE_CONFIG, OPENCODE_CONFIG_DIR } = env
+  const usual = path.join(settingsDirectory(env), 'opencode')
+  const folders = [
+    usual,
+    path.join(userDirectory(HOME), '.opencode'),
+    ...(OPENCODE_CONFIG_DIR ? [OPENCODE_CONFIG_DIR] : []),
+  ]
   const files = [
     path.join(usual, 'config.json'),
     ...folders.flatMap((folder) =>

@@ -52,21 +52,19 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
   }
   return {
     async run(options) {
-      const taken = await take()
-      const { seed, steps } = options
-      if (taken.threadId === GONE) {
+      const worker = await take()
+      const { steps } = options
+      if (worker.threadId === GONE) {
         // Whatever it was, a run before has left it behind.
-        giveBack(another(taken))
-        const detail = 'nothing breaks: its thread ended after a run before it'
-        return { seed, steps, broken: { promise: 'nothing breaks', detail, step: 0 }, counts: {} }
+        giveBack(another(worker))
+        return dead(options, 'nothing breaks', 'its thread ended after a run before it', 0)
       }
-      const worker = taken
       let patience: NodeJS.Timeout | undefined
       let lives = true
       const result = await new Promise<SimulationResult>((resolve) => {
         const dies = (promise: string, why: string, step: number) => {
           lives = false
-          resolve({ seed, steps, broken: { promise, detail: `${promise}: ${why}`, step }, counts: {} })
+          resolve(dead(options, promise, why, step))
         }
         patience = setTimeout(() => dies('every run ends', 'it comes to no end', 0), longestOf(steps))
         worker.removeAllListeners()
@@ -86,4 +84,14 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
       await Promise.all([...all].map((worker) => worker.terminate()))
     },
   }
+}
+
+/** What is told of a run whose thread does not tell it. */
+function dead(
+  { seed, steps }: SimulationOptions,
+  promise: string,
+  why: string,
+  step: number,
+): SimulationResult {
+  return { seed, steps, broken: { promise, detail: `${promise}: ${why}`, step }, counts: {} }
 }

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { userDirectory } from '../../system/home.ts'
+import { settingsDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
 import {
@@ -21,9 +21,7 @@ const DAEMON_TEMPLATE = 'turnbell-daemon@.service'
 
 export function systemd(invocation: Invocation): ServiceManager {
   const { cli, home } = invocation
-  // An empty one counts as unset, says the specification of these directories.
-  const config = cli.env['XDG_CONFIG_HOME'] || path.join(userDirectory(cli.env['HOME']), '.config')
-  const directory = path.join(config, 'systemd', 'user')
+  const directory = path.join(settingsDirectory(cli.env), 'systemd', 'user')
   const wants = path.join(directory, 'default.target.wants')
   const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])
   const link = (unit: Unit) => path.join(wants, unit.name)

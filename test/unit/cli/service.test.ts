@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/system/clock.ts'
-import { personaPaths, resolveHome } from '../../../src/system/home.ts'
+import { personaPaths, resolveHome, type PersonaPaths } from '../../../src/system/home.ts'
 import { runningHub } from '../../../src/system/hub-address.ts'
 import { argument } from '../../../src/cli/service/windows.ts'
 import { word } from '../../../src/cli/service/systemd.ts'
@@ -303,19 +303,23 @@ describe('install', () => {
   })
 })
 
+/** Gone before it answers the next question after a shutdown; its process is one that has ended long ago. */
+async function obedientDaemon(paths: PersonaPaths, asked: string[] = []): Promise<void> {
+  const daemon = await fakeDaemon(paths, (method) => {
+    asked.push(method)
+    return method === 'status'
+      ? daemonStatus('ada', { pid: GONE })
+      : (void daemon.close(), { stopping: true })
+  })
+}
+
 describe('uninstall', () => {
   test('leaves no unit, socket or pid file, and the daemon was told over its socket', async () => {
     const { home, user, turnbell } = on('linux')
     await turnbell.run('service', 'install', '--persona', 'ada')
     const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
     const order: string[] = []
-    const daemon = await fakeDaemon(paths, (method) => {
-      order.push(method)
-      // Gone before it answers the next question; its process is one that has ended long ago.
-      return method === 'status'
-        ? daemonStatus('ada', { pid: GONE })
-        : (void daemon.close(), { stopping: true })
-    })
+    await obedientDaemon(paths, order)
     fs.writeFileSync(paths.daemon_pid, String(GONE))
     turnbell.cli.runProgram = async (command, args) => {
       order.push([command, ...args].join(' '))
@@ -374,12 +378,7 @@ describe('uninstall', () => {
       const { home, turnbell } = on(platform)
       const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
       const did: string[] = []
-      const daemon = await fakeDaemon(paths, (method) => {
-        did.push(method)
-        return method === 'status'
-          ? daemonStatus('ada', { pid: GONE })
-          : (void daemon.close(), { stopping: true })
-      })
+      await obedientDaemon(paths, did)
       turnbell.cli.runProgram = async (_, args) => {
         const [verb = ''] = args.filter((word) => !word.startsWith('-'))
         if (verb === 'show' || verb === 'print')
@@ -400,9 +399,7 @@ describe('uninstall', () => {
       program: () => ({ code: 0, stdout: `MainPID=${GONE}\n`, stderr: '' }),
     })
     const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
-    const daemon = await fakeDaemon(paths, (method) =>
-      method === 'status' ? daemonStatus('ada', { pid: GONE }) : (void daemon.close(), { stopping: true }),
-    )
+    await obedientDaemon(paths)
     expect(await turnbell.run('service', 'uninstall', '--persona', 'ada')).toBe(0)
     expect(turnbell.stdout()).toBe(
       `turnbell-daemon@ada.service was not enabled, but ran; nothing of it is left.\nProcess ${GONE} has stopped.\n`,
