@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isStopped } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
 import { end, type Running, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
@@ -40,7 +41,8 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
   running.push(hub)
   const http = hubHttp(home)
   await http.post('/api/personas/add', { identity: 'bob', surface: 'mcp' })
-  running.push(await startDaemon(home, 'bob', ['--surface', 'mcp']))
+  const daemon = await startDaemon(home, 'bob', ['--surface', 'mcp'])
+  running.push(daemon)
   const send = (n: number) =>
     http.post<{ signal_id: string }>('/api/signals/send', { to: 'bob', intent: 'note', payload: n })
   const kept = [(await send(1)).signal_id]
@@ -61,10 +63,14 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
   const held = await halfRequest(hub.url)
   disk.empty()
   await eventually('it begins anew', () => hub.output().includes('begins anew'))
+  // What a daemon renames over its metrics meanwhile is room for the one name that the hub lacks.
+  daemon.child.kill('SIGSTOP')
+  await eventually('the daemon stands still', () => isStopped(daemon.child.pid as number))
   disk.fill()
   held.destroy()
   await eventually('it tries again', () => /cannot begin anew yet|"store_unavailable"/.test(hub.output()))
   disk.empty()
+  daemon.child.kill('SIGCONT')
   kept.push(await eventually('it takes signals again', () => send(4).then((sent) => sent.signal_id)))
   expect(hub.child.exitCode).toBeNull()
   const { signals } = await http.post<{ signals: { signal_id: string }[] }>('/api/signals/inbox', {
