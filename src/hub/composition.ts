@@ -17,10 +17,10 @@ import { refusalOf } from '../storage/file/refusal.ts'
 import { openSpool } from '../storage/file/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { closeEach } from '../system/close-each.ts'
-import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
+import type { DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
 import { createGitRunner } from '../system/git.ts'
-import { runningHub, type HubPid } from '../system/hub-address.ts'
+import type { HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
 import { createOnnxEmbedder, type OnnxEmbedder } from '../system/onnx-embedder.ts'
@@ -41,13 +41,14 @@ import { callsHere } from './calls-here.ts'
 import { takeInConfigured } from './configured-personas.ts'
 import { grantsOf, warnOfUnknown } from './exposure.ts'
 import { takeInAnew } from './follow-config.ts'
+import { lockHome } from './home-lock.ts'
 import { createHub, type Hub } from './hub.ts'
 import { HUB_METRICS_PREFIX } from './metrics.ts'
 import type { HubLogs } from './logs.ts'
 import { takeInPlugins } from './plugins.ts'
 import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
-import { askToYield, yieldRoute } from './yielding.ts'
+import { yieldRoute } from './yielding.ts'
 
 export interface CompositionNeeds {
   home: Home
@@ -122,9 +123,12 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
 async function compose(needs: CompositionNeeds, opened: Opened): Promise<ComposedHub> {
   const { home, config, logs, clock, onEnd, onWritable, open = openStores } = needs
   const { log } = logs
-  opened.lock = await lockHome(needs, (err) => {
-    log.error({ err }, 'the lock of this home was taken away; the hub stops')
-    onEnd('lost')
+  opened.lock = await lockHome({
+    ...{ home, clock, log, stands_in: needs.stands_in === true },
+    onLost(err) {
+      log.error({ err }, 'the lock of this home was taken away; the hub stops')
+      onEnd('lost')
+    },
   })
   const secrets = ensureSecrets(home)
   const ids = createIds(clock, systemRandom)
@@ -196,29 +200,6 @@ function openSpoolOf(home: Home, clock: Clock, ids: Ids, log: Log): Spool {
   const onRefused = (notice: object) =>
     log.warn(notice, 'something that was left behind cannot be taken in and is set aside')
   return openSpool({ directory: home.spool, clock, ids, onRefused })
-}
-
-/** One hub per home. One that only stands in makes room; any other is named in the refusal. */
-async function lockHome(needs: CompositionNeeds, onLost: (error: Error) => void): Promise<DirectoryLock> {
-  const { home, clock, logs } = needs
-  const take = () => lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost })
-  try {
-    return await take()
-  } catch (error) {
-    // A disk that takes no lock says nothing of another hub.
-    if (!(error instanceof TurnbellError) || error.code !== 'already_running') throw error
-    const other = runningHub(home)
-    if (other === null) throw error
-    if (other.stands_in === true && needs.stands_in !== true) {
-      logs.log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
-      return await askToYield(other, ensureSecrets(home).operator_token, take, clock)
-    }
-    throw new TurnbellError('already_running', {
-      detail: `${error.detail}, and answers at ${other.url}`,
-      hint: `Use that hub, or stop it first (kill ${other.pid}), or choose another home with --home.`,
-      cause: error,
-    })
-  }
 }
 
 /** Rejects with what failed first; the rest is closed all the same, and the home given back. */

@@ -1,6 +1,7 @@
 /** Waiting for a condition, never for a time. */
-import { setInterval as ticks } from 'node:timers/promises'
+import { setTimeout as elapse } from 'node:timers/promises'
 
+/** Between the end of a look and the next one: a look that starts a process would else keep a core busy. */
 const POLL_MS = 20
 
 /**
@@ -23,12 +24,11 @@ export async function eventually<T>(
     }
   }
   const met = (value: unknown) => value !== false && value !== null && value !== undefined
-  const first = await attempt()
-  if (met(first)) return first as Exclude<T, false | null | undefined>
-  for await (const _ of ticks(POLL_MS)) {
+  for (;;) {
     const value = await attempt()
     if (met(value)) return value as Exclude<T, false | null | undefined>
     if (performance.now() > deadline) break
+    await elapse(POLL_MS)
   }
   const seen = last instanceof Error ? last.message : JSON.stringify(last)
   throw new Error(`${what}: not within ${within_ms} ms; last seen: ${seen}`)
