@@ -62,6 +62,7 @@ describe('Claude Code kept by the daemon', () => {
     const first = note(scene)
     await scene.daemon.kill()
     await scene.startDaemon()
+    await scene.connected()
     await eventually('another client runs', () => note(scene).pid !== first.pid)
     await scene.turnIs('idle')
     await scene.settled([await scene.send('after')])

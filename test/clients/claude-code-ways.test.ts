@@ -33,14 +33,24 @@ const BYPASS = ['--permission-mode', 'bypassPermissions']
 
 const said = (world: ClaudeWorld) => world.workerLog().map(({ msg }) => msg)
 const shownTo = (world: ClaudeWorld) => world.model.shown.map(({ fresh }) => fresh).join('\n')
-/** The shells that wait for a bell, of all sessions of this home. */
+/** The shells that wait for a bell at their pipe, of all sessions of this home. */
 function waiters(world: ClaudeWorld): number[] {
   const folder = path.join(world.directory, 'turnbell/run')
   return fs
     .readdirSync(folder)
     .filter((name) => name.endsWith('.waiter'))
     .map((name) => Number(fs.readFileSync(path.join(folder, name), 'utf8')))
-    .filter(processAlive)
+    .filter((pid) => processAlive(pid) && isAtPipe(pid))
+}
+
+/** Until then it runs, or waits for a program that looks after the shell before it. */
+function isAtPipe(pid: number): boolean {
+  try {
+    const state = / ([A-Z]) \d/.exec(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
+    return state === 'S' && fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8') === ''
+  } catch {
+    return false
+  }
 }
 
 describe('Claude Code in a terminal, without an inbox,', () => {
@@ -74,7 +84,7 @@ describe('Claude Code in a terminal, without an inbox,', () => {
     terminal.type('/clear')
     terminal.press('Enter')
     await eventually('the daemon knows the new session', async () => {
-      return (await world.status()).surface.session_id !== before
+      return ![before, null].includes((await world.status()).surface.session_id)
     })
     terminal.type('a thought not yet finish')
     await terminal.shows(/❯\sa thought not yet finish/)
@@ -92,7 +102,8 @@ describe('Claude Code in a terminal, without an inbox,', () => {
     process.kill(host_pid, 'SIGKILL')
     await eventually('the client is gone', () => !first.alive())
     await eventually('nothing waits', () => waiters(world).length === 0)
-    expect(fs.readdirSync(path.join(world.directory, 'turnbell/run'))).toEqual(['local'])
+    const run = path.join(world.directory, 'turnbell/run')
+    await eventually('nothing is left of it', () => fs.readdirSync(run).join() === 'local')
   })
 
   test('keeps no run with one prompt from ending', async () => {
@@ -183,10 +194,11 @@ describe('an inbox that swallows every bell', () => {
   }
 
   test('loses one, and the next goes by the waiter', async () => {
-    const world = await open({ daemon: { bell_receipt_ms: 1_000 }, ...SWALLOWS })
+    const world = await open(SWALLOWS)
     const taken = await swallowAt(world)
     world.terminal(MANUAL)
     await world.turnIs('idle')
+    await eventually('one waits', () => waiters(world).length === 1)
     await world.settled([await world.send('one')])
     await eventually('another waits', () => waiters(world).length === 1)
     await world.settled([await world.send('two')])
@@ -197,7 +209,7 @@ describe('an inbox that swallows every bell', () => {
 
   test('loses one, and the next is said by whoever keeps the session', async () => {
     const persona = { headless: true, project: '../project' }
-    const world = await open({ daemon: { bell_receipt_ms: 1_000 }, ...SWALLOWS, persona })
+    const world = await open({ ...SWALLOWS, persona })
     const taken = await swallowAt(world)
     await world.turnIs('idle')
     await world.settled([await world.send('one')])

@@ -58,8 +58,10 @@ const SURFACES: Record<string, Begin> = {
   },
 }
 
-function killed(world: ClaudeWorld, { exited }: Headless): Promise<unknown> {
-  process.kill(world.registry()!.pid, 'SIGKILL')
+async function killed(world: ClaudeWorld, { exited }: Headless): Promise<unknown> {
+  // It is written a moment after the turn's end, and not at once.
+  const pid = await eventually('its own record can be read', () => world.registry()?.pid)
+  process.kill(pid, 'SIGKILL')
   return exited
 }
 
@@ -136,7 +138,7 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
   })
 
   test('loses no doorbell to a Stop hook that the client gave up', async () => {
-    const world = await open({ daemon: { bell_receipt_ms: 1_000 } })
+    const world = await open()
     const session = await begin(world)
     const tool = world.longTool()
     world.model.next(/use your tool/, tool.reply)

@@ -92,12 +92,14 @@ describe('Codex in a terminal of its own', () => {
     await terminal.kill()
     await eventually('nobody is there', async () => !(await world.status()).surface.attached)
     await world.daemon.kill('SIGKILL')
-    await world.startDaemon()
+    const { child } = await world.startDaemon()
     await world.connected()
     const sent = await world.send('one')
     await world.knows(1)
     await eventually('the next daemon has looked for the thread', () =>
-      JSON.stringify(world.log(`${PERSONA}.log`)).includes('the Codex of a thread is gone'),
+      world
+        .log<{ pid: number; line?: string }>(`${PERSONA}.log`)
+        .some(({ pid, line }) => pid === child.pid && line?.includes('the Codex of a thread is gone')),
     )
     expect((await world.status()).surface).toMatchObject({ attached: false, session_id: null })
     const next = await plainCodex(world, { args: ['--no-daemon'] })

@@ -35,6 +35,7 @@ describeClient('Codex without a window', {
   },
   async interrupt(scene) {
     const terminal = await joined(scene)
+    await terminal.shows(/esc to interrupt/)
     terminal.press('Escape')
     await terminal.shows(/interrupted/i)
     await terminal.kill()
@@ -127,7 +128,7 @@ describe('Codex without a window', () => {
     await say(terminal, '/new')
     await eventually(
       'it is the new thread that is rung',
-      async () => (await world.status()).surface.session_id !== session_id,
+      async () => ![session_id, null].includes((await world.status()).surface.session_id),
     )
     await world.settled([await world.send('a fresh start')])
     await terminal.kill()

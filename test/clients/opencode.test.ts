@@ -56,7 +56,9 @@ describe('opencode in a terminal', () => {
     await terminal.shows(/a thought not yet finish/)
     await world.settled([await world.send('one')])
     await terminal.shows(/a thought not yet finish/)
-    await say(terminal, 'ed')
+    terminal.type('ed')
+    await terminal.shows(/a thought not yet finished/)
+    terminal.press('Enter')
     await eventually('the model is asked', () =>
       world.model.shown.find(({ fresh }) => /a thought not yet finished/.test(fresh)),
     )
@@ -102,6 +104,7 @@ describe('opencode in a terminal', () => {
     await first.close()
     await world.daemon.kill('SIGTERM')
     await world.startDaemon()
+    await world.connected()
     await atPrompt(world)
     await world.settled([await world.send('after')])
     expectOneBellPerTurn(world.model, ['before', 'after'])
@@ -114,8 +117,11 @@ describe('opencode in a terminal', () => {
     const input = { description: 'a look', prompt: 'look around', subagent_type: 'general' }
     world.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
     await say(terminal, 'ask a helper')
-    const helper = await eventually('the helper is asked', () =>
-      world.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh)),
+    const helper = await eventually(
+      'the helper is asked',
+      () => world.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh)),
+      // A first turn in a directory, and a second session.
+      60_000,
     )
     expect(helper.tools).toContain('turnbell_signals')
     expect(helper.tools).not.toContain(opencodeTools.drain)

@@ -25,7 +25,7 @@ for (const inPane of CLIENTS_IN_PANES) {
 
   describe(name, () => {
     test('keeps a draft and is not rung while it stands, but once it is gone', async () => {
-      const world = await open({ daemon: { bell_receipt_ms: 1_000 } })
+      const world = await open()
       const terminal = await atPrompt(world, inPane)
       const draft = 'a thought not yet finished'
       await types(terminal, draft)

@@ -33,6 +33,8 @@ export async function say(terminal: Terminal, text: string): Promise<void> {
 /** Breaks off the scene's long tool. It wants the key twice, and then says twice that the turn ended. */
 export async function interrupt(terminal: Terminal): Promise<void> {
   await terminal.shows(/go \]/)
+  // A window that has just joined draws the messages before it knows of the turn.
+  await terminal.shows(/esc interrupt/)
   terminal.press('Escape')
   await terminal.shows(/again to interrupt/)
   terminal.press('Escape')
