@@ -167,7 +167,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     openProject: projectOpener({ log, newId: () => ids.next() }),
     ...{ embedder, spool: openSpoolOf(home, needs.clock, ids, log) },
     places: systemPlaces(home),
-    git: createGitRunner({ env: needs.env }),
+    git: createGitRunner({ env: needs.env, clock }),
     grants: grantsOf(config),
     settings: routineSettingsOf(config),
     outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },

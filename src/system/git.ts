@@ -5,6 +5,7 @@ import { killGroup } from './program.ts'
 import { GIT_VERSION_MIN, gitEnvironment, gitIsNewEnough } from './git-settings.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { GitOutput, GitRunner } from '../ports/git.ts'
 
 /** These look at objects and names only. All others may read files, and files may have filters. */
@@ -25,10 +26,10 @@ const SOMEWHERE = path.parse(process.execPath).root
 
 export function createGitRunner(needs: {
   env: NodeJS.ProcessEnv
+  clock: Pick<Clock, 'after'>
   program?: string
-  answer_ms?: number
 }): GitRunner {
-  const { env: own, program = 'git', answer_ms = LIMITS.git_answer_ms } = needs
+  const { env: own, clock, program = 'git' } = needs
   const turns = createTurns()
 
   const start = (
@@ -36,8 +37,7 @@ export function createGitRunner(needs: {
     args: readonly string[],
     filters: readonly string[],
     { input = '', output_bytes_max = LIMITS.git_output_bytes_max } = {},
-  ) =>
-    gitProcess({ program, root, args, env: gitEnvironment(own, filters), input, output_bytes_max, answer_ms })
+  ) => gitProcess({ program, root, args, env: gitEnvironment(own, filters), input, output_bytes_max, clock })
 
   // Asked once; a git that is missing or too old today may be mended tomorrow.
   let checked: Promise<void> | null = null
@@ -121,11 +121,11 @@ interface GitProcess {
   env: NodeJS.ProcessEnv
   input: string
   output_bytes_max: number
-  answer_ms: number
+  clock: Pick<Clock, 'after'>
 }
 
 function gitProcess(spec: GitProcess): Promise<GitOutput> {
-  const { program, root, args, env, input, output_bytes_max, answer_ms } = spec
+  const { program, root, args, env, input, output_bytes_max, clock } = spec
   return new Promise((resolve, reject) => {
     const child: ChildProcess = spawn(program, ['--no-pager', '-C', root, ...args], {
       env,
@@ -137,7 +137,7 @@ function gitProcess(spec: GitProcess): Promise<GitOutput> {
       windowsHide: true,
     })
     child.once('error', (cause) => {
-      clearTimeout(timer)
+      timer.cancel()
       reject(
         new TurnbellError('git_unavailable', {
           detail: `${program} could not be run: ${cause.message}`,
@@ -156,7 +156,7 @@ function gitProcess(spec: GitProcess): Promise<GitOutput> {
       child.stdout?.destroy()
       child.stderr?.destroy()
     }
-    const timer = setTimeout(() => stop('time_over'), answer_ms)
+    const timer = clock.after(LIMITS.git_answer_ms, () => stop('time_over'))
 
     // Without room for more files there are no pipes.
     child.stdout?.on('data', (chunk: Buffer) => {
@@ -173,7 +173,7 @@ function gitProcess(spec: GitProcess): Promise<GitOutput> {
     child.stdin?.end(input)
 
     child.once('close', (code) => {
-      clearTimeout(timer)
+      timer.cancel()
       resolve({ stdout: Buffer.concat(chunks), stderr, exit_code: stopped === null ? code : null, stopped })
     })
   })

@@ -34,6 +34,8 @@ export async function relayTo(url: string, answer: Fate, ask: Fate = (_, pass) =
             answer(body, send, cut)
           })
         })
+        // The hub has gone.
+        asked.on('error', cut)
         asked.end(body)
       }
       ask(body, pass, cut)

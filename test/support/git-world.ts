@@ -3,11 +3,12 @@ import type { CommitLink } from '../../src/contracts/git.ts'
 import type { Asking, CommitLinks } from '../../src/modules/git/needs.ts'
 import { openRepository, type Repository } from '../../src/modules/git/repository.ts'
 import { createGit, type GitService } from '../../src/modules/git/service.ts'
+import { systemClock } from '../../src/system/clock.ts'
 import { createGitRunner } from '../../src/system/git.ts'
 import { fakeClock } from './fake-clock.ts'
 import { GIT_ENV } from './test-repository.ts'
 
-export const gitRunner = createGitRunner({ env: GIT_ENV })
+export const gitRunner = createGitRunner({ env: GIT_ENV, clock: systemClock })
 
 export function repositoryAt(root: string): Promise<Repository> {
   return openRepository(gitRunner, root)

@@ -42,7 +42,7 @@ takeAll()
 const step = { argv: ['true'], root, cwd: '.', timeout_ms: 1_000, output_bytes_max: 1_000 }
 const told: Told = {
   program: await refusal(createPrograms({ env, clock: systemClock }).run(step)),
-  git: await refusal(createGitRunner({ env }).run(root, ['rev-parse'])),
+  git: await refusal(createGitRunner({ env, clock: systemClock }).run(root, ['rev-parse'])),
   child: await childEnd(),
 }
 process.stdout.write(JSON.stringify(told))

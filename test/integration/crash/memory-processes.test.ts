@@ -53,7 +53,7 @@ test(
     )
     const mortal = (async () => {
       for (let death = 1; death <= DEATHS; death += 1) {
-        const { child, closed, hear } = await start(`cyd${death}`, COUNT)
+        const { child, closed, hear } = await start(`cyd${death}`, COUNT * 100)
         await hear(10 * death)
         expect(child.exitCode).toBe(null)
         child.kill('SIGKILL')
@@ -66,7 +66,7 @@ test(
     while (!over) {
       by_hand += 1
       const id = `hand-${by_hand}`
-      await fs.promises.appendFile(inside('blackboard.jsonl'), `${JSON.stringify({ id })}\n`)
+      fs.appendFileSync(inside('blackboard.jsonl'), `${JSON.stringify({ id })}\n`)
       confirmed.add(`entry ${id}`)
       await store.put('entry', `main-${by_hand}`, { id: `main-${by_hand}` })
       confirmed.add(`entry main-${by_hand}`)

@@ -3,14 +3,16 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { systemClock } from '../../../src/system/clock.ts'
 import { createGitRunner } from '../../../src/system/git.ts'
 import { gitIsNewEnough } from '../../../src/system/git-settings.ts'
 import type { GitOutput } from '../../../src/ports/git.ts'
 import { eventually } from '../../support/eventually.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { GIT_ENV, testRepository, type TestRepository } from '../../support/test-repository.ts'
 
-const runner = createGitRunner({ env: GIT_ENV })
+const runner = createGitRunner({ env: GIT_ENV, clock: systemClock })
 const text = ({ stdout }: GitOutput) => Buffer.from(stdout).toString()
 
 /** A stand-in for git. It knows its version; what else it does is up to the test. */
@@ -53,6 +55,7 @@ describe('a look at a repository', () => {
     const sha = here.git('rev-parse', 'HEAD')
     elsewhere.commit('elsewhere')
     const led = createGitRunner({
+      clock: systemClock,
       env: { ...GIT_ENV, GIT_DIR: path.join(elsewhere.root, '.git'), GIT_CONFIG_PARAMETERS: "'a.b=c'" },
     })
     expect(text(await led.run(here.root, ['rev-parse', 'HEAD']))).toBe(`${sha}\n`)
@@ -212,12 +215,17 @@ describe('the bounds of a look', () => {
   })
 
   test('what does not end is stopped, and what it started with it', async () => {
+    const clock = fakeClock()
+    const begun = path.join(temporaryDirectory(), 'begun')
     const slow = createGitRunner({
-      env: GIT_ENV,
-      program: program('printf begun; sleep 600'),
-      answer_ms: 300,
+      ...{ env: GIT_ENV, clock },
+      program: program(`printf begun; touch ${begun}; sleep 600`),
     })
-    const output = await slow.run('/', ['log'])
+    const running = slow.run('/', ['log'])
+    await eventually('it says something', () => fs.existsSync(begun))
+    await atRest()
+    await clock.advance(LIMITS.git_answer_ms)
+    const output = await running
     expect(output).toMatchObject({ exit_code: null, stopped: 'time_over' })
     expect(text(output)).toBe('begun')
   })
@@ -225,7 +233,7 @@ describe('the bounds of a look', () => {
   test('so many run at a time, others wait, and too many are refused', async () => {
     const directory = temporaryDirectory()
     const held = createGitRunner({
-      env: GIT_ENV,
+      ...{ env: GIT_ENV, clock: systemClock },
       program: program(
         `touch ${directory}/$$; while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo done`,
       ),
@@ -247,7 +255,7 @@ describe('the bounds of a look', () => {
 
 describe('the git program', () => {
   test('that is missing is said to be', async () => {
-    const none = createGitRunner({ env: GIT_ENV, program: '/no/such/git' })
+    const none = createGitRunner({ env: GIT_ENV, clock: systemClock, program: '/no/such/git' })
     await expect(none.run('/', ['log'])).rejects.toMatchObject({
       code: 'git_unavailable',
       detail: expect.stringContaining('/no/such/git') as string,
@@ -258,7 +266,7 @@ describe('the git program', () => {
     const file = program('echo fine')
     const script = fs.readFileSync(file, 'utf8')
     fs.writeFileSync(file, script.replace('2.39.5', '2.30.9'))
-    const old = createGitRunner({ env: GIT_ENV, program: file })
+    const old = createGitRunner({ env: GIT_ENV, clock: systemClock, program: file })
     await expect(old.run('/', ['log'])).rejects.toMatchObject({
       code: 'git_unavailable',
       detail: expect.stringContaining('2.30.9') as string,

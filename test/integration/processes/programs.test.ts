@@ -29,7 +29,7 @@ afterEach(() => programs.close())
 
 const run = (
   argv: readonly string[],
-  more: { cwd?: string; output_bytes_max?: number } = {},
+  more: { cwd?: string; output_bytes_max?: number; timeout_ms?: number } = {},
 ): Promise<ProgramEnd> =>
   programs.run({ ...{ argv, root, cwd: '.', timeout_ms: 1_000, output_bytes_max: 1_000 }, ...more })
 const node = (script: string, ...more: string[]) => [process.execPath, '-e', script, ...more]
@@ -233,6 +233,8 @@ describe('a program that does not end', () => {
          console.log('done')
          process.exit(0)`,
       ),
+      // Not for the time that it has: only for what its end leaves behind.
+      { timeout_ms: 1e9 },
     )
     const child = await pidIn(file)
     let ended = false

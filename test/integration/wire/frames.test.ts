@@ -239,6 +239,7 @@ describe('a daemon', () => {
       'the bell is noted',
       async () => (await hub.stores.signals.read(signal_id))?.stages.rung_at,
     )
+    await daemon.settled()
     expect(hub.stores.events.read({ type: 'doorbell.', limit: 10 }).events).toMatchObject([
       { type: 'doorbell.accepted', agent_id: 'bob', data: { signal_id } },
     ])

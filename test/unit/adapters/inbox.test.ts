@@ -7,7 +7,7 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { temporaryHome } from '../../support/processes.ts'
 
 const servers: net.Server[] = []
@@ -108,9 +108,15 @@ test('a connection that the client leaves open is let go after a while', async (
 
 test('an inbox that takes nothing has failed after a while', async () => {
   const clock = fakeClock()
-  const socket = await client((connection) => connection.pause())
+  let connected = false
+  const socket = await client((connection) => {
+    connection.pause()
+    connected = true
+  })
   // More than fits into the pipe, so that the write cannot end.
   const posting = inbox(socket, undefined, clock).post('x'.repeat(64 * 1024 * 1024))
+  await eventually('it is written to', () => connected)
+  await atRest()
   await clock.advance(LIMITS.inbox_answer_ms)
   expect(await posting).toBe('failed')
   expect(clock.armed()).toBe(0)

@@ -1,7 +1,7 @@
 /** The blackboard as a file: what people, git, crashes and other processes may do to its lines. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
 import { eventually } from '../../support/eventually.ts'
 import { projectFiles } from '../../support/project-files.ts'
@@ -20,6 +20,11 @@ function board({
     post: (id: string, fields: object = {}) => project.store.put('entry', id, { id, ...fields }),
     add: (text: string) => fs.appendFileSync(file, text),
     text: () => fs.readFileSync(file, 'utf8'),
+    /** As if everything had been written just now, however slow the disk is. */
+    keepFresh: () => {
+      const now = vi.spyOn(Date, 'now').mockImplementation(() => fs.statSync(file).mtimeMs)
+      onTestFinished(() => now.mockRestore())
+    },
     /** As if everything had been written a while ago. */
     settle: () => fs.utimesSync(file, new Date(), new Date(Date.now() - 5_000)),
     ids: async () => (await project.store.list('entry')).map(({ id }) => id),
@@ -272,7 +277,11 @@ describe('what others add while a log is written anew', () => {
     await Promise.all(going.map((id) => post(id, { text: 'x'.repeat(2_000) })))
     const by_hand = Array.from({ length: 300 }, (_, n) => `hand-${n}`)
     const adding = (async () => {
-      for (const id of by_hand) await fs.promises.appendFile(file, line(id))
+      for (const id of by_hand) {
+        // At once: between the opening and the writing the log may be replaced, which nobody can find out.
+        fs.appendFileSync(file, line(id))
+        await new Promise(setImmediate)
+      }
     })()
     for (const id of going) {
       await store.remove('entry', id)
@@ -356,13 +365,14 @@ describe('half a line at the end', () => {
   // Each look falls into another line of somebody who writes one after the other, in two steps each.
   test('is waited for by a put, also where the next one has begun by then', async () => {
     let lines = 0
-    const { post, add, ids, rejected } = board({
+    const { post, add, ids, rejected, keepFresh } = board({
       async pause() {
         lines += 1
         add(lines < 20 ? `${lines}"}\n{"id":"b` : `${lines}"}\n`)
       },
     })
     await post('a')
+    keepFresh()
     add('{"id":"b')
     await post('c')
     expect(rejected()).toEqual([])
@@ -382,6 +392,7 @@ describe('half a line at the end', () => {
       const world = board({ pause: async () => void fs.writeSync(writer, 'xt":1}\n') })
       await world.post('a')
       await world.post('c')
+      world.keepFresh()
       const writer = fs.openSync(world.file, 'a')
       onTestFinished(() => fs.closeSync(writer))
       return { ...world, begin: () => void fs.writeSync(writer, HALF) }
@@ -413,8 +424,9 @@ describe('half a line at the end', () => {
   })
 
   test('is waited for by a put, so that two lines do not become one', async () => {
-    const { post, add, ids, rejected } = board({ pause: async () => add('}\n') })
+    const { post, add, ids, rejected, keepFresh } = board({ pause: async () => add('}\n') })
     await post('a')
+    keepFresh()
     add('{"id":"b"')
     await post('c')
     expect(await ids()).toEqual(['a', 'b', 'c'])
