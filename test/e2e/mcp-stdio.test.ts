@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Problem } from '../../src/contracts/errors.ts'
 import { runningHub } from '../../src/system/hub-address.ts'
+import { lockHolder } from '../../src/system/directory-lock.ts'
 import { resolveHome } from '../../src/system/home.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
@@ -89,8 +90,11 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
 
     await send('while it is killed')
     await end(hub)
+    const starting = startHub(home)
+    // From here on the bridge can stand in no more.
+    await eventually('the next has the home', () => lockHolder(resolveHome({}, home).hub_lock))
     const waiting = client.call('signals_pending')
-    const again = await startHub(home)
+    const again = await starting
     closers.push(() => end(again, 'SIGTERM'))
     expect(payloads(await waiting)).toEqual(['while it is killed'])
     await hubHttp(home).post('/api/signals/send', { to: 'ada', intent: 'test', payload: 'after' })
@@ -109,8 +113,13 @@ test('starts a hub where none runs, which outlives it', async () => {
     await eventually('the hub has ended', () => runningHub(resolveHome({}, home)) === null)
   })
   expect(await client.tools()).toContain('signals_pending')
+  // Where that takes long, the bridge stands in.
+  const its = await eventually('the hub that it started is there', () => {
+    const running = runningHub(resolveHome({}, home))
+    return running?.stands_in === true ? null : running
+  })
   await client.close()
-  expect(runningHub(resolveHome({}, home))).not.toBeNull()
+  expect(runningHub(resolveHome({}, home))?.pid).toBe(its.pid)
 })
 
 describe('where no hub runs and none may be started', () => {
@@ -149,7 +158,12 @@ describe('where no hub runs and none may be started', () => {
     await first.call('signals_pending')
     expect((await send(second, 'kept')).isError).toBeFalsy()
     await first.close()
-    expect(payloads(await second.call('signals_pending'))).toEqual(['kept'])
+    // A call waits so long for a hub, and is then to be made again.
+    const drained = await eventually('the other stands in', async () => {
+      const answer = await second.call('signals_pending')
+      return answer.structuredContent?.code === 'hub_unreachable' ? null : answer
+    })
+    expect(payloads(drained)).toEqual(['kept'])
     expect(runningHub(resolveHome({}, home))).toMatchObject({ stands_in: true })
     await second.close()
     await eventually('the home is free', () => runningHub(resolveHome({}, home)) === null)

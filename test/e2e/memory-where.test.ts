@@ -96,9 +96,10 @@ test('a home is no project, wherever it is named, and nothing of one is laid out
   )
   expect(read.result.entries).toMatchObject([{ summary: 'of ada' }])
 
-  const aside = await eventually('the line is set aside', () =>
-    fs.readFileSync(path.join(home, 'spool', 'rejected.jsonl'), 'utf8'),
-  )
+  const aside = await eventually('the line is set aside', () => {
+    const text = fs.readFileSync(path.join(home, 'spool', 'rejected.jsonl'), 'utf8')
+    return text.endsWith('\n') && text
+  })
   expect(aside).toContain('is no project')
   expect((await http.post<{ projects: object[] }>('/api/projects/list', {})).projects).toEqual([])
   expect(laidOutIn(home)).toEqual([])

@@ -59,27 +59,42 @@ function editor(hub: ProjectHub) {
     // Without an id or a time, as a person writes it.
     return `${JSON.stringify({ entry_type: 'finding', summary })}\n`
   }
+  /** Nobody can know of what comes between the hub's last look and its rename, or between the opening and the writing. */
+  const whileTheHubRests = async (act: () => void) => {
+    const { child } = hub.running()
+    child.kill('SIGSTOP')
+    try {
+      await eventually('the hub stands still', () => isStopped(child.pid as number))
+      act()
+    } finally {
+      child.kill('SIGCONT')
+    }
+  }
   return {
     wrote,
-    append: () => fs.promises.appendFile(file, line()),
-    /** While the hub stands still: no editor can know of what comes between its last look and its rename. */
-    async save() {
-      const { child } = hub.running()
-      child.kill('SIGSTOP')
-      try {
-        await eventually('the hub stands still', () => isStopped(child.pid as number))
+    append: () => whileTheHubRests(() => fs.appendFileSync(file, line())),
+    save: () =>
+      whileTheHubRests(() => {
         const draft = `${file}~`
         fs.writeFileSync(draft, Buffer.concat([fs.readFileSync(file), Buffer.from(line())]))
         fs.renameSync(draft, file)
-      } finally {
-        child.kill('SIGCONT')
-      }
-    },
+      }),
   }
 }
 
 async function expectWhole(hub: ProjectHub, confirmed: Record<'entry' | 'decision', Set<string>>) {
   const { files } = hub
+  // What the last one that was killed had asked for is done all the same.
+  await eventually('the hub has done everything', async () => {
+    const { blackboard_entries: entries, active_decisions, graph_entities } = await hub.call('twining_status')
+    const nodes = new Set(files.entities().map(({ name }) => name))
+    return (
+      entries === files.entries().length &&
+      graph_entities === nodes.size &&
+      active_decisions === files.decisions().length &&
+      files.decisions().every(({ id, entry_id }) => entry_id !== undefined && nodes.has(id))
+    )
+  })
   const { blackboard_entries, active_decisions, graph_entities, warnings } = await hub.call('twining_status')
   // What the hub found to be named or set aside, it has by now.
   const entries = files.entries()
@@ -140,7 +155,7 @@ test('6 processes, one of which dies again and again, and an editor lose nothing
   expect(by_hand.wrote.filter((summary) => !said.includes(summary))).toEqual([])
   expect(confirmed.entry.size).toBeGreaterThanOrEqual(5 * POSTS + DEATHS * BEFORE_DEATH)
   expect(hub.files.rejected('blackboard.jsonl')).toEqual([])
-})
+}, 300_000)
 
 test('a hub that is killed twice in between has everything that it confirmed', async () => {
   const { hub, confirmed, post } = await setUp()
@@ -157,4 +172,4 @@ test('a hub that is killed twice in between has everything that it confirmed', a
   for (const { line } of hub.files.rejected('blackboard.jsonl')) {
     expect(() => JSON.parse(line) as unknown).toThrow()
   }
-})
+}, 300_000)

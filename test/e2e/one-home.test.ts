@@ -3,8 +3,17 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { hubHttp } from '../support/hub-http.ts'
-import { end, type Running, start, startDaemon, startHub, temporaryHome } from '../support/processes.ts'
+import type { DaemonStatus } from '../../src/contracts/control.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  end,
+  type Running,
+  start,
+  startDaemon,
+  startHub,
+  temporaryHome,
+  turnbell,
+} from '../support/processes.ts'
 
 const running: Running[] = []
 const keep = <T extends Running>(process_: T): T => {
@@ -14,6 +23,9 @@ const keep = <T extends Running>(process_: T): T => {
 afterEach(async () => {
   await Promise.all(running.splice(0).map((process_) => end(process_)))
 })
+
+const status = async (home: string, persona: string) =>
+  (await turnbell(['status', '--home', home, '--persona', persona, '--json'])).json<DaemonStatus>()
 
 describe('a hub', () => {
   test('says that it is ready, answers 200, and leaves nothing behind after SIGTERM', async () => {
@@ -46,7 +58,7 @@ describe('a hub', () => {
       two.exited.then((how) => ({ how, winner: one })),
     ])
     expect(loser.how).toBe(75)
-    expect(loser.winner.child.exitCode).toBe(null)
+    await eventually('the other is ready', () => loser.winner.output().includes('turnbell hub ready'))
   })
 
   test('starts at once on the home of one that was killed', async () => {
@@ -111,14 +123,14 @@ describe('a daemon', () => {
     expect(ada.child.pid).not.toBe(bob.child.pid)
     expect(ada.control_socket).not.toBe(bob.control_socket)
     await end(ada, 'SIGKILL')
-    expect(bob.child.exitCode).toBe(null)
+    expect(await status(home, 'bob')).toMatchObject({ pid: bob.child.pid })
   })
 
   test('starts at once after its predecessor was killed', async () => {
     const home = temporaryHome()
     await end(keep(await startDaemon(home, 'ada', ['--surface', 'mcp'])), 'SIGKILL')
     const next = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
-    expect(next.child.exitCode).toBe(null)
+    expect(await status(home, 'ada')).toMatchObject({ pid: next.child.pid })
   })
 
   test('keeps its sockets and their directory to the owner, and takes them away at the end', async () => {
@@ -148,10 +160,9 @@ describe('a daemon', () => {
 
   test('runs, disconnected, while no hub is there', async () => {
     const home = temporaryHome()
-    const daemon = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
-    expect(daemon.child.exitCode).toBe(null)
+    keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
+    expect(await status(home, 'ada')).toMatchObject({ connected: false, state: 'DISCONNECTED' })
     keep(await startHub(home))
-    const http = hubHttp(home)
-    expect((await fetch(`${http.url()}/health`)).status).toBe(200)
+    await eventually('it finds the hub', async () => (await status(home, 'ada')).connected)
   })
 })

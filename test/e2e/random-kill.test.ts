@@ -55,7 +55,7 @@ type Waking = keyof typeof WAKING
 test.each(Object.keys(WAKING) as Waking[])(
   'nothing is lost and nothing is said twice, whatever is killed, with %s',
   killAtRandom,
-  300_000,
+  600_000,
 )
 
 async function killAtRandom(waking: Waking): Promise<void> {

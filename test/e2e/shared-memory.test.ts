@@ -117,7 +117,11 @@ describe('a commit', () => {
     const board = () => linesOf(inside('blackboard.jsonl')).map(({ summary }) => summary)
     const archive = () =>
       fs.existsSync(inside('archive'))
-        ? fs.readdirSync(inside('archive')).flatMap((name) => linesOf(inside('archive', name)))
+        ? fs
+            .readdirSync(inside('archive'))
+            // A hub that was killed may have left its lock.
+            .filter((name) => name.endsWith('.jsonl'))
+            .flatMap((name) => linesOf(inside('archive', name)))
         : []
     return { root, commit, board, archive }
   }

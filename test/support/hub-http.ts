@@ -2,6 +2,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Problem } from '../../src/contracts/errors.ts'
+import { resolveHome } from '../../src/system/home.ts'
+import { runningHub } from '../../src/system/hub-address.ts'
 
 export interface HubHttp {
   /** The address in the home's pid file. */
@@ -21,8 +23,12 @@ export class Refused extends Error {
 }
 
 export function hubHttp(home: string): HubHttp {
-  const url = () =>
-    (JSON.parse(fs.readFileSync(path.join(home, 'hub/hub.pid'), 'utf8')) as { url: string }).url
+  const url = () => {
+    const running = runningHub(resolveHome({}, home))
+    // The port of one that was killed may be another's by now.
+    if (running === null) throw new Error(`no hub runs in ${home}`)
+    return running.url
+  }
   const operator = () => fs.readFileSync(path.join(home, 'secrets/operator.token'), 'utf8').trim()
   const request = async <T>(
     method: string,

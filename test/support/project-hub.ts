@@ -49,7 +49,6 @@ export async function projectHub(root = temporaryDirectory()): Promise<ProjectHu
   const home = temporaryHome()
   onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }))
   let running = await startHub(home)
-  const port = new URL(running.url).port
   onTestFinished(async () => void (await end(running, 'SIGTERM')))
   const http = hubHttp(home)
   const { project_id } = await http.post<{ project_id: string }>('/api/personas/add', {
@@ -63,7 +62,7 @@ export async function projectHub(root = temporaryDirectory()): Promise<ProjectHu
   return {
     ...{ home, root, project_id, http, token, call, files: memoryFiles(fs.realpathSync(root)) },
     running: () => running,
-    again: async () => void (running = await startHub(home, ['--port', port])),
+    again: async () => void (running = await startHub(home)),
     async refused(tool, params) {
       try {
         await call(tool, params)
