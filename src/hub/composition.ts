@@ -17,10 +17,10 @@ import { refusalOf } from '../storage/file/refusal.ts'
 import { openSpool } from '../storage/file/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
 import { closeEach } from '../system/close-each.ts'
-import type { DirectoryLock } from '../system/directory-lock.ts'
+import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
 import type { Home } from '../system/home.ts'
 import { createGitRunner } from '../system/git.ts'
-import type { HubPid } from '../system/hub-address.ts'
+import { runningHub, type HubPid } from '../system/hub-address.ts'
 import { loadModule } from '../system/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
 import { createOnnxEmbedder, type OnnxEmbedder } from '../system/onnx-embedder.ts'
@@ -123,12 +123,15 @@ export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> 
 async function compose(needs: CompositionNeeds, opened: Opened): Promise<ComposedHub> {
   const { home, config, logs, clock, onEnd, onWritable, open = openStores } = needs
   const { log } = logs
+  const onLost = (err: Error) => {
+    log.error({ err }, 'the lock of this home was taken away; the hub stops')
+    onEnd('lost')
+  }
   opened.lock = await lockHome({
-    ...{ home, clock, log, stands_in: needs.stands_in === true },
-    onLost(err) {
-      log.error({ err }, 'the lock of this home was taken away; the hub stops')
-      onEnd('lost')
-    },
+    take: () => lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost }),
+    other: () => runningHub(home),
+    operatorToken: () => ensureSecrets(home).operator_token,
+    ...{ clock, log, stands_in: needs.stands_in === true },
   })
   const secrets = ensureSecrets(home)
   const ids = createIds(clock, systemRandom)

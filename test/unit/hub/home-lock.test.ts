@@ -1,80 +1,71 @@
 /** Who gets a home whose hub says nothing of itself: one that still starts, or that is just ending. */
-import fs from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { TurnbellError, type ErrorCode } from '../../../src/contracts/errors.ts'
 import { lockHome } from '../../../src/hub/home-lock.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { lockDirectory } from '../../../src/system/directory-lock.ts'
-import { prepareHome, resolveHome } from '../../../src/system/home.ts'
-import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
-
-const URL = 'http://127.0.0.1:9'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 
 /** Another hub has the home, and has not said yet where it answers. */
-async function scene({ stands_in = false } = {}) {
-  const home = resolveHome({ TURNBELL_HOME: temporaryDirectory() })
-  prepareHome(home)
-  const onLost = () => undefined
-  const other = await lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost })
-  onTestFinished(() => other.release())
+async function scene({
+  stands_in = false,
+  refusal = 'already_running',
+}: { stands_in?: boolean; refusal?: ErrorCode } = {}) {
   const clock = fakeClock()
-  const asked = lockHome({ home, clock, log: silentLog, stands_in, onLost })
-  const outcome = asked.then(
-    (lock) => {
-      onTestFinished(() => lock.release())
+  const at = { held: true, other: null as { pid: number; url: string } | null, looks: 0 }
+  const outcome = lockHome({
+    async take() {
+      at.looks += 1
+      if (at.held) throw new TurnbellError(refusal, { detail: 'held' })
       return 'taken'
     },
-    (error: unknown) => error,
-  )
-  return {
-    ...{ clock, other, outcome },
-    /** It has looked, and will again. */
-    waits: () => eventually('it waits', () => clock.armed() === 1),
-    answers: () =>
-      fs.writeFileSync(
-        home.hub_pid,
-        JSON.stringify({ pid: process.pid, url: URL, started_at: '2026-01-01T00:00:00.000Z' }),
-      ),
-  }
+    other: () => at.other,
+    operatorToken: () => 'secret',
+    ...{ clock, log: silentLog, stands_in },
+  }).catch((error: unknown) => error)
+  await atRest()
+  return { at, clock, outcome }
 }
 
-const looksAgain = ({ clock }: { clock: ReturnType<typeof fakeClock> }) => clock.advance(clock.nextIn() ?? 0)
-
 test('one that starts is waited for, and then named', async () => {
-  const home = await scene()
-  await home.waits()
-  await looksAgain(home)
-  await home.waits()
-  home.answers()
-  await looksAgain(home)
-  expect(await home.outcome).toMatchObject({
+  const { at, clock, outcome } = await scene()
+  await clock.advance(1_000)
+  expect(at.looks).toBeGreaterThan(2)
+  at.other = { pid: 4711, url: 'http://127.0.0.1:9' }
+  await clock.advance(1_000)
+  expect(await outcome).toMatchObject({
     code: 'already_running',
-    detail: expect.stringContaining(URL) as string,
-    hint: expect.stringContaining(`kill ${process.pid}`) as string,
+    detail: 'held, and answers at http://127.0.0.1:9',
+    hint: expect.stringContaining('kill 4711') as string,
   })
+  expect(clock.armed()).toBe(0)
 })
 
 test('one that ends leaves the home to the next', async () => {
-  const home = await scene()
-  await home.waits()
-  await home.other.release()
-  await looksAgain(home)
-  expect(await home.outcome).toBe('taken')
+  const { at, clock, outcome } = await scene()
+  await clock.advance(1_000)
+  at.held = false
+  await clock.advance(1_000)
+  expect(await outcome).toBe('taken')
+  expect(clock.armed()).toBe(0)
 })
 
 test('one that says nothing for long is not waited for', async () => {
-  const home = await scene()
-  await home.waits()
-  await home.clock.advance(10_000)
-  await home.waits()
-  await looksAgain(home)
-  expect(await home.outcome).toMatchObject({ code: 'already_running' })
-  expect(home.clock.armed()).toBe(0)
+  const { clock, outcome } = await scene()
+  await clock.advance(10_000)
+  expect(clock.armed()).toBe(1)
+  await clock.advance(1_000)
+  expect(await outcome).toMatchObject({ code: 'already_running', detail: 'held' })
+  expect(clock.armed()).toBe(0)
 })
 
 test('who only stands in waits for nobody', async () => {
-  const home = await scene({ stands_in: true })
-  expect(await home.outcome).toMatchObject({ code: 'already_running' })
-  expect(home.clock.armed()).toBe(0)
+  const { at, outcome } = await scene({ stands_in: true })
+  expect(await outcome).toMatchObject({ code: 'already_running' })
+  expect(at.looks).toBe(1)
+})
+
+test('a disk that takes no lock is not waited for', async () => {
+  const { at, outcome } = await scene({ refusal: 'store_unavailable' })
+  expect(await outcome).toMatchObject({ code: 'store_unavailable' })
+  expect(at.looks).toBe(1)
 })
