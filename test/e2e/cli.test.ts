@@ -9,7 +9,7 @@ import { DaemonStatus } from '../../src/contracts/control.ts'
 import { Problem } from '../../src/contracts/errors.ts'
 import { Receipt, type DrainResult } from '../../src/contracts/signal.ts'
 import { personaPaths, resolveHome } from '../../src/system/home.ts'
-import { isStopped, processAlive } from '../../src/system/processes.ts'
+import { processAlive } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   BIN,
@@ -17,6 +17,7 @@ import {
   end,
   startDaemon,
   startHub,
+  standStill,
   startReady,
   temporaryHome,
   turnbell,
@@ -221,14 +222,13 @@ describe('up', () => {
     const all = await up(at)
     const first = await connected(at, 'ada')
     // It could see the change, and stop the daemon, before the command asks for it.
-    all.child.kill('SIGSTOP')
-    await eventually('it stands still', () => isStopped(all.child.pid as number))
+    const goOn = await standStill(all)
     const added = await turnbell([
       ...['persona', 'add', 'ada', '--home', at],
       ...['--surface', 'command', '--command', 'true'],
     ])
     expect(added.stdout).toContain('still runs as before')
-    all.child.kill('SIGCONT')
+    goOn()
     await eventually('the new daemon', async () => (await statusOf(at, 'ada')).pid !== first.pid)
     expect((await connected(at, 'ada')).surface.kind).toBe('command')
     expect(processAlive(first.pid)).toBe(false)

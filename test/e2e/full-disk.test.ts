@@ -4,10 +4,17 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isStopped } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp } from '../support/hub-http.ts'
-import { end, type Running, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+import {
+  end,
+  type Running,
+  standStill,
+  startDaemon,
+  startHub,
+  temporaryHome,
+  turnbell,
+} from '../support/processes.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const home = temporaryHome()
@@ -64,13 +71,12 @@ test('refuses what it cannot keep, says why, and goes on once there is room', as
   disk.empty()
   await eventually('it begins anew', () => hub.output().includes('begins anew'))
   // What a daemon renames over its metrics meanwhile is room for the one name that the hub lacks.
-  daemon.child.kill('SIGSTOP')
-  await eventually('the daemon stands still', () => isStopped(daemon.child.pid as number))
+  const goOn = await standStill(daemon)
   disk.fill()
   held.destroy()
   await eventually('it tries again', () => /cannot begin anew yet|"store_unavailable"/.test(hub.output()))
   disk.empty()
-  daemon.child.kill('SIGCONT')
+  goOn()
   kept.push(await eventually('it takes signals again', () => send(4).then((sent) => sent.signal_id)))
   expect(hub.child.exitCode).toBeNull()
   const { signals } = await http.post<{ signals: { signal_id: string }[] }>('/api/signals/inbox', {

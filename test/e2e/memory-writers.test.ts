@@ -8,9 +8,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { isStopped } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
-import { cleanEnvironment, end } from '../support/processes.ts'
+import { cleanEnvironment, end, standStill } from '../support/processes.ts'
 import { ADA, projectHub, type ProjectHub } from '../support/project-hub.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -61,13 +60,11 @@ function editor(hub: ProjectHub) {
   }
   /** Nobody can know of what comes between the hub's last look and its rename, or between the opening and the writing. */
   const whileTheHubRests = async (act: () => void) => {
-    const { child } = hub.running()
-    child.kill('SIGSTOP')
+    const goOn = await standStill(hub.running())
     try {
-      await eventually('the hub stands still', () => isStopped(child.pid as number))
       act()
     } finally {
-      child.kill('SIGCONT')
+      goOn()
     }
   }
   return {

@@ -4,6 +4,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { isStopped } from '../../src/system/processes.ts'
+import { eventually } from './eventually.ts'
 
 /** dist/, unless a build in another place is to be tried. */
 export const BIN =
@@ -107,6 +109,13 @@ export async function turnbell(
   child.stdin.end(options.input ?? '')
   const code = await new Promise<number>((resolve) => child.once('close', (exit) => resolve(exit ?? -1)))
   return { code, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
+}
+
+/** Stops it where it is. Resolves once it stands still, with what lets it go on. */
+export async function standStill({ child }: Pick<Running, 'child'>): Promise<() => void> {
+  child.kill('SIGSTOP')
+  await eventually('it stands still', () => isStopped(child.pid as number))
+  return () => void child.kill('SIGCONT')
 }
 
 /** Ends a process we started, and waits until it is gone. */
