@@ -1,6 +1,6 @@
 /**
- * Runs in a thread of `run.mjs`, which watches it. Says what it found in messages: a line for each target, and each
- * crash.
+ * Runs in a thread of the crew, which watches it and gives it one target after the other. Says what it found in messages: a
+ * line for each target, and each crash.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -10,14 +10,8 @@ import { fuzz } from './fuzz.ts'
 import type { Target } from './target.ts'
 import { TARGETS } from './targets/all.ts'
 
-interface Order {
-  /** Which targets; all where it is empty. */
-  names: string[]
-  /** Over all of them; Infinity for as many as fit. */
-  inputs: number
+interface Settings {
   seed: number
-  /** For all of them; Infinity for as long as it takes. */
-  minutes: number
   /** Only these bytes, tried once. */
   only: Uint8Array | null
   /** An empty directory for all that worlds leave. */
@@ -30,12 +24,21 @@ interface Order {
   now: Uint8Array
 }
 
+/** Null where nothing is left to do. */
+type Order = {
+  name: string
+  /** Infinity for as many as fit. */
+  inputs: number
+  /** Infinity for as long as it takes. */
+  milliseconds: number
+} | null
+
 declare global {
   /** What `instrument.mjs` puts into the bundle. */
   var turnbellWays: Uint8Array
 }
 
-const order = workerData as Order
+const settings = workerData as Settings
 
 /** However little is asked for, each target is tried with so many beside its seeds. */
 const CHANGED_MIN = 100
@@ -50,49 +53,46 @@ export type Told =
       crashes: number
       took_ms: number
     }
-  /** In the order in which they are begun. */
-  | { about: 'chosen'; names: string[] }
-  | { about: 'begin'; name: string; promise: string }
+  /** All there are, told before the first. */
+  | { about: 'targets'; targets: Pick<Target, 'name' | 'promise' | 'share'>[] }
   | { about: 'crash'; input: Uint8Array; error: string; alone: boolean }
   /** The fuzzer itself. */
   | { about: 'failed'; error: string }
 
 const tell = (told: Told) => parentPort?.postMessage(told)
 
-const chosen = TARGETS.filter(({ name }) => order.names.length === 0 || order.names.includes(name))
-tell({ about: 'chosen', names: chosen.map(({ name }) => name) })
-const shares = chosen.reduce((sum, { share }) => sum + share, 0)
-try {
-  for (const target of chosen) await run(target, target.share / shares)
-} catch (error) {
-  tell({ about: 'failed', error: String(error instanceof Error ? error.stack : error) })
-}
-process.exit()
+parentPort?.on('message', (order: Order) => {
+  const target = TARGETS.find(({ name }) => name === order?.name)
+  if (order === null || target === undefined) process.exit()
+  run(target, order).catch((error: unknown) =>
+    tell({ about: 'failed', error: String(error instanceof Error ? error.stack : error) }),
+  )
+})
+tell({ about: 'targets', targets: TARGETS.map(({ name, promise, share }) => ({ name, promise, share })) })
 
-async function run(target: Target, share: number): Promise<void> {
-  const { name, promise } = target
-  tell({ about: 'begin', name, promise })
+async function run(target: Target, { inputs, milliseconds }: NonNullable<Order>): Promise<void> {
+  const { name } = target
   const began = performance.now()
-  const until = began + order.minutes * 60_000 * share
+  const until = began + milliseconds
   let worlds = 0
   const outcome = await fuzz(target, new Coverage(globalThis.turnbellWays), {
-    inputs: order.only === null ? Math.ceil(order.inputs * share) : 0,
-    changed_min: order.only === null ? CHANGED_MIN : 0,
-    seed: order.seed,
+    inputs: settings.only === null ? inputs : 0,
+    changed_min: settings.only === null ? CHANGED_MIN : 0,
+    seed: settings.seed,
     goOn: () => performance.now() < until,
-    regressions: order.only === null ? regressionsOf(name) : [Buffer.from(order.only)],
+    regressions: settings.only === null ? regressionsOf(name) : [Buffer.from(settings.only)],
     directory() {
-      fs.rmSync(path.join(order.home, `${name}-${worlds}`), { recursive: true, force: true })
+      fs.rmSync(path.join(settings.home, `${name}-${worlds}`), { recursive: true, force: true })
       worlds += 1
-      const directory = path.join(order.home, `${name}-${worlds}`)
+      const directory = path.join(settings.home, `${name}-${worlds}`)
       fs.mkdirSync(directory, { mode: 0o700 })
       return directory
     },
     trying(input) {
-      const length = Math.min(input.length, order.now.length)
-      order.now.set(length === input.length ? input : input.subarray(0, length))
-      Atomics.store(order.beats, 1, length)
-      Atomics.add(order.beats, 0, 1)
+      const length = Math.min(input.length, settings.now.length)
+      settings.now.set(length === input.length ? input : input.subarray(0, length))
+      Atomics.store(settings.beats, 1, length)
+      Atomics.add(settings.beats, 0, 1)
     },
     found({ input, error, alone }) {
       tell({
@@ -103,12 +103,12 @@ async function run(target: Target, share: number): Promise<void> {
       })
     },
   })
-  fs.rmSync(path.join(order.home, `${name}-${worlds}`), { recursive: true, force: true })
+  fs.rmSync(path.join(settings.home, `${name}-${worlds}`), { recursive: true, force: true })
   tell({ about: 'target', name, ...outcome, took_ms: performance.now() - began })
 }
 
 function regressionsOf(name: string): Buffer[] {
-  const directory = path.join(order.corpus, name)
+  const directory = path.join(settings.corpus, name)
   if (!fs.existsSync(directory)) return []
   return fs.readdirSync(directory).map((file) => fs.readFileSync(path.join(directory, file)))
 }

@@ -1,0 +1,131 @@
+/**
+ * The threads of the fuzzer. Each takes one target after the other, and is watched from outside: an input that ends its
+ * thread, or hangs it, is a crash as well, and the next targets are another thread's.
+ */
+import { Worker } from 'node:worker_threads'
+
+const MEMORY_MB = 1_024
+/** The longest that any target takes: one that hangs is kept whole. */
+const INPUT_BYTES_MAX = 4_194_304
+
+/**
+ * `file`: the bundle of `main.ts`; `settings`: what it is told beside its target. `names`: which targets, all where it is empty;
+ * `inputs` and `minutes` are for all of them together, and Infinity where they are no bound. `report` is told of all that is
+ * found, and no input may take longer than `hang_ms`. `ended` resolves once every target is done, or the crew was stopped, with
+ * what the fuzzer itself failed of, else null.
+ */
+export function createCrew({ file, settings, threads, names, inputs, minutes, hang_ms, sources, report }) {
+  /** Targets that were not begun; null before the first thread has told them. */
+  let waiting = null
+  let shares = 0
+  const until = performance.now() + minutes * 60_000
+  const members = new Set()
+  let failure = null
+  let stopped = false
+  let over = () => {}
+  const ended = new Promise((resolve) => (over = resolve))
+
+  function begin() {
+    const beats = new Int32Array(new SharedArrayBuffer(8))
+    const now = new Uint8Array(new SharedArrayBuffer(INPUT_BYTES_MAX))
+    const worker = new Worker(file, {
+      // Places in the sources cost time at each error; a crash that is looked at has them.
+      execArgv: ['--no-warnings', ...(sources ? ['--enable-source-maps'] : [])],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 1 },
+      workerData: { ...settings, beats, now },
+    })
+    /** `explained`: it is known why the thread ends before it is done. */
+    const member = { worker, beats, now, target: null, from: 0, explained: false, beat: 0, beat_at: 0 }
+    members.add(member)
+    worker.on('message', (told) => hear(member, told))
+    worker.on('error', (error) => {
+      // The heap that a target may fill is bounded; so a parser that does not bound what it keeps ends here.
+      if (member.target === null) fail(String(error?.stack ?? error))
+      else crash(member, String(error?.stack ?? error), false)
+    })
+    worker.on('exit', (code) => leave(member, code))
+  }
+
+  function hear(member, told) {
+    if (told.about === 'targets') {
+      waiting ??= told.targets.filter(({ name }) => names.length === 0 || names.includes(name))
+      if (shares === 0) shares = sharesOf(waiting)
+      give(member)
+    } else if (told.about === 'crash') {
+      report.crash(member.target, told.input, told.error, told.alone)
+    } else if (told.about === 'failed') {
+      fail(told.error)
+    } else {
+      member.target = null
+      report.target(told)
+      give(member)
+    }
+  }
+
+  function give(member) {
+    const left = sharesOf(waiting)
+    const target = waiting.shift()
+    if (target === undefined) return member.worker.postMessage(null)
+    // What others leave of their time is for those that come after them.
+    const part = Math.min(1, (target.share * threads) / left)
+    const end = performance.now() + (until - performance.now()) * part
+    member.target = target
+    member.from = Atomics.load(member.beats, 0)
+    member.beat_at = performance.now()
+    member.worker.postMessage({
+      name: target.name,
+      inputs: Math.ceil((inputs * target.share) / shares),
+      milliseconds: end - performance.now(),
+    })
+  }
+
+  function leave(member, code) {
+    members.delete(member)
+    const { target } = member
+    if (target !== null) {
+      if (!member.explained && !stopped) crash(member, `it ended the thread with ${code}`, true)
+      report.unfinished(target.name, Atomics.load(member.beats, 0) - member.from)
+    } else if (!stopped && code !== 0) failure ??= `a thread ended with ${code} before it tried anything`
+    if (!stopped && target !== null && waiting.length > 0) return begin()
+    if (members.size > 0) return
+    clearInterval(watch)
+    for (const { name } of waiting ?? []) report.unfinished(name, 0)
+    over(failure)
+  }
+
+  function crash(member, error, alone) {
+    member.explained = true
+    const input = Buffer.from(member.now.subarray(0, Atomics.load(member.beats, 1)))
+    report.crash(member.target, input, error, alone)
+  }
+
+  function fail(error) {
+    failure ??= error
+    void stop()
+  }
+
+  async function stop() {
+    stopped = true
+    await Promise.all([...members].map(({ worker }) => worker.terminate()))
+  }
+
+  const watch = setInterval(() => {
+    for (const member of members) {
+      const latest = Atomics.load(member.beats, 0)
+      if (latest !== member.beat) {
+        member.beat = latest
+        member.beat_at = performance.now()
+      } else if (member.target !== null && performance.now() - member.beat_at > hang_ms) {
+        crash(member, `nothing came of it in ${hang_ms} ms`, true)
+        void member.worker.terminate()
+      }
+    }
+  }, 1_000)
+
+  for (let thread = 0; thread < threads; thread += 1) begin()
+  return { ended, stop }
+}
+
+function sharesOf(targets) {
+  return targets.reduce((sum, { share }) => sum + share, 0)
+}
