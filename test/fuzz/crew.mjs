@@ -115,7 +115,11 @@ export function createCrew({ file, settings, threads, names, inputs, minutes, ha
       if (latest !== member.beat) {
         member.beat = latest
         member.beat_at = performance.now()
-      } else if (member.target !== null && performance.now() - member.beat_at > hang_ms) {
+      } else if (
+        member.target !== null &&
+        !member.explained &&
+        performance.now() - member.beat_at > hang_ms
+      ) {
         crash(member, `nothing came of it in ${hang_ms} ms`, true)
         void member.worker.terminate()
       }
