@@ -48,8 +48,10 @@ export function createCrew({ file, settings, threads, names, inputs, minutes, ha
 
   function hear(member, told) {
     if (told.about === 'targets') {
-      waiting ??= told.targets.filter(({ name }) => names.length === 0 || names.includes(name))
-      if (shares === 0) shares = sharesOf(waiting)
+      if (waiting === null) {
+        waiting = told.targets.filter(({ name }) => names.length === 0 || names.includes(name))
+        shares = sharesOf(waiting)
+      }
       give(member)
     } else if (told.about === 'crash') {
       report.crash(member.target, told.input, told.error, told.alone)
@@ -68,14 +70,13 @@ export function createCrew({ file, settings, threads, names, inputs, minutes, ha
     if (target === undefined) return member.worker.postMessage(null)
     // What others leave of their time is for those that come after them.
     const part = Math.min(1, (target.share * threads) / left)
-    const end = performance.now() + (until - performance.now()) * part
     member.target = target
     member.from = Atomics.load(member.beats, 0)
     member.beat_at = performance.now()
     member.worker.postMessage({
       name: target.name,
       inputs: Math.ceil((inputs * target.share) / shares),
-      milliseconds: end - performance.now(),
+      milliseconds: (until - performance.now()) * part,
     })
   }
 
