@@ -1,7 +1,8 @@
 /** Builds dist/: one bundled file per program, so that a daemon starts fast and stays small. */
 import { build } from 'esbuild'
 import fs from 'node:fs'
-import { bundleSettings } from './scripts/bundle-settings.mjs'
+import { buildDaemon, compileDaemon } from './scripts/build-daemon.mjs'
+import { bundleSettings, commonModule } from './scripts/bundle-settings.mjs'
 
 // Built aside and moved into place, so that what runs from dist/ never meets half a build.
 const aside = `dist.${process.pid}`
@@ -24,22 +25,8 @@ const shims = {
 const kit = { surface: 'adapters/kit/main.ts', 'surface-suite': 'test/suites/published.ts' }
 
 await Promise.all([
-  build({
-    ...bundleSettings,
-    entryPoints: { turnbell: 'src/bin.ts' },
-    outdir: aside,
-    ...{ format: 'cjs', outExtension: { '.js': '.cjs' }, banner: {} },
-  }),
-  build({
-    ...bundleSettings,
-    entryPoints: { daemon: 'src/daemon/main.ts' },
-    outdir: aside,
-    // What it imports late, as what only a link takes, is a file of its own, so that node does not even look through it before.
-    splitting: true,
-    chunkNames: 'daemon-[name]-[hash]',
-    // It asks again where too many files are open, and takes as long to load as all the rest of the lock.
-    alias: { 'graceful-fs': 'node:fs' },
-  }),
+  build({ ...commonModule, entryPoints: { turnbell: 'src/bin.ts' }, outdir: aside }),
+  buildDaemon(aside),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...bundleSettings, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
   build({ ...bundleSettings, entryPoints: programs, outdir: aside, mainFields: followed }),
@@ -81,6 +68,8 @@ fs.writeFileSync(`${aside}/turnbell.js`, former)
 // Node starts it as a thread of the hub's, so it stands by itself, as it is.
 fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
+
+compileDaemon(aside)
 
 fs.rmSync('dist', { recursive: true, force: true })
 fs.renameSync(aside, 'dist')

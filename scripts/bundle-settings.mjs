@@ -55,3 +55,12 @@ export const bundleSettings = {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
 }
+
+/** The older form of modules: node begins with it at once, and what is compiled of it can be kept. */
+export const commonModule = {
+  ...bundleSettings,
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  banner: {},
+  define: { ...bundleSettings.define, 'import.meta.dirname': '__dirname' },
+}

@@ -1,22 +1,14 @@
 #!/usr/bin/env node
 /**
- * The one command. Hub, daemon and bridge are bundles of their own, so that each loads only what it
- * needs: a daemon runs all day for every persona, and starts must be quick. A client waits for its hooks at every
+ * The one command, which starts the program that is asked for. A client waits for its hooks at every
  * tool it uses: what tells of one is part of this file, which is built in the older form of modules. Node begins with
  * that at once, while the newer form has a loader to be started first.
  */
-interface Program {
-  main(argv: string[]): Promise<void>
-}
+import { loadBundle, type BundleName } from './system/bundles.ts'
 
 const [command, ...rest] = process.argv.slice(2)
 
-// Each bundle lies beside this file; the names are made so that the bundler leaves the imports alone.
-const BUNDLES: Record<string, string> = {
-  hub: './hub.js',
-  daemon: './daemon.js',
-  mcp: './bridge.js',
-}
+const BUNDLES: Record<string, BundleName> = { hub: 'hub', daemon: 'daemon', mcp: 'bridge' }
 const wantsHelp = rest.includes('--help') || rest.includes('-h')
 
 // A service manager that starts again after every failure (launchd) cannot be told which failures are
@@ -32,8 +24,8 @@ void start()
 
 /** What is thrown ends the process with 1, as it would anywhere else. */
 async function start(): Promise<void> {
-  const bundle = command === undefined || wantsHelp ? undefined : BUNDLES[command]
+  const name = command === undefined || wantsHelp ? undefined : BUNDLES[command]
   if (command === 'hook' && !wantsHelp) return (await import('./cli/hooks/main.ts')).main(rest)
-  const program = (await import(bundle ?? './cli.js')) as Program
-  await program.main(bundle === undefined ? process.argv.slice(2) : rest)
+  const program = await loadBundle(import.meta.dirname, name ?? 'cli')
+  await program.main(name === undefined ? process.argv.slice(2) : rest)
 }

@@ -9,6 +9,7 @@ import { describeIssues, TurnbellError } from '../contracts/errors.ts'
 import { Identity } from '../contracts/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
+import type { BundleName } from '../system/bundles.ts'
 import { loadConfig } from '../system/config.ts'
 import { findHub, noHubIn, usualAddress } from '../system/hub-address.ts'
 import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
@@ -38,8 +39,8 @@ export interface Cli {
   /** Runs another program to its end (systemctl, launchctl, schtasks). */
   runProgram: ProgramRunner
   output(json: boolean): Output
-  /** Runs one of the other bundles in this process: `hub`, `daemon`, `bridge`. */
-  startBundle(name: string, args: string[]): Promise<void>
+  /** Runs one of the other programs in this process. */
+  startBundle(name: BundleName, args: string[]): Promise<void>
   /** Called for each request to end (Ctrl-C, SIGTERM, the terminal closes). Returns how to stop listening. */
   onTermination(call: () => void): () => void
   /** What the process exits with when the command itself throws nothing. */

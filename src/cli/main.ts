@@ -1,25 +1,21 @@
 /** The command line: argv in, exit code out. Reads the outside world once and hands it on. */
-import { fileURLToPath } from 'node:url'
 import path from 'node:path'
 import pc from 'picocolors'
 import { TurnbellError } from '../contracts/errors.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { systemClock } from '../system/clock.ts'
+import { loadBundle } from '../system/bundles.ts'
 import type { Cli } from './cli.ts'
 import { createOutput } from './output.ts'
 import { runCli } from './program.ts'
 import { runProgram } from './run-program.ts'
 import { TERMINATION_SIGNALS } from '../system/termination.ts'
 
-interface Bundle {
-  main(argv: string[]): Promise<void>
-}
-
 export async function main(argv: string[]): Promise<void> {
   const { env, stdin, stdout, stderr } = process
   // Without a listener a reader that goes away (`turnbell status | head -1`) would end us with a stack.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
-  const here = path.dirname(fileURLToPath(import.meta.url))
+  const here = import.meta.dirname
   const colors = pc.createColors(pc.isColorSupported && stdout.isTTY === true)
   const ids = createIds(systemClock, systemRandom)
   const cli: Cli = {
@@ -49,8 +45,7 @@ export async function main(argv: string[]): Promise<void> {
       }
     },
     async startBundle(name, args) {
-      const bundle = (await import(new URL(`./${name}.js`, import.meta.url).href)) as Bundle
-      await bundle.main(args)
+      await (await loadBundle(here, name)).main(args)
     },
   }
   const code = await runCli(cli, argv)

@@ -374,13 +374,17 @@ describe('the command', () => {
     expect(stdout).toContain(said)
   })
 
-  test.each(['status', 'hub', 'daemon'])('ends with 1 and says why where %s cannot be loaded', (command) => {
+  test.each([
+    ['status', 'cli.js'],
+    ['hub', 'hub.js'],
+    ['daemon', 'daemon.cjs'],
+  ])('ends with 1 and says why where %s cannot be loaded', (command, file) => {
     // Alone, without the bundles that lie beside it.
     const alone = path.join(home(), 'turnbell.cjs')
     fs.copyFileSync(BIN, alone)
     const { status, stdout, stderr } = run(alone, command)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toContain('Cannot find module')
+    expect(stderr).toContain(path.join(path.dirname(alone), file))
   })
 })
 

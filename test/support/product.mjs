@@ -9,7 +9,9 @@ const SOURCES = [
   'src',
   'adapters',
   'build.mjs',
+  'scripts/build-daemon.mjs',
   'scripts/bundle-settings.mjs',
+  'scripts/compile-daemon.mjs',
   'package.json',
   'package-lock.json',
 ]

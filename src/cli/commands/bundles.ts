@@ -3,6 +3,7 @@
  * stand here so that help lists them, and for command lines with a global option in front.
  */
 import type { Command } from 'commander'
+import type { BundleName } from '../../system/bundles.ts'
 import type { Cli } from '../cli.ts'
 import { examples } from '../render.ts'
 
@@ -53,7 +54,7 @@ export function registerBundles(program: Command, cli: Cli): void {
   leads(mcp, 'bridge')
 
   /** What is not declared here goes on as it is: the program knows more, and refuses by itself what it does not. */
-  function leads(command: Command, bundle: string): void {
+  function leads(command: Command, bundle: BundleName): void {
     command.allowUnknownOption().allowExcessArguments()
     command.action(() => cli.startBundle(bundle, [...argumentsOf(command), ...command.args]))
   }

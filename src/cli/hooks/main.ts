@@ -7,14 +7,11 @@
 import { LIMITS } from '../../contracts/limits.ts'
 import { systemClock } from '../../system/clock.ts'
 import { resolveHome, type Home } from '../../system/home.ts'
+import { loadBundle } from '../../system/bundles.ts'
 import { readAll } from '../read-all.ts'
 import { hookPayload, HOOK_PATIENCE_MS, untold, type Untold } from './hook-call.ts'
 import { hasUsualHub, quickHook, tellHub, Unanswered, type QuickHook } from './quick-hook.ts'
 import { leave } from './spool.ts'
-
-interface Program {
-  main(argv: string[]): Promise<void>
-}
 
 export async function main(argv: string[]): Promise<void> {
   const hook = quickHook(argv, process.env)
@@ -52,8 +49,5 @@ async function tell(hook: QuickHook, home: Home, onRead: (event: Untold) => void
 }
 
 async function longWay(argv: string[]): Promise<void> {
-  // Beside this bundle, and no part of it.
-  const name = './cli.js'
-  const program = (await import(name)) as Program
-  await program.main(['hook', ...argv])
+  await (await loadBundle(import.meta.dirname, 'cli')).main(['hook', ...argv])
 }
