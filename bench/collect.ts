@@ -18,7 +18,7 @@ export function collectWhenTold(): void {
   const garbage: number[][] = []
   process.on('SIGUSR2', () => {
     for (let made = 0; made < FILL_BYTES; made += FILLER * 8)
-      garbage[0] = Array.from({ length: FILLER }, () => made)
+      garbage[0] = new Array<number>(FILLER).fill(made)
     garbage.length = 0
     globalThis.gc?.()
   })

@@ -20,8 +20,6 @@ const OTHER_FILES = 200
 interface Server extends Process {
   url: string
   token: string
-  /** They stand in the hub's records, whether their daemons run or not. */
-  addPersonas(identities: readonly string[]): Promise<void>
 }
 
 export async function idleLinks(): Promise<Figure[]> {
@@ -41,8 +39,6 @@ export async function idleLinks(): Promise<Figure[]> {
         await connect(server, namesFor('warm-up', WARM_UP_LINKS))
       )()
       await collect(server.pid)
-      await server.addPersonas(names.flat())
-      await collect(server.pid)
       const before = await usage(server.pid)
       const close = await connect(server, names)
       await collect(server.pid)
@@ -54,8 +50,9 @@ export async function idleLinks(): Promise<Figure[]> {
     }
   }
   try {
+    const home = await homeOf(names.flat())
     const pairs = await interleave<Pair>(ROUNDS, {
-      value: async () => perLink(await gcHub()),
+      value: async () => perLink(await gcHub(home)),
       limit: async () => perLink(await bareServer()),
     })
     const fewer = links < LINKS ? `; ${LINKS} would need more open files than this system allows` : ''
@@ -70,19 +67,22 @@ export async function idleLinks(): Promise<Figure[]> {
   }
 }
 
-async function gcHub(): Promise<Server> {
-  const hub = await startHub('with gc')
-  return {
-    ...{ ...hub, token: operatorToken(hub) },
-    async addPersonas(identities) {
-      const waiting = identities.values()
-      await Promise.all(
-        Array.from({ length: ADDS_UNDERWAY }, async () => {
-          for (const identity of waiting) await addPersonas(hub, [identity])
-        }),
-      )
-    },
-  }
+/** They stand in the hub's records, whether their daemons run or not. */
+async function homeOf(identities: readonly string[]): Promise<string> {
+  const hub = await startHub('durable')
+  const waiting = identities.values()
+  await Promise.all(
+    Array.from({ length: ADDS_UNDERWAY }, async () => {
+      for (const identity of waiting) await addPersonas(hub, [identity])
+    }),
+  )
+  await hub.stop()
+  return hub.home
+}
+
+async function gcHub(home: string): Promise<Server> {
+  const hub = await startHub('with gc', home)
+  return { ...hub, token: operatorToken(hub) }
 }
 
 /** For each of the clients. */
@@ -92,7 +92,7 @@ const namesFor = (name: string, count: number) =>
   )
 
 async function bareServer(): Promise<Server> {
-  return { ...(await startBareServer(['bare-ws.js'], STEADY_HEAP)), token: '', addPersonas: async () => {} }
+  return { ...(await startBareServer(['bare-ws.js'], STEADY_HEAP)), token: '' }
 }
 
 /** Node raises its own soft limit to the hard one. */
