@@ -104,7 +104,7 @@ export function openLogFile(file: string, options: LogFileOptions = {}): LogFile
         const rest = after(written, text)
         if (rest.length > 0) return writeBehind(rest)
       }
-      handOver()
+      if (gathered()) handOver()
       if (closed) letGo()
     }
     try {
@@ -114,6 +114,8 @@ export function openLogFile(file: string, options: LogFileOptions = {}): LogFile
       drop(error)
     }
   }
+  /** Nobody hands over what comes after the end. */
+  const gathered = () => closed || waiting_bytes >= (behind?.gathered_bytes ?? 0)
   const handOver = () => {
     if (!under_way && waiting.length > 0) writeBehind(take())
   }
@@ -131,7 +133,7 @@ export function openLogFile(file: string, options: LogFileOptions = {}): LogFile
       waiting.push(text)
       waiting_bytes += text_bytes
       if (behind === undefined) flush()
-      else if (waiting_bytes >= behind.gathered_bytes) handOver()
+      else if (gathered()) handOver()
       if (closed) letGo()
     },
     handOver,

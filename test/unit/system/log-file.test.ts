@@ -162,6 +162,27 @@ describe('a log file', () => {
     expect(lines(file)).toBe(2)
   })
 
+  test('gathers on while what was gathered is written', async () => {
+    const file = path.join(temporaryDirectory(), 'dispatch.jsonl')
+    const log = openLogFile(file, { behind: { gathered_bytes: 50, waiting_bytes_max: 1_000 } })
+    const toWrite = fs.write
+    const written = new Promise<void>((resolve) => {
+      const slow = (fd: number, text: Buffer, done: (error: Error | null, bytes: number) => void) =>
+        toWrite(fd, text, (error, bytes) => {
+          done(error, bytes)
+          resolve()
+        })
+      vi.spyOn(fs, 'write').mockImplementation(slow as typeof fs.write)
+    })
+    for (let line = 0; line < 3; line += 1) log.write(LINE)
+    await written
+    vi.restoreAllMocks()
+    expect(lines(file)).toBe(2)
+    log.handOver()
+    await eventually('the third arrives when it is asked for', () => lines(file) === 3)
+    log.close()
+  })
+
   test('holds no more than it may while the disk stands still', async () => {
     const file = path.join(temporaryDirectory(), 'dispatch.jsonl')
     const log = openLogFile(file, { behind: { gathered_bytes: 1, waiting_bytes_max: 100 } })
