@@ -23,8 +23,8 @@ export interface ToolCall {
   args: Record<string, unknown>
   /** What the client says about the call itself. */
   meta: Record<string, unknown>
-  /** Aborted when the client gave the call up: nobody reads the answer. */
-  signal: AbortSignal
+  /** Aborted when the client gave the call up: nobody reads the answer. Not asked for where the hub is here and hands nothing out. */
+  readonly signal: AbortSignal
 }
 
 export interface ToolCallOptions {
@@ -109,13 +109,15 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     const takes = isDrain(call.name, call.args)
     const { args, repeatable } = sayable(call, options.ids)
     const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
-    const how = { abort: call.signal, session_id, answer_ms: takes ? LIMITS.bridge_answer_ms : CALL_MS }
-    const request = () =>
-      upstream.request('tools/call', params, { ...how, repeatable }).catch((error: unknown) => {
+    const answer_ms = takes ? LIMITS.bridge_answer_ms : CALL_MS
+    const request = () => {
+      const how = { abort: call.signal, session_id, answer_ms }
+      return upstream.request('tools/call', params, { ...how, repeatable }).catch((error: unknown) => {
         if (takes || repeatable || !(error instanceof AnswerLost)) throw error
         log.debug({ name: call.name }, 'the hub went away before it answered')
         return onceMore(upstream, params, how, error)
       })
+    }
     /** Before anybody hears of the answer: the next drain goes by what is known of this one. */
     const handOver = (result: Result) => {
       const drain = drainIn(result)

@@ -179,6 +179,14 @@ describe('two calls in one turn of the loop', () => {
   })
 })
 
+test('a call that the hub in this process answers is not asked for its signal, which few need', async () => {
+  const unasked = { ...call, name: 'coordinator' }
+  Object.defineProperty(unasked, 'signal', { get: () => expect.unreachable('a signal was made') })
+  const callHere = () => Promise.resolve({ content: [] })
+  calls = callsWith({ upstream: { ...upstream, callHere } })
+  expect(await calls.call(1, unasked)).toEqual({ content: [] })
+})
+
 test.each([
   ['a drain no longer than before', 'signals_pending', LIMITS.bridge_answer_ms],
   ['anything else as long as a program may run', 'routine', CALL_MS],
