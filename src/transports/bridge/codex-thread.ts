@@ -7,7 +7,7 @@ import { askedFor, asksForQueue, DRAIN_TOOL, isDrain } from '../../contracts/dra
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { ToolCall } from './tool-calls.ts'
+import type { Asked, ToolCall } from './tool-calls.ts'
 import type { ThreadNews } from '../../contracts/codex.ts'
 
 export interface CodexThread {
@@ -36,14 +36,14 @@ export function newsOfCall(thread: CodexThread, { name, args }: ToolCall, at: st
 }
 
 /** A drain that asks for more than Codex may show its model brings less: what it cuts away would count as read. */
-export function asFarAsCodexShows(call: ToolCall): ToolCall {
+export function asFarAsCodexShows(call: ToolCall): Asked {
   if (textIn(call.meta, 'threadId') === null || !isDrain(call.name, call.args)) return call
   const { params } = askedFor(call.name, call.args)
   const { limit, max_tokens } = params
   const shown = LIMITS.drain_tokens_shown_by_codex
   const wants =
     max_tokens === undefined ? isAbove(limit, LIMITS.drain_limit_default) : isAbove(max_tokens, shown)
-  return wants ? { ...call, name: DRAIN_TOOL, args: { ...params, max_tokens: shown } } : call
+  return wants ? { name: DRAIN_TOOL, args: { ...params, max_tokens: shown } } : call
 }
 
 const isAbove = (value: unknown, bound: number) => typeof value === 'number' && value > bound

@@ -1,5 +1,5 @@
 /** What may be said twice to a hub that went away before it answered. */
-import type { ToolCall } from './tool-calls.ts'
+import type { Asked } from './tool-calls.ts'
 import type { AnswerLost, Params, RequestOptions, Result, Upstream } from './upstream.ts'
 import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
 import { jsonIn } from '../../contracts/json.ts'
@@ -10,7 +10,7 @@ import type { Ids } from '../../ports/random.ts'
  * What may be said twice to a hub that died in between: a send once it has a key of its own, and what is
  * known to change nothing the second time. A drain may not: see where it is asked for.
  */
-export function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
+export function sayable(call: Asked, ids: Ids): { args: Record<string, unknown>; repeatable: boolean } {
   if (call.name !== 'signals' || (call.args['action'] !== 'send' && call.args['action'] !== 'broadcast'))
     return { args: call.args, repeatable: isHarmlessTwice(call) }
   const { action, params, ...rest } = call.args
@@ -26,7 +26,7 @@ export function sayable(call: ToolCall, ids: Ids): { args: Record<string, unknow
  */
 const HARMLESS_TWICE: ReadonlySet<string> = new Set(['signals_inbox', 'signals_read', 'signals_ack'])
 
-function isHarmlessTwice({ name, args }: ToolCall): boolean {
+function isHarmlessTwice({ name, args }: Asked): boolean {
   return HARMLESS_TWICE.has(askedFor(name, args).name) || (asksForQueue(name, args) && !isDrain(name, args))
 }
 

@@ -18,12 +18,16 @@ import type { Ids } from '../../ports/random.ts'
 /** As long as the longest program that a call may run, and what an answer takes besides. */
 export const CALL_MS = LIMITS.program_ms_max + LIMITS.bridge_answer_ms
 
-export interface ToolCall {
+export interface Asked {
   name: string
   args: Record<string, unknown>
+}
+
+/** Never copied: its signal may be made when it is asked for, and a copy would have none. */
+export interface ToolCall extends Asked {
   /** What the client says about the call itself. */
   meta: Record<string, unknown>
-  /** Aborted when the client gave the call up: nobody reads the answer. Not asked for where the hub is here and hands nothing out. */
+  /** Aborted when the client gave the call up: nobody reads the answer. */
   readonly signal: AbortSignal
 }
 
@@ -103,18 +107,19 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
     return own
   }
 
-  function ask(request_id: string | number, asked: ToolCall): Promise<CallToolResult> {
-    const call = asFarAsCodexShows(asked)
+  function ask(request_id: string | number, call: ToolCall): Promise<CallToolResult> {
+    const asked = asFarAsCodexShows(call)
+    const { name } = asked
     const session_id = options.session_id(call)
-    const takes = isDrain(call.name, call.args)
-    const { args, repeatable } = sayable(call, options.ids)
-    const params: Params = { name: call.name, arguments: args, _meta: ownMeta(call.meta) }
+    const takes = isDrain(name, asked.args)
+    const { args, repeatable } = sayable(asked, options.ids)
+    const params: Params = { name, arguments: args, _meta: ownMeta(call.meta) }
     const answer_ms = takes ? LIMITS.bridge_answer_ms : CALL_MS
     const request = () => {
       const how = { abort: call.signal, session_id, answer_ms }
       return upstream.request('tools/call', params, { ...how, repeatable }).catch((error: unknown) => {
         if (takes || repeatable || !(error instanceof AnswerLost)) throw error
-        log.debug({ name: call.name }, 'the hub went away before it answered')
+        log.debug({ name }, 'the hub went away before it answered')
         return onceMore(upstream, params, how, error)
       })
     }

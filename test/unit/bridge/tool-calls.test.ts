@@ -1,9 +1,11 @@
 /** What becomes of a drain, whichever way its answer goes. */
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createIds } from '../../../src/system/random.ts'
 import type { Drains } from '../../../src/transports/bridge/drains.ts'
+import { createPlainLines } from '../../../src/transports/bridge/plain-lines.ts'
 import {
   CALL_MS,
   createToolCalls,
@@ -16,6 +18,7 @@ import {
   type RequestOptions,
   type Upstream,
 } from '../../../src/transports/bridge/upstream.ts'
+import { plainCallIn, type PlainCall } from '../../../src/transports/mcp/plain-call.ts'
 import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
 
 const DRAIN_ID = '01J00000000000000000000001'
@@ -59,6 +62,25 @@ test('a drain that asks for more than Codex shows its model is bounded on its wa
   await callsWith({ upstream: { ...upstream, request } }).call(2, drain)
   const bounded = { limit: 50, max_tokens: LIMITS.drain_tokens_shown_by_codex }
   expect(asked.map((params) => params['arguments'])).toEqual([bounded, { limit: 50 }])
+})
+
+test('a plain line of Codex that asks for more is answered like any other', async () => {
+  const answered = new Promise<JSONRPCMessage>((resolve, reject) => {
+    const lines = createPlainLines({
+      version: '1',
+      call: (id, made) => calls.call(id, made),
+      asError: (error) => ({ code: -32603, message: String(error) }),
+      send: (message) => Promise.resolve(resolve(message)),
+      onFailed: reject,
+    })
+    lines.served('legacy')
+    lines.agreed(undefined)
+    const params = { name: 'signals_pending', arguments: { limit: 50 }, _meta: { threadId: 't-1' } }
+    lines.take(plainCallIn({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }) as PlainCall)
+  })
+  expect(await answered).toEqual({ jsonrpc: '2.0', id: 7, result: DRAINED })
+  calls.written(7, 'result')
+  expect(said).toEqual([`handed ${DRAIN_ID}`, `confirmed ${DRAIN_ID}`])
 })
 
 type Options = Parameters<typeof createToolCalls>[0]
