@@ -1,7 +1,8 @@
 /** What listens where a hub should, without a network: it answers as an input says, and else as a hub does. */
 import http from 'node:http'
 import type { Duplex } from 'node:stream'
-import { jsonIn } from '../../src/contracts/json.ts'
+import { wireJson } from '../../src/contracts/json.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
 import { piecesOf, scriptIn, type Answer, type Answers } from './false-answers.ts'
 import { IdleTime } from './idle-time.ts'
@@ -169,7 +170,7 @@ function chunkOf(piece: Buffer): Buffer {
 function valuesIn({ fields, body }: Answer): unknown[] {
   const length = /^content-length: *(\d+)/im.exec(fields.join('\n'))?.[1]
   const text = body.subarray(0, length === undefined ? body.length : Number(length)).toString()
-  const whole = jsonIn(text)
+  const whole = valueIn(text)
   if (whole !== null) return [whole]
   const events = text.split(/\r?\n\r?\n/).map((event) =>
     event
@@ -177,5 +178,14 @@ function valuesIn({ fields, body }: Answer): unknown[] {
       .flatMap((line) => (line.startsWith('data:') ? [line.slice('data:'.length)] : []))
       .join('\n'),
   )
-  return events.map(jsonIn).filter((value) => value !== null)
+  return events.map(valueIn).filter((value) => value !== null)
+}
+
+/** Null where it is none that a client takes. */
+function valueIn(text: string): unknown {
+  try {
+    return wireJson(text, LIMITS.answer_depth_max)
+  } catch {
+    return null
+  }
 }

@@ -327,7 +327,9 @@ class Scene {
 
   private isWhole(result: object): boolean {
     const own = plain(result)
-    const said = (this.hub.said as Message[]).map((one) => plain(one.result ?? {}))
+    const said = (this.hub.said as Message[]).map(({ result: one }) =>
+      plain((typeof one === 'object' ? one : null) ?? {}),
+    )
     return Object.keys(own).length === 0 || said.some((one) => isDeepStrictEqual(one, own))
   }
 
