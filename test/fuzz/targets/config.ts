@@ -99,12 +99,15 @@ interface Said {
 
 /** What stands beside it; what was made to hold it holds nothing then. */
 function rest(text: string): unknown {
-  const said = parse(text, { logLevel: 'error' }) as Said | null
+  const said = parse(text, unsignedNought, { logLevel: 'error' }) as Said | null
   if (said?.personas?.ada) delete said.personas.ada.surface
   if (said?.personas && Object.keys(said.personas.ada ?? {}).length === 0) delete said.personas.ada
   if (said !== null && Object.keys(said.personas ?? {}).length === 0) delete said.personas
   return said ?? {}
 }
+
+/** What is too small for a number may have a sign that its text, once written, has not. (A reviver's 0 would not replace a -0.) */
+const unsignedNought = (_: unknown, value: unknown) => (value === 0 ? 'nought' : value)
 
 function says(text: string, expected: unknown): void {
   const said = parse(text, { logLevel: 'error' }) as Said | null
