@@ -73,6 +73,8 @@ export function createCrew({ file, settings, threads, names, inputs, minutes, ha
     member.target = target
     member.from = Atomics.load(member.beats, 0)
     member.beat_at = performance.now()
+    // It has tried nothing yet.
+    Atomics.store(member.beats, 1, 0)
     member.worker.postMessage({
       name: target.name,
       inputs: Math.ceil((inputs * target.share) / shares),

@@ -14,6 +14,7 @@ const THREAD = `
   const { beats, now, home: names } = workerData
   parentPort.on('message', (order) => {
     if (order === null) process.exit()
+    if (order.name === 'unopened') throw new Error('its world could not be made')
     Atomics.store(beats, 1, 3)
     now.set(Buffer.from('abc'))
     Atomics.add(beats, 0, 1)
@@ -79,6 +80,16 @@ test.each([
     expect(told).toEqual([`${name} broke: ${what}`, `${name}: 1, unfinished`, 'two: 150'])
   },
 )
+
+test('a target whose world cannot be made is not told with what the one before it tried', async () => {
+  const { ended, told } = crewOf('one unopened', { threads: 1 })
+  expect(await ended).toBeNull()
+  expect(told).toEqual([
+    'one: 150',
+    'unopened broke: , Error: its world could not be made',
+    'unopened: 0, unfinished',
+  ])
+})
 
 test('what a thread finds is told as its target’s', async () => {
   const { ended, told } = crewOf('breaks two', { threads: 1 })
