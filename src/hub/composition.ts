@@ -66,6 +66,8 @@ export interface CompositionNeeds {
   repair?: boolean
   /** Takes its place only until a hub of its own is started, and then makes room. */
   stands_in?: boolean
+  /** Aborted when it is to end before it has its home. */
+  leaving?: AbortSignal | undefined
   /** It has lost its home, or was asked to make room: stop it. */
   onEnd: (why: 'lost' | 'yielded') => void
   /** A write or sync had failed, and the hub refuses every change; put together anew, it would take them. */
@@ -131,7 +133,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     take: () => lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost }),
     other: () => runningHub(home),
     operatorToken: () => ensureSecrets(home).operator_token,
-    ...{ clock, log, stands_in: needs.stands_in === true },
+    ...{ clock, log, stands_in: needs.stands_in === true, leaving: needs.leaving },
   })
   const secrets = ensureSecrets(home)
   const ids = createIds(clock, systemRandom)

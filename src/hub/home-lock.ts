@@ -7,6 +7,8 @@ import { askToYield } from './yielding.ts'
 
 /** For so long another hub may start, or end, before it says where it answers, or has let go. */
 const SETTLES_MS = 10_000
+const WAITS =
+  'another hub has this home, and says nowhere that it answers; it is waited for, ten seconds at most'
 
 export interface HomeLockNeeds<Lock> {
   /** Rejects with `already_running` where another holds it. */
@@ -18,6 +20,8 @@ export interface HomeLockNeeds<Lock> {
   log: Log
   /** This one only fills a gap: it waits for nobody, and asks nobody to make room for it. */
   stands_in: boolean
+  /** Aborted when this one is to end before it has begun. */
+  leaving?: AbortSignal | undefined
 }
 
 /**
@@ -27,9 +31,9 @@ export interface HomeLockNeeds<Lock> {
  * @throws TurnbellError `already_running`, and what else `take` refuses.
  */
 export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> {
-  const { take, other: otherHub, operatorToken, clock, log, stands_in } = needs
+  const { take, other: otherHub, operatorToken, clock, log, stands_in, leaving } = needs
   const until = clock.monotonic() + SETTLES_MS
-  for (;;) {
+  for (let looks = 1; ; looks += 1) {
     try {
       return await take()
     } catch (error) {
@@ -41,10 +45,23 @@ export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> 
         log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
         return askToYield(other, operatorToken(), take, clock)
       }
-      if (stands_in || clock.monotonic() > until) throw error
+      if (stands_in || leaving?.aborted === true || clock.monotonic() > until) throw error
     }
-    await new Promise<void>((resolve) => clock.after(LIMITS.yield_retry_ms, resolve))
+    if (looks === 1) log.warn({}, WAITS)
+    await pause(clock, leaving)
   }
+}
+
+function pause(clock: Clock, leaving: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      timer.cancel()
+      leaving?.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = clock.after(LIMITS.yield_retry_ms, over)
+    leaving?.addEventListener('abort', over, { once: true })
+  })
 }
 
 function named(refusal: TurnbellError, { pid, url }: { pid: number; url: string }): TurnbellError {

@@ -91,7 +91,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   try {
     const hub = await startRenewed({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },
-      ...{ env: process.env, repair: flags.repair === true },
+      ...{ env: process.env, repair: flags.repair === true, leaving: leaving.signal },
       extend: await conformanceFixtures(logs),
       onEnd: () => leaving.leave(EXIT.failed),
     })
@@ -151,6 +151,8 @@ function whenThingsBreak(logs: HubLogs, plugins: readonly string[]): void {
 
 interface Leaver {
   leave: (code: number) => void
+  /** Aborted with the first call of it. */
+  signal: AbortSignal
   started: (hub: RenewedHub) => void
 }
 
@@ -158,6 +160,7 @@ interface Leaver {
 function leaver(logs: HubLogs): Leaver {
   let asked: number | null = null
   let running: RenewedHub | null = null
+  const leaving = new AbortController()
   const go = (code: number, hub: RenewedHub) => {
     logs.log.info({}, 'stopping')
     hub.stop().then(
@@ -173,9 +176,11 @@ function leaver(logs: HubLogs): Leaver {
     )
   }
   return {
+    signal: leaving.signal,
     leave(code) {
       if (asked !== null) return
       asked = code
+      leaving.abort()
       if (running !== null) go(code, running)
     },
     started(hub) {

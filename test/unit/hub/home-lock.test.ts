@@ -12,6 +12,8 @@ async function scene({
 }: { stands_in?: boolean; refusal?: ErrorCode } = {}) {
   const clock = fakeClock()
   const at = { held: true, other: null as { pid: number; url: string } | null, looks: 0 }
+  const leaving = new AbortController()
+  const warned: string[] = []
   const outcome = lockHome({
     async take() {
       at.looks += 1
@@ -20,16 +22,20 @@ async function scene({
     },
     other: () => at.other,
     operatorToken: () => 'secret',
-    ...{ clock, log: silentLog, stands_in },
+    ...{ clock, log: { ...silentLog, warn: (_, text) => warned.push(text) }, stands_in },
+    leaving: leaving.signal,
   }).catch((error: unknown) => error)
   await atRest()
-  return { at, clock, outcome }
+  return { at, clock, leaving, outcome, warned }
 }
 
 test('one that starts is waited for, and then named', async () => {
-  const { at, clock, outcome } = await scene()
+  const { at, clock, outcome, warned } = await scene()
   await clock.advance(1_000)
   expect(at.looks).toBeGreaterThan(2)
+  expect(warned).toEqual([
+    'another hub has this home, and says nowhere that it answers; it is waited for, ten seconds at most',
+  ])
   at.other = { pid: 4711, url: 'http://127.0.0.1:9' }
   await clock.advance(1_000)
   expect(await outcome).toMatchObject({
@@ -54,6 +60,13 @@ test('one that says nothing for long is not waited for', async () => {
   await clock.advance(10_000)
   expect(clock.armed()).toBe(1)
   await clock.advance(1_000)
+  expect(await outcome).toMatchObject({ code: 'already_running', detail: 'held' })
+  expect(clock.armed()).toBe(0)
+})
+
+test('who is to leave waits no longer', async () => {
+  const { clock, leaving, outcome } = await scene()
+  leaving.abort()
   expect(await outcome).toMatchObject({ code: 'already_running', detail: 'held' })
   expect(clock.armed()).toBe(0)
 })
