@@ -2,23 +2,42 @@
 import fs from 'node:fs'
 import { commandOptions } from '../test/support/command-options.mjs'
 
-/** The operands of a command that begin with such a file; ends the process where there is none. */
-export function figuresFile(help) {
-  const [source, ...more] = commandOptions(help, { names: true }).positionals
-  if (source === undefined || !fs.statSync(source, { throwIfNoEntry: false })?.isFile()) {
-    process.stderr.write(source === undefined ? help : `there is no file ${source}\n`)
-    process.exit(2)
-  }
-  return [source, ...more]
+/** The operands of a command, `most` of them, that begin with such a file; ends the process where there is none. */
+export function figuresFile(help, most = 1) {
+  const operands = commandOptions(help, { names: true }).positionals
+  const [source] = operands
+  if (source === undefined || operands.length > most) refuse(help)
+  if (!fs.statSync(source, { throwIfNoEntry: false })?.isFile()) refuse(`there is no file ${source}\n`)
+  return operands
 }
 
-/** By name, in the order in which they were measured. Lines that are no figure are passed over, and what was left out. */
+/**
+ * By name, in the order in which they were measured. What others wrote between the figures is passed over, and what was left
+ * out; ends the process where there is nothing else, and at a figure that was broken off.
+ */
 export function readFigures(source) {
   const figures = new Map()
   for (const line of fs.readFileSync(source, 'utf8').split('\n')) {
     if (!line.startsWith('{')) continue
-    const figure = JSON.parse(line)
+    const figure = figureIn(line)
+    if (figure === null) refuse(`${source} has a line that is no figure: ${line.slice(0, 80)}\n`)
     if (figure.ratio !== null) figures.set(figure.name, figure)
   }
+  if (figures.size === 0) refuse(`${source} has no figures\n`)
   return figures
+}
+
+function figureIn(line) {
+  try {
+    const figure = JSON.parse(line)
+    return typeof figure.name === 'string' && figure.ratio !== undefined ? figure : null
+  } catch {
+    return null
+  }
+}
+
+/** Ends the process, which has said why. */
+export function refuse(text) {
+  process.stderr.write(text)
+  process.exit(2)
 }

@@ -1,7 +1,8 @@
 /** `npm run bench [-- NAME…]`: one JSON object a line on stdout, everything else on stderr. */
+import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { commandOptions } from '../test/support/command-options.mjs'
+import { commandOptions, needDirectory } from '../test/support/command-options.mjs'
 import type { Ending } from '../test/support/ending.mjs'
 import { daemonIdle } from './daemon-idle.ts'
 import { doorbell } from './doorbell.ts'
@@ -109,6 +110,10 @@ function configure(argv: string[]): { names: string[]; options: string[] } {
     options: { dir: { type: 'string' }, profile: { type: 'string' } },
     directories: ['dir'],
     places: { script: 'bench', names: ['dir', 'profile'] },
+    check({ profile }) {
+      // It may be made only then.
+      if (profile !== undefined && fs.existsSync(profile)) needDirectory('profile', profile)
+    },
   })
   const { dir, profile } = values
   settings.directory = dir ?? diskDirectory()

@@ -5,7 +5,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { figuresFile, readFigures } from './figures-file.mjs'
+import { figuresFile, readFigures, refuse } from './figures-file.mjs'
 import { barChart, dotChart } from './svg.mjs'
 import { boundOf, met, shareOf, shownRatio } from './verdict.mjs'
 
@@ -29,9 +29,12 @@ const GOALS = [
 
 const [source, directory = path.resolve(import.meta.dirname, '../docs/performance')] = figuresFile(
   'usage: node bench/plot.mjs OUT.jsonl [DIR]\n',
+  2,
 )
 const figures = readFigures(source)
 
+if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false)
+  refuse(`${directory} is no directory\n`)
 fs.mkdirSync(directory, { recursive: true })
 draw('goals', GOALS, goals)
 draw('throughput', PEERS, throughput)

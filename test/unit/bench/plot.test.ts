@@ -105,8 +105,29 @@ describe('of a file', () => {
     })
   })
 
+  test.each([
+    ['no figures', '> turnbell@0.0.0 bench\n', [], 'has no figures'],
+    ['half a line', '{"name":"send-one","val', [], 'has a line that is no figure: {"name":"send-one","val'],
+    ['something else', '{"a":1}\n', [], 'has a line that is no figure: {"a":1}'],
+    ['more than it reads', '', ['b', 'c'], 'usage: '],
+  ])('that is, or has, %s is refused, for the table as well', async (_, text, more, why) => {
+    const source = path.join(temporaryDirectory(), 'out.jsonl')
+    fs.writeFileSync(source, text)
+    for (const program of ['plot.mjs', 'table.mjs']) {
+      const asked = run(process.execPath, [path.join(BENCH, program), source, ...more])
+      await expect(asked).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(why) as string })
+    }
+  })
+
+  test('no plots are drawn where a file stands', async () => {
+    const source = path.join(temporaryDirectory(), 'out.jsonl')
+    fs.writeFileSync(source, JSON.stringify(rows[0]))
+    const asked = run(process.execPath, [path.join(BENCH, 'plot.mjs'), source, source])
+    await expect(asked).rejects.toMatchObject({ code: 2, stderr: `${source} is no directory\n` })
+  })
+
   test('each goal of the table is waited for', async () => {
-    const { said } = await drawn([])
+    const { said } = await drawn(rows.filter(({ goal }) => goal === null))
     const missing = said
       .find((line) => line.startsWith('goals.svg'))
       ?.split(' has no ')[1]
