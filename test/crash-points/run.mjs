@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { bundled } from '../support/bundled.mjs'
-import { commandOptions } from '../support/command-options.mjs'
+import { commandOptions, SEEDS } from '../support/command-options.mjs'
 import { createEnding } from '../support/ending.mjs'
 
 const HELP = `usage: npm run crash-points -- [options]
@@ -32,7 +32,7 @@ const { values } = commandOptions(HELP, {
     variant: { type: 'string' },
     from: { type: 'string' },
   },
-  numbers: { seed: 0, points: 0, torn: 0, starts: 0, at: 1 },
+  numbers: { seed: SEEDS, points: 0, torn: 0, starts: 0, at: 1 },
   directories: ['from'],
   places: { script: 'crash-points', names: ['from'] },
   check({ points, starts, at, variant, from }) {

@@ -24,7 +24,8 @@ async function compiledBefore(file: string): Promise<unknown> {
 }
 
 test('node takes what was compiled of the daemon when it was built', async () => {
-  expect(await compiledBefore(path.join(DIST, 'daemon.cjs'))).toBe(true)
+  const taken = await compiledBefore(path.join(DIST, 'daemon.cjs'))
+  expect(taken, 'dist/ is of another node, or its build said why: build it again').toBe(true)
 })
 
 test('a daemon is there where that is broken', async () => {

@@ -10,7 +10,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { bundled } from '../support/bundled.mjs'
-import { commandOptions } from '../support/command-options.mjs'
+import { commandOptions, SEEDS } from '../support/command-options.mjs'
 import { createEnding } from '../support/ending.mjs'
 import { createCrew } from './crew.mjs'
 import { instrument } from './instrument.mjs'
@@ -44,7 +44,7 @@ const { values, positionals } = commandOptions(HELP, {
     jobs: { type: 'string' },
     input: { type: 'string' },
   },
-  numbers: { inputs: 1, seed: 0, minutes: 1, jobs: { least: 1, most: JOBS_MAX } },
+  numbers: { inputs: 1, seed: { ...SEEDS, least: 1 }, minutes: 1, jobs: { least: 1, most: JOBS_MAX } },
   files: ['input'],
   places: { script: 'fuzz', names: ['input'] },
   check({ input, inputs: many, minutes }) {

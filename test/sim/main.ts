@@ -2,7 +2,7 @@
 import os from 'node:os'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { commandOptions, needDirectory } from '../support/command-options.mjs'
+import { commandOptions, needDirectory, SEEDS } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
 import { addCounts, openKept, type Kept, type KeptResult } from './kept.ts'
 import { openPool, type Pool } from './pool.ts'
@@ -89,7 +89,7 @@ function wantedIn(argv: string[]): Wanted {
       trace: { type: 'boolean', default: false },
     },
     numbers: {
-      ...{ seed: 0, seeds: 1, steps: 1 },
+      ...{ seed: SEEDS, seeds: 1, steps: 1 },
       ...{ hours: { above: 0, most: HOURS_MAX }, jobs: { least: 1, most: JOBS_MAX } },
     },
     places: { script: 'sim', names: ['keep'] },
@@ -100,7 +100,7 @@ function wantedIn(argv: string[]): Wanted {
         throw new Error('--trace prints a single run: it goes with no --seeds, --hours or --keep')
       if (trace && (jobs !== undefined || unshrunk))
         throw new Error('--trace prints a single run as it is: it goes with no --jobs or --no-shrink')
-      if (!Number.isSafeInteger(seed + (seeds ?? 1)))
+      if (seed + (seeds ?? 1) - 1 > SEEDS.most)
         throw new Error(`--seed: there are not so many numbers behind ${seed}`)
       if (keep !== undefined) needDirectory('keep', path.dirname(keep))
       only = said === undefined ? undefined : onlyIn(said, steps)

@@ -1,5 +1,5 @@
 /** The command: a day of a team of real processes, and its figures. */
-import { commandOptions } from '../support/command-options.mjs'
+import { commandOptions, SEEDS } from '../support/command-options.mjs'
 import type { Ending } from '../support/ending.mjs'
 import type { SoakResult } from './figures.ts'
 import { report } from './report.ts'
@@ -87,7 +87,7 @@ function wantedIn(argv: string[]): Wanted {
     numbers: {
       minutes: { above: 0, most: MINUTES_MAX },
       personas: PERSONAS,
-      seed: 0,
+      seed: SEEDS,
       'kills-per-minute': KILLS,
     },
     directories: ['dir'],
@@ -95,7 +95,7 @@ function wantedIn(argv: string[]): Wanted {
   })
   return {
     ...{ minutes: values.minutes, personas: values.personas, kills_per_minute: values['kills-per-minute'] },
-    seed: values.seed ?? Date.now(),
+    seed: values.seed ?? Date.now() % SEEDS.most,
     ...(values.dir === undefined ? {} : { directory: values.dir }),
   }
 }

@@ -31,5 +31,6 @@ export function commandOptions<O extends Options, N extends string = never>(
   wanted: Wanted<O, N>,
 ): { values: Values<O, N>; positionals: string[] }
 
+export const SEEDS: { least: number; most: number }
 export function number(name: string, text: string, bounds: Bounds): number
 export function needDirectory(name: string, directory: string): void

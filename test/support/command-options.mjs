@@ -3,11 +3,15 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 
+/** The whole numbers that dice are thrown from: above them they begin anew. */
+export const SEEDS = { least: 0, most: 2 ** 32 - 1 }
+
 /**
  * Answers the values and what else was said, or ends the process: with 0 after `--help`, with 2 and the help where
  * something was not understood. Options named in `numbers` become numbers within the bounds that stand there (see
  * `number`), or undefined where they are left out; those in `directories` and `files` are there. Those in `places.names` are
- * whole paths, from where the command was called, also by the script of npm named there. No text is empty. `names`:
+ * whole paths, from where the command was called, also by the script of npm named there. No text is empty, and nothing is said
+ * twice. `names`:
  * what may be said beside options, whatever it is (true) or what there is (a list). `check` gets the values, and throws for
  * what does not go together.
  */
@@ -25,15 +29,17 @@ export function commandOptions(
   },
 ) {
   try {
-    const { values, positionals } = parseArgs({
+    const { values, positionals, tokens } = parseArgs({
       args: argv,
       options: { ...options, help: { type: 'boolean', short: 'h', default: false } },
       allowPositionals: names !== false,
+      tokens: true,
     })
     if (values.help) {
       process.stdout.write(help)
       process.exit(0)
     }
+    needOnce(tokens)
     for (const [name, bounds] of Object.entries(numbers)) {
       if (values[name] !== undefined) values[name] = number(name, values[name], bounds)
     }
@@ -49,6 +55,14 @@ export function commandOptions(
   } catch (error) {
     process.stderr.write(`${error.message}\n\n${help}`)
     process.exit(2)
+  }
+}
+
+function needOnce(tokens) {
+  const said = new Set()
+  for (const { kind, name } of tokens) {
+    if (kind === 'option' && said.has(name)) throw new Error(`--${name}: is said twice`)
+    said.add(name)
   }
 }
 

@@ -87,6 +87,7 @@ describe('a command', () => {
   test.each([
     [['--keep', ''], '--keep: is empty'],
     [['--seed', ''], '--seed: "" is no whole number from 0'],
+    [['--seed', '1', '--seed', '2'], '--seed: is said twice'],
     [['--keep', 'file', '--trace'], '--trace goes with no --keep'],
     [['--what'], "Unknown option '--what'"],
     [['what'], "Unexpected argument 'what'"],
