@@ -6,6 +6,8 @@ import { bundleSettings, commonModule } from './scripts/bundle-settings.mjs'
 
 // Built aside and moved into place, so that what runs from dist/ never meets half a build.
 const aside = `dist.${process.pid}`
+process.on('exit', () => fs.rmSync(aside, { recursive: true, force: true }))
+for (const os_signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(os_signal, () => process.exit(1))
 
 // jsonc-parser's other form loads its parts in a way that no bundler can follow.
 const followed = ['module', 'main']

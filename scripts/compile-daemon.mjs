@@ -12,6 +12,8 @@ import v8 from 'node:v8'
 const file = path.resolve(process.argv[2], 'daemon.cjs')
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-build-'))
 process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }))
+// From its start on the daemon hears them, and ends.
+for (const os_signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(os_signal, () => process.exit(1))
 
 const loader = path.join(home, 'code-cache.mjs')
 await build({
@@ -26,7 +28,8 @@ await exports.main(['--home', home, '--persona', 'compiled', '--surface', 'mcp',
 // It has said why.
 if (process.exitCode) process.exit()
 
-// The code is for the flags that a process has when it loads a daemon, which then sets one: back to V8's own value.
+// The code is for the flags that a process has when it loads a daemon. That sets one then (`run` in src/daemon/main.ts): back to
+// V8's own value.
 v8.setFlagsFromString('--semi-space-growth-factor=2')
 keepCompiled()
 // A daemon's own files are nobody else's; this is everybody's who may start one.
