@@ -71,7 +71,7 @@ fs.writeFileSync(`${aside}/turnbell.js`, former)
 fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
 
-compileDaemon(aside)
+await compileDaemon(aside)
 
 fs.rmSync('dist', { recursive: true, force: true })
 fs.renameSync(aside, 'dist')

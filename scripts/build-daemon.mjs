@@ -3,7 +3,8 @@
  * function whose compiled code lies beside it (src/system/code-cache.ts).
  */
 import { build } from 'esbuild'
-import { execFileSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import path from 'node:path'
 import { commonModule } from './bundle-settings.mjs'
 
@@ -41,16 +42,14 @@ export async function buildDaemon(outdir) {
 }
 
 /** Once all of the product is there. Only a gain of time for each start, so a build goes on where it cannot be had. */
-export function compileDaemon(outdir) {
+export async function compileDaemon(outdir) {
   // Settings of this build, of node's or ours, are not those of the daemons to come.
   const own = Object.entries(process.env).filter(([name]) => !/^(TURNBELL|NODE)_/.test(name))
   const program = path.join(import.meta.dirname, 'compile-daemon.mjs')
-  try {
-    execFileSync(process.execPath, [program, outdir], {
-      env: Object.fromEntries(own),
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-  } catch ({ message }) {
-    console.warn(`daemons will be compiled at each start: ${message}`)
-  }
+  const compiler = spawn(process.execPath, [program, outdir], {
+    env: Object.fromEntries(own),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const [code] = await once(compiler, 'exit')
+  if (code !== 0) console.warn(`daemons will be compiled at each start: ${program} ended with ${code}`)
 }

@@ -12,8 +12,9 @@ import v8 from 'node:v8'
 const file = path.resolve(process.argv[2], 'daemon.cjs')
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-build-'))
 process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }))
-// From its start on the daemon hears them, and ends.
-for (const os_signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(os_signal, () => process.exit(1))
+const leave = () => process.exit(1)
+const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+for (const os_signal of ENDINGS) process.on(os_signal, leave)
 
 const loader = path.join(home, 'code-cache.mjs')
 await build({
@@ -27,6 +28,8 @@ const nobody = 'http://127.0.0.1:1'
 await exports.main(['--home', home, '--persona', 'compiled', '--surface', 'mcp', '--hub', nobody])
 // It has said why.
 if (process.exitCode) process.exit()
+// The daemon hears them itself by now, and ends with 0.
+for (const os_signal of ENDINGS) process.off(os_signal, leave)
 
 // The code is for the flags that a process has when it loads a daemon. That sets one then (`run` in src/daemon/main.ts): back to
 // V8's own value.
