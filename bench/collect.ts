@@ -1,8 +1,9 @@
-/** Garbage collection on demand, by SIGUSR2; for a process that runs with `--expose-gc`. */
-import { pause } from './processes.ts'
+/** Garbage collection on demand, over IPC; for a process that runs with `--expose-gc`. */
+import { once } from 'node:events'
+import { pause, type Started } from './processes.ts'
 
 const PASSES = 4
-/** For pages that are given back in the background, and for the process to get to its signal. */
+/** For pages that are given back in the background. */
 const PASS_MS = 150
 
 /**
@@ -16,18 +17,20 @@ const FILLER = 100
 export function collectWhenTold(): void {
   // Kept for a moment, or it would not be made.
   const garbage: number[][] = []
-  process.on('SIGUSR2', () => {
+  process.on('message', () => {
     for (let made = 0; made < FILL_BYTES; made += FILLER * 8)
       garbage[0] = new Array<number>(FILLER).fill(made)
     garbage.length = 0
     globalThis.gc?.()
+    process.send?.('collected')
   })
 }
 
 /** Resolves when that process has had time to give back what it does not need. */
-export async function collect(pid: number): Promise<void> {
+export async function collect({ child }: Pick<Started, 'child'>): Promise<void> {
   for (let pass = 0; pass < PASSES; pass += 1) {
-    process.kill(pid, 'SIGUSR2')
+    child.send('collect')
+    await once(child, 'message')
     await pause(PASS_MS)
   }
 }

@@ -3,14 +3,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { STEADY_HEAP } from './collect.ts'
 import { personaPaths, resolveHome } from '../src/system/home.ts'
-import { ROOT, startNode, temporaryDirectory, type Process } from './processes.ts'
+import { ROOT, startNode, temporaryDirectory, type Started } from './processes.ts'
 
 const HERE = import.meta.dirname
 export const TURNBELL = path.join(ROOT, 'dist/turnbell.cjs')
 /** Of a journal segment, to see how long its lines are. */
 const SAMPLE_BYTES = 1_000_000
 
-export interface Hub extends Process {
+export interface Hub extends Omit<Started, 'match'> {
   url: string
   home: string
   journal: string
@@ -27,20 +27,20 @@ const HUBS = {
 export type HubKind = keyof typeof HUBS
 
 export async function startHub(kind: HubKind, home = temporaryDirectory()): Promise<Hub> {
-  const hub = await startNode([...HUBS[kind], '--home', home, '--port', '0'], {
+  const { match, ...hub } = await startNode([...HUBS[kind], '--home', home, '--port', '0'], {
     ready: /^turnbell hub ready (http\S+)$/,
+    ipc: kind === 'with gc',
   })
   return {
-    pid: hub.pid,
-    stop: hub.stop,
-    url: hub.match?.[1] ?? '',
+    ...hub,
+    url: match?.[1] ?? '',
     home,
     journal: resolveHome({}, home).hub_journal,
   }
 }
 
 /** What answers a hello, and is no hub. */
-export type BareServer = Pick<Hub, 'pid' | 'stop' | 'url'>
+export type BareServer = Pick<Hub, 'child' | 'pid' | 'stop' | 'url'>
 
 /** `bare-hub.ts` takes sends, too. */
 export const startBareHub = () => startBareServer(['bare-hub.js', temporaryDirectory()])
@@ -49,10 +49,11 @@ export async function startBareServer(
   [program = '', ...args]: readonly string[],
   node_options: readonly string[] = [],
 ): Promise<BareServer> {
-  const { pid, stop, match } = await startNode([...node_options, path.join(HERE, program), ...args], {
+  const { match, ...server } = await startNode([...node_options, path.join(HERE, program), ...args], {
     ready: /^bare ready (http\S+)$/,
+    ipc: node_options === STEADY_HEAP,
   })
-  return { pid, stop, url: match?.[1] ?? '' }
+  return { ...server, url: match?.[1] ?? '' }
 }
 
 export function daemonArgs(home: string, identity: string): string[] {

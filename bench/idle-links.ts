@@ -3,9 +3,8 @@ import fs from 'node:fs'
 import { collect, STEADY_HEAP } from './collect.ts'
 import { figure, interleave, short, type Figure, type Pair } from './figures.ts'
 import type { LinkHandlers } from './links.ts'
-import { addPersonas, operatorToken, startBareServer, startHub } from './hubs.ts'
+import { addPersonas, operatorToken, startBareServer, startHub, type BareServer } from './hubs.ts'
 import { usage } from './usage.ts'
-import type { Process } from './processes.ts'
 import { startRemote } from './remote.ts'
 
 const ROUNDS = 5
@@ -17,8 +16,7 @@ const ADDS_UNDERWAY = 50
 /** Files that a server has open besides its links. */
 const OTHER_FILES = 200
 
-interface Server extends Process {
-  url: string
+interface Server extends BareServer {
   token: string
 }
 
@@ -38,10 +36,10 @@ export async function idleLinks(): Promise<Figure[]> {
       await (
         await connect(server, namesFor('warm-up', WARM_UP_LINKS))
       )()
-      await collect(server.pid)
+      await collect(server)
       const before = await usage(server.pid)
       const close = await connect(server, names)
-      await collect(server.pid)
+      await collect(server)
       const after = await usage(server.pid)
       await close()
       return ((after.rss_mib - before.rss_mib) * 1024) / links
