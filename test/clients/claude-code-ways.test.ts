@@ -9,7 +9,7 @@ import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { BIN } from '../support/processes.ts'
 import { scenesOf } from '../support/scene.ts'
-import { processAlive } from '../../src/system/processes.ts'
+import { isAsleep, processAlive } from '../../src/system/processes.ts'
 
 beforeAll(() => void claudeProgram())
 
@@ -46,8 +46,7 @@ function waiters(world: ClaudeWorld): number[] {
 /** Until then it runs, or waits for a program that looks after the shell before it. */
 function isAtPipe(pid: number): boolean {
   try {
-    const state = / ([A-Z]) \d/.exec(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
-    return state === 'S' && fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8') === ''
+    return isAsleep(pid) && fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8') === ''
   } catch {
     return false
   }

@@ -8,7 +8,8 @@ import { createEnding } from '../support/ending.mjs'
 const HELP = `usage: npm run crash-points -- [options]
 
   --seed N        of all chances here (1); what the hub does is recorded anew each time, and never quite the same
-  --points N      how many of the file calls, spread over all; all of them where it is left out
+  --points N      how many of the file calls, spread over all; all of them where it is left out, and with 0
+                  only the starts
   --torn N        power cuts that tear what was not synced, at each point (2)
   --starts N      at how many points the start after the crash is itself crashed (8)
   --from DIR      a story that was kept, instead of a new one

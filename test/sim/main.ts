@@ -1,5 +1,6 @@
 /** The command: simulations by seed, by number, or for hours. */
 import os from 'node:os'
+import fs from 'node:fs'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { commandOptions, needDirectory, SEEDS } from '../support/command-options.mjs'
@@ -73,6 +74,13 @@ interface Wanted {
   trace: boolean
 }
 
+/** It is put in the place of what stands there: of a device there would be none any more. */
+function needKeepable(file: string): void {
+  needDirectory('keep', path.dirname(file))
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`--keep: ${file} is no file`)
+}
+
 function wantedIn(argv: string[]): Wanted {
   let only: ReadonlySet<number> | undefined
   const { values } = commandOptions(HELP, {
@@ -102,7 +110,7 @@ function wantedIn(argv: string[]): Wanted {
         throw new Error('--trace prints a single run as it is: it goes with no --jobs or --no-shrink')
       if (seed + (seeds ?? 1) - 1 > SEEDS.most)
         throw new Error(`--seed: there are not so many numbers behind ${seed}`)
-      if (keep !== undefined) needDirectory('keep', path.dirname(keep))
+      if (keep !== undefined) needKeepable(keep)
       only = said === undefined ? undefined : onlyIn(said, steps)
     },
   })
