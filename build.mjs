@@ -3,11 +3,10 @@ import { build } from 'esbuild'
 import fs from 'node:fs'
 import { buildDaemon, compileDaemon } from './scripts/build-daemon.mjs'
 import { bundleSettings, commonModule } from './scripts/bundle-settings.mjs'
+import { createEnding } from './test/support/ending.mjs'
 
 // Built aside and moved into place, so that what runs from dist/ never meets half a build.
-const aside = `dist.${process.pid}`
-process.on('exit', () => fs.rmSync(aside, { recursive: true, force: true }))
-for (const os_signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(os_signal, () => process.exit(1))
+const aside = createEnding().removes(`dist.${process.pid}`)
 
 // jsonc-parser's other form loads its parts in a way that no bundler can follow.
 const followed = ['module', 'main']

@@ -8,13 +8,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import v8 from 'node:v8'
+import { createEnding } from '../test/support/ending.mjs'
 
 const file = path.resolve(process.argv[2], 'daemon.cjs')
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-build-'))
-process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }))
-const leave = () => process.exit(1)
-const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP']
-for (const os_signal of ENDINGS) process.on(os_signal, leave)
+const home = createEnding().removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-build-')))
 
 const loader = path.join(home, 'code-cache.mjs')
 await build({
@@ -28,8 +25,6 @@ const nobody = 'http://127.0.0.1:1'
 await exports.main(['--home', home, '--persona', 'compiled', '--surface', 'mcp', '--hub', nobody])
 // It has said why.
 if (process.exitCode) process.exit()
-// The daemon hears them itself by now, and ends with 0.
-for (const os_signal of ENDINGS) process.off(os_signal, leave)
 
 // The code is for the flags that a process has when it loads a daemon. That sets one then (`run` in src/daemon/main.ts): back to
 // V8's own value.
@@ -37,4 +32,4 @@ v8.setFlagsFromString('--semi-space-growth-factor=2')
 keepCompiled()
 // A daemon's own files are nobody else's; this is everybody's who may start one.
 fs.chmodSync(codeCacheOf(file), 0o644)
-process.kill(process.pid, 'SIGTERM')
+process.exit()

@@ -3,6 +3,7 @@ import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
+import { pause } from '../ports/pause.ts'
 import { askToYield } from './yielding.ts'
 
 /** For so long another hub may start, or end, before it says where it answers, or has let go. */
@@ -48,20 +49,8 @@ export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> 
       if (stands_in || leaving?.aborted === true || clock.monotonic() > until) throw error
     }
     if (looks === 1) log.warn({}, WAITS)
-    await pause(clock, leaving)
+    await pause(clock, LIMITS.yield_retry_ms, leaving)
   }
-}
-
-function pause(clock: Clock, leaving: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const over = () => {
-      timer.cancel()
-      leaving?.removeEventListener('abort', over)
-      resolve()
-    }
-    const timer = clock.after(LIMITS.yield_retry_ms, over)
-    leaving?.addEventListener('abort', over, { once: true })
-  })
 }
 
 function named(refusal: TurnbellError, { pid, url }: { pid: number; url: string }): TurnbellError {

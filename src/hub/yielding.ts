@@ -9,6 +9,7 @@ import type { RawRoute } from '../transports/http/server.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import { pause } from '../ports/pause.ts'
 
 const PATH = '/yield'
 
@@ -55,7 +56,7 @@ export async function askToYield<T>(
       return await take()
     } catch (error) {
       if (clock.monotonic() > until) throw error
-      await new Promise<void>((resolve) => clock.after(LIMITS.yield_retry_ms, resolve))
+      await pause(clock, LIMITS.yield_retry_ms)
     }
   }
 }

@@ -15,6 +15,7 @@ import { jsonAs, wireJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenAnswer } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { pause } from '../../ports/pause.ts'
 
 const PROTOCOL = '2026-07-28'
 /** How long a hub is taken to be where it was found. Short: another program may get its port. */
@@ -365,17 +366,4 @@ export class AnswerLost extends TurnbellError {
     })
     this.waited_ms = waited_ms
   }
-}
-
-async function pause(clock: Clock, delay_ms: number, abort?: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = () => {
-      timer.cancel()
-      abort?.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(delay_ms, done)
-    abort?.addEventListener('abort', done, { once: true })
-  })
-  abort?.throwIfAborted()
 }
