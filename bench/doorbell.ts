@@ -19,7 +19,7 @@ import { startRemote, type Remote } from './remote.ts'
 import type { SenderHandlers } from './sender.ts'
 import { attachShim, control, type Bell } from './shim.ts'
 
-const ROUNDS = 7
+const ROUNDS = 5
 const BELLS = 120
 const WARM_UP_BELLS = 200
 const RAW_MS = 300

@@ -11,12 +11,12 @@ import type { SenderHandlers } from './sender.ts'
 import { fillStore } from './stored.ts'
 import { resolveHome } from '../src/system/home.ts'
 
-const ROUNDS = 7
+const ROUNDS = 5
 const SENDERS = 100
 /** A queue takes LIMITS.queue_depth_max. */
 const SENDS = 5_000
 const SENDS_MS_MAX = 10_000
-const BELLS = 40
+const BELLS = 30
 const WARM_UP_BELLS = 60
 
 /** How many personas have a daemon, and how many signals were stored before. The first is the limit of the others. */

@@ -13,7 +13,7 @@ import { agentToken, post, startHub, type Hub } from './hubs.ts'
 import { temporaryDirectory } from './processes.ts'
 
 const ROUNDS = 5
-const RUN_MS = 2_000
+const RUN_MS = 1_500
 const WARM_UP_MS = 1_500
 const WRITERS = [1, 12]
 const RAW_APPENDS = 20_000

@@ -13,7 +13,7 @@ import type { RunResult } from './closed-loop.ts'
 import type { SenderHandlers } from './sender.ts'
 
 const ROUNDS = 5
-const SEND_MS = 1_000
+const SEND_MS = 800
 const SENDERS = [1, 100]
 const WARM_UP = { ms: 2_000, sends: 10_000 }
 const START = { nats: startNats, redis: startRedis }

@@ -3,7 +3,7 @@ import { figure, interleave, short, type Figure } from './figures.ts'
 import { rawAppend } from './limits.ts'
 import { busy, startLoad, type Sent } from './load.ts'
 
-const ROUNDS = 9
+const ROUNDS = 7
 const SEND_MS = 600
 const RAW_MS = 300
 
