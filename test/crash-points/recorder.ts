@@ -14,7 +14,11 @@ import timers from 'node:timers/promises'
 import type { FileCall, Handle, Mark, TraceLine } from './trace.ts'
 
 type Native = (...args: unknown[]) => unknown
-type Binding = Record<string, Native> & { kUsePromises: symbol; FSReqCallback: new () => object }
+type Binding = Record<string, Native> & {
+  kUsePromises: symbol
+  FSReqCallback: new () => object
+  FileHandle: { prototype: { close: () => Promise<unknown> } }
+}
 
 interface Opened {
   handle: Handle
@@ -42,6 +46,19 @@ function countWaits(underway: (change: 1 | -1) => void): void {
     }
   }) as typeof wait
   syncBuiltinESMExports()
+}
+
+/** Of handles, which close themselves past all functions of the binding. */
+function countCloses(handle: Binding['FileHandle']['prototype'], underway: (change: 1 | -1) => void): void {
+  const { close } = handle
+  handle.close = async function (this: typeof handle) {
+    underway(1)
+    try {
+      return await close.call(this)
+    } finally {
+      underway(-1)
+    }
+  }
 }
 
 /** All that a thread may be at, beside what is recorded. */
@@ -88,6 +105,10 @@ export function record(root: string, trace_file: string): Recorder {
     unseen(() => fs.lstatSync(nameOf(file), { throwIfNoEntry: false })) !== undefined
 
   countWaits((change) => void (underway += change))
+  countCloses(binding.FileHandle.prototype, (change) => {
+    touched += 1
+    underway += change
+  })
 
   /**
    * Puts itself in the place of one function. `before` looks at the arguments, and answers what is to be done with the
@@ -216,7 +237,7 @@ export function record(root: string, trace_file: string): Recorder {
   }
   take('close', ([fd]) => {
     opened.delete(fd as number)
-    return null
+    return () => undefined
   })
 
   take('rename', ([from, to]) => {
