@@ -29,7 +29,7 @@ export interface HomeLockNeeds<Lock> {
  * A hub that only stands in is asked to make room, and any other is named in the refusal. One that is just starting, or
  * ending, can be neither yet, and is waited for.
  *
- * @throws TurnbellError `already_running`, and what else `take` refuses.
+ * @throws TurnbellError `already_running`, and what else `take` refuses. The reason of `leaving`, once it waits no longer.
  */
 export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> {
   const { take, other: otherHub, operatorToken, clock, log, stands_in, leaving } = needs
@@ -44,12 +44,13 @@ export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> 
       if (other !== null) {
         if (other.stands_in !== true || stands_in) throw named(error, other)
         log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
-        return askToYield(other, operatorToken(), take, clock)
+        return askToYield(other, { take, operatorToken, clock, leaving })
       }
-      if (stands_in || leaving?.aborted === true || clock.monotonic() > until) throw error
+      if (stands_in || clock.monotonic() > until) throw error
     }
     if (looks === 1) log.warn({}, WAITS)
     await pause(clock, LIMITS.yield_retry_ms, leaving)
+    leaving?.throwIfAborted()
   }
 }
 

@@ -98,10 +98,11 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
     announce(hub, over, logs, leaving)
     leaving.started(hub)
   } catch (error) {
+    const told_to_leave = leaving.signal.aborted && error === leaving.signal.reason
     // Not louder: the hub shows warnings on stderr, where the problem itself will stand.
-    logs.log.info({ err: error, instance }, 'the hub does not start')
+    logs.log.info(told_to_leave ? {} : { err: error, instance }, 'the hub does not start')
     logs.close()
-    throw error
+    if (!told_to_leave) throw error
   }
 }
 
@@ -156,7 +157,7 @@ interface Leaver {
   started: (hub: RenewedHub) => void
 }
 
-/** Stops everything and ends the process, once. Asked while the hub still starts, it waits for that. */
+/** Stops everything and ends the process, once. Asked while the hub still starts, it waits for that, or for its giving up. */
 function leaver(logs: HubLogs): Leaver {
   let asked: number | null = null
   let running: RenewedHub | null = null

@@ -37,26 +37,32 @@ export function yieldRoute(doors: Doors, onAsked: () => void): RawRoute {
   }
 }
 
-/** Asks the one that stands in, and tries until the home is free. Throws what the last try threw. */
-export async function askToYield<T>(
-  other: { url: string },
-  operator_token: string,
-  take: () => Promise<T>,
-  clock: Clock,
-): Promise<T> {
+export interface YieldNeeds<T> {
+  take: () => Promise<T>
+  operatorToken: () => string
+  clock: Clock
+  /** Aborted when who asks is to end before it has the place. */
+  leaving?: AbortSignal | undefined
+}
+
+/** Asks the one that stands in, and tries until the home is free. Throws what the last try threw, and why it is to leave. */
+export async function askToYield<T>(other: { url: string }, needs: YieldNeeds<T>): Promise<T> {
+  const { take, operatorToken, clock, leaving } = needs
   const until = clock.monotonic() + LIMITS.yield_patience_ms
+  const late = AbortSignal.timeout(LIMITS.yield_patience_ms)
   // One that has just gone leaves the home free as well.
   await fetch(`${other.url}${PATH}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${operator_token}` },
-    signal: AbortSignal.timeout(LIMITS.yield_patience_ms),
+    headers: { authorization: `Bearer ${operatorToken()}` },
+    signal: leaving === undefined ? late : AbortSignal.any([late, leaving]),
   }).catch(() => undefined)
   for (;;) {
+    leaving?.throwIfAborted()
     try {
       return await take()
     } catch (error) {
       if (clock.monotonic() > until) throw error
-      await pause(clock, LIMITS.yield_retry_ms)
+      await pause(clock, LIMITS.yield_retry_ms, leaving)
     }
   }
 }

@@ -71,6 +71,19 @@ test('a call whose answer switches to another protocol ends as one whose answer 
   })
 })
 
+test('a call that was given up is not tried again', async () => {
+  const { upstream, clock, asked } = await answering({ '/auth/token': saying('no token', 502) })
+  const given_up = new AbortController()
+  const outcome = upstream
+    .request('tools/list', {}, { repeatable: true, abort: given_up.signal })
+    .catch((error: unknown) => error)
+  await eventually('it waits for the next try', () => clock.armed() === 1)
+  given_up.abort()
+  expect(await outcome).toBe(given_up.signal.reason)
+  expect(clock.armed()).toBe(0)
+  expect(asked).toEqual(['/auth/token'])
+})
+
 test('an answer that is too long is refused at once, as asking again would bring the same', async () => {
   const hub = await answering({
     '/auth/token': saying(GOOD_TOKEN),

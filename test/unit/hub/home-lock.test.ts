@@ -1,17 +1,24 @@
 /** Who gets a home whose hub says nothing of itself: one that still starts, or that is just ending. */
-import { expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { TurnbellError, type ErrorCode } from '../../../src/contracts/errors.ts'
 import { lockHome } from '../../../src/hub/home-lock.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { atRest, fakeClock } from '../../support/fake-clock.ts'
 
-/** Another hub has the home, and has not said yet where it answers. */
+interface Other {
+  pid: number
+  url: string
+  stands_in?: boolean
+}
+
+/** Another hub has the home, and has not said where it answers, unless that is said here. */
 async function scene({
   stands_in = false,
   refusal = 'already_running',
-}: { stands_in?: boolean; refusal?: ErrorCode } = {}) {
+  other = null,
+}: { stands_in?: boolean; refusal?: ErrorCode; other?: Other | null } = {}) {
   const clock = fakeClock()
-  const at = { held: true, other: null as { pid: number; url: string } | null, looks: 0 }
+  const at = { held: true, other, looks: 0 }
   const leaving = new AbortController()
   const warned: string[] = []
   const outcome = lockHome({
@@ -65,10 +72,48 @@ test('one that says nothing for long is not waited for', async () => {
 })
 
 test('who is to leave waits no longer', async () => {
-  const { clock, leaving, outcome } = await scene()
+  const { at, clock, leaving, outcome } = await scene()
+  at.held = false
   leaving.abort()
-  expect(await outcome).toMatchObject({ code: 'already_running', detail: 'held' })
+  expect(await outcome).toBe(leaving.signal.reason)
   expect(clock.armed()).toBe(0)
+})
+
+describe('a hub that stands in', () => {
+  const STANDS_IN = { pid: 4711, url: 'http://127.0.0.1:9', stands_in: true }
+  afterEach(() => vi.unstubAllGlobals())
+
+  test('is waited for no longer by who is to leave while it is asked', async () => {
+    const asked: AbortSignal[] = []
+    vi.stubGlobal('fetch', (_: string, { signal }: { signal: AbortSignal }) => {
+      asked.push(signal)
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
+    })
+    const { at, leaving, outcome } = await scene({ other: STANDS_IN })
+    expect(asked).toHaveLength(1)
+    at.held = false
+    leaving.abort()
+    expect(await outcome).toBe(leaving.signal.reason)
+    expect(at.looks).toBe(1)
+  })
+
+  test('is waited for no longer by who is to leave while it ends', async () => {
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response(null, { status: 202 })))
+    const { at, clock, leaving, outcome } = await scene({ other: STANDS_IN })
+    expect(clock.armed()).toBe(1)
+    at.held = false
+    leaving.abort()
+    expect(await outcome).toBe(leaving.signal.reason)
+    expect(clock.armed()).toBe(0)
+  })
+
+  test('leaves the home to who asked', async () => {
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response(null, { status: 202 })))
+    const { at, clock, outcome } = await scene({ other: STANDS_IN })
+    at.held = false
+    await clock.advance(1_000)
+    expect(await outcome).toBe('taken')
+  })
 })
 
 test('who only stands in waits for nobody', async () => {

@@ -176,6 +176,7 @@ describe('a log file', () => {
     })
     for (let line = 0; line < 3; line += 1) log.write(LINE)
     await written
+    expect(fs.write).toHaveBeenCalledTimes(1)
     vi.restoreAllMocks()
     expect(lines(file)).toBe(2)
     log.handOver()

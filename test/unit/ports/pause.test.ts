@@ -1,0 +1,34 @@
+/** A wait by a clock, which may be cut short. */
+import { expect, test, vi } from 'vitest'
+import { pause } from '../../../src/ports/pause.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+
+test('takes as long as it is told, and then hears no signal any more', async () => {
+  const clock = fakeClock()
+  const { signal } = new AbortController()
+  const added = vi.spyOn(signal, 'addEventListener')
+  const removed = vi.spyOn(signal, 'removeEventListener')
+  let over = false
+  const paused = pause(clock, 1_500, signal).then(() => (over = true))
+  await clock.advance(1_499)
+  expect(over).toBe(false)
+  await clock.advance(1)
+  await paused
+  expect(clock.armed()).toBe(0)
+  expect(removed.mock.calls.map(([, hears]) => hears)).toEqual(added.mock.calls.map(([, hears]) => hears))
+})
+
+test('ends with the signal, and leaves no timer', async () => {
+  const clock = fakeClock()
+  const leaving = new AbortController()
+  const paused = pause(clock, 1_500, leaving.signal)
+  leaving.abort()
+  await paused
+  expect(clock.armed()).toBe(0)
+})
+
+test('does not begin after the signal', async () => {
+  const clock = fakeClock()
+  await pause(clock, 1_500, AbortSignal.abort())
+  expect(clock.armed()).toBe(0)
+})
