@@ -5,6 +5,7 @@
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { pause } from '../../src/ports/pause.ts'
 
 /** Resolves once a hub has answered. While none does nobody is rung either, so nothing is missed by waiting. */
 export async function leftDrainsAreBack(
@@ -20,6 +21,6 @@ export async function leftDrainsAreBack(
         'the hub was not asked yet for what an earlier worker left',
       )
     }
-    await new Promise<void>((resolve) => clock.after(LIMITS.shim_reconnect_max_ms, resolve))
+    await pause(clock, LIMITS.shim_reconnect_max_ms)
   }
 }

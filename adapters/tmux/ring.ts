@@ -12,6 +12,7 @@ import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { pause } from '../../src/ports/pause.ts'
 
 /** One look, and what it says. */
 export interface Seen {
@@ -42,7 +43,7 @@ export function paneRinger(deps: { pane: Pane; tracked: Tracked; clock: Clock; l
   const { pane, tracked, clock, log } = deps
   const isOurs = (reading: Reading) => bellIn(reading) !== null
 
-  const pass = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve))
+  const pass = (ms: number) => pause(clock, ms)
 
   /** The prompt, seen twice and unchanged in between. Clients change their hints all the time, so for a while. */
   async function standingPrompt(): Promise<Seen | null> {

@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import { pause } from '../ports/pause.ts'
 import { isNamedPipe } from '../system/local-socket.ts'
 import { lockHolder } from '../system/directory-lock.ts'
 import type { PersonaPaths } from '../system/home.ts'
@@ -87,7 +88,7 @@ async function waitUntilGone(reach: Reach, identity: string, pid: number): Promi
       if (!process_gone || !socket_gone) throw stillThere(stopped)
       return stopped
     }
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
+    await pause(clock, POLL_MS)
   }
 }
 

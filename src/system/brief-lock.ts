@@ -11,6 +11,7 @@ import lockfile from 'proper-lockfile'
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import { pause } from '../ports/pause.ts'
 import { systemClock } from './clock.ts'
 import { markOf } from './file-mark.ts'
 import { isFullDisk, isSystemError } from './system-error.ts'
@@ -97,7 +98,7 @@ async function takeIt(options: BriefLockOptions): Promise<() => Promise<void>> {
           hint: 'Wait a moment and try again.',
           cause,
         })
-      await new Promise<void>((resolve) => clock.after(try_ms, resolve))
+      await pause(clock, try_ms)
     }
   }
 }

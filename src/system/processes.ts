@@ -22,11 +22,6 @@ export function isStopped(pid: number): boolean {
   return processStat(pid)?.state === 'T'
 }
 
-/** It waits for something. False where the system has no /proc. */
-export function isAsleep(pid: number): boolean {
-  return processStat(pid)?.state === 'S'
-}
-
 /**
  * The pid a pid file names, written as a bare number or as JSON with a `pid`. Null where there is no
  * file, or one that says nothing sensible: a writer that died half way leaves such a file.

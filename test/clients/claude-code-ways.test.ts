@@ -9,7 +9,7 @@ import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { BIN } from '../support/processes.ts'
 import { scenesOf } from '../support/scene.ts'
-import { isAsleep, processAlive } from '../../src/system/processes.ts'
+import { processAlive } from '../../src/system/processes.ts'
 
 beforeAll(() => void claudeProgram())
 
@@ -46,7 +46,8 @@ function waiters(world: ClaudeWorld): number[] {
 /** Until then it runs, or waits for a program that looks after the shell before it. */
 function isAtPipe(pid: number): boolean {
   try {
-    return isAsleep(pid) && fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8') === ''
+    const asleep = /^State:\s+S/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))
+    return asleep && fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8') === ''
   } catch {
     return false
   }

@@ -5,6 +5,7 @@
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import type { Log } from '../../../src/ports/log.ts'
+import { pause } from '../../../src/ports/pause.ts'
 
 export interface FormerClient {
   pid: number
@@ -27,7 +28,7 @@ export async function formerClientIsGone(
   const { clock, log } = deps
   const since = clock.monotonic()
   let warn_at = since + LIMITS.claude_left_warn_ms
-  const nextLook = () => new Promise<void>((resolve) => clock.after(LIMITS.claude_left_check_ms, resolve))
+  const nextLook = () => pause(clock, LIMITS.claude_left_check_ms)
 
   if (deps.alive(pid, started)) log.info({ client_pid: pid }, 'an earlier client still ends its turn')
   while (deps.alive(pid, started)) {

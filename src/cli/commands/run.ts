@@ -13,6 +13,7 @@ import { ClientKind } from '../../contracts/ids.ts'
 import { jsonAs } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { PersonaOverview } from '../../contracts/registry.ts'
+import { pause } from '../../ports/pause.ts'
 import { outputBeside, startHubInBackground, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { codexPlace } from '../../system/codex-place.ts'
@@ -253,7 +254,7 @@ async function becomes(
       out.note(`Waiting until ${what}; ${logs[0]} tells what it does.`)
       told = true
     }
-    await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
+    await pause(cli.clock, POLL_MS)
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
+import { pause } from '../../ports/pause.ts'
 import { prepareHome } from '../../system/home.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
 import { count, examples } from '../render.ts'
@@ -81,7 +82,7 @@ async function keepShowing(
     if (seen === undefined) return
     show.snapshot(seen)
     if (look % FOLLOW_EVERY === 0) await Promise.race([followQuietly(fleet, show), stop.asked])
-    await Promise.race([stop.asked, pause(invocation.cli, LOOK_MS)])
+    await Promise.race([stop.asked, pause(invocation.cli.clock, LOOK_MS)])
   }
 }
 
@@ -191,5 +192,3 @@ function stopRequest(cli: Cli): StopRequest {
   }
 }
 
-const pause = (cli: Cli, delay_ms: number) =>
-  new Promise<void>((resolve) => void cli.clock.after(delay_ms, resolve))

@@ -1,6 +1,7 @@
 /** The demo's steps as they happen, each with its time, and the waiting between them. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { pause } from '../../ports/pause.ts'
 
 export interface Step {
   at_ms: number
@@ -47,7 +48,7 @@ export function createStory(clock: Clock, print: (line: string, kind: 'chapter' 
             hint: 'Run `turnbell demo --keep` and look at the logs of its home.',
           })
         }
-        await new Promise<void>((resolve) => void clock.after(POLL_MS, resolve))
+        await pause(clock, POLL_MS)
       }
     },
     broken: (error) => void (failure ??= { error }),

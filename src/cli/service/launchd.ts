@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { pause } from '../../ports/pause.ts'
 import { userDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
@@ -84,7 +85,7 @@ async function onceItHasEnded(
     } catch (error) {
       const still_there = error instanceof TurnbellError && STILL_THERE.test(error.detail)
       if (!still_there || clock.monotonic() > deadline) throw error
-      await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
+      await pause(clock, POLL_MS)
     }
   }
 }

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { pause } from '../../ports/pause.ts'
 import { prepareHome, type Home } from '../../system/home.ts'
 import { lockHolder } from '../../system/directory-lock.ts'
 import { runningHub, type HubPid } from '../../system/hub-address.ts'
@@ -162,7 +163,7 @@ async function stopHub({ cli, home }: Invocation): Promise<number | null> {
         hint: `Look at ${home.hub_log}.`,
       })
     }
-    await new Promise<void>((resolve) => cli.clock.after(POLL_MS, resolve))
+    await pause(cli.clock, POLL_MS)
   }
   return hub.pid
 }
