@@ -30,11 +30,21 @@ export function readFigures(source) {
 function figureIn(line) {
   try {
     const figure = JSON.parse(line)
-    return typeof figure.name === 'string' && figure.ratio !== undefined ? figure : null
+    return isFigure(figure) ? figure : null
   } catch {
     return null
   }
 }
+
+/** With all that the table and the plots show of it; `ratio` and the rest are null in one that was left out. */
+function isFigure({ name, value, unit, limit, ratio, goal, method }) {
+  const texts = [name, unit, method].every((text) => typeof text === 'string')
+  const numbers = [value, limit, ratio].every((of) => of === null || typeof of === 'number')
+  return texts && numbers && (goal === null || GOAL.test(goal))
+}
+
+/** `11: >= 0.4` */
+const GOAL = /^\S+: [<>]= [\d.]+$/
 
 /** Ends the process, which has said why. */
 export function refuse(text) {

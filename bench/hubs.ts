@@ -51,7 +51,7 @@ export async function startBareServer(
 ): Promise<BareServer> {
   const { match, ...server } = await startNode([...node_options, path.join(HERE, program), ...args], {
     ready: /^bare ready (http\S+)$/,
-    ipc: node_options === STEADY_HEAP,
+    ipc: node_options.includes('--expose-gc'),
   })
   return { ...server, url: match?.[1] ?? '' }
 }

@@ -4,6 +4,13 @@
  * `npm test` runs them itself.
  */
 import { spawn } from 'node:child_process'
+import { commandOptions } from '../test/support/command-options.mjs'
+
+const HELP = `usage: npm run check -- [--static]
+
+  --static   without the tests
+`
+const { values: wanted } = commandOptions(HELP, { options: { static: { type: 'boolean', default: false } } })
 
 const STEPS = [
   ['tests', 'vitest', 'run', '--project', 'fast', '--reporter', 'default'],
@@ -17,7 +24,7 @@ const STEPS = [
 /** The end of what a failed step printed; the beginning is what went well. */
 const OUTPUT_LINES_MAX = 120
 
-const queue = STEPS.filter(([name]) => name !== 'tests' || !process.argv.includes('--static'))
+const queue = STEPS.filter(([name]) => name !== 'tests' || !wanted.static)
 const failed = []
 
 async function worker() {

@@ -74,11 +74,11 @@ interface Wanted {
   trace: boolean
 }
 
-/** It is put in the place of what stands there: of a device there would be none any more. */
+/** It is put in the place of what stands there: of a device, or of a link to something, there would be none any more. */
 function needKeepable(file: string): void {
   needDirectory('keep', path.dirname(file))
-  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() === false)
-    throw new Error(`--keep: ${file} is no file`)
+  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`--keep: ${file} is no file itself`)
 }
 
 function wantedIn(argv: string[]): Wanted {

@@ -45,7 +45,7 @@ for (const mutant of chosen) {
 }
 // Seeds that break a promise anyway would catch whatever is planted.
 const broken = await askWith(undefined, (search) => search.findBroken(needed, values.steps))
-without = broken === null ? 'nothing' : told(broken)
+without = broken === null ? 'no promise broken' : told(broken)
 sayCounts()
 process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 

@@ -109,6 +109,7 @@ describe('of a file', () => {
     ['no figures', '> turnbell@0.0.0 bench\n', [], 'has no figures'],
     ['half a line', '{"name":"send-one","val', [], 'has a line that is no figure: {"name":"send-one","val'],
     ['something else', '{"a":1}\n', [], 'has a line that is no figure: {"a":1}'],
+    ['half a figure', '{"name":"peek","ratio":2.7}\n', [], 'has a line that is no figure: {"name":"peek"'],
     ['more than it reads', '', ['b', 'c'], 'usage: '],
   ])('that is, or has, %s is refused, for the table as well', async (_, text, more, why) => {
     const source = path.join(temporaryDirectory(), 'out.jsonl')

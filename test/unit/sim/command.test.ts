@@ -39,6 +39,15 @@ describe('what makes no sense', () => {
     expect(said.mock.calls.join()).toContain('usage:')
   })
 
+  test('is a link to keep it in, which a file would be put in the place of', async () => {
+    const link = path.join(temporaryDirectory(), 'night.jsonl')
+    fs.symlinkSync('elsewhere.jsonl', link)
+    const said = complaints()
+    throwOnExit()
+    await expect(main(['--keep', link], threads, calmEnding)).rejects.toThrow('ends with 2')
+    expect(said.mock.calls.join()).toContain(`--keep: ${link} is no file itself`)
+  })
+
   test('is a file that is kept and was not written by such a run', async () => {
     const said = complaints()
     expect(await main(['--keep', 'package.json'], threads, calmEnding)).toBe(2)
