@@ -191,4 +191,3 @@ function stopRequest(cli: Cli): StopRequest {
     forget,
   }
 }
-
