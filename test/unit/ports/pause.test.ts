@@ -29,6 +29,7 @@ test('ends with the signal, and leaves no timer', async () => {
 
 test('does not begin after the signal', async () => {
   const clock = fakeClock()
-  await pause(clock, 1_500, AbortSignal.abort())
+  const paused = pause(clock, 1_500, AbortSignal.abort())
+  await paused
   expect(clock.armed()).toBe(0)
 })
