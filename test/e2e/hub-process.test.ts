@@ -65,6 +65,16 @@ describe('the pid file', () => {
     const line = lines(path.join(home, 'logs/hub.log')).find((entry) => entry['instance'] === instance)
     expect(line).toMatchObject({ err: { message: expect.stringContaining('already_running') as string } })
   })
+
+  test('that is not there yet is waited for, unless that start is told to end', async () => {
+    const home = temporaryHome()
+    keep(await startHub(home))
+    fs.rmSync(path.join(home, 'hub/hub.pid'))
+    const second = keep(start(['hub', '--home', home, '--port', '0']))
+    await eventually('it says that it waits', () => second.output().includes('it is waited for'))
+    expect(await end(second, 'SIGTERM')).toBe(0)
+    expect(second.output()).toMatch(/^warn: [^\n]+\n$/)
+  })
 })
 
 describe('the logs', () => {
