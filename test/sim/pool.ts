@@ -62,7 +62,10 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
       let patience: NodeJS.Timeout | undefined
       let lives = true
       const result = await new Promise<SimulationResult>((resolve) => {
+        let answered = false
         const dies = (promise: string, why: string, step: number) => {
+          // It is left to the next run to tell, also where the answer and the end come in one turn of the loop.
+          if (answered) return
           lives = false
           resolve(dead(options, promise, why, step))
         }
@@ -72,7 +75,10 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
         worker.once('exit', (code) => {
           if (!closed) dies('nothing breaks', `its thread ended with ${code}`, steps)
         })
-        worker.once('message', resolve)
+        worker.once('message', (told: SimulationResult) => {
+          answered = true
+          resolve(told)
+        })
         worker.postMessage(options)
       })
       clearTimeout(patience)

@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, told } from '../../sim/main.ts'
 import { openPool } from '../../sim/pool.ts'
@@ -151,6 +152,22 @@ describe('runs', () => {
       })`,
     )
     const pool = openPool(threads.worker, 1)
+    const broken = async (seed: number) => (await pool.run({ seed, steps: 50 })).broken
+    expect(await broken(7)).toBeNull()
+    expect(await broken(8)).toMatchObject({ promise: 'nothing breaks' })
+    expect(await broken(9)).toBeNull()
+    await pool.close()
+  })
+
+  test('whose thread ends in the same turn as it answers are told of by the next run', async () => {
+    workers('none')
+    const pool = openPool(threads.worker, 1)
+    vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(function (this: Worker, asked: object) {
+      // As Node drains what a thread has said before it tells of its end.
+      this.emit('message', { ...asked, broken: null, counts: {} })
+      this.emit('exit', 3)
+      void this.terminate()
+    })
     const broken = async (seed: number) => (await pool.run({ seed, steps: 50 })).broken
     expect(await broken(7)).toBeNull()
     expect(await broken(8)).toMatchObject({ promise: 'nothing breaks' })
