@@ -1,28 +1,22 @@
 /** One hub per home: who takes it, who makes room for it, and who is refused. */
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import { pause } from '../ports/pause.ts'
-import { askToYield } from './yielding.ts'
+import { askToYield, type YieldNeeds } from './yielding.ts'
 
 /** For so long another hub may start, or end, before it says where it answers, or has let go. */
 const SETTLES_MS = 10_000
 const WAITS =
   'another hub has this home, and says nowhere that it answers; it is waited for, ten seconds at most'
 
-export interface HomeLockNeeds<Lock> {
-  /** Rejects with `already_running` where another holds it. */
-  take: () => Promise<Lock>
+/** `take` rejects with `already_running` where another holds the home. */
+export interface HomeLockNeeds<Lock> extends YieldNeeds<Lock> {
   /** The one that says where it answers. */
   other: () => { pid: number; url: string; stands_in?: boolean | undefined } | null
-  operatorToken: () => string
-  clock: Clock
   log: Log
   /** This one only fills a gap: it waits for nobody, and asks nobody to make room for it. */
   stands_in: boolean
-  /** Aborted when this one is to end before it has begun. */
-  leaving?: AbortSignal | undefined
 }
 
 /**
@@ -32,7 +26,7 @@ export interface HomeLockNeeds<Lock> {
  * @throws TurnbellError `already_running`, and what else `take` refuses. The reason of `leaving`, once it waits no longer.
  */
 export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> {
-  const { take, other: otherHub, operatorToken, clock, log, stands_in, leaving } = needs
+  const { take, other: otherHub, clock, log, stands_in, leaving } = needs
   const until = clock.monotonic() + SETTLES_MS
   for (let looks = 1; ; looks += 1) {
     try {
@@ -44,7 +38,7 @@ export async function lockHome<Lock>(needs: HomeLockNeeds<Lock>): Promise<Lock> 
       if (other !== null) {
         if (other.stands_in !== true || stands_in) throw named(error, other)
         log.info({ pid: other.pid, url: other.url }, 'a hub that stands in is asked to make room')
-        return askToYield(other, { take, operatorToken, clock, leaving })
+        return askToYield(other, needs)
       }
       if (stands_in || clock.monotonic() > until) throw error
     }
