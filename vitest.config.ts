@@ -8,6 +8,12 @@ export default defineConfig({
   test: {
     // What was compiled once is kept below node_modules, by its content.
     experimental: { fsModuleCache: true },
+    tags: [
+      {
+        name: 'extended',
+        description: 'Runs only with --all: what a cheaper test proves too, in another client, mode or size.',
+      },
+    ],
     // Asked for by npm test, of the fast and the integration tests together.
     coverage: {
       provider: 'v8',

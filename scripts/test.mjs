@@ -4,10 +4,9 @@
  * every test. Ends with what failed, by name, and the plain line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
-import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { install, pathOf } from '../test/support/debian.mjs'
+import { leftOutLine, runVitest } from './run-vitest.mjs'
 
 const root = path.resolve(import.meta.dirname, '..')
 process.chdir(root)
@@ -75,46 +74,10 @@ function fail(count, ...names) {
 
 function tests(projects, ...more) {
   console.log(`\n== tests: ${projects.join(', ')}`)
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-'))
-  const report = path.join(directory, 'report.json')
-  const { status } = spawnSync(
-    'node_modules/.bin/vitest',
-    [
-      ...['run', ...projects.flatMap((project) => ['--project', project]), ...more],
-      ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
-    ],
-    { stdio: 'inherit' },
-  )
-  const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
-  fs.rmSync(directory, { recursive: true })
-  passed += counts?.numPassedTests ?? 0
-  skipped.push(...(counts?.testResults ?? []).flatMap(skippedOf))
-  const names = (counts?.testResults ?? []).flatMap(failuresOf)
-  // What is no test's fault, as coverage that is too low or an error nobody caught, fails the run all the same.
-  if (status !== 0 && names.length === 0) names.push(`tests: ${projects.join(', ')}: exit code ${status}`)
-  fail(names.length, ...names)
-}
-
-/** Tests that this machine or this user cannot run. Those behind a hook that failed are told as that failure. */
-function skippedOf({ name, status: whole, assertionResults }) {
-  const isBroken = whole === 'failed' && assertionResults.every(({ status }) => status !== 'failed')
-  if (isBroken) return []
-  return assertionResults
-    .filter(({ status }) => status !== 'passed' && status !== 'failed')
-    .map(({ fullName }) => `${path.relative(root, name)} > ${fullName}: not here, or not as this user`)
-}
-
-/** Names, each with the first line of its reason: of every failed test, or of a file that failed as a whole. */
-function failuresOf({ name, status, message, assertionResults }) {
-  const file = path.relative(root, name)
-  const tests = assertionResults
-    .filter((test) => test.status === 'failed')
-    .map((test) => `${file} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
-  if (tests.length > 0 || status === 'passed') return tests
-  return [`${file}: ${firstLine(message) || 'a hook failed, see above'}`]
-}
-
-function firstLine(text = '') {
-  // What vitest says in a report of a test that took too long.
-  return text.includes('STACK_TRACE_ERROR') ? 'it took too long' : text.split('\n', 1)[0]
+  const { passed: count, failures, skipped: notRun, extendedLeftOut } = runVitest(projects, { more })
+  passed += count
+  skipped.push(...notRun)
+  const leftOutHere = leftOutLine(extendedLeftOut, `\`npm run test:${projects[0]} -- --all\``)
+  if (leftOutHere !== null) leftOut.push(leftOutHere)
+  fail(failures.length, ...failures)
 }

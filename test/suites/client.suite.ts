@@ -34,16 +34,18 @@ export interface ClientUnderTest<S extends Scene, Person extends Session> {
   begins_by_turn?: boolean
 }
 
+/** `tags` apply to all tests of this client: `extended` for one that repeats another mode of the same client. */
 export function describeClient<S extends Scene, Person extends Session>(
   name: string,
   client: ClientUnderTest<S, Person>,
+  { tags = [] }: { tags?: string[] } = {},
 ): void {
   const { open, begin, says_by_signal = false, begins_by_turn = false } = client
   const { interrupt, rests_after_interrupt = false, reset, kill, resume } = client
   const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
-  describe(`${name}, like every client,`, () => {
+  describe(`${name}, like every client,`, { tags }, () => {
     test('is rung once for one signal while idle', async () => {
       const scene = await open()
       await begin(scene)

@@ -1,0 +1,86 @@
+/** Runs vitest for one or more projects and returns what its report contains. */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+
+/** Tag of tests that run only with `--all`; declared in vitest.config.ts. */
+const EXTENDED = 'extended'
+
+/**
+ * Prints the progress of vitest and returns `{exitCode, passed, failures, skipped, extendedLeftOut, files}`:
+ * `failures` and `skipped` are lines for people, `extendedLeftOut` the number of extended tests that did not run, and
+ * `files` has `{name, seconds}` of each test file. `all` runs the extended tests too. `more` are arguments of vitest.
+ */
+export function runVitest(projects, { all = false, more = [] } = {}) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-'))
+  const report = path.join(directory, 'report.json')
+  const { status } = spawnSync(
+    'node_modules/.bin/vitest',
+    [
+      ...['run', ...projects.flatMap((project) => ['--project', project])],
+      ...(all ? [] : ['--tags-filter', `!${EXTENDED}`]),
+      ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...more],
+    ],
+    { cwd: ROOT, stdio: 'inherit' },
+  )
+  const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
+  fs.rmSync(directory, { recursive: true })
+  const results = counts?.testResults ?? []
+  const failures = results.flatMap(failuresOf)
+  // A run can fail without a failed test: coverage below its threshold, or an uncaught error.
+  if (status !== 0 && failures.length === 0)
+    failures.push(`tests: ${projects.join(', ')}: exit code ${status}`)
+  return {
+    exitCode: status ?? 1,
+    passed: counts?.numPassedTests ?? 0,
+    failures,
+    skipped: results.flatMap(skippedOf),
+    extendedLeftOut: all ? 0 : results.flatMap(pendingOf).filter(isExtended).length,
+    files: results.map(({ name, startTime, endTime }) => ({
+      name: path.relative(ROOT, name),
+      seconds: (endTime - startTime) / 1000,
+    })),
+  }
+}
+
+/** The line that says how many extended tests were left out, or null. */
+export function leftOutLine(count, command) {
+  return count === 0 ? null : `${count} extended tests: run them with ${command}`
+}
+
+const isExtended = ({ tags }) => tags.includes(EXTENDED)
+
+/** Tests that did not run. A failed hook is reported as a failure of its file instead. */
+function pendingOf({ status: whole, assertionResults }) {
+  const isBroken = whole === 'failed' && assertionResults.every(({ status }) => status !== 'failed')
+  if (isBroken) return []
+  return assertionResults.filter(({ status }) => status !== 'passed' && status !== 'failed')
+}
+
+/** Tests that this machine or this user cannot run. */
+function skippedOf(file) {
+  return pendingOf(file)
+    .filter((test) => !isExtended(test))
+    .map(
+      ({ fullName }) =>
+        `${path.relative(ROOT, file.name)} > ${fullName}: not on this machine, or not as this user`,
+    )
+}
+
+/** Each failed test, or file that failed as a whole, with the first line of its reason. */
+function failuresOf({ name, status, message, assertionResults }) {
+  const file = path.relative(ROOT, name)
+  const tests = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => `${file} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
+  if (tests.length > 0 || status === 'passed') return tests
+  return [`${file}: ${firstLine(message) || 'a hook failed, see above'}`]
+}
+
+function firstLine(text = '') {
+  // vitest reports a test that timed out with this marker.
+  return text.includes('STACK_TRACE_ERROR') ? 'timed out' : text.split('\n', 1)[0]
+}
