@@ -1,8 +1,9 @@
 /**
  * Packs the package, installs the tarball in an empty directory and runs the command from there. The
- * template for other people's surfaces must pass the published suite, and be typed, from there too.
+ * template for other people's surfaces must pass the published suite, and be typed, from there too. Then installs a copy of
+ * this checkout globally, in a prefix of its own.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -36,16 +37,22 @@ export default definePlugin({ name: 'typed', facades: [{ name: 'typed', summary:
   wrong: defineAction({ summary: 'x', mutates: false, errors: [], allow: [], input: z.strictObject({}), output: z.object({ n: z.number() }), handle: () => ({ n: 'x' }) }),
 } }] })
 `
+/** Size limit of the tarball. */
+const PACKED_BYTES_MAX = 4_000_000
+/** Not part of a fresh clone. */
+const NOT_CLONED = new Set(['.git', '.clients', '.judges', 'dist', 'node_modules'])
+
 const run = (command, args, cwd = empty) => execFileSync(command, args, { cwd, encoding: 'utf8' })
 
 try {
   run(process.execPath, [path.join(root, 'scripts/build-types.mjs')], root)
   run(path.join(root, 'node_modules/.bin/publint'), ['--strict'], root)
-  const [{ filename }] = JSON.parse(
+  const [{ filename, size, files }] = JSON.parse(
     run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', empty], root),
   )
+  checkSize(size, files)
   fs.writeFileSync(path.join(empty, 'package.json'), '{"private":true}')
-  run('npm', ['install', '--silent', '--no-audit', '--no-fund', path.join(empty, filename)])
+  install([path.join(empty, filename)], empty)
   const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'))
   const said = run(path.join(empty, 'node_modules/.bin/turnbell'), ['--version']).trim()
   if (said !== version) throw new Error(`--version said ${said}, the package is ${version}`)
@@ -54,9 +61,35 @@ try {
   checkTemplate()
   checkPlugin()
   checkNoFixtures()
+  checkGlobalInstall(version)
   console.log(`packed, installed and ran turnbell ${said}`)
 } finally {
   fs.rmSync(empty, { recursive: true, force: true })
+}
+
+function checkSize(bytes, files) {
+  if (bytes > PACKED_BYTES_MAX) throw new Error(`the package has ${bytes} bytes, at most ${PACKED_BYTES_MAX}`)
+  const maps = files.map((file) => file.path).filter((name) => name.endsWith('.map'))
+  if (maps.length > 0) throw new Error(`source maps were packed: ${maps.join(', ')}`)
+}
+
+/** Runs `npm install` and fails on a warning about the version of Node. */
+function install(args, cwd) {
+  const options = ['install', '--no-audit', '--no-fund', '--prefer-offline']
+  const { status, stdout, stderr } = spawnSync('npm', [...options, ...args], { cwd, encoding: 'utf8' })
+  const said = `${stdout}${stderr}`
+  if (status !== 0) throw new Error(`npm install ${args.join(' ')} failed:\n${said}`)
+  if (/EBADENGINE/.test(said)) throw new Error(`npm install ${args.join(' ')} warns of the engine:\n${said}`)
+}
+
+/** As in a fresh clone: npm links it, and `prepare` installs and builds. */
+function checkGlobalInstall(version) {
+  const [clone, prefix] = ['clone', 'prefix'].map((name) => path.join(empty, name))
+  for (const name of fs.readdirSync(root).filter((entry) => !NOT_CLONED.has(entry)))
+    fs.cpSync(path.join(root, name), path.join(clone, name), { recursive: true })
+  install(['--global', '--prefix', prefix, '.'], clone)
+  const installed = run(path.join(prefix, 'bin/turnbell'), ['--version']).trim()
+  if (installed !== version) throw new Error(`installed globally, --version is ${installed}, not ${version}`)
 }
 
 function checkTemplate() {
