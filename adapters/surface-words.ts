@@ -7,16 +7,31 @@ export const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
 export const UNAVAILABLE: RingResult = { accepted: false, proof: 'unavailable' }
 export const FAILED: RingResult = { accepted: false, proof: 'failed' }
 
+interface PushFacts {
+  turn: Turn
+  turn_seq: number
+  seen_doorbell_id: DoorbellId | null
+  /** The doorbell whose prompt is stored, queued or shown, before a turn has begun with it. */
+  outstanding_doorbell_id?: DoorbellId | null
+  /** A person interrupted the last turn and has sent nothing since. */
+  interrupted?: boolean
+  /** False if no window shows the session. */
+  window?: boolean
+}
+
 /** The status of a surface that can be rung at any time. `is_there`: somebody could be. */
 export function pushStatus(
   surface: SurfaceKind,
   session_id: SessionId | null,
-  { turn, turn_seq, seen_doorbell_id }: { turn: Turn; turn_seq: number; seen_doorbell_id: DoorbellId | null },
+  { turn, turn_seq, seen_doorbell_id, outstanding_doorbell_id, interrupted, window }: PushFacts,
   is_there = true,
 ): SurfaceStatus {
   return {
     ...{ surface, session_id, delivery: 'push', turn, turn_seq },
     ...(seen_doorbell_id !== null && { seen_doorbell_id }),
+    ...(outstanding_doorbell_id != null && { outstanding_doorbell_id }),
+    ...(interrupted === true && { interrupted }),
+    ...(window === false && { window }),
     ...(!is_there && { absent: true }),
   }
 }
@@ -28,7 +43,10 @@ export function saysMore(before: SurfaceStatus, after: SurfaceStatus): boolean {
     before.turn_seq !== after.turn_seq ||
     before.session_id !== after.session_id ||
     before.absent !== after.absent ||
-    before.seen_doorbell_id !== after.seen_doorbell_id
+    before.window !== after.window ||
+    before.interrupted !== after.interrupted ||
+    before.seen_doorbell_id !== after.seen_doorbell_id ||
+    before.outstanding_doorbell_id !== after.outstanding_doorbell_id
   )
 }
 

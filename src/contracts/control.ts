@@ -113,6 +113,16 @@ export const SurfaceStatus = z.object({
   /** Grows by one with every turn that begins. */
   turn_seq: z.number().int().min(0),
   seen_doorbell_id: DoorbellId.optional(),
+  /**
+   * The newest doorbell whose prompt the surface still holds: stored, queued or shown, and no turn has begun with it.
+   * Absent once a turn has consumed it, or once it is certain that the prompt is nowhere. While the surface cannot
+   * tell, the field stays: the daemon sends no other doorbell as long as it is set, however long that takes.
+   */
+  outstanding_doorbell_id: DoorbellId.optional(),
+  /** A person interrupted the last turn and has sent nothing since. */
+  interrupted: z.literal(true).optional(),
+  /** A session runs, but no window shows it. The daemon rings such a session only if the persona is headless. */
+  window: z.literal(false).optional(),
   /** The shim runs, but nobody is there whom it could ring; for the daemon that is no surface. */
   absent: z.literal(true).optional(),
 })

@@ -37,6 +37,8 @@ export interface SurfaceTraits {
   takes: boolean
   /** It recognises a bell inside a turn. */
   receipts: boolean
+  /** It reports a bell whose prompt is stored, queued or shown, until a turn begins with it. */
+  outstanding?: boolean
   /** Its shim ends with its client, instead of saying that nobody is there. */
   ends_with_client?: boolean
 }
@@ -206,6 +208,18 @@ export function describeSurface(
         const receipts = host.reports.filter(({ seen_doorbell_id }) => seen_doorbell_id === bell.doorbell_id)
         expect(receipts.length).toBeGreaterThan(0)
         expect(new Set(receipts.map(({ turn_seq }) => turn_seq)).size).toBe(1)
+      })
+
+    if (traits.outstanding === true)
+      test('a bell is outstanding until a turn begins with it, however long that takes', async () => {
+        const bell = doorbell()
+        await ring(bell)
+        await under.clock.advance(30_000)
+        expect((await under.surface.status()).outstanding_doorbell_id).toBe(bell.doorbell_id)
+        await under.beginTurn()
+        const status = await under.surface.status()
+        expect(status.outstanding_doorbell_id).toBeUndefined()
+        expect(status.seen_doorbell_id).toBe(bell.doorbell_id)
       })
 
     if (traits.receipts)
