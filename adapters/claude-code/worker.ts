@@ -40,7 +40,7 @@ export interface Worker {
   answerWritten(call: WorkerCall): void
   drainWritten(call: WorkerCall, drain: Drain): void
   /**
-   * The turn was interrupted. Resolves once what it drained and was not shown is given back, or cannot be, which may
+   * The turn was interrupted. Resolves once the drains that the agent was not shown are released, or cannot be, which may
    * take as long as the hub is away.
    */
   interrupted(): Promise<void>
@@ -72,7 +72,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     log.debug({ event: event.event, agent_id: event.agent_id, session_id: event.session_id }, 'hook')
     if (event.event === 'PreToolUse') return toolAnnounced(event)
     if (event.event === 'PostToolUse') written.use(event.tool_use_id)
-    if (event.event === 'PostToolBatch' && event.agent_id === '') written.confirmUsed()
+    if (event.event === 'PostToolBatch' && event.agent_id === '') written.keepUsed()
     // What a subagent does is part of the main agent's turn, and says nothing about where that stands.
     if (event.agent_id !== '') return {}
     if (event.event === 'Stop' || event.event === 'StopFailure') written.confirmAll()
@@ -126,8 +126,8 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
     const at_prompt =
       (event === 'SessionStart' && source === 'clear') ||
       (event === 'Notification' && notification_type === 'idle_prompt')
-    if (at_prompt) void written.giveBackAll()
-    else if (prompt_id !== '') written.giveBackBefore(prompt_id)
+    if (at_prompt) void written.settleAll()
+    else if (prompt_id !== '') written.settleBefore(prompt_id)
   }
 
   function refuseSubagents(call: WorkerCall): void {
@@ -183,7 +183,7 @@ export function createWorker({ surface, drains, clock, respawned, log }: WorkerD
       if (typeof tool_use_id !== 'string' || !hooks_work) return drains.confirm(drain.drain_id)
       written.add(tool_use_id, drain, turns.get(call) ?? '')
     },
-    interrupted: () => written.giveBackAll(),
+    interrupted: () => written.settleAll(),
   }
 }
 

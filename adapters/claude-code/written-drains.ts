@@ -1,7 +1,7 @@
 /**
- * Drains whose answer is in the client's pipe, until it is known whether the agent has read them. An interrupt while the
- * hooks after the call still run makes the client throw the answer away; once the batch of calls is through, it stays in the
- * conversation whatever comes.
+ * Drains whose answer is in the client's pipe, until the end of their turn. An interrupt while the hooks after the call
+ * still run makes the client discard the answer; after the end of the batch of calls the answer stays in the conversation.
+ * A drain is confirmed only at the end of its turn: the agent may still die in it.
  */
 import type { DrainId, SignalId } from '../../src/contracts/ids.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -20,23 +20,25 @@ export interface Drains {
 }
 
 export interface WrittenDrains {
-  /** Resolves once what went back is back: that may be the end of the turn, which makes every drain final. */
+  /** Resolves once the released drains are back at the hub. The end of the turn must not be reported before. */
   readonly givenBack: Promise<void>
   /** `tool_use_id` is of the call that asked; `prompt_id` of its turn, empty where the client does not say. */
   add(tool_use_id: string, drain: Drain, prompt_id: string): void
   /** The client goes on from the answer to this call. */
   use(tool_use_id: string): void
-  /** The batch of calls is through: what the client goes on from is in the conversation. */
-  confirmUsed(): void
-  /** The turn came to its end. Whatever its answers carried has been read, also where a hook was lost. */
+  /** The batch of calls has ended: the used answers stay in the conversation. */
+  keepUsed(): void
+  /** The turn has ended. All its answers were read, also where a hook was lost. */
   confirmAll(): void
-  /** Those of other turns than this one. */
-  giveBackBefore(prompt_id: string): void
-  giveBackAll(): Promise<void>
+  /** Turns before this one were interrupted: confirms their kept drains, releases the others. */
+  settleBefore(prompt_id: string): void
+  /** The same for all turns. */
+  settleAll(): Promise<void>
 }
 
 interface Written extends Drain {
   used: boolean
+  kept: boolean
   prompt_id: string
 }
 
@@ -54,7 +56,8 @@ export function createWrittenDrains(drains: Drains, log: Log): WrittenDrains {
     for (const { drain_id } of take(which)) drains.confirm(drain_id)
   }
 
-  function giveBack(which: (drain: Written) => boolean): Promise<void> {
+  function settle(which: (drain: Written) => boolean): Promise<void> {
+    confirm((drain) => drain.kept && which(drain))
     const unseen = take(which).flatMap(({ signal_ids }) => signal_ids)
     if (unseen.length === 0) return givenBack
     log.info(
@@ -62,7 +65,7 @@ export function createWrittenDrains(drains: Drains, log: Log): WrittenDrains {
       'an interrupt kept the agent from seeing what it drained; it goes back',
     )
     drains.release(unseen)
-    // Said before the end of the turn is: the hub takes that as the sign that everything was read.
+    // Before the end of the turn is reported: that confirms all drains of the turn.
     givenBack = drains.settled()
     return givenBack
   }
@@ -72,15 +75,17 @@ export function createWrittenDrains(drains: Drains, log: Log): WrittenDrains {
       return givenBack
     },
     add: (tool_use_id, drain, prompt_id) =>
-      void written.set(tool_use_id, { ...drain, used: false, prompt_id }),
+      void written.set(tool_use_id, { ...drain, used: false, kept: false, prompt_id }),
     use(tool_use_id) {
       const drain = written.get(tool_use_id)
       if (drain !== undefined) drain.used = true
     },
-    confirmUsed: () => confirm(({ used }) => used),
+    keepUsed() {
+      for (const drain of written.values()) if (drain.used) drain.kept = true
+    },
     confirmAll: () => confirm(() => true),
-    giveBackBefore: (prompt_id) =>
-      void giveBack((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id),
-    giveBackAll: () => giveBack(() => true),
+    settleBefore: (prompt_id) =>
+      void settle((drain) => drain.prompt_id !== '' && drain.prompt_id !== prompt_id),
+    settleAll: () => settle(() => true),
   }
 }

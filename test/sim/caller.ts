@@ -37,7 +37,7 @@ export class Caller {
   private arriving = false
   /** An answer was lost; what it carried may be leased to us. */
   private lost = false
-  /** What we were given and have not confirmed. */
+  /** Drains that arrived. The hub holds their leases until the turn ends, confirmed or not. */
   private readonly open = new Map<string, readonly string[]>()
   private readonly network: Network
   private readonly watch: CallerWatch
@@ -100,7 +100,6 @@ export class Caller {
   /** Says that this one arrived. Not saying it costs at most a repetition. */
   async confirm(drain_id: string): Promise<void> {
     await this.attempt(() => this.call('signals/pending', { peek: true, limit: 1, confirm: drain_id }))
-    this.open.delete(drain_id)
   }
 
   /** Resolves once nothing may be leased to us that we never saw. */

@@ -2,6 +2,7 @@
 import type { DrainResult } from '../../src/contracts/signal.ts'
 import { Violation } from '../support/violation.ts'
 import { CLOCK_SLACK_MS, type Known, type Ledger } from './ledger.ts'
+import { agentRow } from './lease-rules.ts'
 import type { SimHub } from './sim-hub.ts'
 
 type Signals = DrainResult['signals']
@@ -25,8 +26,10 @@ export function checkDrain(
 ): void {
   const { signals } = drain
   const leases = hub.store.leases()
-  if (confirm !== undefined && leases.some(({ drain_id }) => drain_id === confirm))
-    throw new Violation('what is confirmed is final', confirm)
+  const confirmed = leases.find(({ drain_id }) => drain_id === confirm)
+  // Where a daemon reports on the session's surface, the end of the turn makes it final.
+  if (confirmed && agentRow(hub, confirmed.identity, confirmed.session_id)?.facts === undefined)
+    throw new Violation('what is confirmed is final', confirmed.drain_id)
   if (limit !== undefined && signals.length > limit)
     throw new Violation('a drain gives no more than was asked for', `${signals.length} of ${limit}`)
   checkOrder(ledger, signals)

@@ -16,6 +16,7 @@ import { Caller } from './caller.ts'
 import { MetricsWatch } from './metrics-watch.ts'
 import { Network } from './network.ts'
 import { Host } from './host.ts'
+import { LeaseWatch } from './lease-rules.ts'
 import { LinkAgent } from './link-agent.ts'
 import { SimLocalSockets } from './local-sockets.ts'
 import { Operator } from './operator.ts'
@@ -51,6 +52,7 @@ export class World implements HubWorld, SurfaceWorld {
   readonly truth: Truth
   readonly bells: BellWatch
   readonly metrics = new MetricsWatch()
+  readonly leases = new LeaseWatch()
   readonly wraps: WrapWatch
   readonly operator: Operator
   readonly personas: readonly string[]
@@ -297,9 +299,12 @@ export class World implements HubWorld, SurfaceWorld {
     this.truth.onHubGone()
   }
 
-  onEvent: HubWorld['onEvent'] = (_host, event) => {
+  onEvent: HubWorld['onEvent'] = (host, event) => {
     this.last_event_seq = event.seq
-    this.guard(() => this.truth.onEvent(event))
+    this.guard(() => {
+      this.truth.onEvent(event)
+      this.leases.onEvent(this.hub?.host === host ? this.hub : null, event)
+    })
   }
 
   onHeard: HubWorld['onHeard'] = (hub, socket, text) =>
@@ -310,6 +315,8 @@ export class World implements HubWorld, SurfaceWorld {
   onAnswer: HubWorld['onAnswer'] = (hub, asked, told, began) =>
     this.guard(() => {
       this.truth.onAnswer(hub, asked, told, began)
+      if (asked.path === '/api/signals/pending' && told.status === 200)
+        this.leases.onDrained(hub, told.body as DrainResult)
       this.wraps.onAnswer(hub, asked, told, began)
     })
 

@@ -76,14 +76,15 @@ export async function drain(
     leases.forget(lease)
     return { signals: [], remaining, drain_id: null }
   }
+  const signal_ids = drained.map(({ signal }) => signal.signal_id)
   needs.events.drained({
     to: identity,
-    signal_ids: drained.map(({ signal }) => signal.signal_id),
+    signal_ids,
     session_id,
     drain_id,
     pending_count: store.pendingCount(identity),
   })
-  leases.settle(lease, answered)
+  leases.settle(lease, signal_ids, answered)
   return { signals: drained.map(present), remaining, drain_id }
 }
 

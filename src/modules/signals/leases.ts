@@ -1,12 +1,14 @@
 /**
- * Drained is not yet read. A drain's ack stays tentative, as a lease, until something shows that the
- * agent really has the signals; if the session is lost before that, they go back to pending.
+ * Leases of drains. The ack of a drain stays tentative until the turn in which it was made has ended, so that an agent
+ * that dies during its turn loses nothing.
  *
- * What finishes a lease: the session's next turn boundary, a confirm with its drain_id, the session's
- * next drain once both answers were completely written. What takes it back: an answer that broke,
- * a restart of the hub, the loss of the session, `lease_ms` without a sign of life from it.
+ * Where the session's turns are reported, only the end of the turn makes a drain final. A confirm, or the next drain in
+ * the same turn, shows that the agent has the answer: `seen_at` is set, and the end of this turn counts even if it was
+ * reported before the answer was known to have arrived.
+ * Where nobody reports the session's turns, a confirm or the session's next drain makes it final.
  *
- * The store keeps the leases; what is kept here is only what decides about them, and dies with the hub.
+ * A lease is released by a broken answer, a restart of the hub, the loss of the session, or `lease_ms` without a sign of
+ * life. The store keeps the leases; the state here only decides about them and is lost with the hub.
  */
 import type { ReleaseCause } from './events.ts'
 import type { SignalNeeds } from './needs.ts'
@@ -20,12 +22,23 @@ export interface Lease {
   drain_id: DrainId
   identity: Identity
   session_id: SessionId
+  /** Ids of the drained signals; empty until the store has drained. */
+  signal_ids: readonly SignalId[]
   /** A turn after this one, or this one once it is idle, confirms. Null until a turn is known. */
   boundary_turn: number | null
-  /** The answer left the hub completely. Before that no next drain confirms. */
+  /**
+   * The earlier value of `boundary_turn`, whose end was reported before the answer was known to have arrived. It applies
+   * again as soon as the agent shows that it has the answer. Otherwise null.
+   */
+  doubtful_turn: number | null
+  /** The answer left the hub completely. Before that no next drain counts. */
   written: boolean
-  /** What is reported from now on was sent after the answer left. Before that no end of a turn confirms. */
+  /** Reports from now on were sent after the answer left. Before that no end of a turn confirms. */
   caught_up: boolean
+  /** A confirm or a next drain has shown that the agent has the answer. */
+  seen: boolean
+  /** Its signals are pending again; the end of the turn confirms those that were not drained since. */
+  released: boolean
 }
 
 export interface Leases {
@@ -39,12 +52,15 @@ export interface Leases {
   stands(lease: Lease): boolean
   /** Once more, for a session that was lost before the store had drained. */
   takeBack(lease: Lease): Promise<void>
-  settle(lease: Lease, answered: Promise<'written' | 'broken'>): void
-  /** Only the persona's own; confirming twice, or what is unknown, changes nothing. */
+  settle(lease: Lease, signal_ids: readonly SignalId[], answered: Promise<'written' | 'broken'>): void
+  /**
+   * The agent has the answer of this drain. Final at once where nobody reports the session's turns, otherwise with the
+   * end of its turn. Only the persona's own drains; an unknown or already confirmed drain changes nothing.
+   */
   confirm(identity: Identity, drain_id: DrainId): Promise<void>
   /**
-   * The session drains again: what it was completely given before, it has. Only once it was given this answer as well:
-   * a request that its sender has given up may arrive late, and says nothing.
+   * The session drains again, which shows that it has the answers that were completely written before. Counts only once
+   * this answer is written as well: a request that its sender has given up may arrive late.
    */
   followed(identity: Identity, session_id: SessionId, answered: Promise<'written' | 'broken'>): void
   turnReported(identity: Identity, session_id: SessionId, turn: Turn, turn_seq: number): Promise<void>
@@ -59,18 +75,26 @@ export interface Leases {
   tellReleased(released: readonly Released[], cause: ReleaseCause): void
 }
 
+interface Reported {
+  turn: Turn
+  turn_seq: number
+}
+
 interface Session {
   identity: Identity
   session_id: SessionId
   seen_at: number
   /** As last reported; null before the first report. */
-  turn: { turn: Turn; turn_seq: number } | null
+  turn: Reported | null
+  /** A turn was reported, not only an idle surface. */
+  reports_turns: boolean
   leases: Set<Lease>
 }
 
-/** Whose a drain is, and its lease as long as that stands. */
+/** Persona and session of a drain, and its lease until that is confirmed, released or forgotten. */
 interface Owner {
   identity: Identity
+  session_id: SessionId
   lease: Lease | null
 }
 
@@ -90,6 +114,7 @@ export function createLeases(needs: SignalNeeds): Leases {
       session_id,
       seen_at: clock.monotonic(),
       turn: null,
+      reports_turns: false,
       leases: new Set<Lease>(),
     }))
   }
@@ -143,7 +168,7 @@ export function createLeases(needs: SignalNeeds): Leases {
     events.freed({ to, signal_ids, session_id, pending_count })
   }
 
-  const confirmDrain = async (drain_id: DrainId, { identity, lease }: Owner) => {
+  const confirmDrain = async (drain_id: DrainId, { identity, session_id, lease }: Owner) => {
     const confirming = store.confirm(drain_id, timestamp(clock))
     if (lease !== null) forget(lease)
     let done: Confirmed
@@ -152,8 +177,8 @@ export function createLeases(needs: SignalNeeds): Leases {
     } catch (error) {
       // Not confirmed after all: the lease stands, and the store says why it takes no writes.
       if (lease !== null) {
-        sessionOf(identity, lease.session_id).leases.add(lease)
-        own(drain_id, { identity, lease })
+        sessionOf(identity, session_id).leases.add(lease)
+        own(drain_id, { identity, session_id, lease })
       }
       throw error
     }
@@ -162,24 +187,65 @@ export function createLeases(needs: SignalNeeds): Leases {
     const pending_count = store.pendingCount(identity)
     events.confirmed({ to: identity, drain_id, signal_ids, waited, pending_count })
   }
-  const confirmLease = (lease: Lease) => confirmDrain(lease.drain_id, { identity: lease.identity, lease })
+  const confirmLease = (lease: Lease) => {
+    const { drain_id, identity, session_id } = lease
+    return confirmDrain(drain_id, { identity, session_id, lease })
+  }
 
   const releaseLease = async (lease: Lease, cause: ReleaseCause) => {
     forget(lease)
     tellReleased(await store.release(lease.drain_id), cause)
   }
 
-  /**
-   * What was heard until here may have been said before the agent had its answer, and turns may have come and gone
-   * unheard where no link was there to tell. So only a turn that ends from now on confirms.
-   */
-  const catchUp = async (lease: Lease) => {
+  /** Waits for the reports that are under way. Where some may be missing, the next report is the new baseline. */
+  const hearReports = async (lease: Lease) => {
+    if (lease.caught_up) return
     const all = (await needs.caughtUp?.(lease.identity)) ?? true
     lease.caught_up = true
-    if (!all) lease.boundary_turn = null
+    if (all) return
+    lease.boundary_turn = null
+    lease.doubtful_turn = null
+  }
+
+  /**
+   * Reports that arrived up to here may have been sent before the agent had its answer, and turns may have passed
+   * without a report where no link was open. So only the end of a turn from now on confirms, unless the agent shows that
+   * it has the answer.
+   */
+  const catchUp = async (lease: Lease) => {
+    await hearReports(lease)
+    if (lease.seen) return
     const heard = knownSession(lease.identity, lease.session_id)?.turn ?? null
-    if (heard !== null && isPast(lease, heard.turn, heard.turn_seq))
-      lease.boundary_turn = boundaryAfter(heard.turn, heard.turn_seq)
+    if (heard === null || !isPast(lease, heard)) return
+    lease.doubtful_turn = lease.boundary_turn
+    lease.boundary_turn = boundaryAfter(heard)
+  }
+
+  /** The agent has the answer: final where nobody reports the session's turns, or where its turn is over. */
+  const answerSeen = async (lease: Lease) => {
+    const session = sessionOf(lease.identity, lease.session_id)
+    if (session.turn !== null) await hearReports(lease)
+    if (!stands(lease)) return
+    if (!session.reports_turns) return confirmLease(lease)
+    if (!lease.seen) store.mark(lease.signal_ids, 'seen_at', timestamp(clock))
+    lease.seen = true
+    lease.boundary_turn = lease.doubtful_turn ?? lease.boundary_turn
+    lease.doubtful_turn = null
+    if (session.turn !== null && isPast(lease, session.turn)) await confirmLease(lease)
+  }
+
+  /**
+   * The agent has an answer whose signals went back to pending since. Where its turn is still running they stay pending
+   * until its end, as the agent may still die in it.
+   */
+  const releasedAnswerSeen = async (drain_id: DrainId, owner: Owner) => {
+    const { identity, session_id } = owner
+    const session = knownSession(identity, session_id)
+    if (!session?.reports_turns || session.turn?.turn !== 'busy') return confirmDrain(drain_id, owner)
+    const lease = newLease(drain_id, session)
+    Object.assign(lease, { written: true, caught_up: true, seen: true, released: true })
+    session.leases.add(lease)
+    own(drain_id, { identity, session_id, lease })
   }
 
   const unsettled =
@@ -197,7 +263,8 @@ export function createLeases(needs: SignalNeeds): Leases {
 
     async start() {
       const left = store.leases()
-      for (const { drain_id, identity } of left) own(drain_id, { identity, lease: null })
+      for (const { drain_id, identity, session_id } of left)
+        own(drain_id, { identity, session_id, lease: null })
       const released = await Promise.all(left.map(({ drain_id }) => store.release(drain_id)))
       tellReleased(released.flat(), 'hub_restarted')
       return { released: released.flat().length }
@@ -206,20 +273,14 @@ export function createLeases(needs: SignalNeeds): Leases {
     open(drain_id, identity, session_id) {
       const session = sessionOf(identity, session_id)
       session.seen_at = clock.monotonic()
-      const lease: Lease = {
-        drain_id,
-        identity,
-        session_id,
-        boundary_turn: session.turn === null ? null : boundaryAfter(session.turn.turn, session.turn.turn_seq),
-        written: false,
-        caught_up: false,
-      }
+      const lease = newLease(drain_id, session)
       session.leases.add(lease)
-      own(drain_id, { identity, lease })
+      own(drain_id, { identity, session_id, lease })
       return lease
     },
 
-    settle(lease, answered) {
+    settle(lease, signal_ids, answered) {
+      lease.signal_ids = signal_ids
       answered
         .then(async (how) => {
           if (how === 'written') {
@@ -233,7 +294,8 @@ export function createLeases(needs: SignalNeeds): Leases {
     async confirm(identity, drain_id) {
       const owner = owners.get(drain_id)
       if (owner?.identity !== identity) return
-      await confirmDrain(drain_id, owner)
+      if (owner.lease === null) await releasedAnswerSeen(drain_id, owner)
+      else await answerSeen(owner.lease)
     },
 
     followed(identity, session_id, answered) {
@@ -241,7 +303,7 @@ export function createLeases(needs: SignalNeeds): Leases {
         if (!lease.written) continue
         answered
           .then(async (how) => {
-            if (how === 'written' && stands(lease)) await confirmLease(lease)
+            if (how === 'written' && stands(lease)) await answerSeen(lease)
           })
           .catch(unsettled(lease))
       }
@@ -250,16 +312,19 @@ export function createLeases(needs: SignalNeeds): Leases {
     async turnReported(identity, session_id, turn, turn_seq) {
       const session = sessionOf(identity, session_id)
       session.seen_at = clock.monotonic()
-      const continues = session.turn === null || countsOn(session.turn.turn_seq, turn_seq)
+      const before = session.turn
+      const continues = before === null || countsOn(before.turn_seq, turn_seq)
       session.turn = { turn, turn_seq }
+      if (turn === 'busy' || (before !== null && before.turn_seq !== turn_seq)) session.reports_turns = true
       const finished: Lease[] = []
       for (const lease of session.leases) {
         if (lease.boundary_turn === null || !continues) {
-          lease.boundary_turn = boundaryAfter(turn, turn_seq)
+          lease.boundary_turn = boundaryAfter(session.turn)
+          lease.doubtful_turn = null
         } else if (!lease.caught_up) {
           // It drains in this one, or has ended it before it drained: what is heard next will tell.
           if (turn === 'busy') lease.boundary_turn = Math.max(lease.boundary_turn, turn_seq)
-        } else if (isPast(lease, turn, turn_seq)) {
+        } else if (isPast(lease, session.turn)) {
           finished.push(lease)
         }
       }
@@ -297,7 +362,7 @@ export function createLeases(needs: SignalNeeds): Leases {
           for (const lease of [...session.leases]) {
             if (silent) overdue.push(lease)
             // Its signals were all completed or released one by one.
-            else if (lease.written && !standing.has(lease.drain_id)) forget(lease)
+            else if (lease.written && !lease.released && !standing.has(lease.drain_id)) forget(lease)
           }
           if (!silent) continue
           drop(session)
@@ -317,7 +382,7 @@ function countsOn(before: number, turn_seq: number): boolean {
   return turn_seq === before || turn_seq === before + 1
 }
 
-function isPast({ boundary_turn }: Lease, turn: Turn, turn_seq: number): boolean {
+function isPast({ boundary_turn }: Lease, { turn, turn_seq }: Reported): boolean {
   if (boundary_turn === null) return false
   return turn_seq > boundary_turn || (turn_seq === boundary_turn && turn === 'idle')
 }
@@ -326,8 +391,21 @@ function isPast({ boundary_turn }: Lease, turn: Turn, turn_seq: number): boolean
  * The turn whose end (or whose successor) shows that the answer was read. While idle the agent may
  * already stand in a turn that was not reported yet, so the next one is taken.
  */
-function boundaryAfter(turn: Turn, turn_seq: number): number {
+function boundaryAfter({ turn, turn_seq }: Reported): number {
   return turn === 'busy' ? turn_seq : turn_seq + 1
+}
+
+function newLease(drain_id: DrainId, { identity, session_id, turn }: Session): Lease {
+  return {
+    ...{ drain_id, identity, session_id },
+    signal_ids: [],
+    boundary_turn: turn === null ? null : boundaryAfter(turn),
+    doubtful_turn: null,
+    written: false,
+    caught_up: false,
+    seen: false,
+    released: false,
+  }
 }
 
 function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -9,7 +9,7 @@
  *
  * - asked: on its way to the hub, one at a time.
  * - handed: the answer is here, and not yet in the client's pipe.
- * - written: the client has it. It is confirmed at once, or by whoever learns later that it was read.
+ * - written: the client has it. It is confirmed at once, or later by the adapter that knows when it was read.
  * - given up: the client will never see it, or was told of an error in its place.
  * - lost: its answer never came. The hub may hold it under the session, nobody knows by which name.
  *
@@ -76,6 +76,11 @@ const Leased = z.object({
 export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
   /** Handed or written, and the hub has not heard what became of it. Nothing else gives these back. */
   const held = new Map<DrainId, Held>()
+  /**
+   * Confirmed drains, oldest first. The hub holds their leases until the turn ends; the client has them, so they are not
+   * given back with a lost answer.
+   */
+  const confirmed = new Set<DrainId>()
   /** Sessions for which the hub may hold what nobody will see. */
   const lost = new Set<SessionId>()
   /** What is asked of the hub, one after the other. */
@@ -164,7 +169,8 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
     for (let before_seq: number | undefined; ;) {
       const params = { leased_to: session_id, limit: LIMITS.inbox_limit_max, before_seq }
       const { signals, next } = understood(Leased, await ask('inbox', params))
-      const left = signals.filter(({ drain_id }) => drain_id === undefined || !held.has(drain_id))
+      const isKnown = (drain_id: DrainId) => held.has(drain_id) || confirmed.has(drain_id)
+      const left = signals.filter(({ drain_id }) => drain_id === undefined || !isKnown(drain_id))
       if (left.length > 0) {
         log.info({ signals: left.length }, 'a drain that nobody was handed stands open; it goes back')
         await ask('release', { signal_ids: left.map(({ signal_id }) => signal_id) })
@@ -232,6 +238,11 @@ export function createDrains({ upstream, clock, log }: DrainsDeps): Drains {
       const args = { peek: true, limit: 1, confirm: drain_id }
       const session_id = held.get(drain_id)?.session_id
       const step = () => call(session_id, DRAIN_TOOL, args, LIMITS.bridge_confirm_wait_ms)
+      confirmed.add(drain_id)
+      for (const oldest of confirmed) {
+        if (confirmed.size <= LIMITS.bridge_confirms_max) break
+        confirmed.delete(oldest)
+      }
       say(`confirmed drain ${drain_id}`, step, () => held.delete(drain_id))
       written(drain_id)
     },

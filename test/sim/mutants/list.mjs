@@ -567,4 +567,22 @@ export const MUTANTS = [
     find: 'return { ...history, pending: index, fresh: true, hold: null, setbacks }',
     replace: 'return { ...history, pending: index, fresh: true, setbacks }',
   },
+  {
+    name: 'drain final by a confirm within its turn',
+    file: 'src/modules/signals/leases.ts',
+    find: 'else await answerSeen(owner.lease)',
+    replace: 'else await confirmLease(owner.lease)',
+  },
+  {
+    name: 'drain final by the next drain within its turn',
+    file: 'src/modules/signals/leases.ts',
+    find: "if (how === 'written' && stands(lease)) await answerSeen(lease)",
+    replace: "if (how === 'written' && stands(lease)) await confirmLease(lease)",
+  },
+  {
+    name: 'drain final by a confirm where nobody has heard that its turn goes on',
+    file: 'src/modules/signals/leases.ts',
+    find: 'if (session.turn !== null && isPast(lease, session.turn)) await confirmLease(lease)',
+    replace: 'if (session.turn !== null) await confirmLease(lease)',
+  },
 ]

@@ -182,27 +182,44 @@ describe('a drain', () => {
     worker.drainWritten(made, { drain_id: 'drain-1', signal_ids: ['signal-of-drain-1'] })
   }
 
-  test('is confirmed once its batch of calls is through: then it stays in the conversation', async () => {
+  test('is confirmed at the end of its turn, not at the end of its batch of calls', async () => {
     await announce('toolu_1')
     await drain('toolu_1')
     written('toolu_1')
     await used('toolu_1')
+    await hook('PostToolBatch')
+    await hook('PostToolBatch')
     expect(confirmed).toEqual([])
-    await hook('PostToolBatch')
-    expect(confirmed).toEqual(['drain-1'])
-    await hook('PostToolBatch')
     await hook('Stop')
     expect(confirmed).toEqual(['drain-1'])
     await worker.interrupted()
     expect(released).toEqual([])
   })
 
-  test('is not confirmed by the batch of a subagent, or by one that it was not part of', async () => {
+  test('is confirmed by the interrupt of its turn after the end of its batch: it stays in the conversation', async () => {
+    await drainedIn('turn-1')
+    await used('toolu_1', 'turn-1')
+    await hook('PostToolBatch', { prompt_id: 'turn-1' })
+    expect(confirmed).toEqual([])
+    await worker.interrupted()
+    expect([confirmed, released]).toEqual([['drain-1'], []])
+  })
+
+  test('is confirmed by the first hook of a later turn after the end of its batch', async () => {
+    await drainedIn('turn-1')
+    await used('toolu_1', 'turn-1')
+    await hook('PostToolBatch', { prompt_id: 'turn-1' })
+    await hook('PreToolUse', { tool_use_id: 'toolu_2', tool_name: 'Bash', prompt_id: 'turn-2' })
+    expect([confirmed, released]).toEqual([['drain-1'], []])
+  })
+
+  test('is released by an interrupt after the batch of a subagent, or of a batch that it was not part of', async () => {
     written('toolu_1')
     await hook('PostToolBatch')
     await used('toolu_1')
     await hook('PostToolBatch', { agent_id: 'a1' })
-    expect(confirmed).toEqual([])
+    await worker.interrupted()
+    expect([confirmed, released]).toEqual([[], ['signal-of-drain-1']])
   })
 
   test.each(['Stop', 'StopFailure'])('is confirmed by %s when those hooks never came', async (end) => {
@@ -249,11 +266,13 @@ describe('a drain', () => {
     expect(fired.map(({ event }) => event)).toEqual(['PostToolBatch', 'Notification'])
   })
 
-  test('of a turn in which somebody typed is confirmed with its batch', async () => {
+  test('of a turn in which somebody typed is confirmed with the end of that turn', async () => {
     await drainedIn('turn-1')
     await used('toolu_1', 'turn-1')
     await hook('UserPromptSubmit', { prompt_id: 'turn-1' })
     await hook('PostToolBatch', { prompt_id: 'turn-1' })
+    expect([confirmed, released]).toEqual([[], []])
+    await hook('Stop', { prompt_id: 'turn-1' })
     expect([confirmed, released]).toEqual([['drain-1'], []])
   })
 

@@ -231,6 +231,30 @@ test('a lost drain goes back without another drain: the end of the turn would ma
   expect(whats()).toEqual(['drain', LOOK, LOOK, RELEASE])
 })
 
+test('a confirmed drain is not given back with a lost answer: the hub holds its lease until the turn ends', async () => {
+  drains.handed('s', HANDED)
+  drains.confirm(DRAIN_ID)
+  await atRest()
+  asked[0]?.answer({})
+  await atRest()
+  drain()
+  await atRest()
+  asked[1]?.fail(new AnswerLost(new Error('gone')))
+  await atRest()
+  const leased = [
+    { signal_id: 's1', drain_id: DRAIN_ID },
+    { signal_id: 's2', drain_id: '01J00000000000000000000002' },
+  ]
+  asked[2]?.answer({ structuredContent: { signals: leased } })
+  await atRest()
+  expect(whats()).toEqual([
+    expect.stringContaining('confirm'),
+    'drain',
+    LOOK,
+    '{"action":"release","params":{"signal_ids":["s2"]}}',
+  ])
+})
+
 test('a refusal of a drain is no lost answer: nothing is looked for, and it is asked for once', async () => {
   const refusal = new TurnbellError('persona_wrapped', { detail: 'x' })
   const outcomes = drain()

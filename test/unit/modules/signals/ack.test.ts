@@ -227,11 +227,11 @@ describe('release and replay', () => {
     ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
     ['the next drain', (world: SignalWorld) => world.drain(BOB, { limit: 1 })],
     ['a turn boundary', (world: SignalWorld) => world.signals.turnReported('bob', 'run-1', 'busy', 4)],
-  ])('leave what was given back to wait: %s is for what the agent kept', async (_, sign) => {
+  ])('leave what was given back to wait: %s is for what the agent kept', async (name, sign) => {
     const world = await signalWorld()
     const kept = await world.send({ to: 'bob' })
     const given = await world.send({ to: 'bob', priority: 1 })
-    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    if (name === 'a turn boundary') await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     const { drain_id } = await world.drain(BOB)
     await atRest()
     await world.signals.release(BOB, { signal_ids: [given.signal_id] })

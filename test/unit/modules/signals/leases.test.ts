@@ -419,8 +419,8 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(1)
   })
 
-  test('by a confirm that names its drain', async () => {
-    const { world, drain_id } = await drained()
+  test('by a confirm that names its drain, where nobody reports turns', async () => {
+    const { world, drain_id } = await drained(null)
     await world.drain(BOB, { confirm: drain_id })
     expect(confirmed(world)).toBe(true)
     await expect(world.drain(BOB, { confirm: drain_id })).resolves.toMatchObject({ signals: [] })
@@ -439,9 +439,67 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(0)
   })
 
-  test("by the session's next drain, once the former answer was completely written", async () => {
-    const { world } = await drained()
+  test.each([
+    ['nobody reports turns', null],
+    ['the surface is only ever reported as idle', { turn: 'idle', turn_seq: 0 } as const],
+    ['the turn is never known', { turn: 'unknown', turn_seq: 0 } as const],
+  ])("by the session's next drain after a completely written answer, where %s", async (_, turn) => {
+    const { world } = await drained(turn)
     await world.drain(BOB)
+    await atRest()
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test.each([
+    ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
+    ['the next drain', (world: SignalWorld) => world.drain(BOB)],
+  ])('not by %s in the same turn, which only sets seen_at', async (_, sign) => {
+    const { world, signal_id, drain_id } = await drained({ turn: 'busy', turn_seq: 3 })
+    const stages = async () => (await world.store.read(signal_id))?.stages
+    expect((await stages())?.seen_at).toBeNull()
+    await sign(world, drain_id)
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    expect((await stages())?.seen_at).not.toBeNull()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test.each([
+    ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
+    ['the next drain', (world: SignalWorld) => world.drain(BOB)],
+  ])('not by %s whose turn is reported while the hub waits for it', async (_, sign) => {
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    await world.send({ to: 'bob' })
+    const { drain_id } = await world.drain(BOB)
+    await atRest()
+    const done = sign(world, drain_id as string)
+    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+    hear(true)
+    await done
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('by a confirm after the end of its turn was reported too early to count', async () => {
+    let hear: (all: boolean) => void = () => undefined
+    const heard = new Promise<boolean>((resolve) => (hear = resolve))
+    const world = await signalWorld({ caughtUp: () => heard })
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    const { drain_id } = await world.drain(BOB)
+    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    hear(true)
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    await world.drain(BOB, { peek: true, confirm: drain_id as string })
     expect(confirmed(world)).toBe(true)
   })
 
@@ -569,6 +627,39 @@ describe('a tentative ack is taken back', () => {
     await world.drain(BOB, { confirm: drain_id, peek: true })
     await world.signals.sessionLost('bob', 'run-2')
     expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 3 }])
+  })
+
+  test('when its session is lost in the same turn, although the agent has confirmed and drained again', async () => {
+    const { world, drain_id, signal_id } = await drained()
+    await world.drain(BOB, { confirm: drain_id })
+    await world.drain(BOB)
+    await atRest()
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(waits(world)).toBe(1)
+    expect((await world.drain(agent('bob', 'run-2'))).signals).toMatchObject([{ signal_id, deliveries: 2 }])
+  })
+
+  test('and a confirm after a restart counts with the end of the turn, where that goes on', async () => {
+    const { world, drain_id, signal_id } = await drained()
+    const after = await world.restart()
+    await after.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await after.drain(BOB, { confirm: drain_id, peek: true })
+    await after.signals.sweep()
+    expect(waits(after)).toBe(1)
+    await after.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(waits(after)).toBe(0)
+    expect(after.toldOf('signals.confirmed')).toMatchObject([{ waited: [signal_id] }])
+  })
+
+  test('and a confirm after a restart changes nothing for what was drained again, where the turn goes on', async () => {
+    const { world, drain_id } = await drained()
+    const after = await world.restart()
+    await after.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await after.drain(BOB, { confirm: drain_id, peek: true })
+    await after.drain(agent('bob', 'run-2'))
+    await after.signals.turnReported('bob', 'run-1', 'idle', 3)
+    expect(confirmed(after)).toBe(false)
+    expect(after.toldOf('signals.confirmed')).toEqual([])
   })
 
   test('and a confirm after a restart still finds what it confirms', async () => {

@@ -1,0 +1,58 @@
+/** No drain is final before its turn has ended, as far as the hub has heard of that turn. */
+import type { HubEvent } from '../../src/contracts/events.ts'
+import type { Registration } from '../../src/contracts/registry.ts'
+import type { DrainResult } from '../../src/contracts/signal.ts'
+import { Violation } from '../support/violation.ts'
+import type { SimHub } from './sim-hub.ts'
+
+/** A drain that was made while the hub knew that its session was in a turn. */
+interface InTurn {
+  hub: SimHub
+  identity: string
+  session_id: string
+  epoch: number
+  turn_seq: number
+  signal_ids: Set<string>
+}
+
+export class LeaseWatch {
+  /** By drain. */
+  private readonly in_turn = new Map<string, InTurn>()
+
+  /** The hub answers a drain. */
+  onDrained(hub: SimHub, { drain_id, signals }: DrainResult): void {
+    const lease = hub.store.leases().find((one) => one.drain_id === drain_id)
+    if (lease === undefined) return
+    const { identity, session_id } = lease
+    const row = agentRow(hub, identity, session_id)
+    if (row?.facts?.turn !== 'busy') return
+    const signal_ids = new Set(signals.map(({ signal_id }) => signal_id))
+    const { turn_seq } = row.facts
+    this.in_turn.set(lease.drain_id, { hub, identity, session_id, epoch: row.epoch, turn_seq, signal_ids })
+  }
+
+  onEvent(hub: SimHub | null, { type, data }: HubEvent): void {
+    if (type === 'signal.released') this.released(data['signal_ids'] as string[])
+    if (type !== 'signal.confirmed') return
+    const drain_id = data['drain_id'] as string
+    const made = this.in_turn.get(drain_id)
+    if (made === undefined || made.hub !== hub) return
+    const row = agentRow(hub, made.identity, made.session_id)
+    if (row?.epoch === made.epoch && row.facts?.turn === 'busy' && row.facts.turn_seq === made.turn_seq)
+      throw new Violation('nothing is final before its turn has ended', `${drain_id} of ${made.session_id}`)
+  }
+
+  /** A late confirm of released signals is judged by other rules. */
+  private released(signal_ids: readonly string[]): void {
+    for (const [drain_id, made] of this.in_turn) {
+      for (const signal_id of signal_ids) made.signal_ids.delete(signal_id)
+      if (made.signal_ids.size === 0) this.in_turn.delete(drain_id)
+    }
+  }
+}
+
+/** The session's row, where a daemon reports on its surface. */
+export function agentRow(hub: SimHub, identity: string, session_id: string): Registration | undefined {
+  const rows = hub.hub.personas.list().find((one) => one.identity === identity)?.registrations ?? []
+  return rows.find((row) => row.kind === 'agent' && row.session_id === session_id)
+}
