@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
-// Six projects: `fast` is part of the check command; `integration` runs real git, kills real processes, damages
-// files, hangs up real connections, and searches at random for what breaks a promise; `proof` simulates, plants bugs,
+// Seven projects: `fast` is part of the check command; `integration` runs real git, kills real processes, damages
+// files, hangs up real connections, and searches at random for what breaks a promise; `tools` tests the programs of the proof and the
+// benchmarks; `proof` simulates, plants bugs,
 // crashes everywhere and fuzzes; `e2e` starts what is in dist/; `judges` lets the programs of others judge it; `clients`
 // drives real agent CLIs against a local model server.
 export default defineConfig({
@@ -52,12 +53,23 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'tools',
+          include: ['test/tools/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-place.ts'],
+          testTimeout: 60_000,
+          isolate: false,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
           name: 'proof',
           include: ['test/proof/**/*.test.ts'],
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           // What it starts uses every core.
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
       {

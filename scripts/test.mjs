@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { install, pathOf } from '../test/support/debian.mjs'
 import { leftOutLine, runVitest } from './run-vitest.mjs'
+import { clock, timeTable } from './time-table.mjs'
 
 const root = path.resolve(import.meta.dirname, '..')
 process.chdir(root)
@@ -30,13 +31,18 @@ let failed = 0
 const leftOut = []
 const broken = []
 const skipped = []
+/** Steps in order, for the table at the end. */
+const rows = []
+/** Test files with their durations. */
+const files = []
+const SLOWEST_FILES = 15
 
 installPrograms()
 step('build', 'node', ['build.mjs'])
 step('check', 'node', ['scripts/check.mjs', '--static'])
 step('package', 'node', ['scripts/check-package.mjs'])
 tests(['fast', 'integration'], '--coverage')
-tests(['proof'])
+tests(['tools', 'proof'])
 tests(['e2e'])
 if (!judges) leftOut.push('conformance, inspector, document lints: --no-judges was given')
 else if (step('fetch judges', 'node', ['scripts/fetch-judges.mjs'])) tests(['judges'])
@@ -45,6 +51,10 @@ if (!clients) leftOut.push('real clients: --no-clients was given')
 else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests(['clients'])
 else leftOut.push('real clients: they could not be fetched')
 
+console.log(`\n== time\n${timeTable(rows)}\n\nslowest test files`)
+for (const { name, seconds } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_FILES))
+  console.log(`${clock(seconds)}  ${name}`)
+console.log()
 for (const what of [...leftOut, ...skipped]) console.log(`LEFT OUT  ${what}`)
 for (const what of broken) console.log(`FAILED  ${what}`)
 console.log(`${passed} passed, ${failed} failed`)
@@ -61,7 +71,9 @@ function installPrograms() {
 
 function step(name, command, args) {
   console.log(`\n== ${name}`)
+  const started = performance.now()
   const { status } = spawnSync(command, args, { stdio: 'inherit' })
+  rows.push({ name, seconds: (performance.now() - started) / 1000, failed: status !== 0 })
   if (status === 0) passed += 1
   else fail(1, `step: ${name}`)
   return status === 0
@@ -73,11 +85,16 @@ function fail(count, ...names) {
 }
 
 function tests(projects, ...more) {
-  console.log(`\n== tests: ${projects.join(', ')}`)
-  const { passed: count, failures, skipped: notRun, extendedLeftOut } = runVitest(projects, { more })
-  passed += count
-  skipped.push(...notRun)
-  const leftOutHere = leftOutLine(extendedLeftOut, `\`npm run test:${projects[0]} -- --all\``)
+  const name = `tests: ${projects.join(', ')}`
+  console.log(`\n== ${name}`)
+  const started = performance.now()
+  const outcome = runVitest(projects, { more })
+  const seconds = (performance.now() - started) / 1000
+  rows.push({ name, seconds, failed: outcome.failures.length > 0, note: `${outcome.passed} passed` })
+  files.push(...outcome.files)
+  passed += outcome.passed
+  skipped.push(...outcome.skipped)
+  const leftOutHere = leftOutLine(outcome.extendedLeftOut, `\`npm run test:${projects[0]} -- --all\``)
   if (leftOutHere !== null) leftOut.push(leftOutHere)
-  fail(failures.length, ...failures)
+  fail(outcome.failures.length, ...outcome.failures)
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { itemsOf, partIn } from '../support/commit-part.mjs'
 import type { Ending } from '../support/ending.mjs'
 import { pointOf, type Failure, type Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
@@ -14,6 +15,8 @@ export interface Wanted {
   seed: number
   /** All, where it is left out. */
   points?: number
+  /** Only this part of the points, such as `2/3`. */
+  part?: string
   torn: number
   /** `STARTS`, where it is left out. */
   starts?: number
@@ -59,7 +62,10 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
   if (at !== undefined && !all.includes(at)) return nothing(noPoint(at, all))
   const [points, starts] =
     at === undefined
-      ? [spread(all, values.points, seed), spread(all, values.starts ?? STARTS, seed)]
+      ? [
+          partOf(spread(all, values.points, seed), values.part),
+          partOf(spread(all, values.starts ?? STARTS, seed), values.part),
+        ]
       : [[at], [at]]
   const common = {
     ...{ program: programs.recorded, seed, torn: values.torn },
@@ -143,6 +149,10 @@ function spread(all: readonly number[], wanted: number | undefined, seed: number
     { length: wanted },
     (_, index) => all[(Math.floor((index * all.length) / wanted) + seed) % all.length] as number,
   )
+}
+
+function partOf(points: readonly number[], part: string | undefined): readonly number[] {
+  return part === undefined ? points : itemsOf(points, partIn(part))
 }
 
 function slices(points: readonly number[]): number[][] {

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { bundled } from '../support/bundled.mjs'
 import { commandOptions, SEEDS } from '../support/command-options.mjs'
+import { partIn } from '../support/commit-part.mjs'
 import { createEnding } from '../support/ending.mjs'
 
 const HELP = `usage: npm run crash-points -- [options]
@@ -10,6 +11,7 @@ const HELP = `usage: npm run crash-points -- [options]
   --seed N        of all chances here (1); what the hub does is recorded anew each time, and never quite the same
   --points N      how many of the file calls, spread over all; all of them where it is left out, and with 0
                   only the starts
+  --part I/N      one part of those points, such as 2/3 for every third from the second on
   --torn N        power cuts that tear what was not synced, at each point (2)
   --starts N      at how many points the start after the crash is itself crashed (8)
   --from DIR      a story that was kept, instead of a new one
@@ -27,6 +29,7 @@ const { values } = commandOptions(HELP, {
   options: {
     seed: { type: 'string', default: '1' },
     points: { type: 'string' },
+    part: { type: 'string' },
     torn: { type: 'string', default: '2' },
     starts: { type: 'string' },
     at: { type: 'string' },
@@ -36,7 +39,10 @@ const { values } = commandOptions(HELP, {
   numbers: { seed: SEEDS, points: 0, torn: 0, starts: 0, at: 1 },
   directories: ['from'],
   places: { script: 'crash-points', names: ['from'] },
-  check({ points, starts, at, variant, from }) {
+  check({ points, part, starts, at, variant, from }) {
+    if (part !== undefined) partIn(part)
+    if (part !== undefined && at !== undefined)
+      throw new Error('--at is the one point: it goes with no --part')
     if (variant !== undefined && at === undefined)
       throw new Error('--variant is a state of one point: it needs --at')
     if (at !== undefined && (points !== undefined || starts !== undefined))

@@ -5,6 +5,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { commandOptions } from '../../support/command-options.mjs'
+import { itemsOf, partIn } from '../../support/commit-part.mjs'
 import { createEnding } from '../../support/ending.mjs'
 import { bundleSimulation } from '../bundle.mjs'
 import { MUTANTS } from './list.mjs'
@@ -13,6 +14,7 @@ const HELP = `usage: npm run mutants -- [NAME…] [options]
 
   --seeds N   how many are tried for each bug, after the runs that once failed and the seed of the list (200)
   --steps N   steps of each (500)
+  --part I/N  one part of the list, such as 2/5 for every fifth bug from the second on
 
 At the end, with no bug planted, every run and seed that noticed one is tried: it has to keep every promise.
 Prints a line for each bug, and the counts, after Ctrl-C as well. Exit 1 when one went unnoticed, a run that once found it
@@ -22,10 +24,18 @@ could not go on.
 
 const { values, positionals } = commandOptions(HELP, {
   names: MUTANTS.map(({ name }) => name),
-  options: { seeds: { type: 'string', default: '200' }, steps: { type: 'string', default: '500' } },
+  options: {
+    seeds: { type: 'string', default: '200' },
+    steps: { type: 'string', default: '500' },
+    part: { type: 'string' },
+  },
   numbers: { seeds: 1, steps: 1 },
+  check({ part }) {
+    if (part !== undefined) partIn(part)
+  },
 })
-const chosen = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const named = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const chosen = values.part === undefined ? named : itemsOf(named, partIn(values.part))
 const ending = createEnding()
 /** What any slip of the pen breaks: no rule has noticed the bug. */
 const ENDS = ['nothing breaks', 'every run ends']
