@@ -30,6 +30,7 @@ const begun = (scene: Scene) =>
   eventually('the agent is ready', async () => (await scene.status()).surface.turn === 'idle', 60_000)
 
 describeClient('opencode acp', {
+  always: ['no bell while a tool runs', 'a killed hub'],
   open: () => open(),
   begin: async (scene) => {
     await begun(scene)
@@ -97,7 +98,7 @@ describe('opencode acp', () => {
     expect(leaveAsked(scene).filter(({ own }) => !own)).toHaveLength(2)
   })
 
-  test('that is killed while idle goes on with its session', async () => {
+  test('that is killed while idle goes on with its session', { tags: ['extended'] }, async () => {
     const scene = await open()
     await begun(scene)
     await scene.settled([await scene.send('before')])

@@ -65,7 +65,7 @@ describe('Claude Code in a terminal, without an inbox,', () => {
     expect(shownTo(world)).not.toContain('Another Claude session')
   })
 
-  test('is woken by its waiter where its project is connected, too', async () => {
+  test('is woken by its waiter where its project is connected, too', { tags: ['extended'] }, async () => {
     const world = await open({ env: { ...inboxIs(null), TURNBELL_CONNECTED_PERSONA: PERSONA } })
     world.terminalOf(plain())
     await world.turnIs('idle')
@@ -115,6 +115,8 @@ describe('Claude Code in a terminal, without an inbox,', () => {
   })
 })
 
+const extendedIf = (extended: boolean) => ({ tags: extended ? ['extended'] : [] })
+
 describe.each([
   ['in a terminal', false],
   ['headless', true],
@@ -125,7 +127,7 @@ describe.each([
     await world.turnIs('idle')
   }
 
-  test('in bypassPermissions is rung like any other', async () => {
+  test('in bypassPermissions is rung like any other', extendedIf(headless), async () => {
     const world = await open()
     await begin(world, BYPASS)
     await world.settled([await world.send('one')])
@@ -133,38 +135,42 @@ describe.each([
     expectOneBellPerTurn(world.model, ['one', '2', '3'])
   })
 
-  test('is rung while a helper works in the background, which takes nothing', async () => {
-    const world = await open()
-    const input = {
-      description: 'd',
-      prompt: 'take them',
-      subagent_type: 'general-purpose',
-      run_in_background: true,
-    }
-    world.model.next(/ask a helper/, { tools: [{ name: 'Agent', input }] })
-    let goOn!: () => void
-    const after = new Promise<void>((resolve) => (goOn = resolve))
-    world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }], after }, 'sub')
-    const session = headless ? world.headless(MANUAL) : null
-    const terminal = headless ? null : world.terminal(MANUAL)
-    await world.turnIs('idle')
-    session?.say('ask a helper')
-    terminal?.type('ask a helper')
-    terminal?.press('Enter')
-    await eventually('the helper works', () => world.model.shown.find(({ role }) => role === 'sub'), 30_000)
-    await world.turnIs('idle')
-    await world.settled([await world.send('for the main agent')])
-    goOn()
-    const refused = await eventually('the helper was refused', () =>
-      world.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
-    )
-    expect(refused.tool_results[0]).toMatch(/subagent/i)
-    await world.asked(/task-notification/)
-    await world.turnIs('idle')
-    const turns = turnsOf(world.model)
-    expect(turns.flatMap(({ drained }) => drained)).toEqual(['for the main agent'])
-    expect(turns.flatMap(({ bells }) => bells)).toHaveLength(1)
-  })
+  test(
+    'is rung while a helper works in the background, which takes nothing',
+    extendedIf(headless),
+    async () => {
+      const world = await open()
+      const input = {
+        description: 'd',
+        prompt: 'take them',
+        subagent_type: 'general-purpose',
+        run_in_background: true,
+      }
+      world.model.next(/ask a helper/, { tools: [{ name: 'Agent', input }] })
+      let goOn!: () => void
+      const after = new Promise<void>((resolve) => (goOn = resolve))
+      world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }], after }, 'sub')
+      const session = headless ? world.headless(MANUAL) : null
+      const terminal = headless ? null : world.terminal(MANUAL)
+      await world.turnIs('idle')
+      session?.say('ask a helper')
+      terminal?.type('ask a helper')
+      terminal?.press('Enter')
+      await eventually('the helper works', () => world.model.shown.find(({ role }) => role === 'sub'), 30_000)
+      await world.turnIs('idle')
+      await world.settled([await world.send('for the main agent')])
+      goOn()
+      const refused = await eventually('the helper was refused', () =>
+        world.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
+      )
+      expect(refused.tool_results[0]).toMatch(/subagent/i)
+      await world.asked(/task-notification/)
+      await world.turnIs('idle')
+      const turns = turnsOf(world.model)
+      expect(turns.flatMap(({ drained }) => drained)).toEqual(['for the main agent'])
+      expect(turns.flatMap(({ bells }) => bells)).toHaveLength(1)
+    },
+  )
 })
 
 test('Claude Code started without turnbell, before its daemon runs, is rung once that does', async () => {

@@ -24,89 +24,93 @@ afterEach(async (context) => {
   }
 })
 
-test.each(['terminal', 'headless'] as const)(
-  'nothing is lost and no turn is rung twice, in a %s',
-  async (kind) => {
-    const seed = Number(process.env['TURNBELL_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
-    const random = seededRandom(seed)
-    const upTo = (count: number) => 1 + Math.floor(random.next() * count)
-    const world = await openClaudeWorld()
-    worlds.push(world)
-    world.model.always(/work on it/, () => {
-      const command = `for i in $(seq ${upTo(8)}); do sleep 0.1; done; echo ok`
-      return { tools: [{ name: 'Bash', input: { command, description: 'some work' } }] }
-    })
-    world.model.always(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }] })
+for (const kind of ['terminal', 'headless'] as const)
+  test(
+    `nothing is lost and no turn is rung twice, in a ${kind}`,
+    {
+      tags: kind === 'headless' ? ['extended'] : [],
+    },
+    async () => {
+      const seed = Number(process.env['TURNBELL_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+      const random = seededRandom(seed)
+      const upTo = (count: number) => 1 + Math.floor(random.next() * count)
+      const world = await openClaudeWorld()
+      worlds.push(world)
+      world.model.always(/work on it/, () => {
+        const command = `for i in $(seq ${upTo(8)}); do sleep 0.1; done; echo ok`
+        return { tools: [{ name: 'Bash', input: { command, description: 'some work' } }] }
+      })
+      world.model.always(/\(bell [0-9a-z]{8}\)/, { tools: [{ name: DRAIN, input: {} }] })
 
-    let hub = await world.startHub()
-    let daemon = await world.startDaemon()
-    const session = kind === 'terminal' ? inTerminal(world) : world.headless(MANUAL)
-    await world.turnIs('idle')
+      let hub = await world.startHub()
+      let daemon = await world.startDaemon()
+      const session = kind === 'terminal' ? inTerminal(world) : world.headless(MANUAL)
+      await world.turnIs('idle')
 
-    const sent: string[] = []
-    const send = () => {
-      const payload = `signal-${sent.length}`
-      sent.push(payload)
-      return world.send(payload)
-    }
-    const did: Record<string, number> = {}
-    const steps: Record<string, () => Promise<unknown> | void> = {
-      send: () => Promise.all(Array.from({ length: upTo(3) }, send)),
-      prompt: () => session.say('work on it'),
-      interrupt: () => session.interrupt(),
-      'kill the worker': () => killWorker(world),
-      'kill the daemon': async () => {
-        await daemon.kill()
-        daemon = await world.startDaemon()
-      },
-      'kill the hub': async () => {
-        await hub.kill()
-        hub = await world.startHub()
-      },
-    }
-    const shares = [0.55, 0.8, 0.88, 0.92, 0.96, 1]
-    for (const end = performance.now() + SECONDS * 1_000; performance.now() < end;) {
-      const roll = random.next()
-      const name = Object.keys(steps)[shares.findIndex((share) => roll < share)]!
-      did[name] = (did[name] ?? 0) + 1
-      await steps[name]!()
-      // The rhythm of the scene; nothing is waited for here.
-      await pass(50 + upTo(900))
-    }
+      const sent: string[] = []
+      const send = () => {
+        const payload = `signal-${sent.length}`
+        sent.push(payload)
+        return world.send(payload)
+      }
+      const did: Record<string, number> = {}
+      const steps: Record<string, () => Promise<unknown> | void> = {
+        send: () => Promise.all(Array.from({ length: upTo(3) }, send)),
+        prompt: () => session.say('work on it'),
+        interrupt: () => session.interrupt(),
+        'kill the worker': () => killWorker(world),
+        'kill the daemon': async () => {
+          await daemon.kill()
+          daemon = await world.startDaemon()
+        },
+        'kill the hub': async () => {
+          await hub.kill()
+          hub = await world.startHub()
+        },
+      }
+      const shares = [0.55, 0.8, 0.88, 0.92, 0.96, 1]
+      for (const end = performance.now() + SECONDS * 1_000; performance.now() < end;) {
+        const roll = random.next()
+        const name = Object.keys(steps)[shares.findIndex((share) => roll < share)]!
+        did[name] = (did[name] ?? 0) + 1
+        await steps[name]!()
+        // The rhythm of the scene; nothing is waited for here.
+        await pass(50 + upTo(900))
+      }
 
-    // What a daemon finds when it comes back waits for the agent's next turn: that one has to be after it.
-    await eventually('the daemon is connected', async () => (await world.status()).connected, 30_000)
-    await send()
-    session.say('work on it')
-    const missing = () => {
-      const drained = new Set(turnsOf(world.model).flatMap((turn) => turn.drained))
-      return sent.filter((payload) => !drained.has(payload))
-    }
-    await eventually(
-      'every signal is shown',
-      () => (missing().length === 0 ? true : Promise.reject(new Error(`missing ${missing().join(' ')}`))),
-      60_000,
-    )
-    const turns = turnsOf(world.model)
-    const handOuts = [...new Set(turns.flatMap((turn) => turn.handOuts))].map(
-      (handOut) => handOut.split('#')[0],
-    )
-    const { ring_ms: _, ...figures } = figuresOf(world)
-    console.info(
-      JSON.stringify({
-        kind,
-        seed,
-        did,
-        sent: sent.length,
-        again: handOuts.length - sent.length,
-        ...figures,
-      }),
-    )
-    expect(turns.filter((turn) => turn.bells.length > 1)).toEqual([])
-    const lifted = (did['kill the worker'] ?? 0) + (did['kill the hub'] ?? 0) + (did['interrupt'] ?? 0)
-    if (lifted === 0) expect(handOuts.length).toBe(sent.length)
-  },
-)
+      // What a daemon finds when it comes back waits for the agent's next turn: that one has to be after it.
+      await eventually('the daemon is connected', async () => (await world.status()).connected, 30_000)
+      await send()
+      session.say('work on it')
+      const missing = () => {
+        const drained = new Set(turnsOf(world.model).flatMap((turn) => turn.drained))
+        return sent.filter((payload) => !drained.has(payload))
+      }
+      await eventually(
+        'every signal is shown',
+        () => (missing().length === 0 ? true : Promise.reject(new Error(`missing ${missing().join(' ')}`))),
+        60_000,
+      )
+      const turns = turnsOf(world.model)
+      const handOuts = [...new Set(turns.flatMap((turn) => turn.handOuts))].map(
+        (handOut) => handOut.split('#')[0],
+      )
+      const { ring_ms: _, ...figures } = figuresOf(world)
+      console.info(
+        JSON.stringify({
+          kind,
+          seed,
+          did,
+          sent: sent.length,
+          again: handOuts.length - sent.length,
+          ...figures,
+        }),
+      )
+      expect(turns.filter((turn) => turn.bells.length > 1)).toEqual([])
+      const lifted = (did['kill the worker'] ?? 0) + (did['kill the hub'] ?? 0) + (did['interrupt'] ?? 0)
+      if (lifted === 0) expect(handOuts.length).toBe(sent.length)
+    },
+  )
 
 function inTerminal(world: ClaudeWorld) {
   const terminal = world.terminal(MANUAL)

@@ -69,6 +69,15 @@ for (const [where, begin] of Object.entries(SURFACES))
   describeClient(`Claude Code ${where}`, {
     open,
     begin,
+    ...(where === 'headless'
+      ? {
+          always: [
+            'one bell for five signals',
+            'no bell while a tool runs',
+            'no bell in an interrupted turn',
+          ] as const,
+        }
+      : {}),
     interrupt: (_, session) => session.interrupt(),
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {
@@ -80,8 +89,8 @@ for (const [where, begin] of Object.entries(SURFACES))
     resume: (world, session_id) => begin(world, ['--resume', session_id]),
   })
 
-describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
-  test('does not notice that its worker was killed', async () => {
+const inEitherWay = (begin: Begin) => {
+  test('does not notice that its worker was killed', { tags: ['extended'] }, async () => {
     const world = await open()
     await begin(world)
     const before = workerOf(world)
@@ -192,7 +201,12 @@ describe.each(Object.entries(SURFACES))('Claude Code %s', (_, begin) => {
     await world.turnIs('idle')
     expectOneBellPerTurn(world.model, ['for the main agent'])
   })
-})
+}
+
+for (const [where, begin] of Object.entries(SURFACES))
+  describe(`Claude Code ${where}`, { tags: where === 'headless' ? ['extended'] : [] }, () =>
+    inEitherWay(begin),
+  )
 
 describe('Claude Code in a terminal', () => {
   test('leaves in the memory of its project what a subagent said last, and nothing of a compaction', async () => {

@@ -33,7 +33,7 @@ async function embedded(world: World): Promise<Terminal> {
 }
 
 describe('Codex in a terminal of its own', () => {
-  test('is rung once for three signals while idle', async () => {
+  test('is rung once for three signals while idle', { tags: ['extended'] }, async () => {
     const world = await open()
     await embedded(world)
     const payloads = ['1', '2', '3']

@@ -27,6 +27,7 @@ const open = scenesOf(CODEX_TOOLS, ({ permissions, asks = false }: Options = {})
 )
 
 describeClient('Codex without a window', {
+  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a killed client'],
   open,
   says_by_signal: true,
   async begin(scene) {

@@ -77,14 +77,18 @@ describe('a plain Claude Code in a connected project', () => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('is rung once where `turnbell run` starts it for the same persona', async () => {
-    const world = await claude()
-    await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
-    world.terminal()
-    await world.turnIs('idle')
-    await world.settled([await world.send('one')])
-    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
-  })
+  test(
+    'is rung once where `turnbell run` starts it for the same persona',
+    { tags: ['extended'] },
+    async () => {
+      const world = await claude()
+      await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
+      world.terminal()
+      await world.turnIs('idle')
+      await world.settled([await world.send('one')])
+      expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
+    },
+  )
 
   test('acts for the persona that `turnbell run` names, whoever is connected there', async () => {
     const world = await claude()

@@ -30,6 +30,7 @@ const isThere = (world: ClientWorld) =>
   eventually('the session is there', async () => (await world.status()).surface.turn === 'idle', 60_000)
 
 describeClient('opencode without a window', {
+  always: ['no bell while a tool runs', 'a killed client'],
   open,
   says_by_signal: true,
   async begin(scene) {

@@ -67,6 +67,7 @@ async function greet(world: ClientWorld, terminal: Terminal, text: string): Prom
 }
 
 describeClient('a plain opencode with the plugin', {
+  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a new session'],
   open,
   begins_by_turn: true,
   async begin(scene) {
@@ -111,7 +112,7 @@ describe('subagents of the person cannot take the signals', () => {
     await refusesSubagent(scene, await atPrompt(scene))
   })
 
-  test("in the persona's own server", async () => {
+  test("in the persona's own server", { tags: ['extended'] }, async () => {
     const scene = await openUnconnected()
     const terminal = scene.terminal()
     await terminal.shows(AT_PROMPT, 60_000)

@@ -16,6 +16,7 @@ for (const inPane of CLIENTS_IN_PANES) {
   const open = scenesOf(inPane.tools, inPane.open)
 
   describeClient(name, {
+    always: ['no bell while a tool runs'],
     open,
     async begin(scene) {
       const terminal = await atPrompt(scene, inPane)
@@ -63,20 +64,24 @@ for (const inPane of CLIENTS_IN_PANES) {
       expect(made()).toBe(true)
     })
 
-    test('is not rung over a list to choose from, but once that is closed', async () => {
-      const world = await open()
-      const terminal = await atPrompt(world, inPane)
-      await openList(terminal, inPane)
-      await world.turnIs('unknown')
-      const before = listOf(terminal, inPane)
-      const sent = await world.send('one')
-      await world.knows(1)
-      await world.notify()
-      expect(terminal.screen()).toMatch(inPane.list.shows)
-      expect(listOf(terminal, inPane)).toBe(before)
-      terminal.press('Escape')
-      await world.settled([sent])
-      expectOneBellPerTurn(world.model, ['one'])
-    })
+    test(
+      'is not rung over a list to choose from, but once that is closed',
+      { tags: ['extended'] },
+      async () => {
+        const world = await open()
+        const terminal = await atPrompt(world, inPane)
+        await openList(terminal, inPane)
+        await world.turnIs('unknown')
+        const before = listOf(terminal, inPane)
+        const sent = await world.send('one')
+        await world.knows(1)
+        await world.notify()
+        expect(terminal.screen()).toMatch(inPane.list.shows)
+        expect(listOf(terminal, inPane)).toBe(before)
+        terminal.press('Escape')
+        await world.settled([sent])
+        expectOneBellPerTurn(world.model, ['one'])
+      },
+    )
   })
 }

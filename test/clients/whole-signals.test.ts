@@ -98,6 +98,7 @@ function unseen({ model }: Scene, bodies: Readonly<Record<string, string>>): str
 
 test.each(Object.keys(CLIENTS) as Name[])(
   '%s shows its model the whole of twenty signals of 6,000 bytes',
+  { tags: ['extended'] },
   async (name) => {
     const scene = await atRest(CLIENTS[name])
     const numbers = Array.from({ length: 20 }, (_, index) => `signal ${index + 1}`)

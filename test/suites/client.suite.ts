@@ -14,6 +14,28 @@ export interface Session {
   say(text: string): Promise<unknown> | void
 }
 
+/** What the scenes of the suite show. */
+export type Behaviour =
+  | 'one bell for one signal'
+  | 'one bell for five signals'
+  | 'no bell while a tool runs'
+  | 'no bell in an interrupted turn'
+  | 'a new session'
+  | 'a killed client'
+  | 'a killed daemon'
+  | 'a killed hub'
+
+/** 'one bell for one signal' is part of most others. */
+const ALWAYS: readonly Behaviour[] = [
+  'one bell for five signals',
+  'no bell while a tool runs',
+  'no bell in an interrupted turn',
+  'a new session',
+  'a killed client',
+  'a killed daemon',
+  'a killed hub',
+]
+
 export interface ClientUnderTest<S extends Scene, Person extends Session> {
   open: () => Promise<S>
   /** The client stands at its prompt, and the daemon knows it. */
@@ -32,6 +54,11 @@ export interface ClientUnderTest<S extends Scene, Person extends Session> {
   says_by_signal?: boolean
   /** There is no session before somebody spoke, so `begin` costs a turn. */
   begins_by_turn?: boolean
+  /**
+   * Behaviours whose scenes always run; the others run with `--all`. Nearly all by default. A second mode of the same client
+   * names those in which it differs from the first.
+   */
+  always?: readonly Behaviour[]
 }
 
 /** `tags` apply to all tests of this client: `extended` for one that repeats another mode of the same client. */
@@ -41,12 +68,15 @@ export function describeClient<S extends Scene, Person extends Session>(
   { tags = [] }: { tags?: string[] } = {},
 ): void {
   const { open, begin, says_by_signal = false, begins_by_turn = false } = client
-  const { interrupt, rests_after_interrupt = false, reset, kill, resume } = client
+  const { interrupt, rests_after_interrupt = false, reset, kill, resume, always = ALWAYS } = client
   const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
+  const shows = (behaviour: Behaviour, sentence: string, run: () => Promise<void>) =>
+    test(sentence, { tags: always.includes(behaviour) ? [] : ['extended'] }, run)
+
   describe(`${name}, like every client,`, { tags }, () => {
-    test('is rung once for one signal while idle', async () => {
+    shows('one bell for one signal', 'is rung once for one signal while idle', async () => {
       const scene = await open()
       await begin(scene)
       await scene.settled([await scene.send('one')])
@@ -54,7 +84,7 @@ export function describeClient<S extends Scene, Person extends Session>(
       expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, 1])
     })
 
-    test('is rung once for five signals at once while idle', async () => {
+    shows('one bell for five signals', 'is rung once for five signals at once while idle', async () => {
       const scene = await open()
       await begin(scene)
       const payloads = ['1', '2', '3', '4', '5']
@@ -62,41 +92,49 @@ export function describeClient<S extends Scene, Person extends Session>(
       expectOneBellPerTurn(scene.model, payloads)
     })
 
-    test('is not rung while a tool runs, and once at the end of its turn for three signals', async () => {
-      const scene = await open()
-      const session = await begin(scene)
-      const tool = await inItsTool(scene, session)
-      const before = scene.bells()
-      const sent = await Promise.all(['1', '2', '3'].map((payload) => scene.send(payload)))
-      await scene.knows(3)
-      expect(scene.bells()).toEqual(before)
-      tool.end()
-      await scene.settled(sent)
-      const turns = expectOneBellPerTurn(scene.model, ['1', '2', '3', ...spoken('use your tool')])
-      expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, before.length, 1])
-    })
-
-    if (interrupt)
-      test('is not rung in a turn that is interrupted, and once after it', async () => {
+    shows(
+      'no bell while a tool runs',
+      'is not rung while a tool runs, and once at the end of its turn for three signals',
+      async () => {
         const scene = await open()
         const session = await begin(scene)
-        await inItsTool(scene, session)
+        const tool = await inItsTool(scene, session)
         const before = scene.bells()
-        const sent = await scene.send('one')
-        await scene.knows(1)
-        await interrupt(scene, session)
-        if (rests_after_interrupt) {
-          await scene.turnIs('idle')
-          expect(scene.bells()).toEqual(before)
-          await session.say('go on')
-        }
-        await scene.settled([sent])
-        const turns = expectOneBellPerTurn(scene.model, ['one', ...spoken('use your tool')])
-        expect(turns.at(-1)?.bells).toHaveLength(1)
-      })
+        const sent = await Promise.all(['1', '2', '3'].map((payload) => scene.send(payload)))
+        await scene.knows(3)
+        expect(scene.bells()).toEqual(before)
+        tool.end()
+        await scene.settled(sent)
+        const turns = expectOneBellPerTurn(scene.model, ['1', '2', '3', ...spoken('use your tool')])
+        expect(turns.map((turn) => turn.bells.length)).toEqual([...begun, before.length, 1])
+      },
+    )
+
+    if (interrupt)
+      shows(
+        'no bell in an interrupted turn',
+        'is not rung in a turn that is interrupted, and once after it',
+        async () => {
+          const scene = await open()
+          const session = await begin(scene)
+          await inItsTool(scene, session)
+          const before = scene.bells()
+          const sent = await scene.send('one')
+          await scene.knows(1)
+          await interrupt(scene, session)
+          if (rests_after_interrupt) {
+            await scene.turnIs('idle')
+            expect(scene.bells()).toEqual(before)
+            await session.say('go on')
+          }
+          await scene.settled([sent])
+          const turns = expectOneBellPerTurn(scene.model, ['one', ...spoken('use your tool')])
+          expect(turns.at(-1)?.bells).toHaveLength(1)
+        },
+      )
 
     if (reset)
-      test('is rung in the session that its user began anew', async () => {
+      shows('a new session', 'is rung in the session that its user began anew', async () => {
         const scene = await open()
         const session = await begin(scene)
         await scene.settled([await scene.send('before')])
@@ -112,21 +150,25 @@ export function describeClient<S extends Scene, Person extends Session>(
       })
 
     if (kill)
-      test('goes on with its session after it was killed, and takes what it missed', async () => {
-        const scene = await open()
-        const session = await begin(scene)
-        await scene.settled([await scene.send('before')])
-        const before = await sessionOf(scene)
-        await kill(scene, session)
-        const missed = await scene.send('missed')
-        await resume?.(scene, before!)
-        await scene.settled([missed])
-        await scene.settled([await scene.send('after')])
-        expect(await sessionOf(scene)).toBe(before)
-        expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
-      })
+      shows(
+        'a killed client',
+        'goes on with its session after it was killed, and takes what it missed',
+        async () => {
+          const scene = await open()
+          const session = await begin(scene)
+          await scene.settled([await scene.send('before')])
+          const before = await sessionOf(scene)
+          await kill(scene, session)
+          const missed = await scene.send('missed')
+          await resume?.(scene, before!)
+          await scene.settled([missed])
+          await scene.settled([await scene.send('after')])
+          expect(await sessionOf(scene)).toBe(before)
+          expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
+        },
+      )
 
-    test('keeps its doorbells when its daemon is killed and comes back', async () => {
+    shows('a killed daemon', 'keeps its doorbells when its daemon is killed and comes back', async () => {
       const scene = await open()
       await begin(scene)
       await scene.settled([await scene.send('before')])
@@ -140,7 +182,7 @@ export function describeClient<S extends Scene, Person extends Session>(
       expectOneBellPerTurn(scene.model, ['before', 'while the daemon was away', 'after it came back'])
     })
 
-    test('drains through a hub that is killed and comes back', async () => {
+    shows('a killed hub', 'drains through a hub that is killed and comes back', async () => {
       const scene = await open()
       const session = await begin(scene)
       await scene.settled([await scene.send('before')])
