@@ -8,9 +8,10 @@
  */
 import { AppServerError, OVERLOADED, type AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
-import type { Notification, Thread } from './protocol.ts'
+import { ThreadAnswer, type Notification, type Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import { searchThread, type Place } from './thread-search.ts'
+import { threadWindow } from './thread-window.ts'
 import {
   bellQueued,
   bellSeen,
@@ -64,6 +65,11 @@ export interface CodexSurfaceDeps {
   alive?: (client: ClientProcess) => boolean
   /** Those who sit at a thread that the daemon keeps; their next turn ends a pause. Absent where others begin it. */
   persons?: { isJoined(): boolean; untilAlone(): Promise<void> }
+  /**
+   * Whether a person has a window open at this app-server. Absent for an agent that works without one, and where
+   * that is not known.
+   */
+  hasWindow?: (place: Place) => boolean
 }
 
 export function codexSurface({
@@ -73,6 +79,7 @@ export function codexSurface({
   reach = () => Promise.resolve(),
   alive = () => true,
   persons,
+  hasWindow = () => true,
 }: CodexSurfaceDeps): CodexSurface {
   const queue = bellQueue(identity, log)
   const servers: Record<Place, AppServer | null> = { own: null, shared: null }
@@ -96,17 +103,38 @@ export function codexSurface({
   /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
   let heard: { place: Place; notification: Notification }[] = []
 
-  const status = () => {
-    const told = { ...state, turn: turnOf(state) }
-    return pushStatus('codex', state.thread_id, told, state.thread_id !== null)
+  const window = threadWindow(hasWindow)
+  /** Threads that no app-server of ours holds are in a terminal of their own; `leaveDead` follows that. */
+  const isShown = () => way === null || !way.live || window.isShown(way.place)
+  /** A running turn is followed to its end, also without a window: no doorbell goes into it. */
+  const isThere = () => state.thread_id !== null && (state.turn === 'busy' || isShown())
+
+  const statusWhile = (is_there: boolean) =>
+    pushStatus('codex', state.thread_id, { ...state, turn: turnOf(state) }, is_there)
+  const status = () => statusWhile(isThere())
+  /** As the daemon knows it. */
+  let reported = status()
+
+  function report(): void {
+    const next = status()
+    // The boundary first: a daemon that knows of no surface settles nothing.
+    const ended = reported.turn === 'busy' && next.turn !== 'busy' && next.absent === true
+    if (ended && state.thread_id !== null) void host?.report(statusWhile(true))
+    reported = next
+    void host?.report(next)
+  }
+
+  function reportChange(): void {
+    if (saysMore(reported, status())) report()
   }
 
   const reached = () => (way === null ? null : servers[way.place])
 
   function move(next: TrackedThread): void {
-    const told = status()
     const before = state
     state = next
+    if (next.turn === 'busy' && next.turn_seq > before.turn_seq && way?.live === true && hasWindow(way.place))
+      window.turnBegan()
     settling?.cancel()
     settling = next.settles ? clock.after(LIMITS.codex_settle_ms, () => move(statusSettled(state))) : null
     if (next.thread_id === null) way = null
@@ -114,7 +142,7 @@ export function codexSurface({
     // daemon rings again: one of the two has to go.
     if (next.paused && !before.paused && next.queued.length > 0) takeBackAnswered()
     if (next.paused && !before.paused) void awaitLeave()
-    if (saysMore(told, status())) void host?.report(status())
+    reportChange()
   }
 
   /** Without its persons nobody ends a pause. In a thread that is reached elsewhere they are not known. */
@@ -129,13 +157,14 @@ export function codexSurface({
 
   // --- which thread
 
-  function bind(thread: Thread, place: Place): void {
+  function bind(thread: Thread, place: Place, how: 'opened' | 'found'): void {
     if (thread.id === state.thread_id && way?.place === place && way.live) return
     log.info({ thread_id: thread.id, place }, 'bound to a thread')
     leaveFor(thread.id)
     binds += 1
     subscribed = false
     way = { place, live: true }
+    window.bound(place, how)
     move(bound(state, thread))
     const missed = heard.filter((one) => one.place === place)
     heard = []
@@ -196,7 +225,7 @@ export function codexSurface({
         const told = found.kind === 'queue' ? threads.get(found.thread.thread_id) : null
         // Gone while it was looked at: with its app-server, or its session ended.
         if (losses !== before.losses || told === undefined) void seek()
-        else if (found.kind === 'live') bind(found.thread, found.place)
+        else if (found.kind === 'live') bind(found.thread, found.place, 'found')
         else if (told !== null) bindQueueOf(told, found.place)
       })
       .catch((error: unknown) => {
@@ -210,6 +239,19 @@ export function codexSurface({
     return seeking
   }
 
+  /** A window has opened an earlier thread. */
+  async function followTo(threadId: string): Promise<void> {
+    const to = servers.own
+    const { thread_id: before } = state
+    try {
+      const { thread } = (await to?.call('thread/read', { threadId }, ThreadAnswer)) ?? {}
+      if (thread === undefined || !isPersons(thread)) return
+      if (servers.own === to && state.thread_id === before) bind(thread, 'own', 'opened')
+    } catch (error) {
+      log.debug({ err: error, thread_id: threadId }, 'the thread that was opened could not be read')
+    }
+  }
+
   /**
    * A client that subscribed is told of turns and messages, others only of the status. A thread in which
    * nothing was said yet cannot be subscribed to: it is tried again when its first turn begins and ends. What
@@ -218,6 +260,7 @@ export function codexSurface({
   function subscribe(): void {
     const [to, threadId] = [reached(), state.thread_id]
     if (to === null || threadId === null || subscribed || way?.live !== true) return
+    window.opening()
     to.call('thread/resume', { threadId, excludeTurns: true }, z.unknown()).then(
       () => {
         if (reached() !== to || state.thread_id !== threadId || subscribed) return
@@ -250,11 +293,17 @@ export function codexSurface({
 
   // --- the bell
 
+  /** Looks at what nobody reports: a client that was killed, a window that was closed or opened. */
+  function lookAround(): void {
+    leaveDead()
+    reportChange()
+  }
+
   /** One at a time: the daemon may ask again before a slow app-server has answered. */
   async function ring(doorbell: Doorbell): Promise<RingResult> {
-    leaveDead()
+    lookAround()
     const [to, threadId] = [reached(), state.thread_id]
-    if (to === null || threadId === null) return UNAVAILABLE
+    if (to === null || threadId === null || !isThere()) return UNAVAILABLE
     const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
     if (!rests()) return DEFERRED
     try {
@@ -307,18 +356,18 @@ export function codexSurface({
       state = unbound(state)
       way = null
       await seek()
-      void host?.report(status())
+      report()
     },
 
     open(daemon) {
       host = daemon
-      looking = clock.every(LIMITS.codex_alive_look_ms, leaveDead)
+      looking = clock.every(LIMITS.codex_alive_look_ms, lookAround)
     },
 
     async connected(to, place = 'own') {
       servers[place] = to
       await seek()
-      void host?.report(status())
+      report()
     },
 
     disconnected(place = 'own') {
@@ -334,7 +383,14 @@ export function codexSurface({
       if (servers[place] === null) return
       if (notification.method === 'thread/started') {
         const { thread } = notification.params
-        if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place)
+        if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place, 'opened')
+        return
+      }
+      if (notification.method === 'thread/goal/cleared' || notification.method === 'thread/goal/updated') {
+        const { threadId } = notification.params
+        if (threadId !== state.thread_id) {
+          if (place === 'own' && notification.method === 'thread/goal/cleared') void followTo(threadId)
+        } else if (window.opened()) reportChange()
         return
       }
       if (way?.place !== place || !way.live || !isOf(state.thread_id, notification)) {

@@ -19,6 +19,7 @@ import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { codexPlace } from '../../src/system/codex-place.ts'
+import { codexWindows } from '../../src/system/codex-windows.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess, type NotedProcess } from '../../src/system/lasting-process.ts'
@@ -40,6 +41,9 @@ function begin(here: ShimPlace): ShimParts {
   }
   const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
   const wish = serverWish(paths.run_dir, 'codex')
+  /** A client works at the app-server, or is about to join it. */
+  const isUsed = () => persons.isJoined() || wish.stands()
+  const sharedWindows = codexWindows(path.resolve(codexHome()))
   // Where there is no Codex, that is said at once.
   const own: NotedProcess = ownProcess(here)
   const memory: ThreadMemory = {
@@ -57,7 +61,9 @@ function begin(here: ShimPlace): ShimParts {
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
     alive: (client) => !isGone(client),
-    ...(directory === null ? {} : { persons }),
+    ...(directory === null
+      ? { hasWindow: (at: Place) => (at === 'own' ? persons.isJoined() : sharedWindows.isOpen()) }
+      : { persons }),
   })
   const links: Record<Place, Link> = {
     own: linkTo('own', paths.codex_socket),
@@ -120,7 +126,8 @@ function begin(here: ShimPlace): ShimParts {
     started = true
   }
 
-  if (directory !== null || own.alive()) links.own.forever()
+  // One that a window still needs was left running by the daemon before, or is started again for it.
+  if (directory !== null || own.alive() || persons.isJoined()) links.own.forever()
   wish.onAsked(() => {
     rest.forget()
     links.own.forever()
@@ -129,11 +136,11 @@ function begin(here: ShimPlace): ShimParts {
 
   return {
     surface,
-    // A daemon that was killed leaves the app-server: a person works in it.
     stop() {
       for (const link of Object.values(links)) link.close()
-      wish.forget()
-      own.stop()
+      // The last client that leaves ends it, or the next daemon goes on with it.
+      if (isUsed()) log.info({ clients: persons.pids() }, 'the app-server keeps running for its clients')
+      else own.stop()
     },
   }
 }

@@ -141,6 +141,8 @@ export function notified(
     case 'thread/closed':
       return unbound(state)
     case 'item/completed':
+    case 'thread/goal/cleared':
+    case 'thread/goal/updated':
       return state
   }
 }

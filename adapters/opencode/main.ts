@@ -36,6 +36,8 @@ function begin(here: ShimPlace): ShimParts {
   const place = opencodePlace(paths.run_dir)
   const wish = serverWish(paths.run_dir, 'opencode')
   const persons = joined(paths.run_dir, 'opencode')
+  /** A client works at the server, or is about to join it. */
+  const isUsed = () => persons.isJoined() || wish.stands()
   const alone = settings?.headless === true ? windowless(here, place, persons) : null
   const running = notedProcess(noteOf(here))
 
@@ -44,7 +46,9 @@ function begin(here: ShimPlace): ShimParts {
     clock: systemClock,
     log,
     keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
-    ...(alone !== null && { onUnbound: () => link.unbound(), mayRedo: () => persons.isJoined() }),
+    ...(alone === null
+      ? { hasWindow: () => persons.isJoined() }
+      : { onUnbound: () => link.unbound(), mayRedo: () => persons.isJoined() }),
   })
   const rest = serverRest(systemClock)
   let address: ServerAddress | null = null
@@ -76,31 +80,32 @@ function begin(here: ShimPlace): ShimParts {
   const before = place.server()
   const runs = before !== null && running.alive()
   if (before !== null && !runs) place.keepServer({ ...before, attached: false })
-  if (alone !== null || runs) link.begin()
+  // One that a window still needs was left running by the daemon before, or is started again for it.
+  if (alone !== null || runs || persons.isJoined()) link.begin()
   const wished = wish.onAsked(() => {
     rest.forget()
     link.begin()
   })
   const left = persons.onAllLeft(() => void alone?.allLeft())
+  const windows = persons.onChange(() => surface.windowsChanged())
   const bound = place.onBound((session) => void surface.joined(placeOf(session)))
 
   return {
     surface,
-    // A daemon that was killed leaves the server: a person works in it.
     stop() {
       wished.close()
       left.close()
+      windows.close()
       bound.close()
       link.close()
       alone?.close()
       const last = place.server()
-      if (last !== null) {
-        running.stop()
-        place.keepServer({ ...last, attached: false })
-      }
+      if (last !== null) place.keepServer({ ...last, attached: false })
+      // The last client that leaves ends it, or the next daemon goes on with it.
+      if (isUsed()) return log.info({ clients: persons.pids() }, 'the server keeps running for its clients')
+      if (last !== null) running.stop()
       // With the server nobody works in it any more; the next one begins without.
       place.keepBound(null)
-      wish.forget()
     },
   }
 }

@@ -42,6 +42,8 @@ export interface OpencodeSurface extends Surface {
    * goes on with what is kept.
    */
   joined(place: Place): Promise<void>
+  /** A person's window was opened or closed. */
+  windowsChanged(): void
   close(): void
 }
 
@@ -55,10 +57,12 @@ export interface OpencodeSurfaceDeps {
   onUnbound?: () => void
   /** Somebody is there who may want back what they have undone; where that is not known, always. */
   mayRedo?: () => boolean
+  /** Whether a person has a window open at the server. Absent for an agent that works without one. */
+  hasWindow?: () => boolean
 }
 
 export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
-  const { identity, clock, log, onUnbound = () => {}, mayRedo = () => true } = deps
+  const { identity, clock, log, onUnbound = () => {}, mayRedo = () => true, hasWindow = () => true } = deps
   let server: OpencodeServer | null = null
   /** The server has said where the session stands. What it tells before that is taken in, and not yet rung on. */
   let answered = false
@@ -76,14 +80,31 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
 
-  function status(): SurfaceStatus {
-    const seen = answered ? state : { ...state, turn: 'unknown' as const }
-    return pushStatus('opencode', state.session?.id ?? null, seen, isThere(seen))
+  const seen = () => (answered ? state : { ...state, turn: 'unknown' as const })
+  /** A running turn is followed to its end, also without a window: no doorbell goes into it. */
+  const isReachable = () => isThere(seen()) && (state.turn === 'busy' || hasWindow())
+
+  const statusWhile = (is_there: boolean) =>
+    pushStatus('opencode', state.session?.id ?? null, seen(), is_there)
+  const status = (): SurfaceStatus => statusWhile(isReachable())
+  /** As the daemon knows it. */
+  let reported = status()
+
+  function report(): void {
+    const next = status()
+    // The boundary first: a daemon that knows of no surface settles nothing.
+    if (reported.turn === 'busy' && next.turn === 'idle' && next.absent === true)
+      void host?.report(statusWhile(true))
+    reported = next
+    void host?.report(next)
+  }
+
+  function reportChange(): void {
+    if (saysMore(reported, status())) report()
   }
 
   function move(next: TrackedSession): void {
     if (next === state) return
-    const told = status()
     const before = state
     state = next
     const another = before.session?.id !== next.session?.id
@@ -94,7 +115,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       log.warn({ agent: missing_agent }, 'the agent of the session is gone, so it is rung without')
     doubting?.cancel()
     doubting = next.doubt === null ? null : clock.after(PATIENCE_MS[next.doubt], endDoubt)
-    if (saysMore(told, status())) void host?.report(status())
+    reportChange()
     if (before.session !== null) tellIfUnbound()
   }
 
@@ -147,7 +168,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async notify_surface({ doorbell_id, text }): Promise<RingResult> {
       const [to, place] = [server, state.session]
-      if (to === null || place === null || !answered) return UNAVAILABLE
+      if (to === null || place === null || !answered || !isReachable()) return UNAVAILABLE
       if (!mayRing(to, place)) return DEFERRED
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
@@ -176,7 +197,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async resume_surface() {
       await ask()
-      void host?.report(status())
+      report()
     },
 
     open(daemon) {
@@ -192,7 +213,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       while (server === to && joining !== null) await lookUp(joining)
       if (server !== to) return
       answered = true
-      void host?.report(status())
+      report()
       // The doubt's time may be over already.
       if (state.turn === 'busy' && doubting === null) void ask()
       tellIfUnbound()
@@ -215,6 +236,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       if (answered) await lookUp(place)
       else joining = place
     },
+
+    windowsChanged: reportChange,
 
     close() {
       server = null

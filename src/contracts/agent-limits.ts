@@ -19,6 +19,8 @@ export const AGENT_LIMITS = {
   codex_told_threads_max: 64,
   /** Whether the process still lives in whose terminal the thread is. */
   codex_alive_look_ms: 1_000,
+  /** Interval at which all processes are searched for a window of a plain Codex while none is known. */
+  codex_windows_look_ms: 5_000,
   /** After a search that failed: for the thread to be rung, or for the one that asks to be answered. */
   codex_seek_again_ms: 2_000,
   codex_dial_ms: 100,

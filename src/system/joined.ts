@@ -21,6 +21,10 @@ export interface Joined {
   untilAlone(): Promise<void>
   /** Calls whenever the last of those that were seen here is gone. The handle ends it. */
   onAllLeft(call: () => void): { close(): void }
+  /** Calls whenever `isJoined` changes, within `look_ms`. The handle ends it. */
+  onChange(call: () => void): { close(): void }
+  /** Process ids of the clients that are joined. */
+  pids(): number[]
 }
 
 /** `look_ms` is how often it is looked who is there. */
@@ -62,6 +66,18 @@ export function joined(run_dir: string, client: ClientKind, look_ms: number = LI
       timer.unref()
       return { close: () => clearInterval(timer) }
     },
+    onChange(call) {
+      let last = isJoined()
+      const timer = setInterval(() => {
+        const is = isJoined()
+        if (is === last) return
+        last = is
+        call()
+      }, look_ms)
+      timer.unref()
+      return { close: () => clearInterval(timer) }
+    },
+    pids: () => namesIn(directory).filter(isThere).map(Number),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Asks the system about processes that are not our children. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import type { ClientProcess } from '../contracts/codex.ts'
 import { LIMITS } from '../contracts/limits.ts'
 
@@ -104,6 +105,14 @@ function pidNamespace(): string | null {
   } catch {
     return null
   }
+}
+
+/** Number of the terminal that controls a process; null for one without. Throws where it is gone. */
+export function terminalOf(process_directory: string): number | null {
+  const stat = fs.readFileSync(path.join(process_directory, 'stat'), 'utf8')
+  // Source: proc_pid_stat(5), field 7.
+  const terminal = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[4])
+  return terminal === 0 || Number.isNaN(terminal) ? null : terminal
 }
 
 /** Source: proc_pid_stat(5), fields 2, 3, 4 and 22. */

@@ -9,7 +9,7 @@ import * as z from 'zod'
 import { jsonAs } from '../contracts/json.ts'
 import { processStartTime } from './processes.ts'
 import { programAlive } from './program.ts'
-import { watchText } from './watch-text.ts'
+import { readText, watchText } from './watch-text.ts'
 
 /** The number of a wish tells it from the one before, and its process from one that is gone. */
 const Wish = z.object({ wish: z.string(), pid: z.number().int().positive(), started: z.string().nullable() })
@@ -18,8 +18,8 @@ export interface ServerWish {
   ask(): void
   /** Calls when somebody asks, or has asked before and is still there. The handle ends it. */
   onAsked(start: () => void): { close(): void }
-  /** The server has been stopped for good: whoever comes next asks anew. */
-  forget(): void
+  /** Whether the process that asked last is still running. */
+  stands(): boolean
 }
 
 export function serverWish(run_dir: string, client: string): ServerWish {
@@ -30,12 +30,16 @@ export function serverWish(run_dir: string, client: string): ServerWish {
       const wish = { wish: randomUUID(), pid: process.pid, started: processStartTime(process.pid) }
       fs.writeFileSync(file, JSON.stringify(wish), { mode: 0o600 })
     },
-    // One that a crash left behind is nobody's.
     onAsked: (start) =>
       watchText(file, (text) => {
-        const asker = jsonAs(Wish, text)
-        if (asker !== null && programAlive(asker.pid, asker.started)) start()
+        if (askerLives(text)) start()
       }),
-    forget: () => fs.rmSync(file, { force: true }),
+    stands: () => askerLives(readText(file)),
   }
+}
+
+/** False for a wish that a process left which is gone. */
+function askerLives(text: string | null): boolean {
+  const asker = jsonAs(Wish, text)
+  return asker !== null && programAlive(asker.pid, asker.started)
 }

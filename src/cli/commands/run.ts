@@ -19,6 +19,7 @@ import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome, workerLog } from '../../system/home.ts'
 import { joined } from '../../system/joined.ts'
+import { notedProcess } from '../../system/lasting-process.ts'
 import { listens } from '../../system/local-socket.ts'
 import {
   opencodePlace,
@@ -38,6 +39,7 @@ import {
 } from '../client-arguments.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
+import { daemonPid } from '../stop-daemon.ts'
 
 const USUAL: ClientKind = 'claude-code'
 
@@ -80,7 +82,10 @@ export function registerRun(program: Command, cli: Cli): void {
       )
     }
     const plugin = path.join(path.dirname(cli.program), 'adapters', surface)
-    cli.exitWith(await runClient(invocation, client, persona, claudeArguments(plugin, persona, args)))
+    const words = claudeArguments(plugin, persona, args)
+    cli.exitWith(
+      await whileJoined(invocation, persona, surface, () => runClient(invocation, client, persona, words)),
+    )
   })
 }
 
@@ -219,7 +224,16 @@ async function whileJoined<T>(
 ): Promise<T> {
   const persons = joined(invocation.paths(persona).run_dir, surface)
   persons.join(process.pid)
-  return stay().finally(() => persons.leave(process.pid))
+  return stay().finally(async () => {
+    persons.leave(process.pid)
+    if (!persons.isJoined()) await endAbandonedServer(invocation, persona, surface)
+  })
+}
+
+/** A daemon that was stopped left its server to the clients; the last of them ends it. */
+async function endAbandonedServer(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
+  if ((await daemonPid(invocation, persona)) !== null) return
+  notedProcess(path.join(invocation.paths(persona).run_dir, `${surface}.pid`)).stop()
 }
 
 function isUnreachable(error: unknown): false {

@@ -574,3 +574,91 @@ describe('a bell', () => {
     expect(host.reports.at(-1)).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
   })
 })
+
+describe('a thread whose window is closed', () => {
+  let windows: Partial<Record<'own' | 'shared', boolean>>
+  beforeEach(() => {
+    windows = { own: true }
+    surface = codexSurface({ identity: 'ada', clock, log: silentLog, hasWindow: (at) => windows[at] === true })
+    surface.open(host)
+  })
+
+  /** The echo of the shim's own subscription, which the app-server sends to every client. */
+  const reopened = (threadId = 'thread-1'): Notification => ({
+    method: 'thread/goal/cleared',
+    params: { threadId },
+  })
+
+  test('is reported as absent with its session, and is not rung', async () => {
+    const place = await attached()
+    windows.own = false
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-1', turn: 'idle', absent: true })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+    expect(place.queue).toEqual([])
+  })
+
+  test('is not rung in the moment after the window was closed', async () => {
+    const place = await attached()
+    windows.own = false
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
+    expect([place.queue, place.taken]).toEqual([[], []])
+  })
+
+  test('reports the end of its running turn as a boundary before it is absent', async () => {
+    const place = await attached()
+    tell(...place.begins())
+    windows.own = false
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+    expect(host.reports.at(-1)).not.toHaveProperty('absent')
+    tell(...place.ends())
+    expect(host.reports.slice(-2).map(({ turn, absent }) => [turn, absent])).toEqual([
+      ['idle', undefined],
+      ['idle', true],
+    ])
+  })
+
+  test('is there again once a window opens it, and not for the shim that opened it before', async () => {
+    await attached()
+    tell(reopened())
+    windows.own = false
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    windows.own = true
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    // The window may show another thread.
+    expect(await status()).toMatchObject({ absent: true })
+    tell(reopened())
+    expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
+    expect(host.reports.at(-1)).not.toHaveProperty('absent')
+  })
+
+  test('is there again once its window begins a turn', async () => {
+    const place = await attached()
+    windows.own = false
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    windows.own = true
+    tell(...place.begins(), ...place.ends())
+    expect(await status()).not.toHaveProperty('absent')
+  })
+
+  test('is left for the thread that a new window begins, or opens', async () => {
+    await attached(thread('thread-1'), thread('thread-0', { updatedAt: 1 }))
+    windows.own = false
+    await clock.advance(LIMITS.codex_alive_look_ms)
+    windows.own = true
+    tell({ method: 'thread/started', params: { thread: thread('thread-2') } })
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-2', turn: 'idle' })
+    tell(reopened('thread-0'))
+    await atRest()
+    expect(await status()).toMatchObject({ session_id: 'thread-0', turn: 'idle' })
+    expect(await status()).not.toHaveProperty('absent')
+  })
+
+  test('is absent to a shim that begins after the window was closed', async () => {
+    windows.own = false
+    await attached()
+    expect(await status()).toMatchObject({ session_id: 'thread-1', absent: true })
+  })
+})

@@ -68,6 +68,20 @@ test('it is told of one who was seen and left before anybody looked again', asyn
   await eventually('it is told', () => left === 1)
 })
 
+test('each change of whether somebody has joined is reported once', async () => {
+  const run_dir = temporaryDirectory()
+  const persons = joined(run_dir, 'opencode', LOOK_MS)
+  const seen: boolean[] = []
+  const watch = persons.onChange(() => seen.push(persons.isJoined()))
+  onTestFinished(() => watch.close())
+  persons.join(process.pid)
+  await eventually('the join is reported', () => seen.length === 1)
+  expect(persons.pids()).toEqual([process.pid])
+  persons.leave(process.pid)
+  await eventually('the leave is reported', () => seen.length === 2)
+  expect(seen).toEqual([true, false])
+})
+
 /** What one that was killed leaves behind: a later process may have its number. */
 function asKilled(run_dir: string): void {
   fs.writeFileSync(path.join(run_dir, 'codex-joined', String(process.pid)), 'another start')

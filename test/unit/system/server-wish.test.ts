@@ -30,4 +30,5 @@ test.each([
   const run_dir = temporaryDirectory()
   fs.writeFileSync(path.join(run_dir, 'opencode-wanted'), text)
   expect(found(run_dir)).toBe(0)
+  expect(serverWish(run_dir, 'opencode').stands()).toBe(false)
 })
