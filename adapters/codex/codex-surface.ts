@@ -106,22 +106,17 @@ export function codexSurface({
   const window = threadWindow(hasWindow)
   /** Threads that no app-server of ours holds are in a terminal of their own; `leaveDead` follows that. */
   const isShown = () => way === null || !way.live || window.isShown(way.place)
-  /** A running turn is followed to its end, also without a window: no doorbell goes into it. */
-  const isThere = () => state.thread_id !== null && (state.turn === 'busy' || isShown())
 
-  const statusWhile = (is_there: boolean) =>
-    pushStatus('codex', state.thread_id, { ...state, turn: turnOf(state) }, is_there)
-  const status = () => statusWhile(isThere())
+  const status = () => {
+    const facts = { ...state, turn: turnOf(state), window: state.thread_id === null || isShown() }
+    return pushStatus('codex', state.thread_id, facts, state.thread_id !== null)
+  }
   /** As the daemon knows it. */
   let reported = status()
 
   function report(): void {
-    const next = status()
-    // The boundary first: a daemon that knows of no surface settles nothing.
-    const ended = reported.turn === 'busy' && next.turn !== 'busy' && next.absent === true
-    if (ended && state.thread_id !== null) void host?.report(statusWhile(true))
-    reported = next
-    void host?.report(next)
+    reported = status()
+    void host?.report(reported)
   }
 
   function reportChange(): void {
@@ -303,7 +298,7 @@ export function codexSurface({
   async function ring(doorbell: Doorbell): Promise<RingResult> {
     lookAround()
     const [to, threadId] = [reached(), state.thread_id]
-    if (to === null || threadId === null || !isThere()) return UNAVAILABLE
+    if (to === null || threadId === null || !isShown()) return UNAVAILABLE
     const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
     if (!rests()) return DEFERRED
     try {

@@ -10,7 +10,6 @@ import {
   adrift,
   bellChoice,
   bellMetadata,
-  isThere,
   lookedUp,
   startTracking,
   statusAnswered,
@@ -80,23 +79,17 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
 
-  const seen = () => (answered ? state : { ...state, turn: 'unknown' as const })
-  /** A running turn is followed to its end, also without a window: no doorbell goes into it. */
-  const isReachable = () => isThere(seen()) && (state.turn === 'busy' || hasWindow())
-
-  const statusWhile = (is_there: boolean) =>
-    pushStatus('opencode', state.session?.id ?? null, seen(), is_there)
-  const status = (): SurfaceStatus => statusWhile(isReachable())
+  function status(): SurfaceStatus {
+    const { turn } = answered ? state : { turn: 'unknown' as const }
+    const facts = { ...state, turn, window: state.session === null || hasWindow() }
+    return pushStatus('opencode', state.session?.id ?? null, facts, turn !== 'unknown')
+  }
   /** As the daemon knows it. */
   let reported = status()
 
   function report(): void {
-    const next = status()
-    // The boundary first: a daemon that knows of no surface settles nothing.
-    if (reported.turn === 'busy' && next.turn === 'idle' && next.absent === true)
-      void host?.report(statusWhile(true))
-    reported = next
-    void host?.report(next)
+    reported = status()
+    void host?.report(reported)
   }
 
   function reportChange(): void {
@@ -168,7 +161,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async notify_surface({ doorbell_id, text }): Promise<RingResult> {
       const [to, place] = [server, state.session]
-      if (to === null || place === null || !answered || !isReachable()) return UNAVAILABLE
+      if (to === null || place === null || !answered || !hasWindow()) return UNAVAILABLE
       if (!mayRing(to, place)) return DEFERRED
       try {
         // An event may be late. Asked last, because what is rung during a turn may be lost.

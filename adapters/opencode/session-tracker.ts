@@ -77,11 +77,6 @@ export function adrift(state: TrackedSession): TrackedSession {
   return { ...state, turn: 'unknown', standing: [], doubt: null }
 }
 
-/** A session is bound, and its server answers. */
-export function isThere({ turn }: TrackedSession): boolean {
-  return turn !== 'unknown'
-}
-
 /** A turn runs, or is about to, of which no event told yet. */
 export function turnPresumed(state: TrackedSession, doubt: Presumption = 'begins'): TrackedSession {
   return { ...turnBegun(state), doubt }

@@ -23,7 +23,7 @@ export interface Cli {
   env: NodeJS.ProcessEnv
   cwd: string
   platform: NodeJS.Platform
-  stdin: NodeJS.ReadableStream
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
   stderr: NodeJS.WritableStream & { isTTY?: boolean }
   colors: ReturnType<typeof createColors>
@@ -42,7 +42,7 @@ export interface Cli {
   /** Runs one of the other programs in this process. */
   startBundle(name: BundleName, args: string[]): Promise<void>
   /** Called for each request to end (Ctrl-C, SIGTERM, the terminal closes). Returns how to stop listening. */
-  onTermination(call: () => void): () => void
+  onTermination(call: (os_signal: NodeJS.Signals) => void): () => void
   /** What the process exits with when the command itself throws nothing. */
   exitWith(code: number): void
 }

@@ -11,6 +11,7 @@ import { registerConnect } from './commands/connect.ts'
 import { registerControl } from './commands/control.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDoctor } from './commands/doctor.ts'
+import { registerDown } from './commands/down.ts'
 import { registerPaths } from './commands/paths.ts'
 import { registerPending } from './commands/pending.ts'
 import { registerPersona } from './commands/persona.ts'
@@ -45,6 +46,7 @@ export function createProgram(cli: Cli): Command {
     .configureOutput({ writeOut: (text) => void cli.stdout.write(text), writeErr: () => {} })
     .exitOverride()
   registerUp(program, cli)
+  registerDown(program, cli)
   registerDemo(program, cli)
   registerBundles(program, cli)
   registerStatus(program, cli)

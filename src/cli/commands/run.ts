@@ -232,7 +232,12 @@ async function whileJoined<T>(
 
 /** A daemon that was stopped left its server to the clients; the last of them ends it. */
 async function endAbandonedServer(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
-  if ((await daemonPid(invocation, persona)) !== null) return
+  const runs = await daemonPid(invocation, persona).then(
+    (pid) => pid !== null,
+    // It is there, and cannot be asked.
+    () => true,
+  )
+  if (runs) return
   notedProcess(path.join(invocation.paths(persona).run_dir, `${surface}.pid`)).stop()
 }
 

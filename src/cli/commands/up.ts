@@ -4,7 +4,9 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { pause } from '../../ports/pause.ts'
 import { prepareHome } from '../../system/home.ts'
+import { canAsk, confirm } from '../ask.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
+import { describeWindows, openWindows } from '../open-windows.ts'
 import { count, examples } from '../render.ts'
 import { startFleet, type Fleet } from '../up/fleet.ts'
 import { createLaunch } from '../up/launch.ts'
@@ -46,15 +48,45 @@ async function up(invocation: Invocation): Promise<void> {
     asked: stop.asked,
   })
   shown = true
-  const show = json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
+  let show = showFor(cli, json)
   try {
     await Promise.race([fleet.settled(), stop.asked])
     if (!stop.isAsked()) await sayReady(invocation, fleet, show)
     await keepShowing(invocation, fleet, show, stop)
+    while (!(await mayStop(invocation, fleet, show, stop))) {
+      stop.goOn()
+      show = showFor(cli, json)
+      await keepShowing(invocation, fleet, show, stop)
+    }
   } finally {
     show.close()
     await stopFleet(invocation, fleet, stop)
   }
+}
+
+const showFor = (cli: Cli, json: boolean): Show =>
+  json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
+
+/** Names the windows that the daemons of this `up` ring, and asks whoever pressed Ctrl-C at a terminal. */
+async function mayStop(
+  invocation: Invocation,
+  fleet: Fleet,
+  show: Show,
+  stop: StopRequest,
+): Promise<boolean> {
+  const { cli, out } = invocation
+  show.close()
+  const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
+  const windows = await openWindows(
+    invocation,
+    ours.map(({ name }) => name),
+  )
+  if (windows.length === 0) return true
+  out.note(describeWindows(windows))
+  if (!stop.isByKey() || !canAsk(cli)) return true
+  const answered = new AbortController()
+  const insisted = new Promise<true>((resolve) => stop.onSecond(() => resolve(true)))
+  return Promise.race([confirm(cli, 'Stop?', answered.signal), insisted]).finally(() => answered.abort())
 }
 
 async function sayReady({ json, out, home, hub }: Invocation, fleet: Fleet, show: Show): Promise<void> {
@@ -123,6 +155,7 @@ function liveView(cli: Cli): Show {
   const { stdout } = cli
   const screen: Screen = openScreen((text) => void stdout.write(text))
   let last: Snapshot | null = null
+  let closed = false
   const draw = () => {
     if (last === null) return
     const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
@@ -141,6 +174,8 @@ function liveView(cli: Cli): Show {
     // What a remark would say is in the frame anyway.
     remark() {},
     close() {
+      if (closed) return
+      closed = true
       stdout.off('resize', resized)
       screen.close()
     },
@@ -168,25 +203,40 @@ function linesTo(cli: Cli, stream: NodeJS.WritableStream): Show {
 // --- stopping -------------------------------------------------------------------------------
 
 interface StopRequest {
-  asked: Promise<void>
+  readonly asked: Promise<void>
   isAsked(): boolean
+  /** By Ctrl-C, so somebody is at the terminal. */
+  isByKey(): boolean
+  /** It was taken back: the next one is a first one again. */
+  goOn(): void
   onSecond(call: () => void): void
   forget(): void
 }
 
 function stopRequest(cli: Cli): StopRequest {
   let count_asked = 0
+  let by_key = false
   let ask = (): void => {}
   let second = (): void => {}
-  const asked = new Promise<void>((resolve) => (ask = resolve))
-  const forget = cli.onTermination(() => {
+  const newRequest = () => new Promise<void>((resolve) => (ask = resolve))
+  let asked = newRequest()
+  const forget = cli.onTermination((os_signal) => {
     count_asked += 1
+    by_key = os_signal === 'SIGINT'
     if (count_asked === 1) ask()
     else second()
   })
   return {
-    asked,
+    get asked() {
+      return asked
+    },
     isAsked: () => count_asked > 0,
+    isByKey: () => by_key,
+    goOn() {
+      count_asked = 0
+      second = () => {}
+      asked = newRequest()
+    },
     onSecond: (call) => void (second = call),
     forget,
   }

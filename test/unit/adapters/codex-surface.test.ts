@@ -589,11 +589,11 @@ describe('a thread whose window is closed', () => {
     params: { threadId },
   })
 
-  test('is reported as absent with its session, and is not rung', async () => {
+  test('is reported without a window, and is not rung', async () => {
     const place = await attached()
     windows.own = false
     await clock.advance(LIMITS.codex_alive_look_ms)
-    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-1', turn: 'idle', absent: true })
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'thread-1', turn: 'idle', window: false })
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
     expect(place.queue).toEqual([])
   })
@@ -605,20 +605,6 @@ describe('a thread whose window is closed', () => {
     expect([place.queue, place.taken]).toEqual([[], []])
   })
 
-  test('reports the end of its running turn as a boundary before it is absent', async () => {
-    const place = await attached()
-    tell(...place.begins())
-    windows.own = false
-    await clock.advance(LIMITS.codex_alive_look_ms)
-    expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
-    expect(host.reports.at(-1)).not.toHaveProperty('absent')
-    tell(...place.ends())
-    expect(host.reports.slice(-2).map(({ turn, absent }) => [turn, absent])).toEqual([
-      ['idle', undefined],
-      ['idle', true],
-    ])
-  })
-
   test('is there again once a window opens it, and not for the shim that opened it before', async () => {
     await attached()
     tell(reopened())
@@ -627,10 +613,10 @@ describe('a thread whose window is closed', () => {
     windows.own = true
     await clock.advance(LIMITS.codex_alive_look_ms)
     // The window may show another thread.
-    expect(await status()).toMatchObject({ absent: true })
+    expect(await status()).toMatchObject({ window: false })
     tell(reopened())
     expect(await status()).toMatchObject({ session_id: 'thread-1', turn: 'idle' })
-    expect(host.reports.at(-1)).not.toHaveProperty('absent')
+    expect(host.reports.at(-1)).not.toHaveProperty('window')
   })
 
   test('is there again once its window begins a turn', async () => {
@@ -639,7 +625,7 @@ describe('a thread whose window is closed', () => {
     await clock.advance(LIMITS.codex_alive_look_ms)
     windows.own = true
     tell(...place.begins(), ...place.ends())
-    expect(await status()).not.toHaveProperty('absent')
+    expect(await status()).not.toHaveProperty('window')
   })
 
   test('is left for the thread that a new window begins, or opens', async () => {
@@ -653,12 +639,12 @@ describe('a thread whose window is closed', () => {
     tell(reopened('thread-0'))
     await atRest()
     expect(await status()).toMatchObject({ session_id: 'thread-0', turn: 'idle' })
-    expect(await status()).not.toHaveProperty('absent')
+    expect(await status()).not.toHaveProperty('window')
   })
 
-  test('is absent to a shim that begins after the window was closed', async () => {
+  test('has no window for a shim that begins after the window was closed', async () => {
     windows.own = false
     await attached()
-    expect(await status()).toMatchObject({ session_id: 'thread-1', absent: true })
+    expect(await status()).toMatchObject({ session_id: 'thread-1', window: false })
   })
 })

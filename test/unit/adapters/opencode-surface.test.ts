@@ -896,29 +896,17 @@ describe('a session whose window is closed', () => {
     surface.open(host)
   })
 
-  test('is reported as absent with its session, is not rung, and is there again with the next window', async () => {
+  test('is reported without a window, is not rung, and is there again with the next window', async () => {
     const place = await attached()
     has_window = false
     surface.windowsChanged()
-    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle', absent: true })
+    expect(host.reports.at(-1)).toMatchObject({ session_id: 'ses_1', turn: 'idle', window: false })
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'unavailable' })
     expect(place.prompts).toEqual([])
     has_window = true
     surface.windowsChanged()
-    expect(host.reports.at(-1)).not.toHaveProperty('absent')
+    expect(host.reports.at(-1)).not.toHaveProperty('window')
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
-  test('reports the end of its running turn as a boundary before it is absent', async () => {
-    const place = await attached()
-    tell(...place.begins())
-    has_window = false
-    surface.windowsChanged()
-    expect(host.reports.at(-1)).not.toHaveProperty('absent')
-    tell(...place.ends())
-    expect(host.reports.slice(-2).map(({ turn, absent }) => [turn, absent])).toEqual([
-      ['idle', undefined],
-      ['idle', true],
-    ])
-  })
 })

@@ -1,0 +1,61 @@
+/** `turnbell down`: stops every daemon and the hub of this home, whoever started them. */
+import type { Command } from 'commander'
+import { EXIT } from '../../contracts/exit-codes.ts'
+import { canAsk, confirm } from '../ask.ts'
+import { type Cli, type Invocation, invocationOf } from '../cli.ts'
+import { stopHome, type StoppedHome } from '../down/stop-home.ts'
+import { describeWindows, openWindows, type OpenWindow } from '../open-windows.ts'
+import { count, examples } from '../render.ts'
+import { personasOfHome } from './status.ts'
+
+interface DownOptions {
+  keepHub?: boolean
+  yes?: boolean
+}
+
+export function registerDown(program: Command, cli: Cli): void {
+  const command = program
+    .command('down')
+    .description('stop all daemons and the hub of this home, also those started in the background')
+    .option('--keep-hub', 'stop only the daemons')
+    .option('--yes', 'do not ask about open windows')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell down', 'signals keep waiting; `turnbell up` starts everything again'],
+        ['turnbell down --keep-hub', 'agents can still send and drain'],
+      ]),
+    )
+  command.action(async (options: DownOptions) => {
+    const invocation = invocationOf(cli, command)
+    const { out } = invocation
+    const windows = await openWindows(invocation, personasOfHome(invocation))
+    if (windows.length > 0) out.note(describeWindows(windows))
+    if (windows.length > 0 && options.yes !== true && !(await isWanted(invocation))) {
+      out.note('Nothing was stopped.')
+      return cli.exitWith(EXIT.failed)
+    }
+    const stopped = await stopHome(invocation, { keep_hub: options.keepHub === true })
+    await out.result({ ...stopped, windows }, () => describeStopped(stopped, windows))
+    if (stopped.failed.length > 0) cli.exitWith(EXIT.failed)
+  })
+}
+
+/** Who reads a pipe cannot answer, and asked for it. */
+async function isWanted({ cli, json }: Invocation): Promise<boolean> {
+  return json || !canAsk(cli) || confirm(cli, 'Stop?')
+}
+
+function describeStopped({ daemons, hub, failed }: StoppedHome, windows: readonly OpenWindow[]): string {
+  const stopped = [
+    ...(daemons.length === 0
+      ? []
+      : [`${count(daemons.length, 'daemon')} (${daemons.map(({ identity }) => identity).join(', ')})`]),
+    ...(hub === null ? [] : [`the hub (process ${hub.pid})`]),
+  ]
+  return [
+    stopped.length === 0 ? 'Nothing runs in this home.' : `Stopped: ${stopped.join(' and ')}.`,
+    ...failed.map(({ name, detail }) => `Still running: ${name}: ${detail}`),
+    ...(windows.length > 0 ? ['The open windows are rung again after `turnbell up`.'] : []),
+  ].join('\n')
+}
