@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
+import { endures } from '../suites/clean-stops.ts'
 
 beforeAll(() => void codexProgram())
 
@@ -92,18 +93,36 @@ describe('Codex in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
   })
 
-  test('goes on without its terminal, and is found again by the next', async () => {
+  test('is not rung after its window was closed, and is rung in the next window', async () => {
     const world = await open()
     const first = await atPrompt(world)
     await world.settled([await world.send('before')])
+    const { session_id } = (await world.status()).surface
     await say(first, '/quit')
     await eventually('the client is gone', () => !first.alive())
-    await world.settled([await world.send('between')])
-    const { session_id } = (await world.status()).surface
+    const missed = await world.send('between')
+    await world.knows(1)
+    expect(await world.notify()).toMatchObject({ accepted: false })
+    expect(world.bells()).toHaveLength(1)
     const second = world.terminal(['resume', session_id as string])
-    await second.shows(/between|Ask Codex/)
-    await world.settled([await world.send('after')])
+    await second.shows(/before/)
+    await world.settled([missed])
     expect((await world.status()).surface.session_id).toBe(session_id)
-    expectOneBellPerTurn(world.model, ['before', 'between', 'after'])
+    expectOneBellPerTurn(world.model, ['before', 'between'])
+  })
+
+  test('keeps its window through every clean stop, and is rung again afterwards', async () => {
+    const world = await open()
+    const terminal = await atPrompt(world)
+    await world.settled([await world.send('before')])
+    await endures(world, {
+      works: async (text) => {
+        await say(terminal, text)
+        await world.asked(new RegExp(text))
+        await eventually('it is answered', () => terminal.screen().includes(`answer to ${text}`))
+      },
+      server: 'codex',
+      leave: () => say(terminal, '/quit'),
+    })
   })
 })

@@ -21,6 +21,7 @@ import {
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
+import { endures } from '../suites/clean-stops.ts'
 
 beforeAll(() => void opencodeProgram())
 
@@ -83,31 +84,35 @@ describe('opencode in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
   })
 
-  test('goes on without its terminal, and is found again by the next', async () => {
+  test('is not rung after its window was closed, and is rung in the next window', async () => {
     const world = await open()
     const first = await atPrompt(world)
     await world.settled([await world.send('before')])
-    await first.close()
-    await world.settled([await world.send('between')])
     const { session_id } = (await world.status()).surface
-    const second = await atPrompt(world, ['--session', session_id as string])
-    await second.shows(/bell/)
-    await world.settled([await world.send('after')])
+    await first.close()
+    const missed = await world.send('between')
+    await world.knows(1)
+    expect(await world.notify()).toMatchObject({ accepted: false })
+    expect(world.bells()).toHaveLength(1)
+    await atPrompt(world, ['--session', session_id as string])
+    await world.settled([missed])
     expect((await world.status()).surface.session_id).toBe(session_id)
-    expectOneBellPerTurn(world.model, ['before', 'between', 'after'])
+    expectOneBellPerTurn(world.model, ['before', 'between'])
   })
 
-  test('is joined again after its daemon was stopped, and with it the server', async () => {
+  test('keeps its window through every clean stop, and is rung again afterwards', async () => {
     const world = await open()
-    const first = await atPrompt(world)
+    const terminal = await atPrompt(world)
     await world.settled([await world.send('before')])
-    await first.close()
-    await world.daemon.kill('SIGTERM')
-    await world.startDaemon()
-    await world.connected()
-    await atPrompt(world)
-    await world.settled([await world.send('after')])
-    expectOneBellPerTurn(world.model, ['before', 'after'])
+    await endures(world, {
+      works: async (text) => {
+        await say(terminal, text)
+        await world.asked(new RegExp(text))
+        await terminal.shows(new RegExp(`answer to ${text}`))
+      },
+      server: 'opencode',
+      leave: () => terminal.close(),
+    })
   })
 
   test('has subagents that cannot take its signals, and is not rung in their sessions', async () => {
