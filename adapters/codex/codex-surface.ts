@@ -378,7 +378,8 @@ export function codexSurface({
       if (servers[place] === null) return
       if (notification.method === 'thread/started') {
         const { thread } = notification.params
-        if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id)) bind(thread, place, 'opened')
+        if (isPersons(thread) && (place === 'own' || thread.id === state.thread_id))
+          bind(thread, place, 'opened')
         return
       }
       if (notification.method === 'thread/goal/cleared' || notification.method === 'thread/goal/updated') {

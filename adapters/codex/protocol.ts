@@ -46,8 +46,14 @@ export const Notification = z.discriminatedUnion('method', [
   }),
   z.looseObject({ method: z.literal('thread/closed'), params: z.looseObject({ threadId: z.string() }) }),
   // Sent to every client whenever one of them opens a thread again by `thread/resume`.
-  z.looseObject({ method: z.literal('thread/goal/cleared'), params: z.looseObject({ threadId: z.string() }) }),
-  z.looseObject({ method: z.literal('thread/goal/updated'), params: z.looseObject({ threadId: z.string() }) }),
+  z.looseObject({
+    method: z.literal('thread/goal/cleared'),
+    params: z.looseObject({ threadId: z.string() }),
+  }),
+  z.looseObject({
+    method: z.literal('thread/goal/updated'),
+    params: z.looseObject({ threadId: z.string() }),
+  }),
   z.looseObject({
     method: z.literal('turn/started'),
     params: z.looseObject({ threadId: z.string(), turn }),

@@ -40,7 +40,8 @@ export function codexWindows(
   return {
     isOpen() {
       if (process.platform !== 'linux') return true
-      if (known !== null && known.started !== null && processStartTime(known.pid) === known.started) return true
+      if (known !== null && known.started !== null && processStartTime(known.pid) === known.started)
+        return true
       const now = clock.monotonic()
       // One that was just closed is looked for at once: another may be open.
       if (known === null && looked_at !== null && now - looked_at < LIMITS.codex_windows_look_ms) return open

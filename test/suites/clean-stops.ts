@@ -17,11 +17,11 @@ const RUNG_AGAIN_WITHIN_MS = 15_000
 
 export interface WindowUnderTest {
   /** Types this into the window and resolves once the model's answer is shown. */
-  works(text: string): Promise<unknown>
+  works: (text: string) => Promise<unknown>
   /** The client's server that the shim runs; absent for a client without one. */
   server?: 'codex' | 'opencode'
   /** Closes the window. */
-  leave(): Promise<unknown> | void
+  leave: () => Promise<unknown> | void
 }
 
 /** The window has been rung for the signal `before`. */

@@ -231,7 +231,11 @@ async function whileJoined<T>(
 }
 
 /** A daemon that was stopped left its server to the clients; the last of them ends it. */
-async function endAbandonedServer(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
+async function endAbandonedServer(
+  invocation: Invocation,
+  persona: string,
+  surface: ClientKind,
+): Promise<void> {
   const runs = await daemonPid(invocation, persona).then(
     (pid) => pid !== null,
     // It is there, and cannot be asked.

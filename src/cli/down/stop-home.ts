@@ -65,7 +65,10 @@ async function runningOrStarting({ cli, home }: Invocation): Promise<HubPid | nu
 }
 
 /** @throws `timed_out` where it does not end, `home_not_permitted` where it may not be signalled. */
-async function stopHub({ cli, home }: Invocation, { pid }: HubPid): Promise<{ pid: number; waited_ms: number }> {
+async function stopHub(
+  { cli, home }: Invocation,
+  { pid }: HubPid,
+): Promise<{ pid: number; waited_ms: number }> {
   const began = cli.clock.monotonic()
   const waited = () => Math.round(cli.clock.monotonic() - began)
   signal(pid)

@@ -579,7 +579,12 @@ describe('a thread whose window is closed', () => {
   let windows: Partial<Record<'own' | 'shared', boolean>>
   beforeEach(() => {
     windows = { own: true }
-    surface = codexSurface({ identity: 'ada', clock, log: silentLog, hasWindow: (at) => windows[at] === true })
+    surface = codexSurface({
+      identity: 'ada',
+      clock,
+      log: silentLog,
+      hasWindow: (at) => windows[at] === true,
+    })
     surface.open(host)
   })
 

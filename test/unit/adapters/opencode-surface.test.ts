@@ -908,5 +908,4 @@ describe('a session whose window is closed', () => {
     expect(host.reports.at(-1)).not.toHaveProperty('window')
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
-
 })

@@ -82,7 +82,13 @@ test('down stops every daemon and the hub, and finds nothing the second time', a
   expect(down).toMatchObject({ hub: { pid: hub_process.pid }, failed: [], windows: [] })
   expect([...daemons.values(), hub_process].filter(isAlive)).toEqual([])
   expect(await turnbell.run('down', '--json')).toBe(0)
-  expect(turnbell.json<Down>()).toEqual({ daemons: [], hub: null, stand_in_pid: null, failed: [], windows: [] })
+  expect(turnbell.json<Down>()).toEqual({
+    daemons: [],
+    hub: null,
+    stand_in_pid: null,
+    failed: [],
+    windows: [],
+  })
   expect(await turnbell.run('down')).toBe(0)
   expect(turnbell.stdout()).toMatch(/Nothing runs/)
 })
@@ -135,7 +141,9 @@ test('down does not ask without a terminal or with --yes, and reports the window
   joined(first.paths('ada').run_dir, 'opencode').join(process.pid)
   const turnbell = testCli({ home: first.home })
   expect(await turnbell.run('down', '--json')).toBe(0)
-  expect(turnbell.json<Down>().windows).toEqual([{ identity: 'ada', client: 'opencode', pids: [process.pid] }])
+  expect(turnbell.json<Down>().windows).toEqual([
+    { identity: 'ada', client: 'opencode', pids: [process.pid] },
+  ])
 
   const second = await world({ names: ['ada'] })
   joined(second.paths('ada').run_dir, 'opencode').join(process.pid)

@@ -34,7 +34,12 @@ function addProcess(proc: string, index: number, fake: Fake): void {
   write('comm', `${name}\n`)
   write('stat', `${5_000_000 + index} (${name}) S 1 1 1 ${terminal} -1 0 0`)
   write('cmdline', `${words.join('\0')}\0`)
-  write('environ', Object.entries(env).map(([key, value]) => `${key}=${value}\0`).join(''))
+  write(
+    'environ',
+    Object.entries(env)
+      .map(([key, value]) => `${key}=${value}\0`)
+      .join(''),
+  )
 }
 
 test.runIf(ON_LINUX).each<[string, Fake, boolean]>([
