@@ -108,6 +108,9 @@ export type PendingEntry = z.infer<typeof PendingEntry>
 
 const peer = { identity: Identity, surface: SurfaceKind, kind: RegistrationKind, session_id: SessionId }
 
+/** Signals of the persona that were drained in turns that ended and are not completed. */
+const in_progress_count = z.number().int().optional()
+
 export const HubFrame = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('welcome'),
@@ -120,17 +123,20 @@ export const HubFrame = z.discriminatedUnion('type', [
     ...PendingEntry.shape,
     to: Identity,
     pending_count: z.number().int(),
+    in_progress_count,
   }),
   z.object({
     type: z.literal('signal.drained'),
     signal_ids: z.array(SignalId),
     session_id: SessionId,
     pending_count: z.number().int(),
+    in_progress_count,
   }),
   z.object({
     type: z.literal('signal.released'),
     signal_ids: z.array(SignalId),
     pending_count: z.number().int(),
+    in_progress_count,
   }),
   z.object({
     type: z.literal('pending'),
@@ -138,6 +144,7 @@ export const HubFrame = z.discriminatedUnion('type', [
     signals: z.array(PendingEntry),
     total: z.number().int(),
     as_of_seq: z.number().int(),
+    in_progress_count,
   }),
   z.object({ type: z.literal('peer.joined'), ...peer }),
   z.object({ type: z.literal('peer.left'), ...peer, reason: LeaveReason }),
@@ -167,4 +174,12 @@ export const SignalsGone = z.object({
   data: z.object({ signal_ids: z.array(SignalId), pending_count: z.number().int() }),
 })
 export type SignalsGone = z.infer<typeof SignalsGone>
+
+/** The `event` frame that every daemon of a persona gets when its number of signals in progress may have changed. */
+export const InProgressChanged = z.object({
+  type: z.literal('event'),
+  event: z.literal('signal.in_progress'),
+  data: z.object({ in_progress_count: z.number().int() }),
+})
+export type InProgressChanged = z.infer<typeof InProgressChanged>
 export type HubFrameOf<T extends HubFrame['type']> = Extract<HubFrame, { type: T }>

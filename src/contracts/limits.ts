@@ -43,6 +43,10 @@ export const LIMITS = {
   ack_batch_max: 1_000,
   deliveries_max: 5,
   lease_ms: 30 * 60_000,
+  /** Signals in progress that one answer names; the others are a count. */
+  in_progress_shown_max: 20,
+  /** Signals in progress that one session is told of; more are left for the session after it. */
+  in_progress_told_max: 1_000,
   idempotency_window_ms: 24 * 3_600_000,
   finished_retention_ms: 7 * 86_400_000,
   /** How often the hub looks for expired signals, lost leases and silent sessions. */

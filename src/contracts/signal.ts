@@ -120,11 +120,24 @@ export const DrainInput = z.strictObject({
 })
 export type DrainInput = z.infer<typeof DrainInput>
 
+/** A signal that an earlier session drained and did not complete. */
+export const InProgressSignal = z
+  .object({ signal_id: SignalId, from: Sender, intent: z.string(), drained_at: Timestamp })
+  .meta({ title: 'InProgressSignal' })
+export type InProgressSignal = z.infer<typeof InProgressSignal>
+
 export const DrainResult = z.object({
   signals: z.array(DrainedSignal),
   remaining: z.number().int(),
   /** Null when nothing was leased: a peek, or an empty drain. */
   drain_id: DrainId.nullable(),
+  /**
+   * Told once, with the first drain of a new session: what earlier sessions of the persona drained in turns that ended and
+   * did not complete, the last sent first. At most `in_progress_shown_max` signals; `in_progress_count` counts the others
+   * too. Absent where there are none.
+   */
+  in_progress: z.array(InProgressSignal).optional(),
+  in_progress_count: z.number().int().optional(),
 })
 export type DrainResult = z.infer<typeof DrainResult>
 

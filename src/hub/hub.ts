@@ -145,6 +145,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
     ...{ links, channels, events, store, registrations, clock, ids },
     signals: {
       peek: (...asked) => signals.peek(...asked),
+      inProgressCount: (identity) => signals.inProgressCount(identity),
       pendingCount: (...asked) => signals.pendingCount(...asked),
     },
   })

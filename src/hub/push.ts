@@ -23,7 +23,7 @@ export interface PushNeeds {
   events: EventLog
   store: Pick<SignalStore, 'mark'>
   registrations: Pick<Registrations, 'rows'>
-  signals: Pick<SignalService, 'peek' | 'pendingCount'>
+  signals: Pick<SignalService, 'peek' | 'pendingCount' | 'inProgressCount'>
   clock: Clock
   ids: Ids
 }
@@ -64,27 +64,43 @@ export function createPush(needs: PushNeeds): Push {
     return { daemons }
   }
 
+  const inProgress = (to: Identity) => ({ in_progress_count: needs.signals.inProgressCount(to) })
+
   const drainedBy = (session_id: SessionId, to: Identity, signal_ids: SignalId[]) => {
-    toPersona(to, (pending_count) => ({ type: 'signal.drained', signal_ids, session_id, pending_count }))
+    const drain = { signal_ids, session_id, ...inProgress(to) }
+    toPersona(to, (pending_count) => ({ type: 'signal.drained', ...drain, pending_count }))
+  }
+
+  const eventFor = (to: Identity, event: string) =>
+    ({ type: 'event', id: ids.next(), channel: `agents/${to}`, event, timestamp: timestamp(clock) }) as const
+
+  /** No other frame follows a confirmation or a completion of signals that were drained. */
+  const progressed = (to: Identity) => {
+    const frame = { ...eventFor(to, 'signal.in_progress'), data: inProgress(to) }
+    toPersona(to, (_count, _session, kind) => (kind === 'daemon' ? frame : null))
+  }
+
+  const returned = (to: Identity, signal_ids: SignalId[]) => {
+    const back = { signal_ids, ...inProgress(to) }
+    toPersona(to, (pending_count) => ({ type: 'signal.released', ...back, pending_count }))
   }
 
   /** They left the queue and nobody drained them: no bell is answered, whoever rings only counts anew. */
   const gone = (to: Identity, event: SignalsGone['event'], signal_ids: readonly SignalId[]) => {
     if (signal_ids.length === 0) return
-    const told = { id: ids.next(), channel: `agents/${to}`, event, timestamp: timestamp(clock) }
+    const told = eventFor(to, event)
     toPersona(to, (pending_count, _session, kind) =>
-      kind === 'daemon'
-        ? { type: 'event', ...told, data: { signal_ids: [...signal_ids], pending_count } }
-        : null,
+      kind === 'daemon' ? { ...told, data: { signal_ids: [...signal_ids], pending_count } } : null,
     )
   }
 
   const signals: SignalEvents = {
     pushed({ signal_id, seq, to, from, intent, priority, to_session, pending_count: total }) {
       const push = { signal_id, seq, to, from, intent, priority }
+      const progress = inProgress(to)
       const { daemons } = toPersona(to, (pending_count, session_id) => {
         const for_another = to_session !== undefined && session_id !== undefined && session_id !== to_session
-        return for_another ? null : { type: 'signal.pushed', ...push, pending_count }
+        return for_another ? null : { type: 'signal.pushed', ...push, pending_count, ...progress }
       })
       if (daemons > 0) needs.store.mark([signal_id], 'pushed_at', timestamp(clock))
       note('signal.pushed', to, { ...push, pending_count: total })
@@ -99,24 +115,26 @@ export function createPush(needs: PushNeeds): Push {
     confirmed({ to, drain_id, signal_ids, waited, pending_count: total }) {
       // They had gone back, and their session had them after all: a bell for them may be out, and nobody has drained.
       gone(to, 'signal.confirmed', waited)
+      progressed(to)
       note('signal.confirmed', to, { drain_id, signal_ids, pending_count: total })
     },
     released({ to, signal_ids, cause, pending_count: total }) {
-      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      returned(to, signal_ids)
       note('signal.released', to, { signal_ids, cause, pending_count: total })
     },
     freed({ to, signal_ids, session_id, pending_count: total }) {
-      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      returned(to, signal_ids)
       note('signal.freed', to, { signal_ids, session_id, pending_count: total })
     },
     replayed({ to, signal_ids, pending_count: total }) {
-      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))
+      returned(to, signal_ids)
       note('signal.replayed', to, { signal_ids, pending_count: total })
     },
     completed({ to, signal_ids, waited, session_id, by, pending_count: total }) {
       // Handled without a drain: for whoever rings, the same as drained by that session.
       if (waited.length > 0 && by === 'agent') drainedBy(session_id, to, waited)
       if (by === 'operator') gone(to, 'signal.completed', waited)
+      progressed(to)
       note('signal.completed', to, { signal_ids, by, pending_count: total })
     },
     expired({ to, ...expiry }) {
@@ -143,11 +161,15 @@ export function createPush(needs: PushNeeds): Push {
     if (before === undefined || before === sessionIn(facts)) return hear()
     const told = new Set(needs.signals.peek(to, Infinity, before).signals.map(({ signal_id }) => signal_id))
     if (!hear()) return false
-    const { signals: waiting, total: pending_count } = needs.signals.peek(to, Infinity, sessionIn(facts))
+    const now = needs.signals.peek(to, Infinity, sessionIn(facts))
+    const { signals: waiting, total: pending_count, in_progress_count } = now
     // The count says how many they are; nobody looks at more.
     const rest = waiting.filter(({ signal_id }) => !told.has(signal_id)).slice(0, LIMITS.peek_limit_max)
     for (const { signal_id, seq, from, intent, priority } of rest)
-      link.send({ type: 'signal.pushed', signal_id, seq, to, from, intent, priority, pending_count })
+      link.send({
+        ...{ type: 'signal.pushed', signal_id, seq, to, from, intent, priority },
+        ...{ pending_count, in_progress_count },
+      })
     const signal_ids = rest.map(({ signal_id }) => signal_id)
     if (signal_ids.length > 0) needs.store.mark(signal_ids, 'pushed_at', timestamp(clock))
     return true

@@ -59,6 +59,22 @@ export interface Confirmed {
   waited: SignalId[]
 }
 
+/** A signal whose drain is final and that its recipient has not completed. */
+export interface Taken {
+  signal_id: SignalId
+  from: Identity
+  intent: string
+  /** ISO time of the drain. */
+  drained_at: string
+}
+
+export interface TakenQuery {
+  /** At most this many are returned. */
+  limit: number
+  /** Only those that no session was told of, and that were drained by none of these sessions. */
+  untold_except?: readonly SessionId[]
+}
+
 export interface Completed {
   completed: SignalId[]
   /** Those of them that were waiting: they leave the queue without a drain. */
@@ -162,6 +178,15 @@ export interface SignalStore {
    * was kept.
    */
   releaseSignals(identity: Identity, leased: readonly LeasedSignal[]): Promise<Released[]>
+  /** Number of the persona's signals that are in progress: their drain is final, and they are not completed. */
+  inProgressCount(identity: Identity): number
+  /** The persona's signals in progress, the last sent first, and their number under the query. Waits as `read` does. */
+  inProgress(identity: Identity, query: TakenQuery): Promise<{ count: number; signals: Taken[] }>
+  /**
+   * Notes that a later session was told of these signals in progress; others are left alone. A new drain or a replay of a
+   * signal clears the note.
+   */
+  told(signal_ids: readonly SignalId[]): Promise<void>
   /** Leases that are neither confirmed, completed nor released. */
   leases(): { drain_id: DrainId; session_id: SessionId; identity: Identity; signal_ids: SignalId[] }[]
 

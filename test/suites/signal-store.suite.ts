@@ -527,6 +527,96 @@ export function describeSignalStore(
       })
     })
 
+    describe('inProgress and told', () => {
+      const list = async (untold_except?: string[], limit = 10) => {
+        const found = await store.inProgress('bob', {
+          limit,
+          ...(untold_except === undefined ? {} : { untold_except }),
+        })
+        return found.signals.map(({ signal_id }) => signal_id)
+      }
+
+      test('a signal is in progress from its confirmation to its completion', async () => {
+        const [one, two] = await append({ intent: 'review', from: 'carl' }, {}, { to: 'carl' })
+        const lease = make.lease()
+        const at = make.at()
+        await drain(100, 'bob', lease)
+        expect(store.inProgressCount('bob')).toBe(0)
+        expect(await list()).toEqual([])
+        await confirm(lease)
+        expect(store.inProgressCount('bob')).toBe(2)
+        expect(store.inProgressCount('carl')).toBe(0)
+        expect(store.inProgressCount('nobody')).toBe(0)
+        expect(await store.inProgress('bob', { limit: 1 })).toMatchObject({
+          count: 2,
+          signals: [{ signal_id: two!.signal_id }],
+        })
+        expect((await store.inProgress('bob', { limit: 10 })).signals[1]).toEqual({
+          ...{ signal_id: one!.signal_id, from: 'carl', intent: 'review', drained_at: at },
+        })
+        await store.complete('bob', [one!.signal_id], undefined, make.at())
+        expect(await list()).toEqual([two!.signal_id])
+        await store.replay(two!.signal_id, make.at())
+        expect(store.inProgressCount('bob')).toBe(0)
+      })
+
+      test.each(['afterKill', 'afterClose'] as const)('is the same %s', async (how) => {
+        const [one, two, three] = await append({}, {}, {})
+        for (const session_id of ['s1', 's2']) {
+          const lease = { ...make.lease(), session_id }
+          await drain(1, 'bob', lease)
+          await confirm(lease)
+        }
+        await drain(1)
+        await store.told([one!.signal_id, three!.signal_id])
+        store = await opened[how]()
+        expect(store.inProgressCount('bob')).toBe(2)
+        expect(await list()).toEqual([two!.signal_id, one!.signal_id])
+        expect(await list([])).toEqual([two!.signal_id])
+        expect(await list(['s2'])).toEqual([])
+      })
+
+      test('what a session has drained is not told to it, nor what was told before', async () => {
+        const [one, two] = await append({}, {})
+        for (const session_id of ['s1', 's2']) {
+          const lease = { ...make.lease(), session_id }
+          await drain(1, 'bob', lease)
+          await confirm(lease)
+        }
+        expect(await list(['s1'])).toEqual([two!.signal_id])
+        expect(await list(['s1', 's2'])).toEqual([])
+        expect(await list(['never seen'])).toEqual([two!.signal_id, one!.signal_id])
+        await store.told([two!.signal_id, make.id()])
+        expect(await list(['s1'])).toEqual([])
+        expect(await list(['s3'])).toEqual([one!.signal_id])
+        expect(store.inProgressCount('bob')).toBe(2)
+      })
+
+      test('a signal that was replayed and drained again is told again', async () => {
+        const [signal] = await append({})
+        const take = async () => {
+          const lease = { ...make.lease(), session_id: 's1' }
+          await drain(1, 'bob', lease)
+          await confirm(lease)
+        }
+        await take()
+        await store.told([signal!.signal_id])
+        await store.replay(signal!.signal_id, make.at())
+        await take()
+        expect(await list(['s2'])).toEqual([signal!.signal_id])
+      })
+
+      test('a forgotten signal is not in progress any more', async () => {
+        await append({})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        await confirm(lease)
+        await store.compact(make.at(8 * DAY_MS))
+        expect(store.inProgressCount('bob')).toBe(0)
+        expect(await list()).toEqual([])
+      })
+    })
+
     describe('complete', () => {
       test('a drained signal is handled, with its result', async () => {
         const [signal] = await append({})
@@ -965,6 +1055,7 @@ export function describeSignalStore(
           store.releaseSignals('bob', [{ signal_id: id, drain_id: make.id() }]),
         ).rejects.toMatchObject(refused)
         await expect(store.complete('bob', [id], 1, make.at())).rejects.toMatchObject(refused)
+        await expect(store.told([id])).rejects.toMatchObject(refused)
         await expect(store.expire(make.at())).rejects.toMatchObject(refused)
         await expect(store.replay(id, make.at())).rejects.toMatchObject(refused)
         await expect(store.compact(make.at())).rejects.toMatchObject(refused)

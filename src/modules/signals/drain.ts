@@ -1,6 +1,7 @@
 /** An agent takes its pending signals. The drain is the acknowledgment, tentative under a lease. */
 import { ensureOwnPersona, requireActive, requireAgent, sessionOf } from './callers.ts'
 import { defang, defangText, shownBytes } from './defang.ts'
+import type { InProgress } from './in-progress.ts'
 import type { Leases } from './leases.ts'
 import { expireOverdue } from './sweep.ts'
 import type { SignalParts } from './needs.ts'
@@ -18,7 +19,7 @@ const ENVELOPE_BYTES = 60
 
 export async function drain(
   needs: SignalParts,
-  leases: Leases,
+  { leases, in_progress }: { leases: Leases; in_progress: InProgress },
   caller: Caller,
   input: DrainInput,
   answered: Promise<'written' | 'broken'>,
@@ -74,7 +75,12 @@ export async function drain(
   const remaining = store.pendingCount(identity, except)
   if (drained.length === 0) {
     leases.forget(lease)
-    return { signals: [], remaining, drain_id: null }
+    return {
+      signals: [],
+      remaining,
+      drain_id: null,
+      ...(await in_progress.tell(identity, session_id, answered)),
+    }
   }
   const signal_ids = drained.map(({ signal }) => signal.signal_id)
   needs.events.drained({
@@ -85,7 +91,8 @@ export async function drain(
     pending_count: store.pendingCount(identity),
   })
   leases.settle(lease, signal_ids, answered)
-  return { signals: drained.map(present), remaining, drain_id }
+  const signals = drained.map(present)
+  return { signals, remaining, drain_id, ...(await in_progress.tell(identity, session_id, answered)) }
 }
 
 /** Its persona is made, and what it confirms is confirmed; null where neither is to be waited for. */

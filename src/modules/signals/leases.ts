@@ -68,6 +68,9 @@ export interface Leases {
   lost(identity: Identity, session_id: SessionId): Promise<void>
   /** The agent gave signals of this lease back; with the last one it is over. */
   givenBack(drain_id: DrainId): void
+  /** No drain of the session was answered yet, since the hub has started or since the session was lost. */
+  isNew(identity: Identity, session_id: SessionId): boolean
+  notNew(identity: Identity, session_id: SessionId): void
   /** Sessions heard of within `lease_ms` and not lost since. */
   recentSessions(identity: Identity): SessionId[]
   sweep(): Promise<void>
@@ -88,6 +91,7 @@ interface Session {
   turn: Reported | null
   /** A turn was reported, not only an idle surface. */
   reports_turns: boolean
+  has_drained: boolean
   leases: Set<Lease>
 }
 
@@ -115,6 +119,7 @@ export function createLeases(needs: SignalNeeds): Leases {
       seen_at: clock.monotonic(),
       turn: null,
       reports_turns: false,
+      has_drained: false,
       leases: new Set<Lease>(),
     }))
   }
@@ -348,6 +353,12 @@ export function createLeases(needs: SignalNeeds): Leases {
       const lease = owners.get(drain_id)?.lease
       if (lease === null || lease === undefined) return
       if (!store.leases().some((standing) => standing.drain_id === drain_id)) forget(lease)
+    },
+
+    isNew: (identity, session_id) => knownSession(identity, session_id)?.has_drained !== true,
+    notNew(identity, session_id) {
+      const session = knownSession(identity, session_id)
+      if (session) session.has_drained = true
     },
 
     recentSessions: (identity) => [...(personas.get(identity)?.keys() ?? [])],

@@ -2,6 +2,7 @@
 import { ack } from './ack.ts'
 import { broadcast } from './broadcast.ts'
 import { drain, otherSessions } from './drain.ts'
+import { createInProgress, type InProgressList } from './in-progress.ts'
 import { createLeases } from './leases.ts'
 import { inbox, read } from './look.ts'
 import type { SignalNeeds, SignalParts } from './needs.ts'
@@ -64,9 +65,13 @@ export interface SignalService {
     identity: Identity,
     limit: number,
     session_id?: SessionId,
-  ): { signals: PendingEntry[]; total: number; as_of_seq: number }
+  ): { signals: PendingEntry[]; total: number; as_of_seq: number; in_progress_count: number }
   /** How many a daemon with this surface session has to ring for. */
   pendingCount(identity: Identity, session_id?: SessionId): number
+  /** Signals of the persona that were drained in turns that ended and are not completed. */
+  inProgressCount(identity: Identity): number
+  /** The same signals, at most `in_progress_shown_max` of them. Changes nothing: the next session is told all the same. */
+  inProgress(identity: Identity): Promise<InProgressList>
   inbox(caller: Caller, query: InboxQuery): Promise<SignalPage>
   ack(
     caller: Caller,
@@ -111,6 +116,7 @@ export interface SignalModule extends SignalService {
 export function createSignals(needs: SignalNeeds): SignalModule {
   const { store } = needs
   const leases = createLeases(needs)
+  const in_progress = createInProgress(needs, leases)
   const parts: SignalParts = {
     ...needs,
     sessions: (identity) => [
@@ -126,7 +132,7 @@ export function createSignals(needs: SignalNeeds): SignalModule {
     start: () => leases.start(),
     send: (caller, input) => sender.send(caller, input),
     broadcast: (caller, input) => broadcast(parts, sender, caller, input),
-    drain: (caller, input, answered) => drain(parts, leases, caller, input, answered),
+    drain: (caller, input, answered) => drain(parts, { leases, in_progress }, caller, input, answered),
     peek(identity, limit, session_id) {
       const left_out = except(identity, session_id)
       // Takes effect at the call: what is over is not rung for. Should the store not take it, the sweep tells.
@@ -135,9 +141,12 @@ export function createSignals(needs: SignalNeeds): SignalModule {
         signals: store.peek(identity, limit, left_out),
         total: store.pendingCount(identity, left_out),
         as_of_seq: store.health().last_seq,
+        in_progress_count: in_progress.count(identity),
       }
     },
     pendingCount: (identity, session_id) => store.pendingCount(identity, except(identity, session_id)),
+    inProgressCount: (identity) => in_progress.count(identity),
+    inProgress: (identity) => in_progress.list(identity),
     inbox: (caller, query) => inbox(parts, caller, query),
     ack: (caller, input) => ack(parts, sender, caller, input),
     release: (caller, input) => release(parts, leases, caller, input.signal_ids),

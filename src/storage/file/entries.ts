@@ -98,6 +98,12 @@ export interface MarkEntry {
   signal_ids: SignalId[]
 }
 
+/** A later session was told that these are in progress. */
+export interface ToldEntry {
+  kind: 'told'
+  signal_ids: SignalId[]
+}
+
 /** Finished signals that are over for good; see `SignalIndex.forget`. */
 export interface ForgetEntry {
   kind: 'forget'
@@ -113,6 +119,7 @@ export type ChangeEntry =
   | ExpireEntry
   | ReplayEntry
   | MarkEntry
+  | ToldEntry
   | ForgetEntry
 
 export type Entry = SegmentEntry | CommitEntry | ClosedEntry | ChangeEntry
@@ -277,6 +284,7 @@ const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {
   expire: [time('at'), ids('signal_ids')],
   replay: [time('expires_at'), ids('signal_ids')],
   mark: [text('stage'), time('at'), ids('signal_ids')],
+  told: [ids('signal_ids')],
   forget: [time('finished_before'), time('created_before')],
 }
 
@@ -291,5 +299,6 @@ const KINDS = new Set<unknown>([
   'expire',
   'replay',
   'mark',
+  'told',
   'forget',
 ] satisfies Entry['kind'][])

@@ -40,6 +40,8 @@ export const FLAG = {
   held: 1,
   /** The intent is not among the interned ones: it is read from the line. */
   intent_on_disk: 2,
+  /** In progress, and a later session was told of it. */
+  told: 4,
 } as const
 
 /** Columns of 32 bits that a page has once one of its rows needs them. */
@@ -51,6 +53,7 @@ export const COLUMNS = [
   'confirmed_at',
   'completed_at',
   'lease',
+  'taken_by',
   'to_session',
   'key_hash',
   'reply_hash',

@@ -231,6 +231,22 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       }
       return giveBack([...leased], { for_good: true })
     },
+    inProgressCount: (identity) => index.in_progress.count(index.identities.find(identity)),
+    async inProgress(identity, { limit, untold_except }) {
+      const found = [...reader.inProgress(identity, untold_except)]
+      return durably({
+        count: found.length,
+        signals: found.slice(0, limit).map((row) => reader.taken(row)),
+      })
+    },
+    async told(asked) {
+      journal.checkAlive()
+      const signal_ids = asked.filter((signal_id) => {
+        const row = index.find(signal_id)
+        return row !== -1 && index.isInProgress(row)
+      })
+      if (signal_ids.length > 0) await change({ kind: 'told', signal_ids })
+    },
     leases: () =>
       [...index.leases.all()].flatMap(({ drain_id, session_id, persona, rows: under }) => {
         const held = [...under].filter((row) => rows.has(row, FLAG.held))

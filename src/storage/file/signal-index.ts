@@ -10,6 +10,7 @@ import type { Identity, Seq, SignalId } from '../../contracts/ids.ts'
 import type { ChangeEntry, CompleteEntry, LeaseEntry, ReplayEntry, SignalHead } from './entries.ts'
 import { IdBook } from './id-book.ts'
 import type { JournalEnd } from './journal.ts'
+import { InProgress } from './in-progress.ts'
 import { Leases } from './leases.ts'
 import { Names } from './names.ts'
 import { PendingOrder } from './pending-order.ts'
@@ -38,6 +39,7 @@ export class SignalIndex {
   intents = new Names(INTENTS_MAX)
   readonly leases = new Leases()
   readonly pending = new PendingOrder()
+  readonly in_progress = new InProgress()
   readonly segments = new SegmentUse()
   readonly keyHash = (row: Row): number => this.rows.get(row, 'key_hash')
   ids = new IdBook(this.rows)
@@ -148,6 +150,8 @@ export class SignalIndex {
         return this.each(entry.signal_ids, (row) => {
           if (this.rows.get(row, entry.stage) === 0) this.rows.setTime(row, entry.stage, Date.parse(entry.at))
         })
+      case 'told':
+        return this.each(entry.signal_ids, (row) => this.rows.flag(row, FLAG.told, true))
       case 'forget':
         this.forget(Date.parse(entry.finished_before), Date.parse(entry.created_before))
     }
@@ -158,13 +162,28 @@ export class SignalIndex {
       const row = this.find(signal_id)
       if (row === -1) continue
       this.undo_log.note(row)
+      const before = this.isInProgress(row)
       change(row)
+      this.recount(row, before)
     }
+  }
+
+  /** Its drain is final, and it is not completed. */
+  isInProgress(row: Row): boolean {
+    return this.rows.status(row) === STATUS.acked && !this.rows.has(row, FLAG.held)
+  }
+
+  /** Keeps the number of signals in progress up to date. Call after a change of the row. */
+  private recount(row: Row, before: boolean): void {
+    const now = this.isInProgress(row)
+    if (before !== now)
+      this.in_progress.add(this.rows.page(row).to[this.rows.slot(row)] as number, now ? 1 : -1)
   }
 
   private lease(entry: LeaseEntry): void {
     const persona = this.identities.number(entry.identity)
     const lease = this.leases.open(entry.drain_id, entry.session_id, persona)
+    const session = this.sessions.number(entry.session_id)
     const at = Date.parse(entry.at)
     this.each(entry.signal_ids, (row) => {
       this.change(row, STATUS.acked)
@@ -172,6 +191,8 @@ export class SignalIndex {
       lease.rows.add(row)
       this.rows.set(row, 'lease', lease.number)
       this.rows.flag(row, FLAG.held, true)
+      this.rows.flag(row, FLAG.told, false)
+      this.rows.set(row, 'taken_by', session + 1)
       this.rows.setTime(row, 'drained_at', at)
       const page = this.rows.page(row)
       const slot = this.rows.slot(row)
@@ -214,6 +235,8 @@ export class SignalIndex {
     const slot = this.rows.slot(row)
     page.deliveries[slot] = 0
     for (const column of TIME_COLUMNS) this.rows.set(row, column, 0)
+    this.rows.flag(row, FLAG.told, false)
+    this.rows.set(row, 'taken_by', 0)
     this.rows.setResult(row, { segment: 0, offset: 0, length: 0 })
     this.rows.setExpires(row, Date.parse(entry.expires_at))
     this.change(row, STATUS.pending)
@@ -307,8 +330,10 @@ export class SignalIndex {
 
   /** Its number stays taken until its line is gone from the journal. */
   private forgetRow(row: Row): void {
+    const before = this.isInProgress(row)
     this.change(row, STATUS.forgotten)
     this.leaveLease(row)
+    this.recount(row, before)
     if (this.rows.get(row, 'key_hash') !== 0) this.keys.remove(row)
     const { segment, length } = this.rows.location(row)
     this.segments.waste(segment, length)
@@ -350,6 +375,7 @@ export class SignalIndex {
     const { rows } = this
     const { row, lease } = before
     if (!rows.holds(row) || rows.status(row) === STATUS.gone || rows.status(row) === STATUS.forgotten) return
+    const was_in_progress = this.isInProgress(row)
     this.leaveLease(row)
     if (lease !== undefined) {
       this.leases.restore(lease)
@@ -358,6 +384,7 @@ export class SignalIndex {
     }
     restoreRow(rows, before)
     this.change(row, before.status)
+    this.recount(row, was_in_progress)
   }
 
   /** Pending rows whose time is over, oldest first. */

@@ -2,9 +2,9 @@
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
-import type { Json } from '../../contracts/ids.ts'
+import type { Identity, Json, SessionId } from '../../contracts/ids.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Drained, SignalPage, SignalQuery } from '../../ports/signal-store.ts'
+import type { Drained, SignalPage, SignalQuery, Taken } from '../../ports/signal-store.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
 import { PAYLOAD_MEMBER, signalOf, wholeLine } from './entries.ts'
@@ -121,6 +121,34 @@ export class SignalReader {
       if (pages % PAGES_AT_ONCE === 0) await new Promise<void>((resolve) => clock.soon(resolve))
     }
     return found
+  }
+
+  /** Rows of the persona's signals in progress, the last sent first. */
+  *inProgress(identity: Identity, untold_except: readonly SessionId[] | undefined): Generator<Row> {
+    const { rows, identities, sessions, in_progress } = this.index
+    const persona = identities.find(identity)
+    let left = in_progress.count(persona)
+    const own = new Set(untold_except?.map((session) => sessions.find(session) + 1))
+    for (let number = rows.pages.length - 1; number >= 0 && left > 0; number -= 1) {
+      const page = rows.pages[number]
+      if (page === undefined) continue
+      for (
+        let slot = Math.min(PAGE_ROWS, rows.end - number * PAGE_ROWS) - 1;
+        slot >= 0 && left > 0;
+        slot -= 1
+      ) {
+        const row = number * PAGE_ROWS + slot
+        if (page.to[slot] !== persona || !this.index.isInProgress(row)) continue
+        left -= 1
+        const is_told = rows.has(row, FLAG.told) || own.has(rows.get(row, 'taken_by'))
+        if (untold_except === undefined || !is_told) yield row
+      }
+    }
+  }
+
+  taken(row: Row): Taken {
+    const { signal_id, from, intent } = this.pendingEntry(row)
+    return { signal_id, from, intent, drained_at: isoOf(this.index.rows.time(row, 'drained_at') as number) }
   }
 
   /** Slots of a page, last first, that match by what the index knows; of `in_reply_to` that is only a hash. */

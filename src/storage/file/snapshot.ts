@@ -21,7 +21,7 @@ import { RowTable } from './row-table.ts'
 import type { SegmentFile } from './segments.ts'
 import { SignalIndex } from './signal-index.ts'
 
-const FORMAT = 2
+const FORMAT = 3
 const NAME = 'index.bin'
 const DRAFT = '.new'
 /** The first line is mostly shorter. */
@@ -208,7 +208,7 @@ function restored(pieces: Pieces, segments: readonly SegmentFile[]): LoadedSnaps
   if (!fits(description, segments)) return null
   const index = restore(description, pieces)
   if (!pieces.endAsTheySay()) return null
-  restorePending(index)
+  restoreCounts(index)
   const last = description.segments.at(-1)
   const found = segments.find(({ segment }) => segment === last?.segment)
   const grown = last?.changed_at !== found?.changed_at || last?.bytes !== found?.bytes
@@ -324,18 +324,20 @@ function restore(description: Description, pieces: Pieces): SignalIndex {
   return index
 }
 
-function restorePending(index: SignalIndex): void {
+function restoreCounts(index: SignalIndex): void {
   const { rows } = index
   for (const [number, page] of rows.pages.entries()) {
     if (page === undefined) continue
     const addressed = page.columns.to_session
     const slots = Math.min(PAGE_ROWS, rows.end - number * PAGE_ROWS)
     for (let slot = 0; slot < slots; slot += 1) {
+      const row = number * PAGE_ROWS + slot
+      if (index.isInProgress(row)) index.in_progress.add(page.to[slot] as number, 1)
       if (page.status[slot] !== STATUS.pending) continue
       index.pending.add(
         page.to[slot] as number,
         page.priority[slot] as number,
-        number * PAGE_ROWS + slot,
+        row,
         addressed !== undefined && addressed[slot] !== 0,
       )
     }

@@ -10,6 +10,8 @@ export interface RowBefore {
   row: Row
   status: StatusCode
   held: boolean
+  told: boolean
+  taken_by: number
   deliveries: number
   expires: number
   /** In the order of `TIME_COLUMNS`. */
@@ -53,6 +55,8 @@ export class UndoLog {
       row,
       status: rows.status(row),
       held: rows.has(row, FLAG.held),
+      told: rows.has(row, FLAG.told),
+      taken_by: rows.get(row, 'taken_by'),
       deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
       expires: rows.expires(row),
       times: TIME_COLUMNS.map((column) => rows.time(row, column)),
@@ -86,8 +90,10 @@ export class UndoLog {
 
 /** All but its status and its lease, which others keep as well. */
 export function restoreRow(rows: Rows, before: RowBefore): void {
-  const { row, held, deliveries, expires, times, result } = before
+  const { row, held, told, taken_by, deliveries, expires, times, result } = before
   rows.flag(row, FLAG.held, held)
+  rows.flag(row, FLAG.told, told)
+  rows.set(row, 'taken_by', taken_by)
   rows.page(row).deliveries[rows.slot(row)] = deliveries
   rows.setExpires(row, expires)
   for (const [at, column] of TIME_COLUMNS.entries()) rows.setTime(row, column, times[at] ?? null)

@@ -3,7 +3,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, Json, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
 import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Completed, Drained, Lease, Released, SignalStore } from '../../ports/signal-store.ts'
+import type { Completed, Drained, Lease, Released, SignalStore, Taken } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
@@ -15,6 +15,10 @@ interface Row {
   deliveries: number
   /** `held` while tentative. Kept after a release, for a confirm that comes late. */
   lease: (Lease & { held: boolean }) | null
+  /** The session of its last drain. */
+  taken_by: SessionId | null
+  /** A later session was told that it is in progress. */
+  told: boolean
   /** From its creation to its end, as it was accepted. */
   life_ms: number
   stages: SignalView['stages']
@@ -90,6 +94,8 @@ export function createMemorySignalStore(
       status: 'pending',
       deliveries: 0,
       lease: null,
+      taken_by: null,
+      told: false,
       life_ms: Date.parse(signal.expires_at) - Date.parse(signal.created_at),
       stages: justCreated(signal),
     }
@@ -113,6 +119,15 @@ export function createMemorySignalStore(
       ({ signal }) => signal.to_session === undefined || !except.includes(signal.to_session),
     )
   }
+  const inProgress = (identity: Identity, untold_except: readonly SessionId[] | undefined) =>
+    [...rows.values()]
+      .reverse()
+      .filter(
+        (row) =>
+          row.signal.to === identity &&
+          isInProgress(row) &&
+          (untold_except === undefined || !(row.told || untold_except.some((own) => own === row.taken_by))),
+      )
   const handOut = (row: Row, deliveries: number): Drained => ({
     signal: structuredClone(row.signal),
     seq: row.seq,
@@ -165,6 +180,8 @@ export function createMemorySignalStore(
         letGo(row)
         row.deliveries += 1
         row.lease = { drain_id, session_id, held: true }
+        row.taken_by = session_id
+        row.told = false
         row.stages.drained_at = now
         leased.set(drain_id, [...(leased.get(drain_id) ?? []), row])
       }
@@ -196,6 +213,18 @@ export function createMemorySignalStore(
         letGo(row)
         return [released]
       })
+    },
+    inProgressCount: (identity) => inProgress(identity, undefined).length,
+    async inProgress(identity, { limit, untold_except }) {
+      const found = inProgress(identity, untold_except)
+      return { count: found.length, signals: found.slice(0, limit).map(taken) }
+    },
+    async told(signal_ids) {
+      checkOpen()
+      for (const signal_id of signal_ids) {
+        const row = rows.get(signal_id)
+        if (row !== undefined && isInProgress(row)) row.told = true
+      }
     },
     leases: () =>
       [...leased].flatMap(([drain_id, under]) => {
@@ -246,6 +275,8 @@ export function createMemorySignalStore(
       letGo(row)
       row.signal.expires_at = new Date(Date.parse(now) + row.life_ms).toISOString()
       row.deliveries = 0
+      row.taken_by = null
+      row.told = false
       row.stages = justCreated(row.signal)
       delete row.result
       wait(row)
@@ -313,6 +344,14 @@ export function createMemorySignalStore(
       closed = true
     },
   }
+}
+
+function isInProgress({ status, lease }: Row): boolean {
+  return status === 'acked' && lease?.held !== true
+}
+
+function taken({ signal: { signal_id, from, intent }, stages }: Row): Taken {
+  return { signal_id, from, intent, drained_at: stages.drained_at as string }
 }
 
 function payloadBytes({ signal }: Drained): number {

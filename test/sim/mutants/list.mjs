@@ -138,7 +138,7 @@ export const MUTANTS = [
   {
     name: 'release nobody is told of',
     file: 'src/hub/push.ts',
-    find: "    released({ to, signal_ids, cause, pending_count: total }) {\n      toPersona(to, (pending_count) => ({ type: 'signal.released', signal_ids, pending_count }))",
+    find: '    released({ to, signal_ids, cause, pending_count: total }) {\n      returned(to, signal_ids)\n',
     replace: '    released({ to, signal_ids, cause, pending_count: total }) {',
     seed: 20,
   },
@@ -350,9 +350,9 @@ export const MUTANTS = [
   {
     name: 'what another signal says',
     file: 'src/modules/signals/drain.ts',
-    find: 'return { signals: drained.map(present), remaining, drain_id }',
+    find: 'const signals = drained.map(present)\n',
     replace:
-      'return { signals: drained.map(present).map((one, at, all) => ({ ...one, payload: (all[0] as typeof one).payload })), remaining, drain_id }',
+      'const signals = drained.map(present).map((one, at, all) => ({ ...one, payload: (all[0] as typeof one).payload }))\n',
   },
   {
     name: 'a bell that counts wrong',
