@@ -5,6 +5,7 @@
  * that at once, while the newer form has a loader to be started first.
  */
 import { loadBundle, type BundleName } from './system/bundles.ts'
+import { withPersonaOption } from './system/persona-option.ts'
 
 const [command, ...rest] = process.argv.slice(2)
 
@@ -27,5 +28,5 @@ async function start(): Promise<void> {
   const name = command === undefined || wantsHelp ? undefined : BUNDLES[command]
   if (command === 'hook' && !wantsHelp) return (await import('./cli/hooks/main.ts')).main(rest)
   const program = await loadBundle(import.meta.dirname, name ?? 'cli')
-  await program.main(name === undefined ? process.argv.slice(2) : rest)
+  await program.main(name === undefined ? process.argv.slice(2) : withPersonaOption(rest))
 }

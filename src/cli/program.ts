@@ -2,9 +2,12 @@
 import { Command, CommanderError } from 'commander'
 import { TurnbellError } from '../contracts/errors.ts'
 import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import { nearest } from '../contracts/names.ts'
+import { withPersonaOption } from '../system/persona-option.ts'
 import { diskRefusal } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
+import { examples } from './render.ts'
 import { registerCall } from './commands/call.ts'
 import { registerCompletion } from './commands/completion.ts'
 import { registerConnect } from './commands/connect.ts'
@@ -32,7 +35,7 @@ export function createProgram(cli: Cli): Command {
     .description(
       'Durable signals for teams of coding agents: nothing lost, nothing repeated, and never an interruption in the middle of a turn.',
     )
-    .option('--version', 'print the version')
+    .option('-V, --version', 'print the version')
     // commander's own would print it at once, before it has seen a --json that stands behind it.
     .on('option:version', () => {
       throw new CommanderError(EXIT.done, VERSION_ASKED, VERSION)
@@ -64,7 +67,64 @@ export function createProgram(cli: Cli): Command {
   registerPaths(program, cli)
   registerDoctor(program, cli)
   registerCompletion(program, cli)
+  registerHelp(program)
   return program
+}
+
+function registerHelp(program: Command): void {
+  program
+    .command('help')
+    .description('what turnbell or one of its commands takes, with examples')
+    .argument('[command...]', 'the command')
+    .addHelpText(
+      'after',
+      examples([['turnbell help persona add', 'the same as turnbell persona add --help']]),
+    )
+}
+
+/**
+ * The command line as commander is given it: `help send` is `send --help`, and `--identity` is `--persona` for a
+ * command that takes a persona.
+ *
+ * @throws `usage_invalid` for help about an unknown command
+ */
+function spelledOut(program: Command, argv: readonly string[]): string[] {
+  const asked = argv.indexOf('help')
+  if (asked !== -1 && commandIn(program, argv.slice(0, asked + 1)).name() === 'help') {
+    const words = argv.slice(asked + 1).filter((word) => !word.startsWith('-'))
+    const about_itself = words.length === 0 && argv.some((word) => word === '--help' || word === '-h')
+    if (about_itself) return [...argv]
+    needCommand(program, words[0])
+    return [...argv.slice(0, asked), ...words, '--help']
+  }
+  const takesPersona = commandIn(program, argv).options.some(({ long }) => long === '--persona')
+  return takesPersona ? withPersonaOption(argv) : [...argv]
+}
+
+/** The innermost command that the words name, with the program's own options between them. */
+function commandIn(program: Command, argv: readonly string[]): Command {
+  let found = program
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] as string
+    if (word === '--') break
+    if (word === '--home') at += 1
+    else if (!word.startsWith('-')) {
+      const next = found.commands.find((command) => command.name() === word)
+      if (next === undefined) break
+      found = next
+    }
+  }
+  return found
+}
+
+function needCommand(program: Command, word: string | undefined): void {
+  const names = program.commands.map((command) => command.name())
+  if (word === undefined || names.includes(word)) return
+  const meant = nearest(word, names)
+  throw new TurnbellError('usage_invalid', {
+    detail: `unknown command '${word}'`,
+    hint: meant === null ? '`turnbell help` lists the commands.' : `Did you mean ${meant}?`,
+  })
 }
 
 /** Runs one command line to its end. Never throws: what went wrong is printed and told by the exit code. */
@@ -77,7 +137,7 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
   const output = cli.output(own.includes('--json'))
   try {
-    await program.parseAsync([...argv], { from: 'user' }).catch(async (thrown: unknown) => {
+    await program.parseAsync(spelledOut(program, argv), { from: 'user' }).catch(async (thrown: unknown) => {
       if (!(thrown instanceof CommanderError && thrown.code === VERSION_ASKED)) throw thrown
       await output.result({ version: VERSION }, () => VERSION)
     })
@@ -85,7 +145,8 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
   } catch (thrown) {
     // The reader of stdout is gone: there is nobody left to tell.
     if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return EXIT.failed
-    const error = thrown instanceof CommanderError ? usageErrorOf(thrown) : diskRefusal(thrown)
+    const error =
+      thrown instanceof CommanderError ? usageErrorOf(thrown, commandIn(program, own)) : diskRefusal(thrown)
     if (error === null) return EXIT.done
     // A stdout that takes nothing any more leaves the exit code to tell of it.
     await output.problem(error).catch(() => {})
@@ -94,12 +155,14 @@ export async function runCli(cli: Cli, argv: readonly string[]): Promise<number>
 }
 
 /** Null where commander only leaves early because help or the version was asked for. */
-function usageErrorOf(error: CommanderError): TurnbellError | null {
+function usageErrorOf(error: CommanderError, command: Command): TurnbellError | null {
   if (error.exitCode === 0) return null
+  const help = `See \`${wordsOf(command)} --help\`.`
   if (error.code === 'commander.help') {
+    const names = command.commands.map((one) => one.name()).join(', ')
     return new TurnbellError('usage_invalid', {
-      detail: 'The command is not complete.',
-      hint: 'Add --help to see what belongs behind it.',
+      detail: `'${wordsOf(command)}' is not complete: it takes one of ${names}`,
+      hint: help,
       cause: error,
     })
   }
@@ -107,7 +170,12 @@ function usageErrorOf(error: CommanderError): TurnbellError | null {
   const suggestion = more.join(' ').replace(/^\(|\)$/g, '')
   return new TurnbellError('usage_invalid', {
     detail: first,
-    ...(suggestion === '' ? {} : { hint: suggestion }),
+    hint: suggestion === '' ? help : suggestion,
     cause: error,
   })
+}
+
+/** `turnbell persona add` */
+function wordsOf(command: Command): string {
+  return command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`
 }

@@ -110,7 +110,7 @@ export const ERRORS = {
     title: 'The line is longer than the socket takes',
     hint: 'Keep lines under 64 KiB.' },
   usage_invalid: { status: 400, error_class: 'caller', retry: 'never',
-    title: 'The command was not understood',
+    title: 'Invalid command line',
     hint: 'See --help.' },
 
   // Who calls

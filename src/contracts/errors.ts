@@ -29,14 +29,16 @@ export const Problem = z.object({
 })
 export type Problem = z.infer<typeof Problem>
 
-/** The only converter. `instance` is the id under which the caller logs the error. */
+/**
+ * The only converter. The title is the one of the catalogue, except for `usage_invalid`: every such error is a
+ * mistake of its own in a command line, so its detail is also its title. `instance` is the id under which the caller logs the error. */
 export function toProblem(error: unknown, instance: string): Problem {
   const known = error instanceof TurnbellError
   const code: ErrorCode = known ? error.code : 'internal'
   const spec: ErrorSpec = ERRORS[code]
   return {
     type: `urn:turnbell:error:${code}`,
-    title: spec.title,
+    title: code === 'usage_invalid' && known ? asTitle(error.detail) : spec.title,
     status: spec.status,
     detail: known ? error.detail : 'An unexpected error; the log has its stack.',
     instance: `urn:turnbell:instance:${instance}`,
@@ -45,6 +47,11 @@ export function toProblem(error: unknown, instance: string): Problem {
     retry: spec.retry,
     hint: known ? error.hint : spec.hint,
   }
+}
+
+/** A sentence as a title: a capital letter first, no full stop. */
+function asTitle(sentence: string): string {
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`.replace(/\.$/, '')
 }
 
 /** Turns a problem that came over a wire back into the error it was. */

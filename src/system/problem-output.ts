@@ -24,7 +24,8 @@ export function problemOutput(
   const problem = toProblem(error, instance)
   const text = [
     `${colors.red(colors.bold('error'))} ${colors.bold(problem.title)} (${problem.code})`,
-    `      ${problem.detail}`,
+    // The title of a usage error is its detail; printing both would repeat it.
+    ...(problem.code === 'usage_invalid' ? [] : [`      ${problem.detail}`]),
     `${colors.dim('hint')}  ${problem.hint}`,
     '',
   ].join('\n')

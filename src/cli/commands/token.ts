@@ -14,7 +14,7 @@ import { examples } from '../render.ts'
 import { parseDuration } from '../duration.ts'
 
 interface Options {
-  identity: string
+  persona: string
   kind: RegistrationKind
   session?: string
   facet?: string[]
@@ -26,7 +26,7 @@ export function registerToken(program: Command, cli: Cli): void {
   const command = token
     .command('create')
     .description('a signed token for one persona and one kind of caller')
-    .requiredOption('--identity <name>', 'as whom it acts', parseAs(PersonaName))
+    .requiredOption('--persona <name>', 'as whom it acts', parseAs(PersonaName))
     .addOption(
       new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
     )
@@ -40,11 +40,11 @@ export function registerToken(program: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples([
-        ['turnbell token create --identity ada --kind agent', 'valid for an hour'],
-        ['turnbell token create --identity wall --kind observer --ttl 7d', 'for a screen on the wall'],
+        ['turnbell token create --persona ada --kind agent', 'valid for an hour'],
+        ['turnbell token create --persona wall --kind observer --ttl 7d', 'for a screen on the wall'],
       ]),
     )
-  command.action(async ({ identity, kind, session, facet, ttl }: Options) => {
+  command.action(async ({ persona: identity, kind, session, facet, ttl }: Options) => {
     const { home, config, out } = invocationOf(cli, command)
     if (ttl > LIMITS.token_ttl_s_max) {
       throw new TurnbellError('usage_invalid', {

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { createProgram, runCli } from '../../../src/cli/program.ts'
+import { withPersonaOption } from '../../../src/system/persona-option.ts'
 import { readFlags } from '../../../src/daemon/settings.ts'
 import { argumentsIn } from '../../../src/transports/bridge/arguments.ts'
 import { VERSION } from '../../../src/system/version.ts'
@@ -50,19 +51,78 @@ describe('help', () => {
   })
 })
 
+describe('turnbell help', () => {
+  test('is the overview, and of a command what its --help is', async () => {
+    const turnbell = cli()
+    for (const [asked, same] of [
+      [['help'], ['--help']],
+      [
+        ['help', 'send'],
+        ['send', '--help'],
+      ],
+      [
+        ['help', 'persona', 'add'],
+        ['persona', 'add', '--help'],
+      ],
+      [
+        ['help', 'call', 'signals', 'ack'],
+        ['call', 'signals', 'ack', '--help'],
+      ],
+      [
+        ['help', 'send', '--json'],
+        ['send', '--help'],
+      ],
+    ] as const) {
+      expect(await turnbell.run(...same)).toBe(0)
+      const expected = turnbell.stdout()
+      expect(await turnbell.run(...asked), asked.join(' ')).toBe(0)
+      expect(turnbell.stdout()).toBe(expected)
+    }
+  })
+
+  test('about an unknown command names the nearest one', async () => {
+    const turnbell = cli()
+    expect(await turnbell.run('help', 'stauts')).toBe(64)
+    expect(turnbell.stderr()).toMatch(/Unknown command 'stauts'.*\n.*Did you mean status/)
+  })
+
+  test('is no command where the word is an argument', async () => {
+    const turnbell = cli({ hub: { 'signals.send': () => ({ signal_id: 's', seq: 1, accepted_at: 'now' }) } })
+    await turnbell.run('send', '--to', 'ada', 'help')
+    expect(turnbell.hubCalls[0]?.params).toMatchObject({ payload: 'help' })
+  })
+})
+
+describe('--identity', () => {
+  test.each([[['--identity', 'ada']], [['--identity=ada']]])('is read as --persona: %j', async (words) => {
+    const turnbell = cli()
+    expect(await turnbell.run('paths', ...words, '--json')).toBe(0)
+    expect(turnbell.json<{ log: string }>().log).toMatch(/ada\.log$/)
+    expect(await turnbell.run('token', 'create', ...words, '--kind', 'agent', '--json')).toBe(0)
+    await turnbell.run('daemon', ...words)
+    expect(turnbell.bundles[0]?.args.slice(0, 2)).toEqual(['--persona', 'ada'])
+  })
+
+  test('stays as it is behind --', () => {
+    expect(withPersonaOption(['--identity', 'a', '--', '--identity', 'b'])).toEqual([
+      ...['--persona', 'a', '--', '--identity', 'b'],
+    ])
+  })
+})
+
 describe('a command line that makes no sense', () => {
   test.each([
-    ['an unknown command', ['stauts'], /unknown command 'stauts'/, /Did you mean status/],
-    ['an unknown option', ['status', '--jsno'], /unknown option '--jsno'/, /Did you mean --json/],
+    ['an unknown command', ['stauts'], /^error Unknown command 'stauts'/, /Did you mean status/],
+    ['an unknown option', ['status', '--jsno'], /^error Unknown option '--jsno'/, /Did you mean --json/],
     ['a missing option', ['send', 'hello'], /--to <name>/, /--help/],
     [
       'a missing argument',
       ['persona', 'add', '--surface', 'mcp'],
-      /missing required argument 'name'/,
+      /issing required argument 'name'/,
       /--help/,
     ],
-    ['half a command', ['persona'], /not complete/, /--help/],
-    ['an unknown half', ['persona', 'ad'], /unknown command 'ad'/, /Did you mean add/],
+    ['half a command', ['persona'], /'turnbell persona' is not complete.*add, list, wrap/, /persona --help/],
+    ['an unknown half', ['persona', 'ad'], /^error Unknown command 'ad'/, /Did you mean add/],
     ['a name that can be nobody', ['status', '--persona', 'Ada Lovelace'], /\[a-z0-9\]/, /--help/],
     ['a surface that is none', ['persona', 'add', 'ada', '--surface', 'emacs'], /Allowed choices/, /--help/],
     ['a priority beyond 9', ['send', '--to', 'ada', '--priority', '10', 'x'], /from 0 to 9/, /--help/],
@@ -78,7 +138,7 @@ describe('a command line that makes no sense', () => {
       /path/,
     ],
     ['a home of no name', ['status', '--home', ''], /--home is empty/, /leave it out/],
-    ['too many words', ['status', 'ada'], /too many arguments/, /--help/],
+    ['too many words', ['status', 'ada'], /^error Too many arguments/, /turnbell status --help/],
     ['no service', ['service', 'status'], /either --hub or --persona/, /services of their own/],
     ['two services', ['service', 'status', '--hub', '--persona', 'a'], /either --hub or --persona/, /own/],
     ['nothing to remove', ['persona', 'remove'], /persona or which project/, /--project/],
@@ -149,8 +209,10 @@ test.each([
 
 test('the version is one document with --json, wherever that stands', async () => {
   const turnbell = cli()
-  expect(await turnbell.run('--version')).toBe(0)
-  expect(turnbell.stdout()).toBe(`${VERSION}\n`)
+  for (const option of ['--version', '-V']) {
+    expect(await turnbell.run(option)).toBe(0)
+    expect(turnbell.stdout()).toBe(`${VERSION}\n`)
+  }
   for (const args of [
     ['--version', '--json'],
     ['--json', '--version'],

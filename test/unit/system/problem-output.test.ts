@@ -2,21 +2,32 @@ import { describe, expect, test } from 'vitest'
 import { Problem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { newInstance, problemOutput } from '../../../src/system/problem-output.ts'
 
-const refusal = new TurnbellError('usage_invalid', { detail: 'No persona is named.', hint: 'Name one.' })
+const refusal = new TurnbellError('alias_taken', { detail: 'Project 01J has it.', hint: 'Choose another.' })
+const mistake = new TurnbellError('usage_invalid', { detail: 'no persona is named.', hint: 'Name one.' })
 
 describe('an error on the command line', () => {
   test('is title, detail and hint on stderr', () => {
     expect(problemOutput(refusal, 'i1', { json: false })).toEqual({
       stdout: '',
       stderr:
-        'error The command was not understood (usage_invalid)\n      No persona is named.\nhint  Name one.\n',
+        'error Another project has this alias (alias_taken)\n      Project 01J has it.\nhint  Choose another.\n',
+    })
+  })
+
+  test('has the mistake itself as its title where the command line is wrong', () => {
+    expect(problemOutput(mistake, 'i1', { json: false }).stderr).toBe(
+      'error No persona is named (usage_invalid)\nhint  Name one.\n',
+    )
+    expect(JSON.parse(problemOutput(mistake, 'i1', { json: true }).stdout)).toMatchObject({
+      title: 'No persona is named',
+      detail: 'no persona is named.',
     })
   })
 
   test('with --json is the problem object on stdout and nothing else', () => {
     const { stdout, stderr } = problemOutput(refusal, 'i1', { json: true })
     expect(Problem.parse(JSON.parse(stdout))).toMatchObject({
-      code: 'usage_invalid',
+      code: 'alias_taken',
       instance: 'urn:turnbell:instance:i1',
     })
     expect(stderr).toBe('')
