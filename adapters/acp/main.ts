@@ -13,6 +13,7 @@ import { TurnbellError } from '../../src/contracts/errors.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import { withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { nodeProgram } from '../../src/system/node-program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { startTalking } from '../../src/system/talking-process.ts'
@@ -72,7 +73,7 @@ function begin(place: ShimPlace): ShimParts {
       }),
     mcpServer: (run) => ({
       name: MCP_SERVER,
-      command: process.execPath,
+      command: nodeProgram(process.env),
       args: [
         ...[bin, 'mcp', '--persona', identity, '--home', home.root, '--session', run],
         // Agents give their servers next to nothing of their environment.

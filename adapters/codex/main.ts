@@ -18,6 +18,7 @@ import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { nodeProgram } from '../../src/system/node-program.ts'
 import { codexPlace } from '../../src/system/codex-place.ts'
 import { codexWindows } from '../../src/system/codex-windows.ts'
 import { workerLog } from '../../src/system/home.ts'
@@ -153,7 +154,7 @@ function ownProcess(here: ShimPlace): LastingProcess {
   const settings = {
     identity,
     home: home.root,
-    node: process.execPath,
+    node: nodeProgram(process.env),
     bin: path.join(import.meta.dirname, '..', '..', 'turnbell.cjs'),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
     theirs: readText(path.join(codexHome(), 'config.toml')),

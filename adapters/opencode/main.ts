@@ -15,6 +15,7 @@ import { serverRest, type ServerRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
 import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { nodeProgram } from '../../src/system/node-program.ts'
 import { freePort, isFree } from '../../src/system/free-port.ts'
 import { workerLog } from '../../src/system/home.ts'
 import { joined, type Joined } from '../../src/system/joined.ts'
@@ -151,7 +152,7 @@ function serverProcess(
   const { home, identity } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
-  const bridge = [process.execPath, bin, 'mcp', '--client', 'opencode', '--persona', identity]
+  const bridge = [nodeProgram(process.env), bin, 'mcp', '--client', 'opencode', '--persona', identity]
   bridge.push('--home', home.root)
   const guard: PluginEntry = [
     pathToFileURL(path.join(import.meta.dirname, 'plugin.js')).href,

@@ -31,7 +31,7 @@ export interface Cli {
   random: Random
   ids: Ids
   fetch: typeof fetch
-  /** How turnbell itself is started: this node and dist/turnbell.cjs, both absolute. */
+  /** How turnbell itself is started: the lasting name of this Node (see `nodeProgram`), and dist/turnbell.cjs, absolute. */
   node: string
   program: string
   /** Where the unit and task templates lie. */

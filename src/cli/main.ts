@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import { TurnbellError } from '../contracts/errors.ts'
 import { createIds, systemRandom } from '../system/random.ts'
 import { systemClock } from '../system/clock.ts'
+import { nodeProgram } from '../system/node-program.ts'
 import { loadBundle } from '../system/bundles.ts'
 import type { Cli } from './cli.ts'
 import { createOutput } from './output.ts'
@@ -32,7 +33,7 @@ export async function main(argv: string[]): Promise<void> {
     random: systemRandom,
     ids,
     fetch,
-    node: process.execPath,
+    node: nodeProgram(env),
     program: path.join(here, 'turnbell.cjs'),
     templates: path.join(here, '..', 'service-templates'),
     runProgram,

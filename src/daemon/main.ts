@@ -23,6 +23,7 @@ import {
 } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
+import { nodeProgram } from '../system/node-program.ts'
 import { openLogFile } from '../system/log-file.ts'
 import { PARENT_PID } from '../system/parent.ts'
 import { diskRefusal, newInstance, printProblem } from '../system/problem-output.ts'
@@ -173,7 +174,7 @@ function shimStarter(shim: string, home: Home, identity: string, log: Logger): S
   const file = path.join(import.meta.dirname, 'adapters', shim)
   return (onExit) =>
     startChild({
-      program: process.execPath,
+      program: nodeProgram(process.env),
       args: [file, '--home', home.root, '--persona', identity],
       env: {
         ...process.env,

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { nodeProgram } from './node-program.ts'
 import { ensurePrivateDirectory, type Home } from './home.ts'
 import { openOutput } from './long-file.ts'
 
@@ -24,7 +25,7 @@ export function startInBackground(
   ensurePrivateDirectory(path.dirname(log_file))
   const output = openOutput(outputBeside(log_file))
   try {
-    const child = spawn(process.execPath, [bin, ...args], {
+    const child = spawn(nodeProgram(env), [bin, ...args], {
       detached: true,
       stdio: ['ignore', output, output],
       env,

@@ -19,6 +19,7 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { bellPipeFile, hearBells } from '../../../src/system/bell-pipe.ts'
 import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
 import { systemClock } from '../../../src/system/clock.ts'
+import { nodeProgram } from '../../../src/system/node-program.ts'
 import { leaveWithParent } from '../../../src/system/parent.ts'
 import { printProblem } from '../../../src/system/problem-output.ts'
 import { processStartTime } from '../../../src/system/processes.ts'
@@ -75,7 +76,7 @@ function startClient(
         ...withoutOuterSession(process.env),
         TURNBELL_HOME: home.root,
         TURNBELL_PERSONA: identity,
-        TURNBELL_NODE: process.execPath,
+        TURNBELL_NODE: nodeProgram(process.env),
       },
       stdio: ['pipe', 'pipe', 'pipe'],
       // What is pressed in the daemon's terminal is not meant for the agent.

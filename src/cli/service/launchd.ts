@@ -7,7 +7,15 @@ import { pause } from '../../ports/pause.ts'
 import { userDirectory } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
-import { escapeXml, fill, readTemplate, servicePath, utf8, type ServiceManager } from './unit.ts'
+import {
+  escapeXml,
+  fill,
+  readTemplate,
+  servicePath,
+  serviceWords,
+  utf8,
+  type ServiceManager,
+} from './unit.ts'
 
 export function launchd(invocation: Invocation, uid: number): ServiceManager {
   const { cli, home } = invocation
@@ -22,19 +30,20 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
       const own = service.kind === 'hub' ? 'hub' : `daemon.${service.identity}`
       const persona = service.kind === 'hub' ? '' : service.identity
       const values = {
-        node: cli.node,
-        program: cli.program,
-        home: home.root,
-        logs: home.logs_dir,
-        path: servicePath(invocation),
-        persona,
+        command: serviceWords(cli)
+          .map((word) => `<string>${escapeXml(word)}</string>`)
+          .join('\n\t\t'),
+        home: escapeXml(home.root),
+        logs: escapeXml(home.logs_dir),
+        path: escapeXml(servicePath(invocation)),
+        persona: escapeXml(persona),
       }
       const template = service.kind === 'hub' ? 'com.turnbell.hub.plist' : 'com.turnbell.daemon.plist'
       return {
         service,
         name: `com.turnbell.${own}`,
         file: path.join(directory, `com.turnbell.${own}.plist`),
-        content: fill(readTemplate(invocation, template), values, escapeXml),
+        content: fill(readTemplate(invocation, template), values, (value) => value),
         home: `<string>${escapeXml(home.root)}</string>`,
       }
     },

@@ -11,6 +11,7 @@ import {
   fill,
   readTemplate,
   servicePath,
+  serviceWords,
   utf8,
   type Service,
   type ServiceManager,
@@ -26,8 +27,7 @@ export function systemd(invocation: Invocation): ServiceManager {
   const systemctl = (...args: string[]) => runOrFail(cli, 'systemctl', ['--user', ...args])
   const link = (unit: Unit) => path.join(wants, unit.name)
   const values = {
-    node: word(cli.node),
-    program: word(cli.program),
+    command: serviceWords(cli).map(word).join(' '),
     home: word(home.root),
     path: quoted(unspecified(`PATH=${servicePath(invocation)}`)),
   }

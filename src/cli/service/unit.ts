@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Invocation } from '../cli.ts'
+import { startWords, type Starter } from '../start-words.ts'
 
 export type Service = { kind: 'hub' } | { kind: 'persona'; identity: string }
 
@@ -57,7 +58,17 @@ export function servicePath({ cli }: Invocation): string {
   // A unit is read line by line: a name with a line break in it has no place there.
   const usable = (folder: string) => path.isAbsolute(folder) && !/\p{Cc}/u.test(folder)
   const folders = (cli.env['PATH'] ?? '').split(path.posix.delimiter).filter(usable)
-  return [...new Set([...folders, path.dirname(cli.node), '/usr/bin', '/bin'])].join(path.posix.delimiter)
+  const own = path.isAbsolute(cli.node) ? [path.dirname(cli.node)] : []
+  return [...new Set([...folders, ...own, '/usr/bin', '/bin'])].join(path.posix.delimiter)
+}
+
+/**
+ * The words that start turnbell, the first an absolute path: neither systemd nor launchd looks for a name in the PATH
+ * of its unit, and env does.
+ */
+export function serviceWords(starter: Starter): string[] {
+  const [command, ...more] = startWords(starter)
+  return path.isAbsolute(command) ? [command, ...more] : ['/usr/bin/env', command, ...more]
 }
 
 /** `{{name}}` becomes the value, escaped for the place it stands in. A name without a value is a bug. */

@@ -72,7 +72,7 @@ describe('the plugin', () => {
       ),
     )
     expect(calls).toEqual(
-      ['SubagentStop', 'PreCompact'].map((event) => [event, `sh "\${CLAUDE_PLUGIN_ROOT}/hook.sh" ${event}`]),
+      ['SubagentStop', 'PreCompact'].map((event) => [event, guarded('hook.sh', ` ${event}`)]),
     )
   })
 
@@ -87,13 +87,19 @@ describe('the plugin', () => {
       ['SessionStart', undefined],
     ])
     for (const { type, command, timeout } of waiters) {
-      expect({ type, command }).toEqual({ type: 'command', command: 'sh "${CLAUDE_PLUGIN_ROOT}/waiter.sh"' })
+      expect({ type, command }).toEqual({ type: 'command', command: guarded('waiter.sh') })
       // The client's timer holds milliseconds in 31 bits, and a session may sleep for days.
       expect(timeout * 1_000).toBeLessThan(2 ** 31)
       expect(timeout).toBeGreaterThan(7 * 86_400)
     }
   })
 })
+
+/** A hook whose script is gone, as after an uninstall, ends with 0: the shell itself would end with 2, which blocks. */
+function guarded(name: string, words = ''): string {
+  const file = `"\${CLAUDE_PLUGIN_ROOT}/${name}"`
+  return `test ! -f ${file} || sh ${file}${words}`
+}
 
 interface Run {
   code: number | null
@@ -188,6 +194,35 @@ describe('the keeper', () => {
     const pid = Number(printed.toString())
     await eventually('the keeper has ended', () => !processAlive(pid))
     expect(fs.readFileSync(starts, 'utf8')).toBe('\n')
+  })
+
+  test('finds node by PATH where the one it was connected with is gone', async () => {
+    const { code, starts } = await keep([0], 'hello', (directory) => ({
+      TURNBELL_NODE: path.join(directory, 'Cellar', 'node'),
+    }))
+    expect({ code, said: starts.map(({ stdin }) => stdin) }).toEqual({ code: 0, said: ['hello'] })
+  })
+
+  test('reports once that it finds no node, and ends once turnbell is uninstalled', () => {
+    const directory = temporaryHome()
+    fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
+    script(directory, 'sleep', ':')
+    for (const name of ['date', 'dirname'])
+      script(
+        directory,
+        name,
+        `exec ${spawnSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim()} "$@"`,
+      )
+    const { status, stderr } = spawnSync('/bin/sh', [path.join(directory, 'keeper.sh')], {
+      encoding: 'utf8',
+      env: { PATH: directory, TURNBELL_NODE: '/gone/node' },
+    })
+    expect(status).toBe(0)
+    expect(stderr.split('\n')).toEqual([
+      'turnbell finds no node: neither /gone/node nor by PATH',
+      `turnbell is no longer installed in ${directory}`,
+      '',
+    ])
   })
 
   test('brings back a worker that failed or was killed, on the same pipes, and says so', async () => {

@@ -54,6 +54,46 @@ describe('templates', () => {
     ])
   })
 
+  describe('start what outlives an upgrade', () => {
+    const CELLAR = '/opt/homebrew/Cellar/node/20.1.0/bin'
+
+    test.each(['linux', 'darwin'] as const)(
+      'on %s by the name of node, where that is all there is',
+      async (platform) => {
+        const { turnbell, home } = on(platform, { overrides: { node: 'node' } })
+        await turnbell.run('service', 'install', '--hub', '--print')
+        const text = turnbell
+          .stdout()
+          .replace(/<\/?string>|\s+/g, ' ')
+          .replace(/ +/g, ' ')
+        expect(text).toContain(`/usr/bin/env node /opt/turnbell/dist/turnbell.js hub --home ${home}`)
+      },
+    )
+
+    test.each(['linux', 'darwin'] as const)(
+      'on %s by the command on PATH, where turnbell lies in a version',
+      async (platform) => {
+        const home = temporaryDirectory()
+        const program = path.join(home, 'versions', 'v20.1.0', 'lib', 'turnbell.cjs')
+        const bin = path.join(home, 'bin')
+        fs.mkdirSync(path.dirname(program), { recursive: true })
+        fs.mkdirSync(bin)
+        fs.writeFileSync(program, '', { mode: 0o755 })
+        fs.symlinkSync(program, path.join(bin, 'turnbell'))
+        const { turnbell } = on(platform, { home, env: { PATH: bin }, overrides: { node: 'node', program } })
+        await turnbell.run('service', 'install', '--hub', '--print')
+        expect(turnbell.stdout()).toContain(path.join(bin, 'turnbell'))
+        expect(turnbell.stdout()).not.toMatch(/20\.1\.0/)
+      },
+    )
+
+    test('no folder of node is added to the path of a unit whose node has none', async () => {
+      const { turnbell } = on('linux', { env: { PATH: CELLAR }, overrides: { node: 'node' } })
+      await turnbell.run('service', 'install', '--hub', '--print')
+      expect(turnbell.stdout()).toMatch(`Environment="PATH=${CELLAR}:/usr/bin:/bin"`)
+    })
+  })
+
   test('of launchd: at login, and again unless it ended well', async () => {
     for (const which of [['--hub'], ['--persona', 'ada']]) {
       const { text } = await printed('darwin', which)
