@@ -13,6 +13,7 @@ import type { BundleName } from '../system/bundles.ts'
 import { loadConfig } from '../system/config.ts'
 import { findHub, noHubIn, usualAddress } from '../system/hub-address.ts'
 import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
+import { wiredHome } from '../system/wired-home.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createControlClient, type ControlClient } from './control-client.ts'
 import { createHubClient, type HubClient } from './hub-client.ts'
@@ -63,6 +64,13 @@ export interface Invocation {
 export function invocationOf(cli: Cli, command: Command): Invocation {
   const { home, json } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
   return invocationIn(cli, home, json)
+}
+
+/** The same for what clients and git start: without --home, in the home that the project around is wired to. */
+export function wiredInvocationOf(cli: Cli, command: Command): Invocation {
+  const { home, json } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
+  const named = home ?? (cli.env['TURNBELL_HOME'] ? undefined : wiredHome(cli.env, () => cli.cwd))
+  return invocationIn(cli, named, json)
 }
 
 /** As if called with `--home`. */

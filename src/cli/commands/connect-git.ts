@@ -6,7 +6,7 @@ import { shellWord } from '../../system/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, disconnect, projectDirectory } from '../connect/connect.ts'
 import { noWorkTree, workTreeAround } from '../connect/git.ts'
-import { fileLines, printPatch, summaryOf } from '../connect/told.ts'
+import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
 
 interface Options {
   persona?: string
@@ -32,6 +32,7 @@ export async function runConnectGit(invocation: Invocation, options: Options): P
         ? `git tells turnbell of commits in ${project}.`
         : `git tells turnbell of commits in ${project} already; nothing was changed.`,
       ...fileLines(outcome),
+      ...gitLines(outcome),
       'A commit archives what was posted before the one before it, but for decisions and what is open.',
       `The project's .turnbell/config.yml may say otherwise: archive.auto_archive_on_commit.`,
     ].join('\n'),

@@ -7,7 +7,7 @@ import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust } from '../connect/connect.ts'
 import { placeOf } from '../connect/place.ts'
 import { Connectable, connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
-import { fileLines, printPatch, summaryOf } from '../connect/told.ts'
+import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
 import { runConnectGit, runDisconnectGit } from './connect-git.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { ClientKind } from '../../contracts/ids.ts'
@@ -96,6 +96,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
         ? `${client} in ${project} acts for ${persona}.`
         : `${client} in ${project} acts for ${persona} already; nothing was changed.`,
       ...fileLines(outcome),
+      ...gitLines(outcome),
       ...adviceFor(client, connection, trusted),
       ...(daemon_running ? [] : [daemonAdvice(invocation, client, connection)]),
     ].join('\n'),

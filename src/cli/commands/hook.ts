@@ -9,7 +9,7 @@ import { timestamp } from '../../ports/clock.ts'
 import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
 import { ensurePrivateDirectory } from '../../system/home.ts'
 import { ancestorNamed } from '../../system/processes.ts'
-import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { type Cli, type Invocation, wiredInvocationOf } from '../cli.ts'
 import { mayBeDone } from '../hub-client.ts'
 import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
 import { hookPayload, hookPersona, HOOK_PATIENCE_MS, untold, type Untold } from '../hooks/hook-call.ts'
@@ -51,7 +51,7 @@ export function registerHook(program: Command, cli: Cli): void {
       cli.stdout.write(line === '' ? '' : `${line}\n`, () => process.exit(0))
       return
     }
-    if (event === POST_COMMIT) return afterCommit(() => invocationOf(cli, command))
+    if (event === POST_COMMIT) return afterCommit(() => wiredInvocationOf(cli, command))
     if (event === PRE_COMPACT) cli.stderr.write(`${BEFORE_COMPACTION}\n`)
     const done = new Promise<'late'>((resolve) => {
       cli.clock.after(HOOK_PATIENCE_MS, () => resolve('late'))
@@ -88,7 +88,7 @@ async function tell(
   command: Command,
   { event, options, onRead }: { event: string; options: Options; onRead: (one: Untold) => void },
 ): Promise<Json | null> {
-  const invocation = invocationOf(cli, command)
+  const invocation = wiredInvocationOf(cli, command)
   const payload = hookPayload(await readAll(cli.stdin, LIMITS.body_bytes_max))
   const identity = hookPersona(options.persona, cli.env)
   if (event === SUBAGENT_STOP) leaveSubagentStatus(invocation, identity, payload)

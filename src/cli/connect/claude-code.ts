@@ -21,6 +21,7 @@ export function wantedByClaudeCode(place: Place): Wanted[] {
     {
       form: 'jsonc',
       file: at('.claude', 'settings.local.json'),
+      strict: 'Claude Code',
       entries: [
         // Names of their own: settings win over the environment, and `turnbell run` must win over them.
         { at: ['env', 'TURNBELL_CONNECTED_PERSONA'], value: place.persona },

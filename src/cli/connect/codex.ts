@@ -21,11 +21,12 @@ export function wantedByCodex(place: Place): Wanted[] {
       form: 'toml',
       file: at('.codex', 'config.toml'),
       at: ['mcp_servers', 'turnbell'],
-      body: mcpServer(place),
+      body: mcpServer(place, at('.codex', 'config.toml')),
     },
     {
       form: 'jsonc',
-      file: at('.codex', 'hooks.json'),
+      file: hooksFile(place),
+      strict: 'Codex',
       entries: HOOK_EVENTS.map((event) => ({
         at: ['hooks', event],
         value: hook(place, event),
@@ -37,8 +38,8 @@ export function wantedByCodex(place: Place): Wanted[] {
 }
 
 /** JSON is TOML for strings and lists of them. */
-function mcpServer(place: Place): string {
-  const [command, ...args] = bridgeWords(place, 'codex')
+function mcpServer(place: Place, file: string): string {
+  const [command, ...args] = bridgeWords(place, file, 'codex')
   const tool = (name: string) => [
     '',
     `[mcp_servers.turnbell.tools.${name}]`,
@@ -63,8 +64,18 @@ function hook(place: Place, event: string): Json {
   }
 }
 
-/** One line for a shell. */
-export function hookCommand({ node, program, persona, home }: Place, event: string): string {
-  const words = [node, program, 'hook', event, '--client', 'codex', '--persona', persona, '--home', home]
-  return words.map(shellWord).join(' ')
+const hooksFile = ({ project }: Place) => path.join(project, '.codex', 'hooks.json')
+
+/** One line for the user's shell, also for fish. It ends with 0 in silence where turnbell is no longer installed. */
+export function hookCommand(place: Place, event: string): string {
+  const { words, home } = place.caller(hooksFile(place))
+  const call = [...words, 'hook', event, '--client', 'codex', '--persona', place.persona, ...home]
+  const line = call.map(shellWord).join(' ')
+  if (place.platform === 'win32') return line
+  const there = words
+    .map((word) =>
+      path.isAbsolute(word) ? `[ -e ${shellWord(word)} ]` : `command -v ${word} >/dev/null 2>&1`,
+    )
+    .join(' && ')
+  return `${there} && ${line} 2>/dev/null || exit 0`
 }

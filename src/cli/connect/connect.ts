@@ -10,7 +10,7 @@ import { wantedByClaudeCode } from './claude-code.ts'
 import { wantedByCodex } from './codex.ts'
 import { removeEmpty, writeAll } from './files.ts'
 import { wantedByOpencode } from './opencode.ts'
-import { placeOf, type Place } from './place.ts'
+import { callersOf, placeOf, type Place } from './place.ts'
 import { wantedByGit } from './git.ts'
 import { heirOf, isExact, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
 import {
@@ -21,6 +21,7 @@ import {
   type Connections,
 } from './record.ts'
 import type { Wanted } from './wanted.ts'
+import { isUsualHome, setWiredHome } from '../../system/wired-home.ts'
 import { systemPlaces } from '../../system/places.ts'
 import { shellWord } from '../../system/shell-word.ts'
 
@@ -36,7 +37,18 @@ export interface Outcome {
   patch: string
   /** Null where there is or was none. */
   connection: Connection | null
+  /** What git sees of the files that are written. Empty where they are taken back. */
+  git: GitView
 }
+
+export interface GitView {
+  /** Written, and tracked: the change shows in `git status`. */
+  tracked: string[]
+  /** Holds paths of this machine, and is tracked or would be with the next `git add`. */
+  with_paths: string[]
+}
+
+const NOTHING_SEEN: GitView = { tracked: [], with_paths: [] }
 
 /** Who is connected, and where. */
 export type Subject =
@@ -75,6 +87,7 @@ export async function connect(
       throw isAnothers(old, `First \`${first}\`, then connect again.`)
     }
     const plan = planFor(invocation, subject, old)
+    const git = gitViewOf(invocation, subject, plan)
     const connection: Connection = {
       version: 1,
       ...subject,
@@ -86,9 +99,10 @@ export async function connect(
       // First the record: what is written after it can always be found again.
       connections.keep(connection)
       write(plan, () => (old === null ? connections.forget(connection) : connections.keep(old)))
+      leadHome(invocation, connection)
       removeEmpty(directoriesOf(old).filter((directory) => !directoriesOf(connection).includes(directory)))
     }
-    return { plan, patch: patchOf(plan), connection }
+    return { plan, patch: patchOf(plan), connection, git }
   }
   return print ? work() : connections.locked(async () => work())
 }
@@ -107,7 +121,8 @@ export async function disconnect(
   const connections = connectionsIn(invocation.home)
   const work = async (): Promise<Outcome> => {
     const old = connections.of(client, project)
-    if (old === null) return { plan: { files: [], changed: false }, patch: '', connection: null }
+    if (old === null)
+      return { plan: { files: [], changed: false }, patch: '', connection: null, git: NOTHING_SEEN }
     if (actsForAnother(old, persona)) {
       throw isAnothers(old, `Say --persona ${old.persona}, or leave it out, where that is to end.`)
     }
@@ -121,10 +136,39 @@ export async function disconnect(
       handOver(connections, old, others)
       removeEmpty(directoriesOf(old))
       connections.forget(old)
+      if (!others.some((other) => other.project === project)) setWiredHome(invocation.cli.env, project, null)
     }
-    return { plan, patch: patchOf(plan), connection: old }
+    return { plan, patch: patchOf(plan), connection: old, git: NOTHING_SEEN }
   }
   return print ? work() : connections.locked(work)
+}
+
+/** Where a file that was written does not name the home, and it is not the usual one, the user's settings do. */
+function leadHome(invocation: Invocation, { files, project }: Connection): void {
+  const { caller } = callersOf(invocation)
+  const silent = files.some(({ file }) => caller(file).portable)
+  if (silent && !isUsualHome(invocation.home, invocation.cli.env))
+    setWiredHome(invocation.cli.env, project, invocation.home.root)
+}
+
+function gitViewOf(invocation: Invocation, { project }: Subject, { files }: Plan): GitView {
+  const { tracking } = callersOf(invocation)
+  const { home, cli } = invocation
+  const places = [
+    home.root,
+    path.dirname(cli.program),
+    project,
+    ...(path.isAbsolute(cli.node) ? [cli.node] : []),
+  ]
+  const view: GitView = { tracked: [], with_paths: [] }
+  for (const { file, recorded } of files) {
+    const state = recorded === null ? 'outside' : tracking(file)
+    if (state === 'tracked') view.tracked.push(file)
+    const written = JSON.stringify(recorded?.written ?? {})
+    const names_places = places.some((place) => written.includes(JSON.stringify(place).slice(1, -1)))
+    if (names_places && (state === 'tracked' || state === 'untracked')) view.with_paths.push(file)
+  }
+  return view
 }
 
 /** Remembers that Codex was told to trust these. */

@@ -9,6 +9,8 @@ import { systemPlaces } from '../../system/places.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import type { Cli, Invocation } from '../cli.ts'
 import { POST_COMMIT } from '../hooks/post-commit.ts'
+import { huskyHook, requireNoManager } from './hook-managers.ts'
+import { callersOf } from './place.ts'
 import type { Wanted } from './wanted.ts'
 
 /** The root of the work tree that a directory lies in; null where it lies in none. */
@@ -26,12 +28,19 @@ export function wantedByGit({ cli, home }: Invocation, project: string): Wanted[
   const hooks = ask(cli, project, 'rev-parse', '--git-path', 'hooks')
   const common = ask(cli, project, 'rev-parse', '--git-common-dir')
   if (hooks === null || hooks === '' || common === null) throw noWorkTree(project)
-  const file = path.join(path.resolve(project, hooks), POST_COMMIT)
+  const folder = path.resolve(project, hooks)
+  const husky = huskyHook(folder, POST_COMMIT)
+  const file = husky ?? path.join(folder, POST_COMMIT)
   needOwn(file, { project, common: path.resolve(project, common), places: systemPlaces(home) })
-  needSwitchedOn(file, cli.platform)
-  const words = [cli.node, cli.program, 'hook', POST_COMMIT, '--home', home.root]
+  const caller = callersOf({ cli, home }).caller(file)
+  const words = [...caller.words, 'hook', POST_COMMIT, ...caller.home]
+  const line = words.map(shellWord).join(' ')
+  if (husky === null) {
+    requireNoManager(project, file, line)
+    needSwitchedOn(file, cli.platform)
+  }
   // Whatever becomes of it, the hook goes on, and the commit's author hears nothing.
-  const body = `${words.map(shellWord).join(' ')} </dev/null >/dev/null 2>&1 || :`
+  const body = `${line} </dev/null >/dev/null 2>&1 || :`
   return [{ form: 'script', file, body }]
 }
 

@@ -293,6 +293,21 @@ function rootOf(file: string, text: string): Node {
   })
 }
 
+/** @throws `config_invalid` for comments and trailing commas, where the client reads neither. */
+export function requireStrictJson(file: string, text: string, client: string): void {
+  rootOf(file, text)
+  const whole = withoutMark(text)
+  const errors: ParseError[] = []
+  parseTree(whole, errors, { disallowComments: true })
+  const [error] = errors
+  if (error === undefined) return
+  const comment = printParseErrorCode(error.error) === 'InvalidCommentToken'
+  throw new TurnbellError('config_invalid', {
+    detail: `${file}, ${placeOf(text, error.offset)}: ${comment ? 'a comment' : 'a trailing comma'}; ${client} reads plain JSON and skips the whole file`,
+    hint: 'Remove it, then try again. Nothing was changed.',
+  })
+}
+
 /** The parser goes down once for each map or list in another, and so would end the process. */
 function placeTooDeep(text: string): number | null {
   const scanner = createScanner(text, true)

@@ -19,13 +19,13 @@ const SUBAGENTS = ['general', 'explore']
 
 export function wantedByOpencode(place: Place): Wanted[] {
   const at = (name: string) => path.join(place.project, name)
-  const file = [at('opencode.jsonc'), at('opencode.json')].find((name) => fs.existsSync(name))
+  const file = configFile(place)
   const plugin = pathToFileURL(path.join(place.adapter('opencode'), 'plugin.js')).href
-  const command = bridgeWords(place, 'opencode')
+  const command = bridgeWords(place, file, 'opencode')
   return [
     {
       form: 'jsonc',
-      file: file ?? at('opencode.json'),
+      file,
       // The client writes this into a file that lacks it, which would then be a file somebody has edited.
       head: [{ at: ['$schema'], value: 'https://opencode.ai/config.json' }],
       entries: [
@@ -50,4 +50,18 @@ export function wantedByOpencode(place: Place): Wanted[] {
     },
     { form: 'markdown', file: at('AGENTS.md'), body: withTitle(instructions()) },
   ]
+}
+
+/**
+ * The client reads both names and joins them. The plugin has to be named by its path on this machine, so a file that git
+ * tracks is left alone as long as the other one is not tracked.
+ */
+function configFile({ project, tracking }: Place): string {
+  const [jsonc, json] = ['opencode.jsonc', 'opencode.json'].map((name) => path.join(project, name)) as [
+    string,
+    string,
+  ]
+  const there = [jsonc, json].filter((file) => fs.existsSync(file))
+  if (there.length === 0) return json
+  return [...there, jsonc, json].find((file) => tracking(file) !== 'tracked') ?? (there[0] as string)
 }

@@ -1,4 +1,5 @@
 /** What connecting and disconnecting tell of the files that they wrote, or would write. */
+import { shellWord } from '../../system/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { write } from '../output.ts'
 import { facts } from '../render.ts'
@@ -10,11 +11,13 @@ export async function printPatch({ json, cli, out }: Invocation, outcome: Outcom
   else await write(cli.stdout, outcome.patch)
 }
 
-export function summaryOf({ plan, connection }: Outcome) {
+export function summaryOf({ plan, connection, git }: Outcome) {
   return {
     ...(connection === null ? {} : subjectOf(connection)),
     changed: plan.changed,
     files: plan.files.map(({ file, change }) => ({ file, change })),
+    tracked: git.tracked,
+    with_paths: git.with_paths,
   }
 }
 
@@ -25,3 +28,18 @@ function subjectOf(connection: NonNullable<Outcome['connection']>) {
 
 export const fileLines = ({ plan }: Outcome) =>
   plan.files.length === 0 ? [] : [facts(plan.files.map(({ change, file }) => [change, file] as const))]
+
+/** What git sees of the files; nothing outside of a work tree. */
+export function gitLines({ git }: Outcome): string[] {
+  const { tracked, with_paths } = git
+  const by_hand = with_paths.filter((file) => tracked.includes(file))
+  const loose = with_paths.filter((file) => !tracked.includes(file))
+  return [
+    ...tracked.map((file) => `tracked by git: ${file}`),
+    ...by_hand.map(
+      (file) =>
+        `${file} holds paths of this machine, which its client needs there: \`git rm --cached ${shellWord(file)}\`, and ignore it.`,
+    ),
+    ...loose.map((file) => `${file} holds paths of this machine: keep it out of git.`),
+  ]
+}

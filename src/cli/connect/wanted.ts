@@ -1,6 +1,6 @@
 /** What a client needs in one file, in the five forms that such files have, and how each form is written. */
 import * as z from 'zod'
-import { Entry, holdsEntries, isHollowFile, putEntries, takeEntries } from './jsonc.ts'
+import { Entry, holdsEntries, isHollowFile, putEntries, requireStrictJson, takeEntries } from './jsonc.ts'
 import { blockIn, HASH_MARKS, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
 import { isHollowScript, putScript } from './script.ts'
 import { Draft, Splice, unspliced } from './splices.ts'
@@ -10,7 +10,8 @@ import { holdsTable, putTable, takeTable } from './toml.ts'
 
 export type Wanted =
   /** `head` stands in front of the entries where there was no such file. */
-  | { form: 'jsonc'; file: string; entries: Entry[]; head?: Entry[] }
+  /** `strict` is the client that reads the file as JSON without comments, and skips a file that is not. */
+  | { form: 'jsonc'; file: string; entries: Entry[]; head?: Entry[]; strict?: string }
   | { form: 'toml'; file: string; at: [string, string]; body: string }
   | { form: 'markdown'; file: string; body: string }
   /** Lines of a shell script that is executable. */
@@ -36,6 +37,7 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
   const kept = { form, own: [], made: [], at: [] }
   switch (form) {
     case 'jsonc': {
+      needStrict(wanted, text)
       const {
         own,
         made,
@@ -68,10 +70,15 @@ export function put(wanted: Wanted, text: string): { text: string; written: Writ
   }
 }
 
+function needStrict({ file, strict }: Extract<Wanted, { form: 'jsonc' }>, text: string): void {
+  if (strict !== undefined && !isBlank(text)) requireStrictJson(file, text, strict)
+}
+
 /** True where the file says already what is wanted, whoever wrote it. */
 export function holds(wanted: Wanted, text: string): boolean {
   switch (wanted.form) {
     case 'jsonc':
+      needStrict(wanted, text)
       return holdsEntries(wanted.file, text, wanted.entries)
     case 'toml':
       return holdsTable(wanted.file, text, wanted)

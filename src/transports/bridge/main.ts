@@ -24,7 +24,7 @@ import { timestamp } from '../../ports/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { loadConfig } from '../../system/config.ts'
-import { type Home, personaPaths, prepareHome, resolveHome } from '../../system/home.ts'
+import { type Home, personaPaths, prepareHome } from '../../system/home.ts'
 import { findHub, requireHub, requireHubUrl } from '../../system/hub-address.ts'
 import { callingSession } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
@@ -33,6 +33,7 @@ import { takeStdout } from '../../system/own-stdout.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
 import { VERSION } from '../../system/version.ts'
+import { resolveWiredHome } from '../../system/wired-home.ts'
 import { TERMINATION_SIGNALS } from '../../system/termination.ts'
 
 interface Settings {
@@ -198,7 +199,7 @@ async function isAlive(url: string): Promise<boolean> {
 
 function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
   const values = argumentsIn(argv)
-  const home = resolveHome(env, values.home)
+  const home = resolveWiredHome(env, values.home, () => process.cwd())
   const config = loadConfig(home.config, env)
   const { hub = values['prefer-daemon'] } = values
   if (hub !== undefined) requireHubUrl(hub, values.hub === undefined ? '--prefer-daemon' : '--hub')

@@ -53,7 +53,7 @@ function everything(directory: string): Record<string, unknown> {
 }
 
 const THEIRS: Record<string, string> = {
-  '.claude/settings.local.json': '{\n  // mine\n  "permissions": { "allow": ["Bash(ls:*)"] }\n}',
+  '.claude/settings.local.json': '{\n  "permissions": { "allow": ["Bash(ls:*)"] }\n}',
   'CLAUDE.md': '# House rules\r\n\r\nBe kind.',
   '.codex/config.toml': '# mine\nmodel = "x"\n[mcp_servers.docs]\ncommand = "docs" # stays\n',
   '.codex/hooks.json': '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}\n',
@@ -296,6 +296,19 @@ describe('connect', () => {
 
   test.each([
     ['.claude/settings.local.json', '{\n  "env": {\n}', 'claude-code', 'line 3, column 2'],
+    [
+      '.claude/settings.local.json',
+      '{\n  // mine\n}',
+      'claude-code',
+      'line 2, column 3: a comment; Claude Code',
+    ],
+    [
+      '.claude/settings.local.json',
+      '{\n  "env": {},\n}',
+      'claude-code',
+      'line 3, column 1: a trailing comma',
+    ],
+    ['.codex/hooks.json', '{} /* mine */', 'codex', 'line 1, column 4: a comment; Codex'],
     ['.codex/config.toml', 'a = 1\n[b\n', 'codex', 'line 2, column 3'],
     ['opencode.json', '{"a" 1}', 'opencode', 'line 1, column 6'],
   ])('refuses a broken %s with its line, and touches nothing', async (name, text, client, where) => {
@@ -387,7 +400,6 @@ describe('disconnect', () => {
       permissions: { allow: ['Bash(ls:*)'] },
       env: { EDITOR: 'vi' },
     })
-    expect(read('.claude/settings.local.json')).toContain('// mine')
     expect(read('CLAUDE.md')).toBe(`${THEIRS['CLAUDE.md']}\r\n\r\nAnd brief.\r\n`)
     expect(read('.codex/config.toml')).toBe(THEIRS['.codex/config.toml']?.replace('"x"', '"y"'))
     expect(read('.codex/hooks.json')).toBe(THEIRS['.codex/hooks.json']?.replace('done', 'so'))
@@ -395,6 +407,15 @@ describe('disconnect', () => {
     expect(read('opencode.jsonc')).toContain('// careful')
     expect(read('AGENTS.md')).toBe(THEIRS['AGENTS.md'])
     expect(fs.readdirSync(at('.claude'))).toEqual(['settings.local.json'])
+  })
+
+  test('takes its entries out of settings that a comment was written into since', async () => {
+    const { turnbell, write, read, at } = place()
+    await turnbell('connect', 'claude-code', '--persona', 'ada')
+    write('.claude/settings.local.json', read('.claude/settings.local.json').replace('{', '{ // mine'))
+    expect(await turnbell('connect', 'claude-code', '--persona', 'ada')).toMatchObject({ exit: 78 })
+    expect(await turnbell('disconnect', 'claude-code')).toMatchObject({ exit: 0, changed: true })
+    expect(fs.readFileSync(at('.claude/settings.local.json'), 'utf8')).not.toContain('turnbell')
   })
 
   const EDITS: [string, string, (text: string) => string][] = [
