@@ -5,6 +5,7 @@ import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
 import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust } from '../connect/connect.ts'
+import { hooksSwitchedOff } from '../connect/hook-policy.ts'
 import { placeOf } from '../connect/place.ts'
 import { Connectable, connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
 import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
@@ -85,9 +86,11 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const trusted =
     options.trustHooks === true && client === 'codex' ? await trust(invocation, connection) : null
   const daemon_running = await daemonRuns(invocation.control(persona))
+  const off = hooksSwitchedOff(cli, client, project)
   const result = {
     ...summaryOf(outcome),
     daemon_running,
+    hooks_off: off?.detail ?? null,
     ...(trusted === null ? {} : { trusted_hooks: trusted }),
   }
   await out.result(result, () =>
@@ -97,6 +100,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
         : `${client} in ${project} acts for ${persona} already; nothing was changed.`,
       ...fileLines(outcome),
       ...gitLines(outcome),
+      ...(off === null ? [] : [`${off.detail}.`, off.hint]),
       ...adviceFor(client, connection, trusted),
       ...(daemon_running ? [] : [daemonAdvice(invocation, client, connection)]),
     ].join('\n'),
