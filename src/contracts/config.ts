@@ -8,6 +8,9 @@ import { Leash } from './leash.ts'
 import { LIMITS } from './limits.ts'
 import { Routine, RoutineName, WorkflowSettings } from './routine.ts'
 
+/** The port of a hub whose configuration names none. */
+export const HUB_PORT = 4888
+
 /** Where a hub is called. */
 export const HubUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
 
@@ -88,7 +91,8 @@ export const Config = z.strictObject({
   hub: z
     .strictObject({
       host: z.string().min(1).default('127.0.0.1'),
-      port: z.number().int().min(0).max(65_535).default(4888),
+      /** Where it is not set: `HUB_PORT`, or another one where that is taken. */
+      port: z.number().int().min(0).max(65_535).optional(),
       /** `file:` keeps the queue in the home. */
       store: z
         .string()

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { TurnbellError } from '../contracts/errors.ts'
-import type { Config } from '../contracts/config.ts'
+import { HUB_PORT, type Config } from '../contracts/config.ts'
 import type { Facade } from '../kernel/define.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -32,6 +32,7 @@ import { replaceFile } from '../system/replace-file.ts'
 import { ensureSecrets } from '../system/secrets.ts'
 import { isSystemError } from '../system/system-error.ts'
 import { VERSION } from '../system/version.ts'
+import { portHolder } from '../system/port-holder.ts'
 import { readText, watchText } from '../system/watch-text.ts'
 import { watchProcess } from '../system/process-metrics.ts'
 import { createWeb } from '../system/web.ts'
@@ -184,8 +185,9 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
   warnOfUnknownSteps(hub.routines, log)
   await takeInConfigured(hub.personas, config.personas, log)
   const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
-  const settings = { ...listenSettings(config), raw, extend: needs.extend }
+  const settings = { ...listenSettings(home, config), raw, extend: needs.extend }
   const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
+  if (config.hub.port === undefined) keepPort(home, Number(new URL(server.url).port), log)
   opened.pid = writePid(home, {
     ...{ pid: process.pid, started: processStartTime(process.pid), url: server.url },
     started_at: timestamp(clock),
@@ -228,8 +230,23 @@ function closeAll(
   ])
 }
 
-function listenSettings(config: Config) {
-  const { host, port, tls_cert, tls_key, behind_proxy, url } = config.hub
+/** Where none is configured: the one it had before, else the usual one, else any. */
+function portsOf(home: Home, configured: number | undefined): [number, ...number[]] {
+  if (configured !== undefined) return [configured]
+  const before = Number(readText(home.hub_port) ?? Number.NaN)
+  const usual = [HUB_PORT, 0] as const
+  return Number.isInteger(before) && before > 0 && before <= 65_535 ? [before, ...usual] : [HUB_PORT, 0]
+}
+
+/** So that a client which was given the address finds the next hub of this home there, too. */
+function keepPort({ hub_port }: Home, port: number, log: Log): void {
+  if (port === HUB_PORT) return fs.rmSync(hub_port, { force: true })
+  log.warn({ port, holder: portHolder(HUB_PORT) }, `port ${HUB_PORT} is taken; listening on another`)
+  replaceFile(hub_port, `${port}\n`)
+}
+
+function listenSettings(home: Home, config: Config) {
+  const { host, tls_cert, tls_key, behind_proxy, url } = config.hub
   if ((tls_cert === undefined) !== (tls_key === undefined)) {
     throw new TurnbellError('config_invalid', {
       detail: 'hub.tls_cert and hub.tls_key belong together; only one of them was given',
@@ -239,7 +256,8 @@ function listenSettings(config: Config) {
     tls_cert === undefined || tls_key === undefined
       ? undefined
       : { cert: readPem('hub.tls_cert', tls_cert), key: readPem('hub.tls_key', tls_key) }
-  return { host, port, tls, behind_proxy, url }
+  const [port, ...other_ports] = portsOf(home, config.hub.port)
+  return { host, port, other_ports, holder: portHolder, tls, behind_proxy, url }
 }
 
 function readPem(key: string, file: string): string {

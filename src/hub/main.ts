@@ -43,7 +43,8 @@ const FLAGS = {
 const HELP = `usage: turnbell hub [options]
 
   --host HOST          address to listen on (127.0.0.1)
-  --port PORT          port to listen on (4888); 0 picks one
+  --port PORT          port to listen on (4888, or another where that is taken);
+                       0 picks one
   --store URI          file: (default), file:/DIR, memory:
   --tls-cert FILE      certificate, PEM
   --tls-key FILE       private key, PEM

@@ -77,7 +77,7 @@ export async function startRenewed(needs: RenewalNeeds): Promise<RenewedHub> {
   const configAnew = ({ url }: ComposedHub): Config => {
     const { tenant_id, plugins, hub } = needs.config
     // Where any port was good enough, it is the one that was found.
-    const port = hub.port === 0 ? Number(new URL(url).port) : hub.port
+    const port = hub.port === undefined || hub.port === 0 ? Number(new URL(url).port) : hub.port
     try {
       readConfig()
     } catch (err) {

@@ -25,6 +25,10 @@ export interface ListenSettings {
   host: string
   /** 0 picks one. */
   port: number
+  /** Tried in this order where the port is taken. */
+  other_ports?: readonly number[] | undefined
+  /** Who listens on a port, for people; null where that is unknown. */
+  holder?: (port: number) => string | null
   /** PEM texts; without them the hub speaks plain HTTP. */
   tls?: { cert: string; key: string } | undefined
   /** A proxy in front ends TLS and checks who comes in. */
@@ -149,7 +153,32 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 
-async function bind(server: http.Server, { host, port }: ListenSettings): Promise<number> {
+type Ports = Pick<ListenSettings, 'host' | 'port' | 'other_ports' | 'holder'>
+
+/** The first of the ports that nobody listens on. */
+async function bind(
+  server: http.Server,
+  { host, port, other_ports = [], holder = () => null }: Ports,
+): Promise<number> {
+  try {
+    return await bindTo(server, host, port)
+  } catch (error) {
+    const taken = error instanceof TurnbellError && codeOf(error.cause) === 'EADDRINUSE'
+    if (!taken) throw error
+    const [next, ...rest] = other_ports
+    if (next !== undefined) return bind(server, { host, port: next, other_ports: rest, holder })
+    const by = holder(port)
+    throw new TurnbellError('bind_failed', {
+      detail: `${host}:${port} is taken${by === null ? '' : ` by ${by}`}`,
+      hint: 'Stop that process, or choose another port: --port, hub.port in the configuration, or 0 for any.',
+      cause: error,
+    })
+  }
+}
+
+const codeOf = (cause: unknown) => (cause as NodeJS.ErrnoException | undefined)?.code
+
+async function bindTo(server: http.Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     const failed = (cause: Error) =>
       reject(new TurnbellError('bind_failed', { detail: `${host}:${port}: ${cause.message}`, cause }))

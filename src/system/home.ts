@@ -16,6 +16,8 @@ export interface Home {
   hub_dir: string
   hub_lock: string
   hub_pid: string
+  /** The port that the last hub listened on, where it was neither configured nor the usual one. */
+  hub_port: string
   hub_journal: string
   hub_snapshot: string
   hub_records: string
@@ -48,6 +50,7 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
     hub_dir,
     hub_lock: path.join(hub_dir, 'lock'),
     hub_pid: path.join(hub_dir, 'hub.pid'),
+    hub_port: path.join(hub_dir, 'port'),
     hub_journal: path.join(hub_dir, 'journal'),
     hub_snapshot: path.join(hub_dir, 'snapshot'),
     hub_records: path.join(hub_dir, 'records'),

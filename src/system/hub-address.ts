@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import * as z from 'zod'
 import { Timestamp } from '../contracts/ids.ts'
-import { HubUrl, type Config } from '../contracts/config.ts'
+import { HUB_PORT, HubUrl, type Config } from '../contracts/config.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import type { Home } from './home.ts'
 import { programAlive } from './program.ts'
@@ -66,7 +66,7 @@ export function noHubIn(home: Home): string {
 
 /** Where a hub of this configuration listens, for showing. */
 export function usualAddress(config: Config): string {
-  const { host, port, tls_cert } = config.hub
+  const { host, port = HUB_PORT, tls_cert } = config.hub
   // A wildcard address is for listening; on this machine the hub answers under the loopback one.
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const authority = reachable.includes(':') ? `[${reachable}]` : reachable

@@ -39,6 +39,27 @@ describe('a hub', () => {
     expect(fs.readdirSync(path.join(home, 'hub')).filter((name) => name.startsWith('lock'))).toEqual([])
   })
 
+  test('of a second home takes another port than the usual one, and the same again', async () => {
+    // The usual port may be anybody's on this machine; by now it is somebody's.
+    keep(await startHub(temporaryHome(), []))
+    const home = temporaryHome()
+    const second = keep(await startHub(home, []))
+    expect(new URL(second.url).port).not.toBe('4888')
+    expect((await turnbell(['persona', 'list', '--home', home, '--json'])).json()).toEqual({ personas: [] })
+    await end(second, 'SIGTERM')
+    expect(keep(await startHub(home, [])).url).toBe(second.url)
+  })
+
+  test('on a port that was asked for and is taken does not start, and names who holds it', async () => {
+    const first = keep(await startHub(temporaryHome()))
+    const { port } = new URL(first.url)
+    const { code, stderr } = await turnbell(['hub', '--home', temporaryHome(), '--port', port])
+    expect(code).toBe(1)
+    expect(stderr).toContain('bind_failed')
+    expect(stderr).toMatch(`127.0.0.1:${port} is taken by the hub`)
+    expect(stderr).toContain(`(process ${first.child.pid})`)
+  })
+
   test('refuses a second one on the same home with exit 75 and names the first', async () => {
     const home = temporaryHome()
     const first = keep(await startHub(home))

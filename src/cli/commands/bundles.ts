@@ -12,7 +12,7 @@ export function registerBundles(program: Command, cli: Cli): void {
     .command('hub')
     .description('the hub in the foreground; prints `turnbell hub ready URL` once it answers')
     .option('--host <host>', 'address to listen on (127.0.0.1)')
-    .option('--port <port>', 'port to listen on; 0 picks a free one (4888)')
+    .option('--port <port>', 'port to listen on; 0 picks a free one (4888, or another where that is taken)')
     .option('--store <store>', 'where signals are kept: file:, file:/DIR or memory: (file:)')
     .option('--stdio', 'also speak MCP on stdin and stdout, until stdin ends')
     .option('--persona <name>', 'with --stdio: who calls (TURNBELL_PERSONA)')

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import { CHANNEL_NOTES, CLOSE_NOTES, WS_LIMITS } from './channel-notes.ts'
 import { CLIENT_FRAME_NOTES, HUB_FRAME_NOTES } from './frame-notes.ts'
 import { inBytes, inMinutes, inSeconds } from '../units.ts'
-import { Config } from '../../contracts/config.ts'
+import { Config, HUB_PORT } from '../../contracts/config.ts'
 import { ErrorClass, Retry } from '../../contracts/errors.ts'
 import {
   Channel,
@@ -124,12 +124,12 @@ function usedBy(schemas: Record<string, JsonSchema>, names: readonly string[]): 
 }
 
 function servers(): object {
-  const { host, port } = Config.parse({}).hub
+  const { host } = Config.parse({}).hub
   const at = {
     host: '{host}:{port}',
     variables: {
       host: { default: host, description: '`hub.host` of the configuration.' },
-      port: { default: String(port), description: '`hub.port` of the configuration.' },
+      port: { default: String(HUB_PORT), description: '`hub.port` of the configuration.' },
     },
     security: Object.keys(SECURITY).map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
     bindings: { ws: {} },

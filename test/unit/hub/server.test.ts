@@ -11,6 +11,7 @@ import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
 import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
+import { portHolder } from '../../../src/system/port-holder.ts'
 import { liveHub, type LiveHub } from '../../support/live-hub.ts'
 import { signalMaker } from '../../support/signals.ts'
 
@@ -298,9 +299,17 @@ describe('an address that others can reach', () => {
   test('that is taken is told as such', async () => {
     hub = await liveHub()
     const port = Number(new URL(hub.url).port)
-    await expect(liveHub({ settings: { port } })).rejects.toMatchObject({
+    await expect(liveHub({ settings: { port, holder: portHolder } })).rejects.toMatchObject({
       code: 'bind_failed',
-      detail: expect.stringContaining(String(port)) as string,
+      detail: expect.stringMatching(`:${port} is taken by .+ \\(process ${process.pid}\\)$`) as string,
     })
+  })
+
+  test('that is taken gives way to the next of those that would do', async () => {
+    hub = await liveHub()
+    const port = Number(new URL(hub.url).port)
+    const other = await liveHub({ settings: { port, other_ports: [port, 0] } })
+    expect(Number(new URL(other.url).port)).not.toBe(port)
+    await other.close()
   })
 })
