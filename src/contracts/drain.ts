@@ -36,10 +36,10 @@ export function asksForQueue(tool: string, args: unknown): boolean {
   return DRAINS.has(askedFor(tool, args).name)
 }
 
-/** The call takes what waits. A peek does not. */
+/** The call takes what waits. A peek does not; small models spell it as text, which the hub accepts. */
 export function isDrain(tool: string, args: unknown): boolean {
   const { name, params } = askedFor(tool, args)
-  return DRAINS.has(name) && params['peek'] !== true
+  return DRAINS.has(name) && params['peek'] !== true && params['peek'] !== 'true'
 }
 
 /** Models write objects as text now and then, and the hub reads them. */

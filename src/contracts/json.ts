@@ -1,13 +1,21 @@
 import type { z } from 'zod'
+import { inexactNumber, InexactNumberError } from './json-numbers.ts'
 import { LIMITS } from './limits.ts'
 
 /**
  * JSON of a person's own; some editors put a mark in front of the text, which nobody sees. Throws as `JSON.parse` does,
- * and where it is nested deeper than anything that is meant: it could be read so, but not written again.
+ * and where it is nested deeper than anything that is meant: it could be read so, but not written again. Throws
+ * `InexactNumberError` for a number that would be rounded.
  */
 export function handwrittenJson(text: string, depth_max: number = LIMITS.json_depth_max): unknown {
-  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
-  if (isDeeper(value, depth_max)) throw new RangeError(`it is nested more than ${depth_max} deep`)
+  return exactJson(text.replace(/^\uFEFF/, ''), depth_max)
+}
+
+/** `wireJson` for what is stored or passed on. Also throws `InexactNumberError` for a number that would be rounded. */
+export function exactJson(text: string, depth_max: number = LIMITS.wire_depth_max): unknown {
+  const value = wireJson(text, depth_max)
+  const inexact = inexactNumber(text)
+  if (inexact !== null) throw new InexactNumberError(inexact)
   return value
 }
 
@@ -42,7 +50,16 @@ export function isDeeper(value: unknown, depth_max: number): boolean {
  */
 export function jsonIn(text: string | null | undefined): unknown {
   try {
-    return handwrittenJson(text ?? 'null')
+    return wireJson((text ?? 'null').replace(/^\uFEFF/, ''), LIMITS.json_depth_max)
+  } catch {
+    return null
+  }
+}
+
+/** The same, and null where a number would be rounded. For text that is stored or passed on. */
+export function exactJsonIn(text: string): unknown {
+  try {
+    return handwrittenJson(text)
   } catch {
     return null
   }

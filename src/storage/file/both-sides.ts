@@ -6,7 +6,7 @@
 import { ARTIFACT_KIND, PIN_KIND } from '../../contracts/context.ts'
 import { DECISION_KIND } from '../../contracts/decision.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { jsonIn } from '../../contracts/json.ts'
+import { exactJsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { endsOf } from '../../contracts/records.ts'
 import type { RecordBody } from '../../ports/record-store.ts'
@@ -101,7 +101,7 @@ function firstAndLast(text: string): (RecordBody | null)[] {
 
 function versionsOf(pairs: readonly [string, string][]): (RecordBody | null)[] {
   const one = (of: readonly [string, string][]) => {
-    const value = jsonIn(`{${of.map((pair) => pair.join(':')).join()}}`)
+    const value = exactJsonIn(`{${of.map((pair) => pair.join(':')).join()}}`)
     return isObject(value) ? value : null
   }
   return new Map(pairs).size === pairs.length ? [one(pairs)] : [one(pairs.toReversed()), one(pairs)]

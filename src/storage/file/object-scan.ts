@@ -2,7 +2,7 @@
  * The objects in a text that should be a JSON array and is not: merged by lines, or edited by hand. Commas and
  * brackets between them may be missing or too many.
  */
-import { handwrittenJson, jsonIn, whyNoJson } from '../../contracts/json.ts'
+import { exactJsonIn, handwrittenJson, whyNoJson } from '../../contracts/json.ts'
 import { isObject } from './is-object.ts'
 import type { RecordBody } from '../../ports/record-store.ts'
 
@@ -76,7 +76,7 @@ function objectsIn(text: string): Inside {
     const keys = new Set(group.map(([key]) => key))
     // What they share at their end stands only behind the last.
     const shared = last.filter(([key]) => !keys.has(key))
-    return jsonIn(`{${[...group, ...shared].map(([key, of]) => `${key}:${of}`).join()}}`)
+    return exactJsonIn(`{${[...group, ...shared].map(([key, of]) => `${key}:${of}`).join()}}`)
   })
   if (!objects.every(isObject)) return NOTHING
   const reason = objects.length === 1 ? null : 'it says several ids; each was taken'

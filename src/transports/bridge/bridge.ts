@@ -162,6 +162,11 @@ export function createBridge(options: BridgeOptions): Bridge {
   }
   transport.onwritten = (request_id, how) => calls.written(request_id, how)
   transport.onplain = (call) => plain.take(call)
+  transport.refusal = ({ id, code, error, is_tool_call }) => {
+    const problem = problemOf(error)
+    if (is_tool_call) return { jsonrpc: '2.0', id, result: plain.inEra(toolProblem(problem)) }
+    return { jsonrpc: '2.0', id, error: { code, message: error.detail, data: problem } }
+  }
   transport.onreceived = (message) => {
     if (!('method' in message)) return
     // The SDK answers a listen itself, and knows nothing of a plain call: no handler would hear of either.

@@ -31,6 +31,8 @@ export interface PlainLines {
   agreed(envelope: unknown): void
   /** False where the SDK must judge it. */
   take(call: PlainCall): boolean
+  /** A tool's result in the form of the era. */
+  inEra(result: CallToolResult): CallToolResult
   /** The client gives a request up. */
   cancelled(id: unknown): void
   /** The client is gone: so are its calls. */
@@ -83,14 +85,15 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
     needs
       .call(id, call)
       .then(
-        (result) => send(() => ({ result: modern ? complete(result) : result, jsonrpc: '2.0', id })),
+        (result) => send(() => ({ result: inEra(result, modern), jsonrpc: '2.0', id })),
         (error: unknown) => send(() => ({ jsonrpc: '2.0', id, error: needs.asError(error) })),
       )
       .catch(needs.onFailed)
   }
 
   /** As the era wants it, where the hub has not said so itself. */
-  function complete(result: CallToolResult): CallToolResult {
+  function inEra(result: CallToolResult, is_modern: boolean): CallToolResult {
+    if (!is_modern) return result
     const { _meta } = result
     return {
       resultType: 'complete',
@@ -116,6 +119,7 @@ export function createPlainLines(needs: PlainLinesNeeds): PlainLines {
       answer(call, begun)
       return true
     },
+    inEra: (result) => inEra(result, modern),
     cancelled(id) {
       running.get(id as RequestId)?.abort()
       running.delete(id as RequestId)

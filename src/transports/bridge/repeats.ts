@@ -2,7 +2,7 @@
 import type { Asked } from './tool-calls.ts'
 import type { AnswerLost, Params, RequestOptions, Result, Upstream } from './upstream.ts'
 import { askedFor, asksForQueue, isDrain } from '../../contracts/drain.ts'
-import { jsonIn } from '../../contracts/json.ts'
+import { exactJsonIn } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Ids } from '../../ports/random.ts'
 
@@ -15,7 +15,7 @@ export function sayable(call: Asked, ids: Ids): { args: Record<string, unknown>;
     return { args: call.args, repeatable: isHarmlessTwice(call) }
   const { action, params, ...rest } = call.args
   // Models forget the nesting, or write it as text; the hub understands both, so both get a key.
-  const given = params === undefined ? rest : typeof params === 'string' ? jsonIn(params) : params
+  const given = params === undefined ? rest : typeof params === 'string' ? exactJsonIn(params) : params
   if (typeof given !== 'object' || given === null) return { args: call.args, repeatable: false }
   return { args: { action, params: { idempotency_key: `bridge:${ids.next()}`, ...given } }, repeatable: true }
 }

@@ -4,17 +4,36 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import {
+  isJSONRPCRequest,
   type JSONRPCMessage,
-  parseJSONRPCMessage,
-  serializeMessage,
+  type RequestId,
   STDIO_DEFAULT_MAX_BUFFER_SIZE,
   type Transport,
 } from '@modelcontextprotocol/server'
-import { wireJson } from '../../contracts/json.ts'
+import { createBatches } from './batches.ts'
+import { idAtAnEnd } from './id-at-an-end.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import { withExactIds } from '../mcp/exact-ids.ts'
+import {
+  plainCallOf,
+  readMessages,
+  refuseBatch,
+  RPC_CODES,
+  type ReadMessage,
+  type ReadText,
+  type RefusedMessage,
+} from '../mcp/messages.ts'
 import { plainCallIn, type PlainCall } from '../mcp/plain-call.ts'
 
 /** Only a result hands anything over: the SDK puts an error in the place of one that it finds no client would take. */
 export type Answered = 'result' | 'error'
+
+/** An answer to a request whose id may be null, which the SDK has no type for. */
+export type Answer = { jsonrpc: '2.0'; id: RequestId | null } & (
+  | { result: Record<string, unknown> }
+  | { error: { code: number; message: string; data?: unknown } }
+)
 
 export interface StdioLines extends Transport {
   /** The answer to this request is in the client's pipe. */
@@ -23,64 +42,140 @@ export interface StdioLines extends Transport {
   onplain?: (call: PlainCall) => boolean
   /** Any other message of the client, before the SDK has it. */
   onreceived?: (message: JSONRPCMessage) => void
+  /** The answer to a request that no server sees. Without it the answer is a bare error. */
+  refusal?: (refused: RefusedMessage) => Answer
   /** The client is gone. The SDK keeps `onclose` for itself. */
   onended?: () => void
 }
 
 /** What waits to be written together. */
-interface Batch {
+interface Write {
   texts: string[]
   /** The requests that it answers. */
   answers: { request_id: string | number; how: Answered }[]
   written: Promise<void>
 }
 
+/** The one revision that has batches. */
+const BATCHING_REVISION = '2025-03-26'
+/** Enough of a line that is too long to find its id at either end. */
+const END_LENGTH = 1_024
+
 export function stdioLines(input: Readable, output: Writable): StdioLines {
   /** The beginning of a line whose end has not come yet. */
   let parts: string[] = []
   let length = 0
-  let too_long = false
+  let too_long: { begin: string; end: string } | null = null
   let closed = false
-  let batch: Batch | null = null
+  let write: Write | null = null
+  /** The request that negotiates the revision, and what was agreed on. */
+  let initialize: RequestId | null = null
+  let revision: string | null = null
+  const batches = createBatches((answers) => {
+    const line = `[${answers.map(({ text }) => text).join()}]`
+    return put(
+      line,
+      answers.map(({ id, how }) => ({ request_id: id, how })),
+    )
+  })
 
   const onData = (text: string) => {
     const [end = '', ...lines] = text.split('\n')
     keep(end)
     for (const begin of lines) {
       const line = parts.join('')
-      const whole = !too_long
+      const passed_over = too_long
       parts = []
       length = 0
-      too_long = false
-      if (whole) onLine(line)
+      too_long = null
+      if (passed_over === null) onLine(line)
+      else refuseTooLong(passed_over)
       keep(begin)
     }
   }
 
-  /** What is too long is passed over: a client that pastes a book must not lose its tools. */
+  /** A line that is too long is not kept: a client that pastes a book must not lose its tools. */
   function keep(part: string): void {
     length += part.length
     if (length <= STDIO_DEFAULT_MAX_BUFFER_SIZE) parts.push(part)
-    else if (!too_long) {
-      too_long = true
+    else if (too_long === null) {
+      const whole = parts.join('') + part
+      too_long = { begin: whole.slice(0, END_LENGTH), end: whole.slice(-END_LENGTH) }
+      parts = []
       transport.onerror?.(new Error('a message is longer than this transport takes; it is passed over'))
-    }
+    } else too_long.end = (too_long.end + part.slice(-END_LENGTH)).slice(-END_LENGTH)
+  }
+
+  function refuseTooLong({ begin, end }: { begin: string; end: string }): void {
+    const id = closed ? null : idAtAnEnd(begin, end)
+    if (id === null) return
+    const detail = `The message is longer than ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters.`
+    const error = new TurnbellError('body_too_large', { detail, hint: 'Send less in one message.' })
+    refuse({ id, code: RPC_CODES.invalid_request, error, is_tool_call: false })
   }
 
   function onLine(line: string): void {
     if (closed || line.trim() === '') return
-    let message: JSONRPCMessage
+    let read: ReadText
     try {
-      const parsed = wireJson(line)
-      const plain = plainCallIn(parsed)
+      const value: unknown = JSON.parse(line)
+      const plain = plainCallOf(line, value)
       if (plain !== null && transport.onplain?.(plain) === true) return
-      message = parseJSONRPCMessage(parsed)
+      read = readMessages(line, value)
     } catch (error) {
       transport.onerror?.(error as Error)
       return
     }
+    if (read.is_batch) onBatch(read.messages)
+    else for (const one of read.messages) take(one)
+  }
+
+  function onBatch(messages: readonly ReadMessage[]): void {
+    const why = whyNoBatch(messages)
+    if (why !== null) {
+      for (const refused of refuseBatch(messages, why)) refuse(refused)
+      return
+    }
+    const ids = messages.flatMap((read) => (read.kind === 'dropped' ? [] : (idOf(read) ?? [])))
+    if (ids.length > 0) batches.begin(ids)
+    for (const one of messages) take(one)
+  }
+
+  function whyNoBatch(messages: readonly ReadMessage[]): string | null {
+    if (revision !== BATCHING_REVISION) {
+      const spoken = revision === null ? 'Before initialize' : `In revision ${revision} of MCP`
+      return `${spoken} there are no batches.`
+    }
+    if (messages.length === 0) return 'The batch is empty.'
+    if (messages.length > LIMITS.mcp_batch_max) return `A batch has at most ${LIMITS.mcp_batch_max} messages.`
+    const begins = messages.some((read) => read.kind === 'message' && isInitialize(read.message))
+    return begins ? 'initialize must not be part of a batch.' : null
+  }
+
+  function take(read: ReadMessage): void {
+    if (read.kind === 'dropped') {
+      transport.onerror?.(new Error(`a message was dropped: ${read.why}`))
+      return
+    }
+    if (read.kind === 'refused') return refuse(read.refused)
+    const { message } = read
+    const plain = plainCallIn(message)
+    if (plain !== null && transport.onplain?.(plain) === true) return
+    if (isJSONRPCRequest(message) && isInitialize(message)) initialize = message.id
     transport.onreceived?.(message)
     transport.onmessage?.(message)
+    // A request that its client gives up has no answer.
+    if ('method' in message && message.method === 'notifications/cancelled')
+      batches.drop(message.params?.['requestId'] as RequestId)
+  }
+
+  function refuse(refused: RefusedMessage): void {
+    const { id, code, error } = refused
+    const answer = transport.refusal?.(refused) ?? {
+      ...{ jsonrpc: '2.0', id },
+      error: { code, message: error.detail },
+    }
+    transport.send(answer as JSONRPCMessage).catch((error: unknown) => transport.onerror?.(error as Error))
   }
 
   const onEnd = () => close()
@@ -99,13 +194,13 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
   }
 
   /** What is answered in one turn of the loop leaves in one write: writing costs more than many an answer. */
-  function beginBatch(): Batch {
+  function beginWrite(): Write {
     const texts: string[] = []
-    const answers: Batch['answers'] = []
+    const answers: Write['answers'] = []
     const written = new Promise<void>((resolve, reject) => {
       // After every promise that settles now.
       process.nextTick(() => {
-        batch = null
+        write = null
         output.write(texts.join(''), (error) => {
           if (error) return reject(error)
           for (const { request_id, how } of answers) transport.onwritten?.(request_id, how)
@@ -114,6 +209,21 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
       })
     })
     return { texts, answers, written }
+  }
+
+  function put(line: string, answered: Write['answers']): Promise<void> {
+    const { texts, answers, written } = (write ??= beginWrite())
+    texts.push(`${line}\n`)
+    answers.push(...answered)
+    return written
+  }
+
+  /** The revision that the server answers initialize with is the one both sides go by. */
+  function noteRevision(id: RequestId, message: JSONRPCMessage): void {
+    if (id !== initialize || !('result' in message)) return
+    initialize = null
+    const agreed = message.result['protocolVersion']
+    revision = typeof agreed === 'string' ? agreed : null
   }
 
   const transport: StdioLines = {
@@ -128,16 +238,25 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     },
     send(message) {
       if (closed) return Promise.reject(new Error('the client is gone'))
-      const { texts, answers, written } = (batch ??= beginBatch())
-      texts.push(serializeMessage(message))
-      if (!('method' in message) && message.id !== undefined) {
-        answers.push({ request_id: message.id, how: 'result' in message ? 'result' : 'error' })
-      }
-      return written
+      const text = withExactIds(JSON.stringify(message))
+      if ('method' in message || message.id === undefined) return put(text, [])
+      const { id } = message
+      const how: Answered = 'result' in message ? 'result' : 'error'
+      noteRevision(id, message)
+      return batches.keep(id, { text, id, how }) ?? put(text, [{ request_id: id, how }])
     },
     async close() {
       close()
     },
   }
   return transport
+}
+
+function isInitialize(message: JSONRPCMessage): boolean {
+  return 'method' in message && message.method === 'initialize'
+}
+
+function idOf(read: Exclude<ReadMessage, { kind: 'dropped' }>): RequestId | null {
+  if (read.kind === 'refused') return read.refused.id
+  return isJSONRPCRequest(read.message) ? read.message.id : null
 }

@@ -13,7 +13,7 @@ const DRAINS: [string, unknown][] = [
   [DRAIN_TOOL, undefined],
   ['signalsPending', { limit: 3 }],
   ['signals.pending', { peek: false }],
-  ['signals-pending', { peek: 'true' }],
+  ['signals-pending', { peek: 'false' }],
   ['signals', { action: 'pending' }],
   ['Signals', { action: 'Pending', params: {} }],
   ['signals', { action: 'pending', params: '{"limit":1}' }],
@@ -68,6 +68,7 @@ describe('a call inside a call', () => {
 
 test.each<[string, unknown]>([
   ['signals_pending', { peek: true }],
+  ['signals_pending', { peek: 'true' }],
   ['signals', { action: 'pending', params: { peek: true } }],
   ['signals', { action: 'pending', peek: true }],
   ['tool_invoke', { name: 'signals_pending', args: { peek: true } }],

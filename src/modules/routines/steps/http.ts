@@ -9,7 +9,7 @@ import { errorWithout, without, type Secrets } from './unsaid.ts'
 import { TurnbellError } from '../../../contracts/errors.ts'
 import { fitted } from '../../../contracts/fit.ts'
 import { Json } from '../../../contracts/ids.ts'
-import { jsonIn } from '../../../contracts/json.ts'
+import { exactJsonIn } from '../../../contracts/json.ts'
 import { LIMITS } from '../../../contracts/limits.ts'
 import { RequestHeaders, RequestUrl } from '../../../contracts/step-secrets.ts'
 import type { WebAnswer, WebRequest } from '../../../ports/web.ts'
@@ -112,7 +112,7 @@ function shown(answer: WebAnswer, from: URL, secrets: Secrets): Json {
   const { status, cut } = answer
   const headers = Object.entries(answer.headers).filter(([name]) => !KEPT_BACK.includes(name))
   const text = without(secrets, answer.body, cut)
-  const json = /\bjson\b/i.test(answer.headers['content-type'] ?? '') && !cut ? jsonIn(text) : null
+  const json = /\bjson\b/i.test(answer.headers['content-type'] ?? '') && !cut ? exactJsonIn(text) : null
   return {
     status,
     url: without(secrets, placeOf(from)),

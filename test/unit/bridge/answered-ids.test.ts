@@ -1,0 +1,250 @@
+/** Every request on stdio is answered or refused under exactly its id, whatever the client wrote around it. */
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server'
+import { silentLog } from '../../../src/ports/log.ts'
+import { createBridge } from '../../../src/transports/bridge/bridge.ts'
+import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
+import type { Upstream } from '../../../src/transports/bridge/upstream.ts'
+import { createIds } from '../../../src/system/random.ts'
+import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
+
+let input: PassThrough
+let output: PassThrough
+let answers: string[]
+let called: unknown[]
+
+const upstream: Upstream = {
+  async request(method, params) {
+    if (method === 'tools/list') return { tools: [{ name: 'signals', inputSchema: { type: 'object' } }] }
+    called.push(params['arguments'])
+    return { content: [{ type: 'text', text: '{}' }] }
+  },
+  callHere: () => null,
+  listen: () => new Promise(() => undefined),
+  endSession: () => Promise.resolve(),
+  close() {},
+}
+
+beforeEach(() => {
+  ;[answers, called] = [[], []]
+  output = new PassThrough()
+  output.on('data', (chunk: Buffer) => answers.push(...chunk.toString().split('\n').filter(Boolean)))
+  input = new PassThrough()
+  const clock = fakeClock()
+  createBridge({
+    upstream,
+    transport: stdioLines(input, output),
+    session_id: () => 's',
+    instructions: 'x',
+    version: '0',
+    clock,
+    ids: createIds(clock, seededRandom()),
+    log: silentLog,
+  })
+})
+
+/** What the client is sent from now on, up to the answer to a ping behind the lines. */
+async function answersTo(...lines: string[]): Promise<string[]> {
+  const before = answers.length
+  for (const line of [...lines, '{"jsonrpc":"2.0","id":"last","method":"ping"}']) input.write(`${line}\n`)
+  while (!answers.some((answer) => answer.includes('"id":"last"'))) await once(output, 'data')
+  const told = answers.slice(before).filter((answer) => !answer.includes('"id":"last"'))
+  answers = answers.filter((answer) => !answer.includes('"id":"last"'))
+  return told
+}
+
+async function initialize(revision = '2025-06-18'): Promise<void> {
+  const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'raw', version: '1' } }
+  const request = JSON.stringify({ jsonrpc: '2.0', id: 'begin', method: 'initialize', params })
+  const [answer] = await answersTo(request)
+  expect(JSON.parse(answer ?? '')).toMatchObject({ id: 'begin', result: { protocolVersion: revision } })
+}
+
+const call = (id: string, params = '{"name":"signals","arguments":{}}') =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
+
+describe('a request is served', () => {
+  beforeEach(() => initialize())
+
+  test.each([
+    ['params that are null', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}'],
+    ['params that are an empty list', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}'],
+    ['a _meta that is null', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":null}}'],
+    ['arguments that are null', call('1', '{"name":"signals","arguments":null}')],
+    ['arguments that are an empty list', call('1', '{"name":"signals","arguments":[]}')],
+    ['a field that JSON-RPC does not know', '{"jsonrpc":"2.0","id":1,"method":"tools/list","trace":7}'],
+    ['a progress token beyond 2^53', call('1', '{"name":"x","_meta":{"progressToken":9007199254740993}}')],
+    ['a progress token with a fraction', call('1', '{"name":"x","_meta":{"progressToken":1.5}}')],
+  ])('with %s', async (_, line) => {
+    const [answer] = await answersTo(line)
+    expect(JSON.parse(answer ?? '')).toMatchObject({ id: 1, result: {} })
+  })
+
+  test.each(['1764391000123456789', '-9007199254740993', '1.5', '1e400', '"9007199254740993"', '0'])(
+    'under the id %s, more than once, also past the SDK',
+    async (id) => {
+      const told = await answersTo(
+        call('7'),
+        call(id),
+        call(id),
+        `{"jsonrpc":"2.0","id":${id},"method":"ping"}`,
+      )
+      expect(told).toHaveLength(4)
+      expect(told.filter((answer) => answer.includes(`"id":${id}`))).toHaveLength(3)
+    },
+  )
+})
+
+describe('a request is refused under its id', () => {
+  beforeEach(() => initialize())
+
+  test.each([
+    ['params that are a list', '{"jsonrpc":"2.0","id":9,"method":"tools/list","params":[1]}', -32602],
+    ['params that are a text', '{"jsonrpc":"2.0","id":9,"method":"tools/list","params":"x"}', -32602],
+    [
+      'a _meta that is a list',
+      '{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"_meta":[1]}}',
+      -32602,
+    ],
+    ['another version of JSON-RPC', '{"jsonrpc":"1.0","id":9,"method":"tools/list"}', -32600],
+    ['no version', '{"id":9,"method":"tools/list"}', -32600],
+    ['no method', '{"jsonrpc":"2.0","id":9}', -32600],
+    ['a method that is a number', '{"jsonrpc":"2.0","id":9,"method":7}', -32600],
+    [
+      'params nested too deep',
+      call('9', `{"name":"x","arguments":{"a":${'['.repeat(200)}${']'.repeat(200)}}}`),
+      -32602,
+    ],
+  ])('%s', async (_, line, code) => {
+    const told = await answersTo(line)
+    expect(told.map((one) => JSON.parse(one))).toMatchObject([
+      { id: 9, error: { code, data: { status: 400 } } },
+    ])
+  })
+
+  test.each(['null', 'true', '{}', '[1]'])('an id that is %s is answered with null', async (id) => {
+    const told = await answersTo(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
+    expect(told.map((one) => JSON.parse(one))).toMatchObject([{ id: null, error: { code: -32600 } }])
+  })
+
+  test.each([
+    ['in front', (text: string) => `{"jsonrpc":"2.0","id":9,"method":"x","params":{"text":"${text}"}}`],
+    ['at the end', (text: string) => `{"method":"x","params":{"text":"${text}"},"jsonrpc":"2.0","id":9}`],
+  ])('a line that is too long, its id %s', async (_, line) => {
+    const told = await answersTo(line('x'.repeat(STDIO_DEFAULT_MAX_BUFFER_SIZE)))
+    expect(told.map((one) => JSON.parse(one))).toMatchObject([
+      { id: 9, error: { data: { code: 'body_too_large' } } },
+    ])
+  })
+
+  test.each([
+    '{"jsonrpc":"2.0","id":9,"result":7}',
+    '{"jsonrpc":"2.0","id":9,"error":{}}',
+    '{"method":7}',
+    '7',
+  ])('what is not a request has no answer: %s', async (line) => {
+    expect(await answersTo(line)).toEqual([])
+  })
+})
+
+describe('a number that would be rounded', () => {
+  test.each([
+    [
+      'a facade',
+      '{"name":"signals","arguments":{"action":"send","params":{"payload":{"id":9007199254740993}}}}',
+    ],
+    ['a tool of its own', '{"name":"signals_send","arguments":{"payload":{"id":9007199254740993}}}'],
+  ])('is refused as the result of %s, and nothing is called', async (_, params) => {
+    await initialize()
+    const [answer] = await answersTo(call('9', params))
+    expect(JSON.parse(answer ?? '')).toMatchObject({
+      id: 9,
+      result: {
+        isError: true,
+        structuredContent: {
+          code: 'params_invalid',
+          detail: 'payload.id: 9007199254740993 is beyond 2^53; send it as a text',
+        },
+      },
+    })
+    expect(called).toEqual([])
+  })
+
+  test('is refused in any other request', async () => {
+    await initialize()
+    const [answer] = await answersTo(
+      '{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":1e400}}',
+    )
+    expect(JSON.parse(answer ?? '')).toMatchObject({
+      id: 9,
+      error: { code: -32602, data: { code: 'params_invalid' } },
+    })
+  })
+})
+
+describe('a batch', () => {
+  const two = `[${call('1')},{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":2.5,"method":"ping"}]`
+
+  test('is answered as one list in revision 2025-03-26, notifications left out', async () => {
+    await initialize('2025-03-26')
+    const told = await answersTo(two)
+    expect(told).toHaveLength(1)
+    expect(told[0]).toContain('"id":2.5')
+    expect((JSON.parse(told[0] ?? '') as { id: number }[]).map(({ id }) => id).sort()).toEqual([1, 2.5])
+  })
+
+  test('holds the refusals of its requests as well', async () => {
+    await initialize('2025-03-26')
+    const told = await answersTo(
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":7},8]',
+    )
+    expect(told.map((one) => JSON.parse(one))).toMatchObject([
+      [
+        { id: 2, error: {} },
+        { id: 1, result: {} },
+      ],
+    ])
+  })
+
+  test('of notifications only has no answer', async () => {
+    await initialize('2025-03-26')
+    expect(await answersTo('[{"jsonrpc":"2.0","method":"notifications/initialized"}]')).toEqual([])
+  })
+
+  test('has no answer to a request that is cancelled in it', async () => {
+    await initialize('2025-03-26')
+    const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+    const told = await answersTo(`[${call('1')},${cancel},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
+    expect(told.map((one) => JSON.parse(one))).toEqual([[{ jsonrpc: '2.0', id: 2, result: {} }]])
+  })
+
+  test.each([
+    ['without a message', '[]', [null]],
+    ['with initialize in it', '[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]', [1]],
+    [
+      'that is too long',
+      `[${Array.from({ length: 101 }, (_, id) => call(String(id))).join()}]`,
+      Array.from({ length: 101 }, (_, id) => id),
+    ],
+  ])('%s is refused in that revision', async (_, line, ids) => {
+    await initialize('2025-03-26')
+    const told = (await answersTo(line)).map((one) => JSON.parse(one) as { id: unknown; error: unknown })
+    expect(told.map(({ id }) => id)).toEqual(ids)
+    for (const one of told) expect(one).toMatchObject({ error: { code: -32600 } })
+  })
+
+  test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
+    'is refused id by id in revision %s',
+    async (revision) => {
+      await initialize(revision)
+      const told = await answersTo(two)
+      expect(told.map((one) => JSON.parse(one))).toMatchObject([
+        { id: 1, error: { code: -32600, message: `In revision ${revision} of MCP there are no batches.` } },
+        { id: 2.5, error: { code: -32600 } },
+      ])
+      expect(called).toEqual([])
+    },
+  )
+})
