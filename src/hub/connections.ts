@@ -11,6 +11,7 @@ import { describeParams } from '../contracts/describe.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { ClientFrame, CLOSE } from '../contracts/frames.ts'
 import { wireJson } from '../contracts/json.ts'
+import { inexactNumber, InexactNumberError } from '../contracts/json-numbers.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Registrations } from '../modules/registry/registrations.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -240,15 +241,24 @@ type Parsed = { frame: ClientFrame } | { error: TurnbellError; id?: string | num
 
 function parseFrame(data: FrameData, is_binary: boolean): Parsed {
   if (is_binary) return { error: invalid('frames are text, this one is binary') }
+  const text = textOf(data)
   let value: unknown
   try {
-    value = wireJson(textOf(data))
+    value = wireJson(text)
   } catch {
     return { error: invalid('the text is not JSON') }
   }
+  const inexact = inexactNumber(text)
+  if (inexact !== null) {
+    const detail = new InexactNumberError(inexact).below(['params'])
+    return withId(new TurnbellError('params_invalid', { detail }), value)
+  }
   const parsed = ClientFrame.safeParse(value)
   if (parsed.success) return { frame: parsed.data }
-  const error = invalid(describeParams(ClientFrame, value, parsed.error, 'frame'))
+  return withId(invalid(describeParams(ClientFrame, value, parsed.error, 'frame')), value)
+}
+
+function withId(error: TurnbellError, value: unknown): Parsed {
   const id = idOf(value)
   return id === undefined ? { error } : { error, id }
 }

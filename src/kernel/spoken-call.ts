@@ -1,5 +1,5 @@
 /** A call as a model says it: a name and arguments, in any of the ways in which it may be meant. */
-import { wireJson } from '../contracts/json.ts'
+import { exactJson } from '../contracts/json.ts'
 import type { Registry } from './registry.ts'
 
 /** What dispatch is asked for. */
@@ -42,10 +42,11 @@ function facadeCall(facade: string, args: unknown): NamedCall {
   return { facade, action: name, params: rest }
 }
 
+/** Text with a number that would be rounded stays text. */
 function parsedOrItself(told: unknown): unknown {
   if (typeof told !== 'string') return told
   try {
-    return wireJson(told)
+    return exactJson(told)
   } catch {
     return told
   }

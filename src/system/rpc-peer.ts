@@ -11,6 +11,7 @@ import { RPC_ERRORS, RpcRequest, RpcResponse } from '../contracts/control.ts'
 import { fromProblem, Problem, toProblem, TurnbellError, type ErrorCode } from '../contracts/errors.ts'
 import type { Json } from '../contracts/ids.ts'
 import { wireJson } from '../contracts/json.ts'
+import { walkNumbers } from '../contracts/json-numbers.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { RpcHandlers, RpcPeer } from '../ports/rpc.ts'
@@ -49,23 +50,24 @@ export function createRpcPeer(
   /** The owner closed this peer itself, and so need not be told. */
   let asked = false
 
-  function send(message: object): void {
+  function sendText(message: string): void {
     if (state === 'closed') return
-    stream.write(`${JSON.stringify(message)}\n`)
+    stream.write(`${message}\n`)
     // A peer that asks and never reads would make us keep its answers for ever.
     if (stream.writableLength > LIMITS.rpc_backlog_bytes_max) stream.destroy()
   }
 
-  function refuse(id: string | number | null, error: unknown, number?: number): void {
+  /** `id`: the JSON text of the request's id, since a number may be one that JavaScript cannot hold. */
+  function answer(id: string, said: { result: Json } | { error: object }): void {
+    sendText(`{"jsonrpc":"2.0","id":${id},${JSON.stringify(said).slice(1)}`)
+  }
+
+  function refuse(id: string, error: unknown, number?: number): void {
     const instance = randomUUID()
     const problem = toProblem(error, instance)
     if (problem.code === 'internal') handlers.onBug?.(error, instance)
     const code = number ?? NUMBERS[problem.code as ErrorCode] ?? RPC_ERRORS.refused
-    send({
-      jsonrpc: '2.0',
-      id,
-      error: { code, message: `${problem.title}: ${problem.detail}`, data: problem },
-    })
+    answer(id, { error: { code, message: `${problem.title}: ${problem.detail}`, data: problem } })
   }
 
   function onData(chunk: Buffer): void {
@@ -76,7 +78,7 @@ export function createRpcPeer(
       if (partial_bytes + part.length > LIMITS.line_bytes_max) {
         partial = []
         refuse(
-          null,
+          NO_ID,
           new TurnbellError('line_too_long', {
             detail: `a line is longer than ${LIMITS.line_bytes_max} bytes`,
           }),
@@ -98,31 +100,41 @@ export function createRpcPeer(
   }
 
   function onLine(line: Buffer): void {
+    let text: string
     let value: unknown
     try {
-      const text = decoder.decode(line).trim()
+      text = decoder.decode(line).trim()
       if (text === '') return
       value = wireJson(text)
     } catch {
       const error = new TurnbellError('frame_invalid', { detail: 'the line is not JSON in UTF-8' })
-      refuse(null, error, RPC_ERRORS.parse_error)
+      refuse(NO_ID, error, RPC_ERRORS.parse_error)
       return
     }
-    const request = RpcRequest.safeParse(value)
-    if (request.success) return onRequest(request.data)
     const response = isAnswer(value) ? RpcResponse.safeParse(value) : null
     if (response?.success) return onResponse(response.data)
-    refuse(idOf(value), new TurnbellError('frame_invalid', { detail: 'the line is no JSON-RPC 2.0 message' }))
+    if (Array.isArray(value) && value.length > 0) return refuseBatch(text, value)
+    const id = idOf(text, value)
+    const request = RpcRequest.safeParse(withoutAbsent(value))
+    if (request.success) return onRequest(request.data, request.data.id === undefined ? undefined : id)
+    refuse(id, new TurnbellError('frame_invalid', { detail: 'the line is not a JSON-RPC 2.0 message' }))
   }
 
-  function onRequest({ id, method, params }: RpcRequest): void {
+  /** The framing is one message a line. Each request of a batch is refused under its own id. */
+  function refuseBatch(text: string, values: readonly unknown[]): void {
+    const detail = 'a line holds one message, not a batch'
+    const ids = values.flatMap((value, at) => (isAnswer(value) ? [] : [idOf(text, value, at)]))
+    for (const id of new Set(ids)) refuse(id, new TurnbellError('frame_invalid', { detail }))
+  }
+
+  function onRequest({ method, params }: RpcRequest, id: string | undefined): void {
     if (answering >= LIMITS.rpc_in_flight_max) {
       if (id === undefined) return
       const detail = `${LIMITS.rpc_in_flight_max} requests of this connection wait for their answers`
       return refuse(id, new TurnbellError('limit_reached', { detail }))
     }
     const succeed = (result: Json) => {
-      if (id !== undefined) send({ jsonrpc: '2.0', id, result: result ?? null })
+      if (id !== undefined) answer(id, { result: result ?? null })
     }
     const fail = (error: unknown) => {
       if (id !== undefined) refuse(id, error)
@@ -184,7 +196,7 @@ export function createRpcPeer(
           reject(new TurnbellError('timed_out', { detail: `${method} had no answer in ${timeout_ms} ms` }))
         })
         waiting.set(id, { resolve, reject, timer })
-        send({ jsonrpc: '2.0', id, method, params })
+        sendText(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
       })
     },
     close() {
@@ -201,11 +213,37 @@ export function createRpcPeer(
   return peer
 }
 
-/** The id of a message that is otherwise wrong, so that its sender can find the error. */
-function idOf(value: unknown): string | number | null {
-  if (typeof value !== 'object' || value === null) return null
+const NO_ID = 'null'
+
+/** The id of a message as JSON text, exactly as its sender wrote it; `at` is its place in a batch. */
+function idOf(text: string, value: unknown, at?: number): string {
+  if (typeof value !== 'object' || value === null) return NO_ID
   const { id } = value as { id?: unknown }
-  return typeof id === 'string' || typeof id === 'number' ? id : null
+  if (typeof id === 'string' || Number.isSafeInteger(id)) return JSON.stringify(id)
+  return typeof id === 'number' ? idSource(text, at) : NO_ID
+}
+
+function idSource(text: string, at: number | undefined): string {
+  const wanted = JSON.stringify(at === undefined ? ['id'] : [at, 'id'])
+  let found = NO_ID
+  walkNumbers(text, ({ source, depth, path }) => {
+    // Of a name that is there twice the last one counts.
+    if (depth <= 2 && JSON.stringify(path()) === wanted) found = source
+    return true
+  })
+  return found
+}
+
+/** `params` that are null or an empty list count as absent; a number as id needs only be one. */
+function withoutAbsent(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const { params, id, ...rest } = value as { params?: unknown; id?: unknown }
+  const absent = params === null || (Array.isArray(params) && params.length === 0)
+  return {
+    ...rest,
+    ...(absent || params === undefined ? {} : { params }),
+    ...('id' in value ? { id: typeof id === 'number' ? 0 : id } : {}),
+  }
 }
 
 /** What carries a method is a question, however wrong; an answer has a result or an error. */

@@ -4,6 +4,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { Json } from '../../contracts/ids.ts'
 import { handwrittenJson } from '../../contracts/json.ts'
+import { InexactNumberError } from '../../contracts/json-numbers.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
 import type { z } from 'zod'
@@ -117,6 +118,8 @@ export async function readJson(cli: Cli, option: string, given: string): Promise
   try {
     return Json.parse(handwrittenJson(text))
   } catch (cause) {
+    if (cause instanceof InexactNumberError)
+      throw new TurnbellError('params_invalid', { detail: `${option}: ${cause.message}`, cause })
     throw new TurnbellError('usage_invalid', {
       detail: `${option} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
       hint: 'Quote it for the shell, as in \'{"branch":"main"}\', or use @FILE.',

@@ -13,13 +13,15 @@ import {
 import { createBatches } from './batches.ts'
 import { idAtAnEnd } from './id-at-an-end.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
 import { withExactIds } from '../mcp/exact-ids.ts'
 import {
+  isInitialize,
   plainCallOf,
   readMessages,
   refuseBatch,
   RPC_CODES,
+  whyNoBatch,
+  type Answer,
   type ReadMessage,
   type ReadText,
   type RefusedMessage,
@@ -28,12 +30,6 @@ import { plainCallIn, type PlainCall } from '../mcp/plain-call.ts'
 
 /** Only a result hands anything over: the SDK puts an error in the place of one that it finds no client would take. */
 export type Answered = 'result' | 'error'
-
-/** An answer to a request whose id may be null, which the SDK has no type for. */
-export type Answer = { jsonrpc: '2.0'; id: RequestId | null } & (
-  | { result: Record<string, unknown> }
-  | { error: { code: number; message: string; data?: unknown } }
-)
 
 export interface StdioLines extends Transport {
   /** The answer to this request is in the client's pipe. */
@@ -56,8 +52,6 @@ interface Write {
   written: Promise<void>
 }
 
-/** The one revision that has batches. */
-const BATCHING_REVISION = '2025-03-26'
 /** Enough of a line that is too long to find its id at either end. */
 const END_LENGTH = 1_024
 
@@ -131,7 +125,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
   }
 
   function onBatch(messages: readonly ReadMessage[]): void {
-    const why = whyNoBatch(messages)
+    const why = whyNoBatch(messages, revision)
     if (why !== null) {
       for (const refused of refuseBatch(messages, why)) refuse(refused)
       return
@@ -139,17 +133,6 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     const ids = messages.flatMap((read) => (read.kind === 'dropped' ? [] : (idOf(read) ?? [])))
     if (ids.length > 0) batches.begin(ids)
     for (const one of messages) take(one)
-  }
-
-  function whyNoBatch(messages: readonly ReadMessage[]): string | null {
-    if (revision !== BATCHING_REVISION) {
-      const spoken = revision === null ? 'Before initialize' : `In revision ${revision} of MCP`
-      return `${spoken} there are no batches.`
-    }
-    if (messages.length === 0) return 'The batch is empty.'
-    if (messages.length > LIMITS.mcp_batch_max) return `A batch has at most ${LIMITS.mcp_batch_max} messages.`
-    const begins = messages.some((read) => read.kind === 'message' && isInitialize(read.message))
-    return begins ? 'initialize must not be part of a batch.' : null
   }
 
   function take(read: ReadMessage): void {
@@ -250,10 +233,6 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     },
   }
   return transport
-}
-
-function isInitialize(message: JSONRPCMessage): boolean {
-  return 'method' in message && message.method === 'initialize'
 }
 
 function idOf(read: Exclude<ReadMessage, { kind: 'dropped' }>): RequestId | null {

@@ -21,6 +21,7 @@ import { CLIENT_FORM, hookFacts } from '../../contracts/hook.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { EventsQuery } from '../../contracts/http.ts'
 import { isDeeper } from '../../contracts/json.ts'
+import { inexactNumber, InexactNumberError } from '../../contracts/json-numbers.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { TokenRequest, type Caller } from '../../contracts/token.ts'
 import type { Doors, TransportAdapter } from '../doors.ts'
@@ -35,6 +36,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered without a token. */
     open?: boolean
+    /** Nothing of the body is stored as it is, so a number may lose digits. */
+    rounds?: boolean
   }
 }
 
@@ -153,9 +156,13 @@ function acceptEmptyJson(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined)
     void parse(request, body as string, (error, value) => {
-      if (error !== null || !isDeeper(value, LIMITS.wire_depth_max)) return done(error, value)
-      const detail = `The body is nested more than ${LIMITS.wire_depth_max} deep.`
-      done(new TurnbellError('params_invalid', { detail }))
+      if (error !== null) return done(error)
+      const inexact = request.routeOptions.config.rounds === true ? null : inexactNumber(body as string)
+      const why = isDeeper(value, LIMITS.wire_depth_max)
+        ? `The body is nested more than ${LIMITS.wire_depth_max} deep.`
+        : inexact && new InexactNumberError(inexact).message
+      if (why === null) done(null, value)
+      else done(new TurnbellError('params_invalid', { detail: why }))
     })
   })
 }
@@ -198,7 +205,9 @@ function addFixedRoutes(
     json(reply, (asyncapi ??= JSON.stringify(describeWebSocket(version)))),
   )
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
-  app.post<{ Params: { client: string } }>('/hook/:client', (request) => hook(doors, request))
+  app.post<{ Params: { client: string } }>('/hook/:client', { config: { rounds: true } }, (request) =>
+    hook(doors, request),
+  )
   app.post('/session/end', async ({ caller, body }) => {
     parsed(Nothing, body)
     await doors.endSession(caller)

@@ -1,6 +1,7 @@
 /** MCP messages as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 
 import type { ServerResponse } from 'node:http'
+import { withExactIds } from './exact-ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import { whenClosed } from '../http/answered.ts'
@@ -12,7 +13,7 @@ export const EVENT_STREAM_HEADERS = {
 }
 
 export function eventOf(message: object): string {
-  return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+  return `event: message\ndata: ${withExactIds(JSON.stringify(message))}\n\n`
 }
 
 /** Ends a stream that its client has stopped to read: what waits for it would grow without a bound. */

@@ -9,6 +9,10 @@ export function exactId(source: string): string {
   return (marked ??= mark()).begin + source
 }
 
+export function isExactId(id: unknown): boolean {
+  return marked !== null && typeof id === 'string' && id.startsWith(marked.begin)
+}
+
 /** The text of a JSON message with every such id as the client wrote it. */
 export function withExactIds(text: string): string {
   if (marked === null || !text.includes(marked.begin)) return text

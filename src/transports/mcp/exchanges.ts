@@ -21,6 +21,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import type { Cancellations } from './cancellations.ts'
+import type { Answer } from './messages.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { blamed, refusalOf } from './protocol-error.ts'
 import { createReply, type Reply, type ReplyOptions } from './reply.ts'
@@ -45,6 +46,8 @@ interface Exchange {
 
 export interface ServeOptions extends ReplyOptions {
   session_id: string | undefined
+  /** Answers to requests that no server sees. */
+  refused: readonly Answer[]
 }
 
 export interface Exchanges {
@@ -148,7 +151,10 @@ export async function createExchanges(
         else if ('method' in message || isDue(message, session_id))
           transport.onmessage?.(message, extraFor(message))
       }
-      if (inner_ids.length === 0) response.writeHead(202, options.headers).end()
+      for (const refused of options.refused) exchange.reply.answer(refused)
+      if (inner_ids.length > 0) return
+      if (options.refused.length > 0) exchange.reply.end()
+      else response.writeHead(202, options.headers).end()
     },
     async close() {
       if (byInnerId.size > 0) await new Promise<void>((resolve) => (idle = resolve))

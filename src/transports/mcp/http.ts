@@ -19,7 +19,19 @@ import { refusalOf } from './protocol-error.ts'
 import { peerOf, type McpPeer } from './peer.ts'
 import { createModernMcp } from './modern.ts'
 import { createEnvelopes } from './envelopes.ts'
-import type { PlainCall } from './plain-call.ts'
+import { withExactIds } from './exact-ids.ts'
+import {
+  BATCHING_REVISION,
+  plainCallOf,
+  readMessages,
+  RPC_CODES,
+  isInitialize,
+  whyNoBatch,
+  type Answer,
+  type ReadMessage,
+  type RefusedMessage,
+} from './messages.ts'
+import { plainCallIn, REVISION, type PlainCall } from './plain-call.ts'
 import { createPlainCalls } from './plain-calls.ts'
 import { maySee, pendingUri } from './resources.ts'
 import { createMcpServer } from './server.ts'
@@ -32,9 +44,8 @@ import { problemOf, sendProblem } from '../http/problems.ts'
 import { readBody } from '../http/body.ts'
 import type { RawRoute } from '../http/server.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import type { McpProjection } from '../../kernel/project-mcp.ts'
+import { toolProblem, type McpProjection } from '../../kernel/project-mcp.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { wireJson } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Doors } from '../doors.ts'
@@ -49,7 +60,7 @@ export interface McpHttpOptions {
 }
 
 /** JSON-RPC error codes: the specification's, and -32000 as MCP's SDKs use it for the transport. */
-const RPC = { parse_error: -32700, invalid_request: -32600, transport: -32000, session_unknown: -32001 }
+const RPC = { ...RPC_CODES, transport: -32000, session_unknown: -32001 }
 
 /** A request that no server of ours gets to see, in the words in which the SDK tells of its own. */
 interface Refused {
@@ -59,6 +70,8 @@ interface Refused {
   data?: unknown
   error?: TurnbellError
 }
+
+const SUPPORTED: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
 
 const UNKNOWN_SESSION: Refused = {
   httpStatus: 404,
@@ -116,22 +129,33 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
       refuse(response, { httpStatus: 415, code: RPC.transport, message })
       return
     }
-    const body = parsedBody(await readBody(request, LIMITS.body_bytes_max))
+    const text = await readBody(request, LIMITS.body_bytes_max)
     if (stopped) throw new TurnbellError('hub_stopping', { detail: 'The hub takes no new requests.' })
-    if (body === undefined) {
+    const value = parsedBody(text)
+    if (value === undefined) {
       refuse(response, { httpStatus: 400, code: RPC.parse_error, message: 'The body is not valid JSON.' })
       return
     }
     const view = viewOf(request)
     const context = contextInHeaders(request.headers)
     const peer: McpPeer = { caller, view, context, answered: answeredBy(response) }
-    const call = plain.find(request, body)
+    const known = plainCallOf(text, value)
+    const read = known === null ? readMessages(text, value) : null
+    if (read?.is_batch === true) return serveBatch(request, response, peer, read.messages)
+    const [only] = read?.messages ?? []
+    if (only?.kind === 'refused') return refuseMessage(request, response, only.refused)
+    if (only?.kind === 'dropped') {
+      const message = `The body is not a JSON-RPC message: ${only.why}.`
+      return refuse(response, { httpStatus: 400, code: RPC.invalid_request, message })
+    }
+    const body = only === undefined ? value : only.message
+    const call = plain.find(request, known ?? plainCallIn(body))
     if (call?.modern === false) return answerPast(request, response, peer, call)
     const judged = () => classifyInboundRequest({ httpMethod: 'POST', ...protocolHeaders(request), body })
     if (call !== null && envelopes.accepts(call.meta, () => judged().kind === 'modern'))
       return plain.answer(call, peer, response, undefined)
     const route = judged()
-    if (route.kind === 'legacy') servePast(request, response, peer, body as JSONRPCMessage | JSONRPCMessage[])
+    if (route.kind === 'legacy') servePast(request, response, peer, [body as JSONRPCMessage], null)
     else if (route.kind === 'reject') refuse(response, route, idOf(body))
     else await modern.serve(request, response, route, onlyOwn(caller, body), peer)
   }
@@ -147,31 +171,44 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     else await plain.answer(call, peer, response, session?.id)
   }
 
+  const serveBatch = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    peer: McpPeer,
+    read: readonly ReadMessage[],
+  ): void => {
+    const version = request.headers['mcp-protocol-version']
+    // Without the header the specification assumes the revision that has batches.
+    const spoken = typeof version === 'string' ? version : BATCHING_REVISION
+    const why = whyNoBatch(
+      read,
+      SUPPORTED.includes(spoken) || spoken === REVISION ? spoken : BATCHING_REVISION,
+    )
+    // The specification wants one error without an id for a body that is not accepted.
+    if (why !== null) return refuse(response, { httpStatus: 400, code: RPC.invalid_request, message: why })
+    const messages = read.flatMap((one) => (one.kind === 'message' ? [one.message] : []))
+    const refused = read.flatMap((one) =>
+      one.kind === 'refused' ? [refusalMessage(request, one.refused)] : [],
+    )
+    servePast(request, response, peer, messages, refused)
+  }
+
+  /** `refused`: answers that a batch has already; null for a single message. */
   const servePast = (
     request: IncomingMessage,
     response: ServerResponse,
     peer: McpPeer,
-    body: JSONRPCMessage | JSONRPCMessage[],
+    messages: readonly JSONRPCMessage[],
+    refused: readonly Answer[] | null,
   ): void => {
-    const batch = Array.isArray(body)
-    const messages = batch ? body : [body]
     const version = request.headers['mcp-protocol-version']
-    if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
-      const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
+    if (typeof version === 'string' && !SUPPORTED.includes(version)) {
+      const supported = SUPPORTED.join(', ')
       const message = `Unsupported protocol version: ${version} (supported versions: ${supported})`
       refuse(response, { httpStatus: 400, code: RPC.transport, message })
       return
     }
-    if (messages.length > LIMITS.mcp_batch_max) {
-      const message = `A batch holds at most ${LIMITS.mcp_batch_max} messages.`
-      refuse(response, { httpStatus: 400, code: RPC.invalid_request, message })
-      return
-    }
-    const begins = messages.some((message) => 'method' in message && message.method === 'initialize')
-    if (begins && messages.length > 1) {
-      refuse(response, { httpStatus: 400, code: RPC.invalid_request, message: 'initialize stands alone.' })
-      return
-    }
+    const begins = messages.some(isInitialize)
     const session = begins ? sessions.begin(peer.caller) : sessionOf(request, peer.caller)
     if (session === null) {
       refuse(response, UNKNOWN_SESSION)
@@ -179,7 +216,8 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     }
     const from: McpPeer = session === undefined ? peer : { ...peer, subscriptions: session.subscriptions }
     exchanges.serve(messages, from, response, {
-      batch,
+      batch: refused !== null,
+      refused: refused ?? [],
       streams: takesEvents(request.headers.accept),
       session_id: session?.id,
       headers: session === undefined ? {} : { 'mcp-session-id': session.id },
@@ -209,17 +247,23 @@ export async function createMcpHttp(options: McpHttpOptions): Promise<RawRoute> 
     }
   }
 
+  const refusalMessage = (request: IncomingMessage, refused: RefusedMessage): Answer => {
+    const { id, code, error, is_tool_call } = refused
+    const problem = problemOf(error, doors, '/mcp')
+    if (!is_tool_call) return { jsonrpc: '2.0', id, error: { code, message: error.detail, data: problem } }
+    const is_modern = request.headers['mcp-protocol-version'] === REVISION
+    return { jsonrpc: '2.0', id, result: plain.inEra(toolProblem(problem), is_modern) }
+  }
+
+  const refuseMessage = (request: IncomingMessage, response: ServerResponse, refused: RefusedMessage): void =>
+    sendJson(response, refused.is_tool_call ? 200 : 400, refusalMessage(request, refused))
+
   const refuse = (response: ServerResponse, refused: Refused, id: RequestId | null = null): void => {
     const { httpStatus, code, message, error = refusalOf(refused) } = refused
     const problem = { ...problemOf(error, doors, '/mcp'), status: httpStatus }
     // What the SDK says beside it is for the client's SDK: the versions it could speak.
     const data = refused.data ?? problem
-    const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message, data }, id })
-    response.writeHead(httpStatus, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-    })
-    response.end(body)
+    sendJson(response, httpStatus, { jsonrpc: '2.0', error: { code, message, data }, id })
   }
 
   return {
@@ -272,10 +316,19 @@ function protocolHeaders({ headers }: IncomingMessage): {
 
 function parsedBody(text: string): unknown {
   try {
-    return wireJson(text)
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+function sendJson(response: ServerResponse, status: number, value: object): void {
+  const body = withExactIds(JSON.stringify(value))
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  })
+  response.end(body)
 }
 
 /** The request that a refusal answers, where it can be told. */

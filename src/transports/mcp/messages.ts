@@ -21,6 +21,15 @@ import { plainCallIn, type PlainCall } from './plain-call.ts'
 /** JSON-RPC 2.0, section 5.1. */
 export const RPC_CODES = { parse_error: -32700, invalid_request: -32600, invalid_params: -32602 } as const
 
+/** The one revision that has batches. */
+export const BATCHING_REVISION = '2025-03-26'
+
+/** An answer to a request whose id may be null, which the SDK has no type for. */
+export type Answer = { jsonrpc: '2.0'; id: RequestId | null } & (
+  | { result: Record<string, unknown> }
+  | { error: { code: number; message: string; data?: unknown } }
+)
+
 /** A request that no server sees. */
 export interface RefusedMessage {
   /** Null if the message has an id that JSON-RPC does not allow. */
@@ -54,6 +63,22 @@ export function readMessages(text: string, value: unknown): ReadText {
 export function plainCallOf(text: string, value: unknown): PlainCall | null {
   const call = plainCallIn(value)
   return call === null || maybeInexact(text) || isDeeper(value, LIMITS.wire_depth_max) ? null : call
+}
+
+/** Null if the batch is served. `revision`: what client and server agreed on; null before that. */
+export function whyNoBatch(messages: readonly ReadMessage[], revision: string | null): string | null {
+  if (revision !== BATCHING_REVISION) {
+    const spoken = revision === null ? 'Before initialize' : `In revision ${revision} of MCP`
+    return `${spoken} there are no batches.`
+  }
+  if (messages.length === 0) return 'The batch is empty.'
+  if (messages.length > LIMITS.mcp_batch_max) return `A batch has at most ${LIMITS.mcp_batch_max} messages.`
+  const begins = messages.some((read) => read.kind === 'message' && isInitialize(read.message))
+  return begins ? 'initialize must not be part of a batch.' : null
+}
+
+export function isInitialize(message: JSONRPCMessage): boolean {
+  return 'method' in message && message.method === 'initialize'
 }
 
 /** The requests of a batch that is not served, each refused under its own id; one without an id if there are none. */
@@ -144,6 +169,7 @@ function readMessage(value: unknown, numbers: Numbers): ReadMessage {
 }
 
 function readResponse(value: Fields): ReadMessage {
+  if (isDeeper(value, LIMITS.wire_depth_max)) return dropped('it is nested too deep')
   if (isJSONRPCResultResponse(value) || isJSONRPCErrorResponse(value))
     return { kind: 'message', message: value }
   return dropped('it is a response of another form than JSON-RPC 2.0')

@@ -12,6 +12,7 @@ import {
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
 import { cutWhenStalled } from './event-stream.ts'
+import { isExactId, withExactIds } from './exact-ids.ts'
 import { withProblem } from './exchanges.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -46,8 +47,12 @@ export function createModernMcp(
     maxSubscriptions: LIMITS.mcp_streams_max,
     onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
   })
-  const fetch: typeof entry.fetch = async (request, options) =>
-    refusalWithProblem(await entry.fetch(request, options), doors)
+  const fetch: typeof entry.fetch = async (request, options) => {
+    const response = await entry.fetch(request, options)
+    const id = (options?.parsedBody as { id?: unknown } | undefined)?.id
+    const exact = isExactId(id) ? streamWithExactIds(response) : response
+    return refusalWithProblem(exact, doors)
+  }
   const throughEntry = toNodeHandler(
     { fetch },
     {
@@ -83,7 +88,26 @@ async function refusalWithProblem(response: Response, doors: Pick<Doors, 'ids' |
   const { status, headers } = response
   headers.delete('content-length')
   const whole = isJSONRPCErrorResponse(message) ? withProblem(message, doors) : message
-  return new Response(JSON.stringify(whole), { status, headers })
+  return new Response(withExactIds(JSON.stringify(whole)), { status, headers })
+}
+
+/** The SDK's events with the id as the client wrote it. An event is one line. */
+function streamWithExactIds(response: Response): Response {
+  if (response.body === null || response.headers.get('content-type') === 'application/json') return response
+  let begun = ''
+  const lines = new TransformStream<string, string>({
+    transform(text, controller) {
+      const whole = (begun + text).split(/(?<=\n)/)
+      begun = whole.at(-1)?.endsWith('\n') === true ? '' : (whole.pop() ?? '')
+      for (const line of whole) controller.enqueue(withExactIds(line))
+    },
+    flush: (controller) => controller.enqueue(withExactIds(begun)),
+  })
+  const body = response.body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(lines)
+    .pipeThrough(new TextEncoderStream())
+  return new Response(body, { status: response.status, headers: response.headers })
 }
 
 function isListen(route: NotPast): boolean {

@@ -9,9 +9,10 @@ import {
   type CallToolResult,
 } from '@modelcontextprotocol/server'
 import type { Cancellations } from './cancellations.ts'
+import { withExactIds } from './exact-ids.ts'
 import type { McpExtension } from './extension.ts'
 import type { McpPeer } from './peer.ts'
-import { plainCallIn, REVISION, type PlainCall } from './plain-call.ts'
+import { REVISION, type PlainCall } from './plain-call.ts'
 import { protocolError } from './protocol-error.ts'
 import { serverInfo } from './server-info.ts'
 import { callTool, type ToolCallNeeds } from './tool-call.ts'
@@ -27,7 +28,9 @@ export interface PlainCallsNeeds extends Omit<ToolCallNeeds, 'ids'> {
 
 export interface PlainCalls {
   /** Null where the SDK must judge the request. */
-  find(request: IncomingMessage, body: unknown): PlainCall | null
+  find(request: IncomingMessage, call: PlainCall | null): PlainCall | null
+  /** A tool's result in the form of the era. */
+  inEra(result: CallToolResult, is_modern: boolean): CallToolResult
   /** Resolves when the response is ended. `session_id`: of the session that may cancel it. */
   answer(
     call: PlainCall,
@@ -62,8 +65,8 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
   }
 
   return {
-    find({ headers }, body) {
-      const call = plainCallIn(body)
+    inEra: (result, is_modern) => (is_modern ? complete(result) : result),
+    find({ headers }, call) {
       if (call === null || extension.tools.get(call.name)?.talks === true) return null
       const version = headers['mcp-protocol-version']
       if (!call.modern) {
@@ -98,7 +101,7 @@ export function createPlainCalls(needs: PlainCallsNeeds): PlainCalls {
       settle?.()
       if (response.destroyed) return
       // As text it leaves together with the head, in one write.
-      const body = JSON.stringify(message)
+      const body = withExactIds(JSON.stringify(message))
       const head = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       response.writeHead(200, session_id === undefined ? head : { ...head, 'mcp-session-id': session_id })
       response.end(body)

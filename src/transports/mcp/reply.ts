@@ -5,6 +5,8 @@
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { EVENT_STREAM_HEADERS, eventOf } from './event-stream.ts'
+import { withExactIds } from './exact-ids.ts'
+import type { Answer } from './messages.ts'
 
 export interface ReplyOptions {
   headers: Record<string, string>
@@ -17,13 +19,13 @@ export interface ReplyOptions {
 export interface Reply {
   /** What comes before an answer. False where nobody will read it. */
   say(message: JSONRPCMessage): boolean
-  answer(message: JSONRPCMessage): void
+  answer(message: JSONRPCMessage | Answer): void
   /** There will be no more. Without any answer the connection is closed. */
   end(): void
 }
 
 export function createReply(response: ServerResponse, { headers, batch, streams }: ReplyOptions): Reply {
-  const answers: JSONRPCMessage[] = []
+  const answers: (JSONRPCMessage | Answer)[] = []
   let streaming = false
 
   const stream = () => {
@@ -47,7 +49,7 @@ export function createReply(response: ServerResponse, { headers, batch, streams 
       if (answers.length === 0) response.destroy()
       else if (streaming) response.end()
       else {
-        const body = JSON.stringify(batch ? answers : answers[0])
+        const body = withExactIds(JSON.stringify(batch ? answers : answers[0]))
         response.writeHead(200, {
           ...headers,
           'content-type': 'application/json',

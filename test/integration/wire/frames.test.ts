@@ -48,6 +48,22 @@ describe('garbage', () => {
     await client.settled()
   })
 
+  test('with a number that would be rounded is refused with its path, and nothing is sent', async () => {
+    hub = await liveHub()
+    const client = await hub.join('bob', 'agent')
+    const send = '{"to":"bob","intent":"x","payload":{"id":9007199254740993}}'
+    client.socket.send(`{"type":"call","id":7,"facade":"signals","action":"send","params":${send}}`)
+    expect(await client.next('error')).toMatchObject({
+      ...{ id: 7, code: 'params_invalid' },
+      detail: 'payload.id: 9007199254740993 is beyond 2^53; send it as a text',
+    })
+    client.socket.send('{"type":"call","id":1764391000123456789,"facade":"signals","action":"inbox"}')
+    expect(await client.next('error')).toMatchObject({
+      detail: 'id: 1764391000123456789 is beyond 2^53; send it as a text',
+    })
+    await client.settled()
+  })
+
   test('in binary is answered the same way', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')

@@ -91,6 +91,25 @@ describe('send', () => {
     expect(turnbell.hubCalls[0]?.params['payload']).toEqual({ n: 1 })
   })
 
+  test.each([
+    [
+      ['send', '--to', 'ada', '--payload', '{"id":9007199254740993}'],
+      '--payload: id: 9007199254740993 is beyond 2^53',
+    ],
+    [
+      ['call', 'signals', 'send', '--params', '{"payload":[1e400]}'],
+      '--params: payload.0: 1e400 is beyond the range',
+    ],
+  ])('a number that would be rounded is refused with its path: %j', async (words, why) => {
+    const turnbell = sending()
+    expect(await turnbell.run(...words, '--json')).toBe(2)
+    expect(turnbell.json()).toMatchObject({
+      code: 'params_invalid',
+      detail: expect.stringContaining(why) as string,
+    })
+    expect(turnbell.hubCalls).toEqual([])
+  })
+
   test.each(['', 'a text that nobody asked for\n'])(
     'that says nothing is refused, whatever is on stdin: %j',
     async (input) => {

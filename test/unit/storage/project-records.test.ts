@@ -213,6 +213,11 @@ describe('what others do to the files', () => {
   const BAD: Record<string, [text: string, reason: RegExp]> = {
     'torn.json': ['{"kind":"issue","id":"torn","ti', /no JSON/],
     'list.json': ['[]', /object/],
+    'rounded.json': [
+      '{"kind":"issue","id":"rounded","pr":9007199254740993}',
+      /^pr: 9007199254740993 is beyond 2\^53/,
+    ],
+    'parted.json': ['{"kind":"issue","id":"parted","pr":9007199254740993,"pr":1}', /^pr: 9007199254740993/],
     'nameless.json': ['{"kind":"issue","title":"x"}', /object with its kind and id/],
     'kindless.json': ['{"id":"kindless"}', /kind is undefined/],
     'copied.json': ['{"kind":"issue","id":"a","title":"x"}', /id is a/],

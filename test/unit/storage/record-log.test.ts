@@ -199,6 +199,11 @@ describe('what others write into a log', () => {
   const BAD: [string, string, RegExp][] = [
     ['a torn object', '{"id":"torn","te', /no JSON/],
     ['words', 'remember the milk', /no JSON/],
+    [
+      'a number that would be rounded',
+      '{"id":"x","n":[9007199254740993]}',
+      /^n\.0: 9007199254740993 is beyond/,
+    ],
     ['a list', '[{"id":"x"}]', /no object/],
     ['a text', '"id"', /no object/],
     ['null', 'null', /no object/],

@@ -206,6 +206,7 @@ describe('what others make of a table', () => {
     ['a torn record', '{"id":"x","name":"to', /no JSON object/],
     ['a brace too few', '{"id":"x","deep":{"n":1}', /no JSON object/],
     ['words', 'remember the milk', /no JSON object/],
+    ['a number that would be rounded', '{"id":"x","n":9007199254740993}', /^n: 9007199254740993 is beyond/],
     ['a number', '17', /no JSON object/],
     ['an id that is no text', '{"id":17}', /id is no text/],
     ['no id where nobody can give one', '{"name":"by hand"}', /does not say its id/],

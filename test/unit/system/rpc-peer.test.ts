@@ -122,6 +122,38 @@ describe('two peers', () => {
     await expect(asker.request('x', {}, 1_000)).resolves.toBe('fine')
   })
 
+  const answersTo = async (line: string): Promise<unknown[]> => {
+    const { here, answerer } = pair((method, params) => ({ method, params }))
+    let heard = ''
+    here.removeAllListeners('data').on('data', (chunk: Buffer) => (heard += chunk.toString('utf8')))
+    here.write(`${line}\n`)
+    await atRest()
+    answerer.close()
+    return heard.split('\n').filter(Boolean)
+  }
+
+  test.each(['1764391000123456789', '1.5', '-9007199254740993', '1e400', '"a"', '0', 'null'])(
+    'answer a request under exactly its id: %s',
+    async (id) => {
+      for (const params of ['', ',"params":null', ',"params":[]', ',"params":{}'])
+        expect(await answersTo(`{"jsonrpc":"2.0","id":${id},"method":"x"${params}}`)).toEqual([
+          `{"jsonrpc":"2.0","id":${id},"result":{"method":"x","params":{}}}`,
+        ])
+      const [refusal] = await answersTo(`{"jsonrpc":"2.0","params":{"id":7},"id":${id},"method":8}`)
+      expect(refusal).toContain(`"id":${id},"error":{"code":-32600`)
+    },
+  )
+
+  test('refuse each request of a batch under its id', async () => {
+    const told = await answersTo('[{"jsonrpc":"2.0","id":1,"method":"x"},{"id":1764391000123456789},7]')
+    const [first, second, third, ...more] = told
+    expect(more).toEqual([])
+    expect(first).toContain('"id":1,"error":{"code":-32600')
+    expect(second).toContain('"id":1764391000123456789,"error"')
+    expect(third).toContain('"id":null,"error"')
+    expect(await answersTo('[]')).toEqual([expect.stringContaining('"id":null,"error":{"code":-32600')])
+  })
+
   test('understand a message whatever pieces it comes in', async () => {
     const { here, there } = pair((_, params) => params['text'] ?? null)
     let heard = ''

@@ -338,6 +338,33 @@ describe('garbage on the wire', () => {
   })
 })
 
+describe('a number that would be rounded', () => {
+  const payload = '{"id":9007199254740993}'
+  const params = `{"to":"ada","intent":"x","payload":${payload}}`
+  test.each([
+    ['/call', `{"tool":"signals","action":"send","params":${params}}`, 'params.payload.id'],
+    [
+      '/batch',
+      `{"calls":[{"facade":"signals","action":"send","params":${params}}]}`,
+      'calls.0.params.payload.id',
+    ],
+    ['/api/signals/send', params, 'payload.id'],
+  ])('is refused with its path by %s', async (route, body, path) => {
+    const detail = expectProblem(await hub.request('POST', route, { body }), 'params_invalid')
+    expect(detail).toBe(`${path}: 9007199254740993 is beyond 2^53; send it as a text`)
+  })
+
+  test.each(['9007199254740993', '1e400', '"x"'])('is refused in a query: limit=%s', async (limit) => {
+    const asked = await hub.request('GET', `/api/signals/inbox?to=ada&limit=${encodeURIComponent(limit)}`)
+    expectProblem(asked, 'params_invalid')
+  })
+
+  test('is no hindrance in a hook, of which only facts are kept', async () => {
+    const body = '{"hook_event_name":"PostToolUse","tool_response":{"id":9007199254740993}}'
+    expect((await hub.request('POST', '/hook/claude-code', { body })).body).toEqual({})
+  })
+})
+
 describe('/hook', () => {
   test('answers {} and remembers what happened, not what was said', async () => {
     const answer = await hub.request('POST', '/hook/claude-code', {

@@ -176,6 +176,86 @@ describe('a session of the 2025 era', () => {
     )
   })
 
+  test.each(['2025-06-18', '2025-11-25', '2026-07-28'])('gets no batch in revision %s', async (revision) => {
+    const answer = await post([rpc('ping', {}, 1)], { 'mcp-protocol-version': revision })
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({
+      id: null,
+      error: { code: -32600, data: { code: 'request_invalid' } },
+    })
+  })
+
+  test('finds the refusals of a batch among its answers', async () => {
+    const answer = await post([rpc('ping', {}, 'a'), { id: 2, method: 'ping' }, { jsonrpc: '2.0', id: 3 }, 7])
+    expect(answer.body).toMatchObject([
+      { id: 2, error: { code: -32600 } },
+      { id: 3, error: { code: -32600 } },
+      { id: 'a', result: {} },
+    ])
+    expect((await post([{ id: 2, method: 'ping' }])).body).toMatchObject([{ id: 2, error: {} }])
+  })
+
+  test.each(['1764391000123456789', '1.5', '-9007199254740993'])('gets %s back as its id', async (id) => {
+    for (const method of ['ping', 'tools/list', 'no/such/method']) {
+      const answer = await post(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":null}`)
+      expect(answer.text).toContain(`"id":${id}`)
+    }
+    const call = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"signals_pending","arguments":[]}}`
+    for (const body of [call, `[${call}]`]) expect((await post(body)).text).toContain(`"id":${id}`)
+  })
+
+  test('gets its id back as it wrote it in 2026-07-28, also in a stream', async () => {
+    const id = '1764391000123456789'
+    const modern = (method: string, params: object = {}) => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${JSON.stringify({ ...params, _meta })}}`
+      const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+      return { body, headers: { ...headers, accept: 'application/json, text/event-stream' } }
+    }
+    for (const method of ['tools/list', 'no/such/method']) {
+      const { body, headers } = modern(method)
+      expect((await post(body, headers)).text).toContain(`"id":${id}`)
+    }
+    const { body, headers } = modern('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    const answer = await fetch(`${hub.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        authorization: `Bearer ${hub.token('ada')}`,
+      },
+      body,
+    })
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    const first = await reader?.read()
+    await reader?.cancel()
+    expect(first?.value).toContain(id)
+    expect(first?.value).not.toContain(`"${id}"`)
+  })
+
+  test.each([
+    ['a call of a tool', 'tools/call', { name: 'signals' }, 200, { result: { isError: true } }],
+    [
+      'anything else',
+      'resources/read',
+      {},
+      400,
+      { error: { code: -32602, data: { code: 'params_invalid' } } },
+    ],
+  ])('is told of a number that would be rounded: %s', async (_, method, params, status, told) => {
+    const text = JSON.stringify(
+      rpc(method, { ...params, arguments: { action: 'send', params: { payload: { id: 0 } } } }),
+    )
+    const answer = await post(text.replace('"payload":{"id":0}', '"payload":{"id":9007199254740993}'))
+    expect(answer.status).toBe(status)
+    expect(answer.body).toMatchObject({ id: 1, ...told })
+    expect(answer.text).toContain('payload.id: 9007199254740993 is beyond 2^53; send it as a text')
+  })
+
   test('gets 202 for what needs no answer', async () => {
     const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([answer.status, answer.text]).toEqual([202, ''])
@@ -322,7 +402,7 @@ const problemIn = (answer: Answer) => {
 describe('a request that is no MCP', () => {
   test.each([
     ['no JSON', '{"jsonrpc"', 400, -32700],
-    ['nested without end', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400, -32700],
+    ['nested without end', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400, -32600],
     ['no JSON-RPC', { hello: 1 }, 400, -32600],
     ['an empty batch', [], 400, -32600],
     [
@@ -332,6 +412,12 @@ describe('a request that is no MCP', () => {
       -32600,
     ],
     ['initialize in a batch', [INITIALIZE, rpc('ping')], 400, -32600],
+    [
+      'an answer nested without end',
+      `{"id":1,"result":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+      400,
+      -32600,
+    ],
   ])('is refused: %s', async (_, body, status, code) => {
     const answer = await post(body)
     expect(answer.status).toBe(status)
