@@ -62,6 +62,7 @@ async function initialize(revision = '2025-06-18'): Promise<void> {
   expect(JSON.parse(answer ?? '')).toMatchObject({ id: 'begin', result: { protocolVersion: revision } })
 }
 
+const parsed = (answer: string) => JSON.parse(answer) as unknown
 const call = (id: string, params = '{"name":"signals","arguments":{}}') =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
 
@@ -119,14 +120,12 @@ describe('a request is refused under its id', () => {
     ],
   ])('%s', async (_, line, code) => {
     const told = await answersTo(line)
-    expect(told.map((one) => JSON.parse(one))).toMatchObject([
-      { id: 9, error: { code, data: { status: 400 } } },
-    ])
+    expect(told.map(parsed)).toMatchObject([{ id: 9, error: { code, data: { status: 400 } } }])
   })
 
   test.each(['null', 'true', '{}', '[1]'])('an id that is %s is answered with null', async (id) => {
     const told = await answersTo(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
-    expect(told.map((one) => JSON.parse(one))).toMatchObject([{ id: null, error: { code: -32600 } }])
+    expect(told.map(parsed)).toMatchObject([{ id: null, error: { code: -32600 } }])
   })
 
   test.each([
@@ -134,9 +133,7 @@ describe('a request is refused under its id', () => {
     ['at the end', (text: string) => `{"method":"x","params":{"text":"${text}"},"jsonrpc":"2.0","id":9}`],
   ])('a line that is too long, its id %s', async (_, line) => {
     const told = await answersTo(line('x'.repeat(STDIO_DEFAULT_MAX_BUFFER_SIZE)))
-    expect(told.map((one) => JSON.parse(one))).toMatchObject([
-      { id: 9, error: { data: { code: 'body_too_large' } } },
-    ])
+    expect(told.map(parsed)).toMatchObject([{ id: 9, error: { data: { code: 'body_too_large' } } }])
   })
 
   test.each([
@@ -200,7 +197,7 @@ describe('a batch', () => {
     const told = await answersTo(
       '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":7},8]',
     )
-    expect(told.map((one) => JSON.parse(one))).toMatchObject([
+    expect(told.map(parsed)).toMatchObject([
       [
         { id: 2, error: {} },
         { id: 1, result: {} },
@@ -217,7 +214,7 @@ describe('a batch', () => {
     await initialize('2025-03-26')
     const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
     const told = await answersTo(`[${call('1')},${cancel},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
-    expect(told.map((one) => JSON.parse(one))).toEqual([[{ jsonrpc: '2.0', id: 2, result: {} }]])
+    expect(told.map(parsed)).toEqual([[{ jsonrpc: '2.0', id: 2, result: {} }]])
   })
 
   test.each([
@@ -240,7 +237,7 @@ describe('a batch', () => {
     async (revision) => {
       await initialize(revision)
       const told = await answersTo(two)
-      expect(told.map((one) => JSON.parse(one))).toMatchObject([
+      expect(told.map(parsed)).toMatchObject([
         { id: 1, error: { code: -32600, message: `In revision ${revision} of MCP there are no batches.` } },
         { id: 2.5, error: { code: -32600 } },
       ])
