@@ -106,7 +106,7 @@ export const DrainedSignal = z
     reply_to: Identity.optional(),
     in_reply_to: SignalId.optional(),
     created_at: Timestamp,
-    /** How often it was handed out, this time included: 1 is the first delivery. */
+    /** How often it was handed out, by a drain this time included: 1 is the first delivery, 0 in a peek before it. */
     deliveries: z.number().int(),
   })
   .meta({ title: 'DrainedSignal' })

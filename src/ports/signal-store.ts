@@ -35,7 +35,7 @@ export interface DrainRequest extends Lease {
 export interface Drained {
   signal: Signal
   seq: Seq
-  /** This time included: 1 at the first delivery. */
+  /** How often it was handed out. In the answer of a drain with this time: 1 at the first delivery. */
   deliveries: number
 }
 
@@ -209,7 +209,11 @@ export interface SignalStore {
    * unknown, that waits or is leased is left alone.
    */
   replay(signal_id: SignalId, now: string): Promise<boolean>
-  /** Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. */
+  /**
+   * Notes a stage once; a later time for the same stage is ignored. Kept lazily: a crash may lose it, a close not. The times
+   * of all stages are kept in order: one that is noted late, or by another clock, is moved to the nearest time that can be
+   * true.
+   */
   mark(signal_ids: readonly SignalId[], stage: Stage, at: string): void
 
   read(signal_id: SignalId): Promise<SignalView | null>

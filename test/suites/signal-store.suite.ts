@@ -256,8 +256,8 @@ export function describeSignalStore(
         const [signal] = await append({ from: 'carl', intent: 'ask', priority: 7 })
         const entry = { signal_id: signal?.signal_id, seq: 1, from: 'carl', intent: 'ask', priority: 7 }
         expect(store.peek('bob', 10)).toEqual([entry])
-        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 1 }])
-        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 1 }])
+        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 0 }])
+        expect(await store.look('bob', 10)).toEqual([{ signal, seq: 1, deliveries: 0 }])
         expect(await status(signal!.signal_id)).toBe('pending')
       })
 
@@ -823,12 +823,12 @@ export function describeSignalStore(
         const [signal] = await append({})
         store.mark([signal!.signal_id, make.id()], 'pushed_at', make.at(10))
         store.mark([signal!.signal_id], 'pushed_at', make.at(20))
-        store.mark([signal!.signal_id], 'seen_at', make.at(5))
+        store.mark([signal!.signal_id], 'seen_at', make.at(15))
         const stages = {
           created_at: make.at(),
           pushed_at: make.at(10),
           rung_at: null,
-          seen_at: make.at(5),
+          seen_at: make.at(15),
           drained_at: null,
           confirmed_at: null,
           completed_at: null,
@@ -838,15 +838,44 @@ export function describeSignalStore(
         expect((await store.read(signal!.signal_id))?.stages).toEqual(stages)
       })
 
-      test('times before the creation, or a year after it, are kept as they are', async () => {
+      test('a time before the creation becomes that of the creation, one a year after it is kept', async () => {
         const [signal] = await append({ expires_at: make.at(400 * DAY_MS) })
         store.mark([signal!.signal_id], 'pushed_at', make.at(-5000))
         store.mark([signal!.signal_id], 'rung_at', make.at(365 * DAY_MS))
         store = await opened.afterClose()
         expect(await store.read(signal!.signal_id)).toMatchObject({
           expires_at: make.at(400 * DAY_MS),
-          stages: { pushed_at: make.at(-5000), rung_at: make.at(365 * DAY_MS) },
+          stages: { pushed_at: make.at(), rung_at: make.at(365 * DAY_MS) },
         })
+      })
+
+      test('an observation that is reported late never comes after a later stage', async () => {
+        const [signal] = await append({})
+        const { signal_id } = signal!
+        store.mark([signal_id], 'seen_at', make.at(20))
+        store.mark([signal_id], 'rung_at', make.at(30))
+        store.mark([signal_id], 'pushed_at', make.at(25))
+        const lease = make.lease()
+        await store.drain('bob', { ...lease, limit: 1, now: make.at(10) })
+        await store.confirm(lease.drain_id, make.at(15))
+        await store.complete('bob', [signal_id], undefined, make.at(50))
+        const check = async () =>
+          expect((await store.read(signal_id))?.stages).toEqual({
+            created_at: make.at(),
+            ...{ pushed_at: make.at(20), rung_at: make.at(20), seen_at: make.at(20) },
+            ...{ drained_at: make.at(20), confirmed_at: make.at(20), completed_at: make.at(50) },
+          })
+        await check()
+        store = await opened.afterClose()
+        await check()
+      })
+
+      test('a signal that was seen by its drain alone was seen at the time of the drain', async () => {
+        const [signal] = await append({})
+        await store.drain('bob', { ...make.lease(), limit: 1, now: make.at(10) })
+        store.mark([signal!.signal_id], 'seen_at', make.at(40))
+        const { seen_at, drained_at } = (await store.read(signal!.signal_id))!.stages
+        expect([seen_at, drained_at]).toEqual([make.at(10), make.at(10)])
       })
     })
 

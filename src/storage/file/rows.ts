@@ -7,6 +7,7 @@
  * forgotten is freed. What only some signals have (stages, a lease, a result) gets its column per page,
  * once a first row of the page needs it.
  */
+import { STAGE_ORDER, timeInOrder, type ObservedStage } from '../stage-order.ts'
 import { textOf, type Words } from './ulid-words.ts'
 
 export type Row = number
@@ -62,7 +63,7 @@ export const COLUMNS = [
   'result_length',
 ] as const
 export type Column = (typeof COLUMNS)[number]
-type TimeColumn = 'pushed_at' | 'rung_at' | 'seen_at' | 'drained_at' | 'confirmed_at' | 'completed_at'
+type TimeColumn = ObservedStage
 
 /** Times are kept as milliseconds after the signal's creation, plus one. What does not fit is kept apart. */
 const TIME_APART = 0xffffffff
@@ -273,6 +274,16 @@ export class Rows {
     else this.set(row, column, this.encode(row, column, ms))
   }
 
+  /** Sets the time so that the stages of the row stay in order. */
+  setStage(row: Row, column: TimeColumn, ms: number): void {
+    const created_ms = this.page(row).created_ms[row & IN_PAGE] as number
+    this.setTime(
+      row,
+      column,
+      timeInOrder(column, ms, created_ms, (stage) => this.time(row, stage)),
+    )
+  }
+
   expires(row: Row): number {
     return this.decode(row, 'expires', this.page(row).expires[row & IN_PAGE] as number)
   }
@@ -294,11 +305,4 @@ export class Rows {
   }
 }
 
-export const TIME_COLUMNS = [
-  'pushed_at',
-  'rung_at',
-  'seen_at',
-  'drained_at',
-  'confirmed_at',
-  'completed_at',
-] as const satisfies TimeColumn[]
+export const TIME_COLUMNS = STAGE_ORDER satisfies readonly TimeColumn[]

@@ -185,7 +185,7 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       return choose(identity, Infinity, except).length
     },
     look: async (identity, limit, except) =>
-      durably(choose(identity, limit, except).map((row) => reader.handOut(row))),
+      durably(choose(identity, limit, except).map((row) => reader.waiting(row))),
 
     async drain(identity, request) {
       journal.checkAlive()

@@ -148,7 +148,8 @@ export class SignalIndex {
         return this.each(entry.signal_ids, (row) => this.replay(row, entry))
       case 'mark':
         return this.each(entry.signal_ids, (row) => {
-          if (this.rows.get(row, entry.stage) === 0) this.rows.setTime(row, entry.stage, Date.parse(entry.at))
+          if (this.rows.get(row, entry.stage) === 0)
+            this.rows.setStage(row, entry.stage, Date.parse(entry.at))
         })
       case 'told':
         return this.each(entry.signal_ids, (row) => this.rows.flag(row, FLAG.told, true))
@@ -193,7 +194,7 @@ export class SignalIndex {
       this.rows.flag(row, FLAG.held, true)
       this.rows.flag(row, FLAG.told, false)
       this.rows.set(row, 'taken_by', session + 1)
-      this.rows.setTime(row, 'drained_at', at)
+      this.rows.setStage(row, 'drained_at', at)
       const page = this.rows.page(row)
       const slot = this.rows.slot(row)
       page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)
@@ -203,7 +204,7 @@ export class SignalIndex {
   private confirm(row: Row, at: number): void {
     this.change(row, STATUS.acked)
     this.leaveLease(row)
-    this.rows.setTime(row, 'confirmed_at', at)
+    this.rows.setStage(row, 'confirmed_at', at)
     this.noteFinish(row, at)
   }
 
@@ -222,9 +223,9 @@ export class SignalIndex {
     this.change(row, STATUS.completed)
     this.leaveLease(row)
     if (this.rows.get(row, 'drained_at') !== 0 && this.rows.get(row, 'confirmed_at') === 0) {
-      this.rows.setTime(row, 'confirmed_at', ms)
+      this.rows.setStage(row, 'confirmed_at', ms)
     }
-    this.rows.setTime(row, 'completed_at', ms)
+    this.rows.setStage(row, 'completed_at', ms)
     this.noteFinish(row, ms)
     if (entry.result !== undefined) this.rows.setResult(row, at)
   }

@@ -39,14 +39,20 @@ export class SignalReader {
     return { line, payload_bytes }
   }
 
-  /** As its next drain would hand it out. */
-  handOut(row: Row, line: Buffer = this.body(row).line): Drained {
+  /** As it waits. */
+  waiting(row: Row, line: Buffer = this.body(row).line): Drained {
     const { rows } = this.index
     return {
       signal: { ...this.signalIn(row, line), expires_at: isoOf(rows.expires(row)) },
       seq: rows.seq(row),
-      deliveries: (rows.page(row).deliveries[rows.slot(row)] as number) + 1,
+      deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
     }
+  }
+
+  /** As its next drain hands it out. */
+  handOut(row: Row, line: Buffer): Drained {
+    const waiting = this.waiting(row, line)
+    return { ...waiting, deliveries: waiting.deliveries + 1 }
   }
 
   /** From its creation to its end, as it was accepted. */
@@ -77,7 +83,7 @@ export class SignalReader {
 
   view(row: Row): SignalView {
     const { rows } = this.index
-    const { signal, seq } = this.handOut(row)
+    const { signal, seq, deliveries } = this.waiting(row)
     const time = (column: Parameters<typeof rows.time>[1]) => {
       const ms = rows.time(row, column)
       return ms === null ? null : isoOf(ms)
@@ -85,7 +91,7 @@ export class SignalReader {
     return viewOf(signal, {
       seq,
       status: STATUS_NAMES[rows.status(row)] as SignalStatus,
-      deliveries: rows.page(row).deliveries[rows.slot(row)] as number,
+      deliveries,
       lease: this.lease(row),
       result: this.result(row),
       stages: {

@@ -7,6 +7,7 @@ import type { Completed, Drained, Lease, Released, SignalStore, Taken } from '..
 import { RETENTION, type Retention } from '../retention.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
+import { timeInOrder, type ObservedStage } from '../stage-order.ts'
 
 interface Row {
   signal: Signal
@@ -162,7 +163,7 @@ export function createMemorySignalStore(
     look: async (identity, limit, except) =>
       pending(identity, except)
         .slice(0, limit)
-        .map((row) => handOut(row, row.deliveries + 1)),
+        .map((row) => handOut(row, row.deliveries)),
 
     async drain(identity, request) {
       checkOpen()
@@ -182,7 +183,7 @@ export function createMemorySignalStore(
         row.lease = { drain_id, session_id, held: true }
         row.taken_by = session_id
         row.told = false
-        row.stages.drained_at = now
+        setStage(row, 'drained_at', now)
         leased.set(drain_id, [...(leased.get(drain_id) ?? []), row])
       }
       return taken.map((row) => handOut(row, row.deliveries))
@@ -195,7 +196,7 @@ export function createMemorySignalStore(
       for (const row of under) {
         leave(row, 'acked')
         letGo(row)
-        row.stages.confirmed_at = now
+        setStage(row, 'confirmed_at', now)
       }
       return { confirmed: ids(under), waited }
     },
@@ -252,8 +253,9 @@ export function createMemorySignalStore(
           if (row.status === 'pending') outcome.waited.push(signal_id)
           leave(row, 'completed')
           letGo(row)
-          if (row.stages.drained_at !== null) row.stages.confirmed_at ??= now
-          row.stages.completed_at = now
+          if (row.stages.drained_at !== null && row.stages.confirmed_at === null)
+            setStage(row, 'confirmed_at', now)
+          setStage(row, 'completed_at', now)
           if (result !== undefined) row.result = structuredClone(result)
           outcome.completed.push(signal_id)
         }
@@ -285,7 +287,7 @@ export function createMemorySignalStore(
     mark(signal_ids, stage, at) {
       for (const signal_id of signal_ids) {
         const row = rows.get(signal_id)
-        if (row !== undefined) row.stages[stage] ??= at
+        if (row !== undefined && row.stages[stage] === null) setStage(row, stage, at)
       }
     },
 
@@ -344,6 +346,15 @@ export function createMemorySignalStore(
       closed = true
     },
   }
+}
+
+/** Sets the time so that the stages of the row stay in order. */
+function setStage({ signal, stages }: Row, stage: ObservedStage, at: string): void {
+  const ms = timeInOrder(stage, Date.parse(at), Date.parse(signal.created_at), (other) => {
+    const time = stages[other]
+    return time === null ? null : Date.parse(time)
+  })
+  stages[stage] = new Date(ms).toISOString()
 }
 
 function isInProgress({ status, lease }: Row): boolean {
