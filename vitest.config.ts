@@ -79,7 +79,8 @@ export default defineConfig({
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          // Files share nothing: each hub takes a free port and a temporary home.
+          maxWorkers: 2,
         },
       },
       {

@@ -20,6 +20,7 @@ import { memory } from './memory.ts'
 import { search } from './search.ts'
 import { restart } from './restart.ts'
 import { slowDisk } from './slow-disk.ts'
+import { team } from './team.ts'
 import { sendMany } from './send-many.ts'
 import { sendOne } from './send-one.ts'
 import { met, shownRatio } from './verdict.mjs'
@@ -40,6 +41,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   growth,
   memory,
   search,
+  team,
 }
 const HELP = `usage: npm run bench -- [NAME…] [options]
        npm run -s bench > OUT.jsonl
