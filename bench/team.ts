@@ -8,15 +8,17 @@ import type { DaemonStatus } from '../src/contracts/control.ts'
 import { cleanEnvironment } from '../test/support/processes.ts'
 import { leftOut, short, type Figure } from './figures.ts'
 import { socketsOf, TURNBELL } from './hubs.ts'
-import { pause, ROOT, startNode, temporaryDirectory, until } from './processes.ts'
+import { pause, ROOT, startProgram, temporaryDirectory, until } from './processes.ts'
 import { control } from './shim.ts'
 import { shownRatio } from './verdict.mjs'
 
 const PERSONAS = ['ada', 'bob', 'cyd', 'dan', 'eve']
 const PSS_MIB_MAX = 300
 const PROCESSES_MAX = 12
-/** After the last shim attached: V8 and the allocator return memory within a few seconds. */
-const SETTLE_MS = 20_000
+/** After the last shim attached: idle processes return memory every 15 seconds. */
+const SETTLE_MS = 50_000
+/** Its pages are shared by the team alone, whatever else of node runs on the machine. */
+const NODE = 'node-of-the-team'
 const KEEPER = path.join(ROOT, 'dist/adapters/claude-code/keeper.sh')
 
 interface Weighed {
@@ -30,18 +32,20 @@ export async function team(): Promise<Figure[]> {
   const home = temporaryDirectory()
   const personas = Object.fromEntries(PERSONAS.map((persona) => [persona, { surface: 'claude-code' }]))
   fs.writeFileSync(path.join(home, 'config.yaml'), JSON.stringify({ hub: { port: 0 }, personas }))
-  const up = await startNode([TURNBELL, 'up', '--home', home], { bare: true })
+  const node = path.join(home, NODE)
+  fs.copyFileSync(process.execPath, node)
+  const up = await startProgram(node, [TURNBELL, 'up', '--home', home])
   const shims: ChildProcess[] = []
   try {
     await allDaemons('connected', home, ({ state }) => state === 'CONNECTED')
-    for (const persona of PERSONAS) shims.push(await startShim(home, persona))
+    for (const persona of PERSONAS) shims.push(await startShim(home, persona, node))
     await allDaemons('attached', home, ({ surface }) => surface.attached)
     await pause(SETTLE_MS)
     const roots = [up.pid, ...shims.map(({ pid }) => pid as number)]
     return figures(descendants(roots).map(weigh))
   } finally {
     for (const shim of shims) shim.stdin?.end()
-    await Promise.all(shims.map((shim) => shim.exitCode ?? once(shim, 'exit')))
+    await Promise.all(shims.map(async (shim) => shim.exitCode ?? (await once(shim, 'exit'))))
     await up.stop()
   }
 }
@@ -58,14 +62,14 @@ async function allDaemons(
 }
 
 /** As the plugin starts it. Resolves when the client has its tools. */
-async function startShim(home: string, persona: string): Promise<ChildProcess> {
+async function startShim(home: string, persona: string, node: string): Promise<ChildProcess> {
   const shim = spawn('/bin/sh', [KEEPER], {
     cwd: home,
     env: {
       ...cleanEnvironment(),
       TURNBELL_HOME: home,
       TURNBELL_PERSONA: persona,
-      TURNBELL_NODE: process.execPath,
+      TURNBELL_NODE: node,
       CLAUDE_CODE_SESSION_ID: `session-of-${persona}`,
       CLAUDE_CONFIG_DIR: home,
     },

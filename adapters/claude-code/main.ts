@@ -27,6 +27,7 @@ import { connectLocally } from '../../src/system/local-socket.ts'
 import { isStopped } from '../../src/system/processes.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
+import { returnIdleMemory } from '../../src/system/idle-memory.ts'
 import { sessionPlace } from '../../src/system/session-place.ts'
 import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
@@ -41,6 +42,7 @@ import { TERMINATION_SIGNALS } from '../../src/system/termination.ts'
 const env = process.env
 const ids = createIds(systemClock, systemRandom)
 const transport = stdioLines(process.stdin, process.stdout)
+returnIdleMemory()
 const respawned = env['TURNBELL_RESPAWN'] === '1'
 // With the keeper in between, our parent is its shell; the client is that shell's parent.
 const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)

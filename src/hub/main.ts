@@ -12,6 +12,7 @@ import { systemClock as clock } from '../system/clock.ts'
 import { loadConfig } from '../system/config.ts'
 import { prepareHome, resolveHome } from '../system/home.ts'
 import { takeStdout } from '../system/own-stdout.ts'
+import { returnIdleMemory } from '../system/idle-memory.ts'
 import { newInstance, printProblem } from '../system/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
@@ -98,6 +99,7 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
     })
     announce(hub, over, logs, leaving)
     leaving.started(hub)
+    returnIdleMemory()
   } catch (error) {
     const told_to_leave = leaving.signal.aborted && error === leaving.signal.reason
     // Not louder: the hub shows warnings on stderr, where the problem itself will stand.

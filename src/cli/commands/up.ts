@@ -4,6 +4,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { pause } from '../../ports/pause.ts'
 import { prepareHome } from '../../system/home.ts'
+import { returnIdleMemory } from '../../system/idle-memory.ts'
 import { canAsk, confirm } from '../ask.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
 import { describeWindows, openWindows } from '../open-windows.ts'
@@ -52,6 +53,7 @@ async function up(invocation: Invocation): Promise<void> {
   try {
     await Promise.race([fleet.settled(), stop.asked])
     if (!stop.isAsked()) await sayReady(invocation, fleet, show)
+    returnIdleMemory()
     await keepShowing(invocation, fleet, show, stop)
     while (!(await mayStop(invocation, fleet, show, stop))) {
       stop.goOn()

@@ -31,6 +31,7 @@ import { printProblem } from '../../system/problem-output.ts'
 import { createIds, systemRandom } from '../../system/random.ts'
 import { takeStdout } from '../../system/own-stdout.ts'
 import { readOperatorToken } from '../../system/secrets.ts'
+import { returnIdleMemory } from '../../system/idle-memory.ts'
 import { stderrLog } from '../../system/stderr-log.ts'
 import { VERSION } from '../../system/version.ts'
 import { resolveWiredHome } from '../../system/wired-home.ts'
@@ -57,6 +58,7 @@ interface Settings {
 export async function main(argv: string[]): Promise<void> {
   try {
     serve(settingsFrom(argv, process.env))
+    returnIdleMemory()
   } catch (error) {
     printProblem(error, argv.includes('--json'))
     process.exitCode = exitCodeOf(error)
