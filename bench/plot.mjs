@@ -24,7 +24,7 @@ const GOALS = [
   ...['send-one', 'send-many', ...PEERS, 'journal', 'journal-sqlite', 'doorbell', 'slow-disk'],
   ...['restart-replay', 'restart-snapshot', 'idle-links', 'daemon-start', 'daemon-rss', 'daemon-cpu'],
   ...['mcp-http', 'mcp-stdio', 'peek', 'hook-hub-up', 'hook-hub-down', ...GROWN],
-  ...['memory-post-p99', 'memory-assemble', 'team-pss'],
+  ...['memory-post-p99', 'memory-assemble'],
 ]
 
 const [source, directory = path.resolve(import.meta.dirname, '../docs/performance')] = figuresFile(
