@@ -21,14 +21,19 @@ export interface BellQueue {
   add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>
   /** What stands there runs, though a person had paused it. */
   start(server: AppServer, threadId: string): Promise<void>
-  /** Bells of ours that still stand there: their signals have been drained, or another is rung. Answers how many. */
-  takeBack(server: AppServer, threadId: string): Promise<number>
+  /** Doorbells of ours that are in the queue. */
+  standing(server: AppServer, threadId: string): Promise<DoorbellId[]>
+  /** Deletes those: their signals have been drained, or another is rung. Returns the deleted ones. */
+  takeBack(server: AppServer, threadId: string): Promise<DoorbellId[]>
   /** Those among them that a turn has begun with. */
   seen(server: AppServer, threadId: string, queued: readonly DoorbellId[]): Promise<DoorbellId[]>
 }
 
 export function bellQueue(identity: Identity, log: Log): BellQueue {
   const without = new WeakSet<AppServer>()
+
+  const idsOf = (submissions: { clientUserMessageId: string | null }[]) =>
+    submissions.flatMap(({ clientUserMessageId }) => bellIn(clientUserMessageId, identity) ?? [])
 
   /** Null where this Codex has no queues. */
   async function queued(server: AppServer, threadId: string) {
@@ -62,12 +67,13 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
         if (!(error instanceof AppServerError) || error.code !== INVALID_REQUEST) throw error
       }
     },
+    standing: async (server, threadId) => idsOf((await queued(server, threadId)) ?? []),
     async takeBack(server, threadId) {
       const standing = (await queued(server, threadId)) ?? []
       for (const { id } of standing) {
         await server.call('thread/queue/delete', { threadId, queuedSubmissionId: id }, z.unknown())
       }
-      return standing.length
+      return idsOf(standing)
     },
     async seen(server, threadId, bells) {
       const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)

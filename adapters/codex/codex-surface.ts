@@ -15,7 +15,8 @@ import { threadWindow } from './thread-window.ts'
 import {
   bellQueued,
   bellSeen,
-  bellsTakenBack,
+  bellsFound,
+  bellsGone,
   bound,
   boundByHooks,
   hooked,
@@ -36,7 +37,7 @@ import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { isDrain } from '../../src/contracts/drain.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
-import type { Identity } from '../../src/contracts/ids.ts'
+import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -98,6 +99,8 @@ export function codexSurface({
   let binds = 0
   /** How often an app-server went away. */
   let losses = 0
+  /** Since when a doorbell is in neither the queue nor a turn of the idle thread. */
+  let missing_since_ms: number | null = null
   let ringing: Promise<unknown> = Promise.resolve()
   let seeking: Promise<void> = Promise.resolve()
   /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
@@ -108,7 +111,11 @@ export function codexSurface({
   const isShown = () => way === null || !way.live || window.isShown(way.place)
 
   const status = () => {
-    const facts = { ...state, turn: turnOf(state), window: state.thread_id === null || isShown() }
+    const facts = {
+      ...{ ...state, turn: turnOf(state), window: state.thread_id === null || isShown() },
+      outstanding_doorbell_id: state.queued.at(-1) ?? null,
+      interrupted: state.paused,
+    }
     return pushStatus('codex', state.thread_id, facts, state.thread_id !== null)
   }
   /** As the daemon knows it. */
@@ -166,6 +173,7 @@ export function codexSurface({
     for (const { notification } of missed) move(notified(state, notification, identity))
     if (state.thread_id === null) return void seek()
     subscribe()
+    void lookForBells()
     void awaitTools(clock.monotonic() + LIMITS.codex_start_ms)
   }
 
@@ -260,19 +268,45 @@ export function codexSurface({
       () => {
         if (reached() !== to || state.thread_id !== threadId || subscribed) return
         subscribed = true
-        if (state.queued.length > 0) void readReceipts(to, threadId)
+        if (state.queued.length > 0) void lookForBells()
       },
       (error: unknown) => log.debug({ err: error, thread_id: threadId }, 'not subscribed to the thread yet'),
     )
   }
 
-  async function readReceipts(from: AppServer, threadId: string): Promise<void> {
+  /**
+   * Reads from the app-server what became of the doorbells that were handed over. One that has left the queue, and that
+   * no turn shows, may be in between: it counts as lost only after `codex_bell_lost_ms` in which the thread was idle.
+   */
+  async function lookForBells(): Promise<void> {
+    const [to, threadId] = [reached(), state.thread_id]
+    if (to === null || threadId === null) return
     try {
-      const seen = await queue.seen(from, threadId, state.queued)
-      if (state.thread_id === threadId) for (const doorbell_id of seen) move(bellSeen(state, doorbell_id))
+      const standing = await queue.standing(to, threadId)
+      if (state.thread_id !== threadId) return
+      move(bellsFound(state, standing))
+      if (state.queued.length > standing.length) await readReceipts(to, threadId)
+      if (state.thread_id !== threadId) return
+      const missing = state.queued.filter((doorbell_id) => !standing.includes(doorbell_id))
+      if (missing.length === 0 || state.turn !== 'idle') missing_since_ms = null
+      else missing_since_ms ??= clock.monotonic()
+      if (missing_since_ms === null || clock.monotonic() - missing_since_ms < LIMITS.codex_bell_lost_ms)
+        return
+      log.warn(
+        { thread_id: threadId, doorbell_ids: missing },
+        'a doorbell has left the queue and began no turn',
+      )
+      missing_since_ms = null
+      move(bellsGone(state, missing))
     } catch (error) {
-      log.debug({ err: error, thread_id: threadId }, 'what was said in the thread could not be read')
+      log.debug({ err: error, thread_id: threadId }, 'the app-server did not report its queue')
     }
+  }
+
+  /** @throws AppServerError */
+  async function readReceipts(from: AppServer, threadId: string): Promise<void> {
+    const seen = await queue.seen(from, threadId, state.queued)
+    if (state.thread_id === threadId) for (const doorbell_id of seen) move(bellSeen(state, doorbell_id))
   }
 
   /** Its terminal was killed: no hook tells of that. */
@@ -302,10 +336,13 @@ export function codexSurface({
     const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
     if (!rests()) return DEFERRED
     try {
-      const standing = await takeBack(to, threadId)
+      if (state.queued.length > 0) await lookForBells()
+      const taken_back = await takeBack(to, threadId)
       if (!rests()) return DEFERRED
+      // Codex has taken it from the queue, and its turn may be about to begin.
+      if (state.queued.length > 0) return DEFERRED
       // Paused before this process or its connection began.
-      if (standing > 0 && isKept() && persons?.isJoined() === false) state = queueStopped(state)
+      if (taken_back.length > 0 && isKept() && persons?.isJoined() === false) state = queueStopped(state)
       move(bellQueued(state, doorbell.doorbell_id))
       await queue.add(to, threadId, doorbell)
       if (state.stopped && rests()) {
@@ -323,10 +360,10 @@ export function codexSurface({
     }
   }
 
-  async function takeBack(to: AppServer, threadId: string): Promise<number> {
-    const standing = await queue.takeBack(to, threadId)
-    if (state.thread_id === threadId) state = bellsTakenBack(state)
-    return standing
+  async function takeBack(to: AppServer, threadId: string): Promise<DoorbellId[]> {
+    const deleted = await queue.takeBack(to, threadId)
+    if (state.thread_id === threadId) move(bellsGone(state, deleted))
+    return deleted
   }
 
   function takeBackAnswered(): void {
@@ -338,7 +375,10 @@ export function codexSurface({
   }
 
   return {
-    status: async () => status(),
+    async status() {
+      if (state.queued.length > 0) await lookForBells()
+      return status()
+    },
 
     notify_surface(doorbell): Promise<RingResult> {
       const rung = ringing.then(() => ring(doorbell))

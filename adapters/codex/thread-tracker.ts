@@ -172,9 +172,15 @@ export function queueStarted(state: TrackedThread): TrackedThread {
   return { ...state, stopped: false }
 }
 
-/** None of ours stands in the queue any more. */
-export function bellsTakenBack(state: TrackedThread): TrackedThread {
-  return { ...state, queued: [] }
+/** These are certainly not in the queue any more, and no turn has begun with them. */
+export function bellsGone(state: TrackedThread, gone: readonly DoorbellId[]): TrackedThread {
+  return { ...state, queued: state.queued.filter((doorbell_id) => !gone.includes(doorbell_id)) }
+}
+
+/** These are in the queue, whoever put them there. */
+export function bellsFound(state: TrackedThread, found: readonly DoorbellId[]): TrackedThread {
+  const unknown = found.filter((doorbell_id) => !state.queued.includes(doorbell_id))
+  return unknown.length === 0 ? state : { ...state, queued: [...unknown, ...state.queued] }
 }
 
 /**

@@ -9,8 +9,12 @@ import { OpencodeError, type OpencodeServer, type Place } from './server.ts'
 import {
   adrift,
   bellChoice,
+  bellGone,
+  bellHanded,
   bellMetadata,
   lookedUp,
+  messagesRead,
+  outstanding,
   startTracking,
   statusAnswered,
   told,
@@ -20,7 +24,7 @@ import {
 } from './session-tracker.ts'
 import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
-import type { Identity } from '../../src/contracts/ids.ts'
+import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -78,10 +82,17 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let rejoin: Timer | null = null
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
+  /** The outstanding doorbell, and since when it is. */
+  let held: { doorbell_id: DoorbellId; since_ms: number } | null = null
 
   function status(): SurfaceStatus {
     const { turn } = answered ? state : { turn: 'unknown' as const }
-    const facts = { ...state, turn, window: state.session === null || hasWindow() }
+    const facts = {
+      ...{ ...state, turn, window: state.session === null || hasWindow() },
+      outstanding_doorbell_id: outstanding(state),
+      // Where nobody is there, nobody ends the interruption.
+      interrupted: state.interrupted && mayRedo(),
+    }
     return pushStatus('opencode', state.session?.id ?? null, facts, turn !== 'unknown')
   }
   /** As the daemon knows it. */
@@ -100,6 +111,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     if (next === state) return
     const before = state
     state = next
+    const doorbell_id = outstanding(next)
+    if (doorbell_id !== (held?.doorbell_id ?? null))
+      held = doorbell_id === null ? null : { doorbell_id, since_ms: clock.monotonic() }
     const another = before.session?.id !== next.session?.id
     if (another) log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
     if (another || before.session?.directory !== next.session?.directory) keep(next.session)
@@ -140,11 +154,51 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     try {
       const busy = await to.isBusy(place)
       if (!stillThere()) return
+      if (!busy) await lookForBell(to, place)
+      if (!stillThere()) return
       move(statusAnswered(state, busy, asked))
       if (busy) askAgain()
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
       if (stillThere()) askAgain()
+    }
+  }
+
+  /**
+   * Reads from the server what became of the outstanding doorbell. A prompt that the server accepted may be stored
+   * late, and its turn may begin late. So it counts as lost only after `opencode_bell_lost_ms` in which the session was
+   * not busy, and a stored one is deleted first: no later turn can show it beside the next doorbell.
+   */
+  async function lookForBell(to: OpencodeServer, place: Place): Promise<void> {
+    const doorbell = held
+    if (doorbell === null) return
+    const stillThere = () => server === to && state.session?.id === place.id
+    const messages = await to.messages(place, LIMITS.opencode_bell_messages_max)
+    if (!stillThere()) return
+    move(messagesRead(state, messages, identity))
+    if (held?.doorbell_id !== doorbell.doorbell_id) return
+    if (clock.monotonic() - doorbell.since_ms < LIMITS.opencode_bell_lost_ms) return
+    const stored = state.standing.find(({ doorbell_id }) => doorbell_id === doorbell.doorbell_id)
+    if (stored !== undefined) {
+      if (to.removeMessage === undefined) return
+      await to.removeMessage(place, stored.message_id)
+      if (!stillThere()) return
+    }
+    log.warn(
+      { doorbell_id: doorbell.doorbell_id, stored: stored !== undefined },
+      'the doorbell began no turn',
+    )
+    move(bellGone(state, doorbell.doorbell_id))
+  }
+
+  /** For a status that the daemon asks for. Keeps what is known where the server does not answer. */
+  async function lookAtServer(): Promise<void> {
+    const [to, place] = [server, state.session]
+    if (to === null || place === null || !answered || held === null) return
+    try {
+      if (!(await to.isBusy(place))) await lookForBell(to, place)
+    } catch (error) {
+      log.debug({ err: error, session_id: place.id }, 'the server did not report its messages')
     }
   }
 
@@ -157,7 +211,10 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     answered && server === to && state.turn === 'idle' && state.session?.id === place.id
 
   return {
-    status: async () => status(),
+    async status() {
+      await lookAtServer()
+      return status()
+    },
 
     async notify_surface({ doorbell_id, text }): Promise<RingResult> {
       const [to, place] = [server, state.session]
@@ -174,12 +231,17 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
         // What is prompted behind something that was undone deletes that for good.
         if (isUndone(session) && mayRedo()) return DEFERRED
         if (!mayRing(to, place)) return DEFERRED
+        if (outstanding(state) !== null) return DEFERRED
         const metadata = bellMetadata(identity, doorbell_id)
+        // Noted before it leaves: a server that answers too late may have it.
+        move(bellHanded(state, doorbell_id))
         // Without a messageID of our own: one that sorts low is kept and never answered.
         await to.prompt(place, { ...bellChoice(state), parts: [{ type: 'text', text, metadata }] })
         return { accepted: true, proof: state.seen_doorbell_id === doorbell_id ? 'confirmed' : 'sent' }
       } catch (error) {
         log.warn({ err: error, session_id: place.id }, 'the session took no bell')
+        const refused = error instanceof OpencodeError && error.status !== null
+        if (refused) move(bellGone(state, doorbell_id))
         if (server !== to) return UNAVAILABLE
         // By now it may be another that is bound.
         const same = state.session?.id === place.id
@@ -264,7 +326,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   async function goOn(to: OpencodeServer, place: Place, lookup = (lookups += 1)): Promise<Found> {
     const before = state.session?.id
     const session = await to.session(place)
-    const newest_message = session && (await to.newestMessage(place).catch(() => 'unread' as const))
+    const messages =
+      session && (await to.messages(place, LIMITS.opencode_bell_messages_max).catch(() => 'unread' as const))
+    const newest_message = messages === 'unread' ? messages : (messages?.at(-1)?.info ?? null)
     const asked = state
     const busy = session !== null && (await to.isBusy(place))
     if (server !== to || lookup !== lookups) return 'overtaken'
@@ -272,7 +336,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     if (state.session !== null && state.session.id !== before) return 'found'
     const deleted = state.session === null && before === place.id
     if (session === null || deleted) return 'gone'
-    move(lookedUp(state, { session, newest_message, busy }, asked, clock.now()))
+    const next = lookedUp(state, { session, newest_message, busy }, asked, clock.now())
+    move(Array.isArray(messages) ? messagesRead(next, messages, identity) : next)
     // The end of that turn may come before the server tells of anything.
     if (busy) askAgain()
     return 'found'

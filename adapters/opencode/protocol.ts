@@ -35,18 +35,22 @@ const message = z.looseObject({
     .looseObject({ providerID: z.string(), modelID: z.string(), variant: z.string().optional() })
     .optional(),
 })
-/** Of one session, as they are kept. */
-export const Messages = z.array(
-  z.looseObject({ info: message.extend({ time: z.looseObject({ created: z.number() }) }) }),
-)
-export type KeptMessage = z.infer<typeof Messages>[number]['info']
-
 const part = z.looseObject({
   type: z.string(),
   messageID: z.string(),
   /** Goes through opencode untouched, to no model. */
   metadata: z.record(z.string(), z.unknown()).optional(),
 })
+
+/** Of one session, as they are stored. */
+export const Messages = z.array(
+  z.looseObject({
+    info: message.extend({ time: z.looseObject({ created: z.number() }) }),
+    parts: z.array(part).default([]),
+  }),
+)
+export type StoredMessage = z.infer<typeof Messages>[number]
+export type KeptMessage = StoredMessage['info']
 
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, properties: Shape) =>
   z.looseObject({
@@ -56,7 +60,10 @@ const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, pro
 
 /** As much of what a session failed by as is read; whatever form it has, the event counts. */
 const failure = z
-  .looseObject({ data: z.looseObject({ message: z.string().optional() }).optional() })
+  .looseObject({
+    name: z.string().optional(),
+    data: z.looseObject({ message: z.string().optional() }).optional(),
+  })
   .optional()
   .catch(undefined)
 
@@ -69,6 +76,7 @@ export const Event = z.discriminatedUnion('type', [
   event('session.idle', {}),
   event('session.error', { error: failure }),
   event('message.updated', { info: message }),
+  event('message.removed', { messageID: z.string() }),
   event('message.part.updated', { part }),
 ])
 export type Event = z.infer<typeof Event>

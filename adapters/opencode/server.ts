@@ -9,7 +9,7 @@ import {
   Open,
   Session,
   Statuses,
-  type KeptMessage,
+  type StoredMessage,
   type PermissionReply,
   type Prompt,
 } from './protocol.ts'
@@ -41,11 +41,13 @@ export class OpencodeVersionError extends Error {}
 export interface OpencodeServer {
   /** Null where there is none of that id. */
   session(place: Place): Promise<Session | null>
-  /** Null where nothing was said yet. */
-  newestMessage(place: Place): Promise<KeptMessage | null>
+  /** The newest messages with their parts, oldest first; at most `limit`. */
+  messages(place: Place, limit: number): Promise<StoredMessage[]>
   isBusy(place: Place): Promise<boolean>
   /** The server has it; whether it is ever answered is told by events. */
   prompt(place: Place, prompt: Prompt): Promise<void>
+  /** Deletes a stored message. Absent where the client of the server offers no such call. */
+  removeMessage?(place: Place, message_id: string): Promise<void>
   close(): void
 }
 
@@ -185,9 +187,14 @@ export async function connectOpencode(
         throw error
       }
     },
-    async newestMessage({ id, directory }) {
-      const route = `/session/${encoded(id)}/message${inDirectory(directory)}&limit=1`
-      return (await read(route, Messages)).at(-1)?.info ?? null
+    messages: ({ id, directory }, limit) =>
+      read(`/session/${encoded(id)}/message${inDirectory(directory)}&limit=${limit}`, Messages),
+    async removeMessage({ id, directory }, message_id) {
+      const route = `/session/${encoded(id)}/message/${encoded(message_id)}${inDirectory(directory)}`
+      const response = await ask(route, { method: 'DELETE' })
+      // One that is gone already is as good.
+      if (!response.ok && response.status !== 404)
+        throw new OpencodeError(response.status, `${route}: ${response.status}`)
     },
     async isBusy({ id, directory }) {
       const statuses = await read(`/session/status${inDirectory(directory)}`, Statuses)

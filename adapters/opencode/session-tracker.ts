@@ -5,7 +5,7 @@
  * The session that is rung is the one a person works in: the newest that began, or the one that was last
  * written to. A subagent's session has a parent and is never bound.
  */
-import type { Event, KeptMessage, Prompt, Session } from './protocol.ts'
+import type { Event, KeptMessage, Prompt, Session, StoredMessage } from './protocol.ts'
 import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
@@ -25,8 +25,12 @@ export interface TrackedSession {
   newest_message_id: string
   /** The newest that an answer was begun to. */
   answered_message_id: string
-  /** Bells that stand in the session and were not answered yet. */
-  standing: readonly { message_id: string; doorbell_id: DoorbellId }[]
+  /** Doorbells whose prompts are stored in the session and were not answered yet. */
+  standing: readonly StoredBell[]
+  /** A doorbell that was handed to the server and of whose message nothing is known yet. */
+  handed: DoorbellId | null
+  /** A person aborted the last turn and has written nothing since. */
+  interrupted: boolean
   /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
   candidate: string | null
   /**
@@ -35,6 +39,11 @@ export interface TrackedSession {
    * aborted, or failed; the end of such a one is told twice, and what is rung between the two may be lost.
    */
   doubt: Presumption | 'breaks' | null
+}
+
+export interface StoredBell {
+  message_id: string
+  doorbell_id: DoorbellId
 }
 
 type Presumption = 'created' | 'begins'
@@ -47,6 +56,8 @@ const UNBOUND = {
   newest_message_id: '',
   answered_message_id: '',
   standing: [],
+  handed: null,
+  interrupted: false,
   candidate: null,
   doubt: null,
 } as const
@@ -72,9 +83,51 @@ export function unbound(state: TrackedSession): TrackedSession {
   return { ...state, ...UNBOUND, candidate: state.candidate }
 }
 
-/** The server is gone. The session is kept on disk; where it stands is for the next connection to say. */
+/**
+ * The server is gone. The session and its messages are kept on disk; where its turn stands is for the next connection
+ * to say. A prompt that was not stored yet has gone with the server.
+ */
 export function adrift(state: TrackedSession): TrackedSession {
-  return { ...state, turn: 'unknown', standing: [], doubt: null }
+  return { ...state, turn: 'unknown', handed: null, doubt: null }
+}
+
+/** The newest doorbell that the server still holds and that no turn has begun with. */
+export function outstanding({ standing, handed }: TrackedSession): DoorbellId | null {
+  return handed ?? standing.at(-1)?.doorbell_id ?? null
+}
+
+/** A doorbell is being handed to the server. */
+export function bellHanded(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
+  return { ...state, handed: doorbell_id }
+}
+
+/** The server has refused it, or deleted it, or holds no trace of it. */
+export function bellGone(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
+  return {
+    ...state,
+    handed: state.handed === doorbell_id ? null : state.handed,
+    standing: state.standing.filter((bell) => bell.doorbell_id !== doorbell_id),
+  }
+}
+
+/** What the server has stored of the session, oldest first: the newest messages. */
+export function messagesRead(
+  state: TrackedSession,
+  messages: readonly StoredMessage[],
+  identity: Identity,
+): TrackedSession {
+  const answered = messages.reduce(
+    (next, { info }) => (info.role === 'assistant' ? answeredTo(next, info.parentID) : next),
+    state,
+  )
+  const parts = messages.flatMap(({ info, parts }) => parts.map((part) => ({ ...part, messageID: info.id })))
+  const next = parts.reduce((before, part) => partStored(before, part, identity), answered)
+  if (next.seen_doorbell_id !== null) return next
+  // A shim that was restarted reports the last doorbell that this session has seen.
+  const seen = parts.flatMap(({ messageID, metadata }) =>
+    messageID <= next.answered_message_id ? (bellIn(metadata?.[BELL_KEY], identity) ?? []) : [],
+  )
+  return { ...next, seen_doorbell_id: seen.at(-1) ?? null }
 }
 
 /** A turn runs, or is about to, of which no event told yet. */
@@ -92,6 +145,8 @@ export function statusAnswered(state: TrackedSession, busy: boolean, asked: Trac
     if (spoken && !busy) return { ...state, doubt: 'begins' }
   }
   if (busy) return { ...turnBegun(state), doubt: null }
+  // Its turn is still to come, however slow the server is.
+  if (state.standing.length > 0) return { ...turnBegun(state), doubt: 'begins' }
   return state.doubt === null ? turnEnded(state) : { ...state, turn: 'idle', doubt: null }
 }
 
@@ -137,8 +192,28 @@ function withNewest(state: TrackedSession, message: LookedUp['newest_message']):
   return message.id > state.newest_message_id ? { ...state, newest_message_id: message.id } : state
 }
 
+/** Ids ascend, and a turn shows the model everything that was stored before: also doorbells of earlier prompts. */
 function answeredTo(state: TrackedSession, message_id = ''): TrackedSession {
-  return message_id > state.answered_message_id ? { ...state, answered_message_id: message_id } : state
+  if (message_id <= state.answered_message_id) return state
+  const seen = state.standing.filter((bell) => bell.message_id <= message_id)
+  return {
+    ...state,
+    answered_message_id: message_id,
+    standing: state.standing.filter((bell) => !seen.includes(bell)),
+    seen_doorbell_id: seen.at(-1)?.doorbell_id ?? state.seen_doorbell_id,
+  }
+}
+
+type Part = StoredMessage['parts'][number]
+
+function partStored(state: TrackedSession, part: Part, identity: Identity): TrackedSession {
+  const { messageID: message_id, metadata } = part
+  const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
+  if (doorbell_id === null || state.standing.some((bell) => bell.message_id === message_id)) return state
+  const handed = state.handed === doorbell_id ? null : state.handed
+  if (message_id <= state.answered_message_id)
+    return handed === state.handed ? state : { ...state, handed, seen_doorbell_id: doorbell_id }
+  return { ...state, handed, standing: [...state.standing, { message_id, doorbell_id }] }
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
@@ -165,14 +240,20 @@ function toldOfBound(
     case 'session.idle':
       return turnEnded(state)
     case 'session.error': {
-      const next = agentMissed(state, event.properties.error?.data?.message)
+      const { error } = event.properties
+      const missed = agentMissed(state, error?.data?.message)
+      const aborted = error?.name === 'MessageAbortedError'
+      // A prompt that was handed over and is not stored was refused by it.
+      const next = { ...missed, ...(aborted ? { interrupted: true } : { handed: null }) }
       return next.turn === 'idle' ? next : { ...next, doubt: 'breaks' }
     }
+    case 'message.removed': {
+      const { messageID } = event.properties
+      const standing = state.standing.filter(({ message_id }) => message_id !== messageID)
+      return standing.length === state.standing.length ? state : { ...state, standing }
+    }
     case 'message.part.updated': {
-      const { messageID: message_id, metadata } = event.properties.part
-      const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
-      if (doorbell_id === null || state.standing.some((bell) => bell.message_id === message_id)) return state
-      return { ...state, standing: [...state.standing, { message_id, doorbell_id }] }
+      return partStored(state, event.properties.part, identity)
     }
   }
 }
@@ -195,13 +276,7 @@ function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
 type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
 
 function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
-  if (info.role === 'assistant') {
-    const next = answeredTo(state, info.parentID)
-    const answered = state.standing.find(({ message_id }) => message_id === info.parentID)
-    if (answered === undefined) return next
-    const standing = state.standing.filter((bell) => bell !== answered)
-    return { ...next, standing, seen_doorbell_id: answered.doorbell_id }
-  }
+  if (info.role === 'assistant') return answeredTo(state, info.parentID)
   if (info.role !== 'user' || info.id <= state.newest_message_id) return state
   const { agent, model } = info
   const choice = {
@@ -210,7 +285,7 @@ function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
     ...(model === undefined ? {} : modelChoice(model.providerID, model.modelID, model.variant)),
   }
   const missing_agent = agent === state.missing_agent ? null : state.missing_agent
-  const next = { ...state, choice, missing_agent, newest_message_id: info.id }
+  const next = { ...state, choice, missing_agent, newest_message_id: info.id, interrupted: false }
   // The server says busy up to two seconds later. What is rung until then may be lost.
   return state.turn === 'busy' && state.doubt === null ? next : turnPresumed(next)
 }

@@ -23,6 +23,8 @@ export const AGENT_LIMITS = {
   codex_windows_look_ms: 5_000,
   /** After a search that failed: for the thread to be rung, or for the one that asks to be answered. */
   codex_seek_again_ms: 2_000,
+  /** Idle time of a thread after which a doorbell counts as lost that is in neither its queue nor a turn. */
+  codex_bell_lost_ms: 60_000,
   codex_dial_ms: 100,
   /** Of what hooks and tool calls told about threads, so much is kept. */
   codex_news_bytes_max: 64 * 1024,
@@ -40,6 +42,13 @@ export const AGENT_LIMITS = {
    * that, too, until a question is asked again.
    */
   opencode_begin_ms: 5_000,
+  /** Newest messages of a session among which a doorbell is searched. */
+  opencode_bell_messages_max: 5,
+  /**
+   * Time without a busy session after which an accepted prompt counts as never run. On a machine with four times as
+   * many busy processes as cores a turn began within 10 s.
+   */
+  opencode_bell_lost_ms: 60_000,
   /** From a new session to the prompt that began it: a tenth of a second, in a window that just opened. */
   opencode_first_prompt_ms: 2_000,
   /** A turn that was aborted, or failed, says twice that it ended; the second time within this. */

@@ -111,6 +111,10 @@ export function fakeAppServer(clock: FakeClock, loaded: Thread[] = [thread('thre
         return { thread: { ...known(params['threadId']), turns: [{ items: world.said }] } }
       case 'turn/start':
         world.shown.push(textIn(params))
+        world.taken.push({
+          ...{ id: 'turn', text: textIn(params) },
+          clientUserMessageId: String(params['clientUserMessageId']),
+        })
         return {}
       case 'thread/resume':
         if (!world.resumable) throw new AppServerError(-32_600, 'no rollout found for this thread')

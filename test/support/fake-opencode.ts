@@ -1,5 +1,5 @@
 /** An opencode server with one session, as the shim sees it: the test plays the person and the turns. */
-import type { Event, KeptMessage, Prompt, Session } from '../../adapters/opencode/protocol.ts'
+import type { Event, KeptMessage, Prompt, Session, StoredMessage } from '../../adapters/opencode/protocol.ts'
 import { OpencodeError, type OpencodeServer, type Place } from '../../adapters/opencode/server.ts'
 import type { PlaceMode } from '../suites/surface.suite.ts'
 import type { FakeClock } from './fake-clock.ts'
@@ -20,6 +20,16 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
     prompts: [] as Prompt[],
     /** The newest message of each session. */
     kept: new Map<string, KeptMessage>(),
+    /** Messages before the newest, with their parts. */
+    stored: [] as StoredMessage[],
+    /** Ids of messages that were deleted. */
+    removed: [] as string[],
+    /** Metadata of the parts that were told of, by message. */
+    metadata: new Map<string, Record<string, string>>(),
+    withParts: (info: KeptMessage): StoredMessage => {
+      const metadata = world.metadata.get(info.id)
+      return { info, parts: [{ type: 'text', messageID: info.id, ...(metadata && { metadata }) }] }
+    },
     /** Texts that came through. */
     shown: [] as string[],
     /** Taken and not yet told of. */
@@ -29,8 +39,15 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
       async session({ id }: Place): Promise<Session | null> {
         return world.sessions.find((known) => known.id === id) ?? null
       },
-      async newestMessage({ id }: Place): Promise<KeptMessage | null> {
-        return world.kept.get(id) ?? null
+      async messages({ id }: Place, limit: number): Promise<StoredMessage[]> {
+        const newest = world.kept.get(id)
+        const stored = world.stored.filter(({ info }) => info.id !== newest?.id)
+        return (newest === undefined ? stored : [...stored, world.withParts(newest)]).slice(-limit)
+      },
+      async removeMessage(_place: Place, message_id: string): Promise<void> {
+        world.removed.push(message_id)
+        world.stored = world.stored.filter(({ info }) => info.id !== message_id)
+        for (const [id, message] of world.kept) if (message.id === message_id) world.kept.delete(id)
       },
       async isBusy(): Promise<boolean> {
         return world.busy
@@ -73,14 +90,19 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
     }),
     message: (id: string, sessionID = 'ses_1', change: object = {}): Event =>
       world.keeps(sessionID, { id, role: 'user', ...change }),
-    part: (messageID: string, metadata?: Record<string, string>, sessionID = 'ses_1'): Event => ({
-      type: 'message.part.updated',
-      properties: { sessionID, part: { type: 'text', messageID, ...(metadata && { metadata }) } },
-    }),
+    part(messageID: string, metadata?: Record<string, string>, sessionID = 'ses_1'): Event {
+      if (metadata) world.metadata.set(messageID, metadata)
+      return {
+        type: 'message.part.updated',
+        properties: { sessionID, part: { type: 'text', messageID, ...(metadata && { metadata }) } },
+      }
+    },
     answer: (parentID: string, sessionID = 'ses_1'): Event =>
       world.keeps(sessionID, { id: id(), role: 'assistant', parentID }),
     keeps(sessionID: string, message: Omit<KeptMessage, 'time'>): Event {
       const info = { ...message, time: { created: clock.now() } } as KeptMessage
+      const before = world.kept.get(sessionID)
+      if (before !== undefined && before.id !== info.id) world.stored.push(world.withParts(before))
       world.kept.set(sessionID, info)
       return { type: 'message.updated', properties: { sessionID, info } }
     },

@@ -66,10 +66,9 @@ export function ownServer(client: PluginClient, clock: Pick<Clock, 'after'>): Op
         throw error
       }
     },
-    async newestMessage({ id, directory }) {
-      const of = { path: { id }, query: { directory, limit: 1 } }
-      const messages = read(Messages, await ask('its messages', () => client.session.messages(of)))
-      return messages.at(-1)?.info ?? null
+    async messages({ id, directory }, limit) {
+      const of = { path: { id }, query: { directory, limit } }
+      return read(Messages, await ask('its messages', () => client.session.messages(of)))
     },
     async isBusy({ id, directory }) {
       const of = { query: { directory } }

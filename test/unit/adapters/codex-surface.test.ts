@@ -372,14 +372,16 @@ describe('a bell', () => {
   test('begins a turn in a Codex that has no queue, and only while its thread is idle', async () => {
     const place = await attached()
     place.mode = 'too old'
+    const asked = () => place.calls.filter((method) => method === 'thread/queue/list').length
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: true, proof: 'sent' })
     expect(place.calls.filter((method) => method === 'turn/start')).toHaveLength(1)
+    const asked_before = asked()
     tell(...place.begins())
     expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
     tell(...place.ends())
     await surface.notify_surface(doorbell())
     // Asked for once: the app-server does not change while it runs.
-    expect(place.calls.filter((method) => method === 'thread/queue/list')).toHaveLength(1)
+    expect(asked()).toBe(asked_before)
     expect(place.shown).toHaveLength(2)
   })
 
@@ -652,4 +654,67 @@ describe('a thread whose window is closed', () => {
     await attached()
     expect(await status()).toMatchObject({ session_id: 'thread-1', window: false })
   })
+})
+
+describe('a doorbell whose turn begins late', () => {
+  /** Codex has taken it from the queue and has not begun its turn. */
+  async function taken() {
+    const place = await attached()
+    const bell = doorbell()
+    expect(await surface.notify_surface(bell)).toEqual({ accepted: true, proof: 'sent' })
+    expect(place.queue).toEqual([])
+    return { place, bell, outstanding: { outstanding_doorbell_id: bell.doorbell_id } }
+  }
+
+  test('is outstanding for 30 s, and no other one is put into the queue', async () => {
+    const { place, bell, outstanding } = await taken()
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+    for (let waited_ms = 0; waited_ms < 30_000; waited_ms += 5_000) {
+      await clock.advance(5_000)
+      expect(await status()).toMatchObject({ ...outstanding, turn: 'idle' })
+      expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    }
+    tell(...place.begins())
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id })
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
+    expect(place.shown).toEqual([bell.text])
+  })
+
+  test('is lost after a minute in which the idle thread shows no trace of it', async () => {
+    const { place } = await taken()
+    place.taken.splice(0)
+    await status()
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('stays outstanding where the app-server does not report its queue', async () => {
+    const { place, outstanding } = await taken()
+    place.server.call = () => Promise.reject(new AppServerError(null, 'too slow'))
+    await status()
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).toMatchObject(outstanding)
+  })
+
+  test('is found in the queue by the shim of the next daemon', async () => {
+    const place = await attached()
+    place.paused = true
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    surface.close()
+    surface = codexSurface({ identity: 'ada', clock, log: silentLog })
+    surface.open(host)
+    await surface.connected(place.server)
+    await atRest()
+    expect(await status()).toMatchObject({ outstanding_doorbell_id: bell.doorbell_id })
+  })
+})
+
+test('an interrupted turn is reported until the person begins another one', async () => {
+  const place = await attached()
+  tell(...place.begins(), ...place.ends('interrupted'))
+  expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', interrupted: true })
+  tell(...place.begins(), ...place.ends())
+  expect(host.reports.at(-1)).not.toHaveProperty('interrupted')
 })

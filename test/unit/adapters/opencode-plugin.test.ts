@@ -47,9 +47,9 @@ describe("opencode's own client", () => {
     const server = ownServer(given, fakeClock())
     expect(await server.session(at('ses_1'))).toMatchObject({ id: 'ses_1' })
     expect(await server.session(at('ses_9'))).toBeNull()
-    expect(await server.newestMessage(at('ses_1'))).toMatchObject({ id: 'msg_2' })
+    expect(await server.messages(at('ses_1'), 1)).toMatchObject([{ info: { id: 'msg_2' } }])
     expect(asked.at(-1)).toEqual({ path: { id: 'ses_1' }, query: { directory: DIRECTORY, limit: 1 } })
-    expect(await server.newestMessage(at('ses_2'))).toBeNull()
+    expect(await server.messages(at('ses_2'), 1)).toEqual([])
     expect([await server.isBusy(at('ses_1')), await server.isBusy(at('ses_2'))]).toEqual([true, false])
     const prompt = { parts: [{ type: 'text' as const, text: 'ring', metadata: {} }] as const }
     await server.prompt(at('ses_1'), { parts: [...prompt.parts] })

@@ -96,8 +96,11 @@ test('asks for a session in its own directory, with the password', async () => {
   const link = await place.connect()
   expect(await link.session(at('ses_1'))).toMatchObject({ agent: 'plan' })
   expect(await link.session(at('ses_9'))).toBeNull()
-  expect(await link.newestMessage(at('ses_1'))).toMatchObject({ id: 'msg_2', time: { created: 2 } })
-  expect(await link.newestMessage(at('ses_2'))).toBeNull()
+  expect((await link.messages(at('ses_1'), 1)).at(-1)?.info).toMatchObject({
+    id: 'msg_2',
+    time: { created: 2 },
+  })
+  expect(await link.messages(at('ses_2'), 1)).toEqual([])
   expect(await Promise.all(['ses_1', 'ses_2', 'ses_3'].map((id) => link.isBusy(at(id))))).toEqual([
     true,
     true,
@@ -108,6 +111,8 @@ test('asks for a session in its own directory, with the password', async () => {
   expect(last?.route).toBe('POST /session/ses_1/prompt_async?directory=%2Fa%20b')
   expect(JSON.parse(last?.body ?? '')).toEqual({ parts: [{ type: 'text', text: 'ring', metadata: {} }] })
   expect(new Set(place.asked.map(({ authorization }) => authorization))).toEqual(new Set(['Basic x']))
+  await link.removeMessage?.(at('ses_1'), 'msg_2')
+  expect(place.asked.at(-1)?.route).toBe('DELETE /session/ses_1/message/msg_2?directory=%2Fa%20b')
   await expect(
     link.prompt(at('ses_0'), { parts: [{ type: 'text', text: 'ring', metadata: {} }] }),
   ).rejects.toMatchObject({ status: 404 })
@@ -133,7 +138,7 @@ test('what half a character stands in is asked for with the mark that stands for
   expect(await link.session(half)).toBeNull()
   expect(await link.isBusy(half)).toBe(false)
   expect(await link.open(half.directory)).toEqual([])
-  await expect(link.newestMessage(half)).rejects.toMatchObject({ status: 404 })
+  await expect(link.messages(half, 1)).rejects.toMatchObject({ status: 404 })
   await link.prompt(half, { parts: [{ type: 'text', text: 'ring', metadata: {} }] })
   expect(place.asked.at(-1)?.route).toBe('POST /session/ses_1%EF%BF%BD/prompt_async?directory=%2F%EF%BF%BD')
   await expect(link.permit(half, { reply: 'once' })).rejects.toMatchObject({ status: 404 })

@@ -487,7 +487,7 @@ describe('a turn', () => {
 
   test('may be about to begin where the server cannot show the newest message', async () => {
     const place = fakeOpencode(clock)
-    place.server.newestMessage = () => Promise.reject(new OpencodeError(500, 'it cannot be shown'))
+    place.server.messages = () => Promise.reject(new OpencodeError(500, 'it cannot be shown'))
     await surface.connected(place.server, EARLIER)
     expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'busy' })
     await clock.advance(LIMITS.opencode_begin_ms)
@@ -750,7 +750,7 @@ describe('a bell', () => {
     ])
     const [message, part, busy, answer] = place.begins() as [Event, Event, Event, Event]
     tell(message, part, busy)
-    expect(await status()).not.toHaveProperty('seen_doorbell_id')
+    expect(host.reports.at(-1)).not.toHaveProperty('seen_doorbell_id')
     tell(answer)
     expect(host.reports.at(-1)).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
   })
@@ -780,6 +780,7 @@ describe('a bell', () => {
     await surface.notify_surface(doorbell())
     const chosen = { agent: 'plan', model: { providerID: 'p', modelID: 'big' }, variant: 'high' }
     expect(place.prompts.at(-1)).toMatchObject(chosen)
+    tell(...place.begins(), ...place.ends())
     tell(place.message('msg_1', 'ses_1', { agent: 'build' }), place.says('busy'))
     tell(place.answer('msg_1'), ...place.ends())
     await surface.notify_surface(doorbell())
@@ -816,11 +817,13 @@ describe('a bell', () => {
         tell(place.message(id, 'ses_1', { agent }), place.says('busy'), place.answer(id), ...place.ends())
         await surface.notify_surface(doorbell())
         expect(place.prompts.at(-1)).toMatchObject({ agent })
+        tell(...place.begins(), ...place.ends())
       }
     })
 
     test('is no reason to leave out one that is there', async () => {
       const place = await missed('another')
+      place.taken.splice(0)
       await surface.notify_surface(doorbell())
       expect(place.prompts.at(-1)).toMatchObject({ agent: 'gone' })
       expect(warned).toEqual([])
@@ -907,5 +910,136 @@ describe('a session whose window is closed', () => {
     surface.windowsChanged()
     expect(host.reports.at(-1)).not.toHaveProperty('window')
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+})
+
+describe('a doorbell whose turn begins late', () => {
+  /** The prompt was accepted. */
+  async function handed() {
+    const place = await attached()
+    const bell = doorbell()
+    expect(await surface.notify_surface(bell)).toEqual({ accepted: true, proof: 'sent' })
+    return { place, bell, outstanding: { outstanding_doorbell_id: bell.doorbell_id } }
+  }
+
+  /** The server has stored the prompt and does not run it. */
+  async function stored() {
+    const under = await handed()
+    const { place, bell } = under
+    place.taken.splice(0)
+    tell(place.message('msg_5'), place.part('msg_5', { turnbell: `ada:${bell.doorbell_id}` }))
+    return under
+  }
+
+  test('is outstanding from the moment it is handed over, and is not rung a second time', async () => {
+    const { place, outstanding } = await handed()
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+    expect(await status()).toMatchObject(outstanding)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.prompts).toHaveLength(1)
+  })
+
+  test('stays outstanding for 30 s while its prompt is stored, and its turn is not reported as ended', async () => {
+    const { place, bell, outstanding } = await stored()
+    const { turn_seq } = await status()
+    for (let waited_ms = 0; waited_ms < 30_000; waited_ms += LIMITS.opencode_begin_ms) {
+      await clock.advance(LIMITS.opencode_begin_ms)
+      expect(await status()).toMatchObject({ ...outstanding, turn: 'busy', turn_seq })
+    }
+    tell(place.says('busy'), place.answer('msg_5'))
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id, turn: 'busy', turn_seq })
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
+    tell(...place.ends())
+    expect(await status()).toMatchObject({ turn: 'idle', turn_seq })
+    expect(place.removed).toEqual([])
+  })
+
+  test('stays outstanding where the server does not answer whether it has the prompt', async () => {
+    const { place, outstanding } = await handed()
+    place.server.messages = () => Promise.reject(new OpencodeError(null, 'too slow'))
+    await clock.advance(LIMITS.opencode_bell_lost_ms)
+    expect(await status()).toMatchObject(outstanding)
+  })
+
+  test('stays outstanding where the server did not confirm in time that it has the prompt', async () => {
+    const place = await attached()
+    place.server.prompt = () => Promise.reject(new OpencodeError(null, 'too slow'))
+    const bell = doorbell()
+    expect(await surface.notify_surface(bell)).toMatchObject({ accepted: false })
+    expect(await status()).toMatchObject({ outstanding_doorbell_id: bell.doorbell_id })
+  })
+
+  test('is gone at once where the server refused it', async () => {
+    const place = await attached()
+    place.server.prompt = () => Promise.reject(new OpencodeError(400, 'refused'))
+    await surface.notify_surface(doorbell())
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is deleted before it counts as lost, and then the next one is rung', async () => {
+    const { place } = await stored()
+    await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+    expect(place.removed).toEqual([])
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(place.removed).toEqual(['msg_5'])
+    expect(await status()).toMatchObject({ turn: 'idle' })
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is not deleted while its session is busy', async () => {
+    const { place, outstanding } = await stored()
+    place.busy = true
+    await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
+    expect(place.removed).toEqual([])
+    expect(await status()).toMatchObject(outstanding)
+  })
+
+  test('is seen by the turn of a later prompt, which shows the model both', async () => {
+    const { place, bell } = await stored()
+    tell(place.message('msg_6'), place.says('busy'), place.answer('msg_6'))
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id })
+  })
+
+  test('is found by the shim of the next daemon', async () => {
+    const { place, outstanding } = await stored()
+    surface.close()
+    surface = opencodeSurface(deps())
+    surface.open(host)
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+  })
+
+  test('is still outstanding after the connection to its server broke', async () => {
+    const { place, outstanding } = await stored()
+    surface.disconnected()
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+  })
+})
+
+describe('an interrupt by a person', () => {
+  test('is reported until the person writes something', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'), place.says('busy'), place.answer('msg_1'), ...place.breaks())
+    await clock.advance(LIMITS.opencode_settle_ms)
+    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
+    tell(place.message('msg_9'))
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is not a turn that failed', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'), place.says('busy'), ...place.breaks('ses_1', 'APIError'))
+    await clock.advance(LIMITS.opencode_settle_ms)
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is over where nobody is there to write', async () => {
+    surface = opencodeSurface({ ...deps(), mayRedo: () => false })
+    surface.open(host)
+    const place = await attached()
+    tell(place.message('msg_1'), place.says('busy'), place.answer('msg_1'), ...place.breaks())
+    expect(await status()).not.toHaveProperty('interrupted')
   })
 })
