@@ -66,7 +66,10 @@ export function acpSurface(deps: AcpSurfaceDeps): AcpSurface {
   /** Waits for a sign that the prompt is read. */
   let onSeen: (() => void) | null = null
 
-  const status = () => pushStatus(kind, state.session_id, state, isThere(state))
+  const status = () => {
+    const outstanding_doorbell_id = state.bell === state.seen_doorbell_id ? null : state.bell
+    return pushStatus(kind, state.session_id, { ...state, outstanding_doorbell_id }, isThere(state))
+  }
 
   function move(next: TrackedTurn): void {
     const told = status()

@@ -7,6 +7,7 @@ import {
   bellAsked,
   bellContinued,
   bellPosted,
+  bellRefused,
   foundBusy,
   hookFired,
   isUnanswered,
@@ -71,12 +72,32 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   let timer: Timer | null = null
   /** Hooks have come, or their absence was told of. */
   let hooks_settled = deps.respawned
-  /** The last bell that went by one of the ways, in which turn's wake, and when. */
-  let posted_last: { doorbell_id: DoorbellId; turn_seq: number; at_ms: number } | null = null
+  /** The last bell that went by one of the ways, and after which turn. */
+  let posted_last: { doorbell_id: DoorbellId; turn_seq: number } | null = null
+  /** When it was first found read, with its client at the prompt. */
+  let read_since_ms: number | null = null
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
 
-  const status = () => pushStatus('claude-code', state.session_id, state)
+  /**
+   * Whether the last doorbell may still begin a turn. It may while the client has not read it, and for
+   * `claude_bell_lost_ms` of standing at its prompt after it has: a message that the client drops leaves no trace.
+   */
+  function isOut(): boolean {
+    if (posted_last === null || !isUnanswered(state, posted_last)) return false
+    if (ways.unread() || deps.isStopped() || registryForbids(state)) {
+      read_since_ms = null
+      return true
+    }
+    read_since_ms ??= now()
+    return now() - read_since_ms < LIMITS.claude_bell_lost_ms
+  }
+
+  const status = () =>
+    pushStatus('claude-code', state.session_id, {
+      ...state,
+      outstanding_doorbell_id: isOut() ? (posted_last?.doorbell_id ?? null) : null,
+    })
   /** A Stop that waits for its answer has the bell with that. */
   const standsIdle = () => state.turn === 'idle' && !state.asking
 
@@ -139,15 +160,16 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
         move(foundBusy(state, now()))
         return DEFERRED
       }
-      if (posted_last !== null && isUnanswered(state, posted_last)) {
-        // A worker that stood still is handed at once what rang meanwhile: one of these is enough.
-        if (now() - posted_last.at_ms < LIMITS.claude_registry_lag_ms) return DEFERRED
-        ways.lost()
-      }
+      if (isOut()) return DEFERRED
+      if (posted_last !== null && isUnanswered(state, posted_last)) ways.lost()
       // Noted before it leaves: its receipt may be here before the post is done.
+      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq }
+      read_since_ms = null
       move(bellPosted(state, doorbell.doorbell_id))
-      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq, at_ms: now() }
       const posted = await ways.post(doorbell.text)
+      if (posted === 'unavailable') move(bellRefused(state, doorbell.doorbell_id))
+      // From here on it counts how long the client has had it.
+      else if (isOut()) read_since_ms = ways.unread() ? null : now()
       return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
     },
 

@@ -23,8 +23,11 @@ export interface InboxOptions {
 }
 
 export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
+  /** The connection of the last text. The client closes it once it has read everything. */
+  let last: net.Socket | null = null
   return {
     name: 'inbox',
+    unread: () => last !== null,
     post(content) {
       if (socket === undefined) return Promise.resolve('unavailable')
       const lines = [
@@ -34,15 +37,23 @@ export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
       return new Promise((resolve) => {
         const connection = net.connect(socket)
         let connected = false
-        // Also one that took the bell: a client that stands still would leave it open, and the next beside it.
         const timeout = clock.after(LIMITS.inbox_answer_ms, () => {
           connection.destroy()
           resolve('failed')
         })
-        connection.once('close', () => timeout.cancel())
+        connection.once('close', () => {
+          timeout.cancel()
+          if (last === connection) last = null
+        })
         connection.once('connect', () => {
           connected = true
-          connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => resolve('sent'))
+          // A client that stands still never closes it; at most one such connection is kept.
+          last?.destroy()
+          last = connection
+          connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => {
+            timeout.cancel()
+            resolve('sent')
+          })
         })
         connection.on('error', (error) => {
           log.warn({ err: error }, 'the inbox took no bell')

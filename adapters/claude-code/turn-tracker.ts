@@ -103,6 +103,11 @@ export function bellPosted(state: TrackedTurn, doorbell_id: DoorbellId): Tracked
   return { ...state, given: [...state.given, doorbell_id].slice(-GIVEN_MAX) }
 }
 
+/** Nobody was there to take it. */
+export function bellRefused(state: TrackedTurn, doorbell_id: DoorbellId): TrackedTurn {
+  return { ...state, given: state.given.filter((bell) => bell !== doorbell_id) }
+}
+
 /** The bell was never seen, and no turn has begun since it was posted. */
 export function isUnanswered(
   state: TrackedTurn,

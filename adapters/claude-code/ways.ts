@@ -10,6 +10,8 @@ import type { Posted, Way } from '../../src/ports/way.ts'
 
 export interface Ways {
   post(text: string): Promise<Posted>
+  /** Whether the last bell is known not to have been read yet. */
+  unread(): boolean
   /** The last bell left no trace although its session stood idle all the while. */
   lost(): void
 }
@@ -42,6 +44,7 @@ export function waysInto(ways: readonly Way[], degraded: Log): Ways {
       tell(first, 'nobody is there, and there is no other way')
       return 'unavailable'
     },
+    unread: () => (taken === null ? false : (ways[taken]?.unread?.() ?? false)),
     lost() {
       if (taken === null) return
       first = (taken + 1) % ways.length

@@ -19,7 +19,7 @@ import * as z from 'zod'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { CommandSettings } from '../../src/contracts/config.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
-import type { Identity } from '../../src/contracts/ids.ts'
+import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
 import { jsonAs } from '../../src/contracts/json.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
@@ -69,6 +69,8 @@ const RunNote = z.object({
   started: z.string().nullable(),
   session_id: z.string().min(1),
   deadline_ms: z.number(),
+  /** What it was started with; older shims did not write it. */
+  doorbell_id: DoorbellId.nullable().default(null),
 })
 
 export interface CommandSurface extends Surface {
@@ -94,10 +96,17 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   let failures = 0
   let pause: Timer | null = null
 
-  const status = (): SurfaceStatus => ({ surface: 'command', session_id, delivery: 'push', turn, turn_seq })
+  /** What the program that runs was started with, until its turn begins. */
+  let outstanding: DoorbellId | null = null
+
+  const status = (): SurfaceStatus => ({
+    ...{ surface: 'command', session_id, delivery: 'push', turn, turn_seq },
+    ...(outstanding !== null && { outstanding_doorbell_id: outstanding }),
+  })
 
   function move(to: Turn): void {
     if (to === 'busy' && turn !== 'busy') turn_seq += 1
+    if (to === 'busy') outstanding = null
     turn = to
     void host?.report(status())
   }
@@ -105,10 +114,11 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   /** Null when the program could not even be started: then it drained nothing, and its session goes on. */
   function programEnded(how: 'well' | 'badly' | null): void {
     running = null
+    outstanding = null
     forgetRun()
     if (how !== 'badly') {
       failures = 0
-      if (own_turns) move('idle')
+      move(own_turns ? 'idle' : turn)
       return
     }
     session_id = deps.ids.next()
@@ -138,7 +148,8 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   function remember(program: Program): void {
     const { pid, started } = program
     if (pid === undefined) return
-    const note = { pid, started, session_id, deadline_ms: clock.now() + settings.timeout_ms }
+    const deadline_ms = clock.now() + settings.timeout_ms
+    const note = { pid, started, session_id, deadline_ms, doorbell_id: outstanding }
     try {
       deps.run_file.write(JSON.stringify(note))
     } catch (error) {
@@ -158,6 +169,10 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
 
   function begin(doorbell: Doorbell): Promise<ProgramExit> {
     if (own_turns) move('busy')
+    else {
+      outstanding = doorbell.doorbell_id
+      void host?.report(status())
+    }
     const program = start(doorbell)
     running = program
     remember(program)
@@ -177,6 +192,7 @@ export function commandSurface(deps: CommandDeps): CommandSurface {
   function takeOver(note: z.infer<typeof RunNote>): void {
     session_id = note.session_id
     if (own_turns) turn = 'busy'
+    else outstanding = note.doorbell_id
     log.info({ pid: note.pid }, 'a command of an earlier shim still runs')
     orphan = clock.every(ORPHAN_POLL_MS, () => {
       if (deps.alive(note.pid, note.started)) {

@@ -231,7 +231,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
         // What is prompted behind something that was undone deletes that for good.
         if (isUndone(session) && mayRedo()) return DEFERRED
         if (!mayRing(to, place)) return DEFERRED
-        if (outstanding(state) !== null) return DEFERRED
+        if (held !== null) await lookForBell(to, place)
+        if (held !== null || !mayRing(to, place)) return DEFERRED
         const metadata = bellMetadata(identity, doorbell_id)
         // Noted before it leaves: a server that answers too late may have it.
         move(bellHanded(state, doorbell_id))

@@ -53,6 +53,12 @@ export function looked(before: TrackedPane, reading: Reading, now: number, ours 
   }
 }
 
+/** The doorbell that was entered and is not seen in the conversation, in a turn that was not seen to begin. */
+export function outstanding({ rung, seen_doorbell_id }: TrackedPane): DoorbellId | null {
+  if (rung === null || rung.begun || rung.doorbell_id === seen_doorbell_id) return null
+  return rung.doorbell_id
+}
+
 /** The pane was not shown: what stands in it now nobody knows. */
 export function adrift(state: TrackedPane): TrackedPane {
   return { ...state, turn: 'unknown', last: null, rung: null }

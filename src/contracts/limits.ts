@@ -367,6 +367,8 @@ export const LIMITS = {
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
   inbox_answer_ms: 2_000,
+  /** Time at the prompt after which a doorbell counts as dropped that Claude Code has read. */
+  claude_bell_lost_ms: 30_000,
   /**
    * A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is
    * below shim_stop_grace_ms.

@@ -1,11 +1,17 @@
 /** The Claude Code adapter: its session is played by hook events, a registry and an inbox. */
 import { claudeSurface } from '../../adapters/claude-code/claude-surface.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { turnEvent } from '../support/turn-events.ts'
 import { describeSurface, type PlaceMode } from '../suites/surface.suite.ts'
 
-describeSurface('claude-code', { takes: true, receipts: true, ends_with_client: true }, async (host) => {
+const TRAITS = {
+  ...{ takes: true, receipts: true, ends_with_client: true },
+  ...{ outstanding: true, lost_ms: LIMITS.claude_bell_lost_ms },
+}
+
+describeSurface('claude-code', TRAITS, async (host) => {
   const clock = fakeClock()
   let mode: PlaceMode = 'takes'
   /** Texts in the conversation, and those that wait in the inbox for the turn to begin. */
@@ -22,6 +28,7 @@ describeSurface('claude-code', { takes: true, receipts: true, ends_with_client: 
     isStopped: () => false,
     ways: {
       lost() {},
+      unread: () => waiting.length > 0,
       async post(text) {
         if (mode === 'breaks') return 'failed'
         if (mode === 'gone') return 'unavailable'

@@ -1,11 +1,14 @@
 /** The Codex adapter: its thread is played by an app-server's notifications. */
 import { codexSurface } from '../../adapters/codex/codex-surface.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { fakeAppServer } from '../support/fake-app-server.ts'
 import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { describeSurface } from '../suites/surface.suite.ts'
 
-describeSurface('codex', { takes: false, receipts: true }, async (host) => {
+const TRAITS = { takes: false, receipts: true, outstanding: true, lost_ms: LIMITS.codex_bell_lost_ms }
+
+describeSurface('codex', TRAITS, async (host) => {
   const clock = fakeClock()
   const place = fakeAppServer(clock)
   const surface = codexSurface({ identity: 'ada', clock, log: silentLog })

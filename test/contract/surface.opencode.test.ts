@@ -1,11 +1,14 @@
 /** The opencode adapter: its session is played by a server's events. */
 import { opencodeSurface } from '../../adapters/opencode/opencode-surface.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { fakeOpencode } from '../support/fake-opencode.ts'
 import { describeSurface } from '../suites/surface.suite.ts'
 
-describeSurface('opencode', { takes: false, receipts: true }, async (host) => {
+const TRAITS = { takes: false, receipts: true, outstanding: true, lost_ms: LIMITS.opencode_bell_lost_ms }
+
+describeSurface('opencode', TRAITS, async (host) => {
   const clock = fakeClock()
   const place = fakeOpencode(clock)
   const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })

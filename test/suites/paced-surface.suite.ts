@@ -23,7 +23,9 @@ export function describePaced(
     let paced: PacedSurface
     let heard = 0
     /** A bell without a receipt is rung again after this; without receipts, a sleeping agent's patience. */
-    const lost_after_ms = traits.receipts ? LIMITS.bell_receipt_ms : LIMITS.reconnect_patience_ms
+    const lost_after_ms = traits.receipts
+      ? Math.max(LIMITS.bell_receipt_ms, traits.lost_ms ?? 0)
+      : LIMITS.reconnect_patience_ms
 
     beforeEach(async () => {
       heard = 0

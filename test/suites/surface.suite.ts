@@ -39,6 +39,8 @@ export interface SurfaceTraits {
   receipts: boolean
   /** It reports a bell whose prompt is stored, queued or shown, until a turn begins with it. */
   outstanding?: boolean
+  /** Time after which a prompt without a trace counts as lost. Default: `bell_receipt_ms` of the daemon. */
+  lost_ms?: number
   /** Its shim ends with its client, instead of saying that nobody is there. */
   ends_with_client?: boolean
 }

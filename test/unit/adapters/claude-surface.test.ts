@@ -20,6 +20,10 @@ let surface: ClaudeSurface
 let takenBack: () => Promise<void>
 /** The client stands still, as by Ctrl-Z. */
 let stopped: boolean
+/** The client has not read the last doorbell. */
+let unread: boolean
+/** Nobody is at the end of any way. */
+let refuses: boolean
 
 beforeEach(async () => {
   clock = fakeClock()
@@ -29,6 +33,8 @@ beforeEach(async () => {
   lost = 0
   takenBack = async () => {}
   stopped = false
+  unread = false
+  refuses = false
   surface = claudeSurface({
     session_id: 'session-1',
     clock,
@@ -37,7 +43,11 @@ beforeEach(async () => {
     respawned: false,
     interrupted: () => takenBack(),
     isStopped: () => stopped,
-    ways: { post: async (text) => (posted.push(text), 'sent'), lost: () => (lost += 1) },
+    ways: {
+      post: async (text) => (posted.push(text), refuses ? 'unavailable' : 'sent'),
+      unread: () => unread,
+      lost: () => (lost += 1),
+    },
   })
   surface.open(host)
   surface.registryRead({ status: 'idle' })
@@ -181,10 +191,38 @@ test('a new session id is reported under the same turn count', async () => {
 describe('a bell that leaves no trace', () => {
   test('is a lost one once the daemon rings again for the same turn', async () => {
     await surface.notify_surface(doorbell())
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
     expect(lost).toBe(0)
-    await clock.advance(LIMITS.claude_registry_lag_ms)
-    await surface.notify_surface(doorbell())
+    await clock.advance(1)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
     expect(lost).toBe(1)
+  })
+
+  test('is outstanding until its prompt is submitted, however slow the client is', async () => {
+    unread = true
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    const outstanding = { outstanding_doorbell_id: bell.doorbell_id }
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+    await clock.advance(2 * LIMITS.claude_bell_lost_ms)
+    expect(await surface.status()).toMatchObject(outstanding)
+    // Read at last; its hooks come later still.
+    unread = false
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    await prompt(bell.text)
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id, turn: 'busy' })
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
+    expect(posted).toEqual([bell.text])
+  })
+
+  test('is not outstanding where nobody was there to take it', async () => {
+    refuses = true
+    await surface.notify_surface(doorbell())
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
   })
 
   test('is no lost one when a turn began since, or when it was seen', async () => {

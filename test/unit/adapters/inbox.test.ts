@@ -81,29 +81,42 @@ test('a client that hangs up at once has taken it or not; it never throws', asyn
   expect(['sent', 'failed']).toContain(await inbox(socket).post('ring'))
 })
 
-test('a connection that the client leaves open is let go after a while', async () => {
+test('a text is unread until the client has read it and closed the connection', async () => {
+  let read: (() => void) | undefined
+  const socket = await client((connection) => {
+    connection.pause()
+    read = () => connection.resume()
+  })
+  const way = inbox(socket)
+  expect(way.unread?.()).toBe(false)
+  expect(await way.post('ring')).toBe('sent')
+  await eventually('the client has the connection', () => read)
+  expect(way.unread?.()).toBe(true)
+  read?.()
+  await eventually('it is read', () => way.unread?.() === false)
+})
+
+test('at most one connection stays open that the client does not read', async () => {
   const clock = fakeClock()
-  let ended = false
-  let closed = false
+  const open = new Set<net.Socket>()
   const socket = path.join(temporaryHome(), 'inbox.sock')
-  const server = net.createServer({ allowHalfOpen: true }, (connection) => {
-    connection.resume()
-    connection.on('error', () => {})
-    connection.once('end', () => (ended = true))
-    connection.once('close', () => (closed = true))
-    // What is written to a connection that was let go is refused.
+  const server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connection) => {
+    open.add(connection)
+    connection.on('error', () => {}).once('close', () => open.delete(connection))
+    // What is written to a connection that was closed is refused.
     server.on('look', () => connection.write('anybody there?'))
   })
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(socket, resolve))
-  expect(await inbox(socket, undefined, clock).post('ring')).toBe('sent')
-  await eventually('the bell is read', () => ended)
-  expect(clock.armed()).toBe(1)
-  await clock.advance(LIMITS.inbox_answer_ms)
-  await eventually('the connection is let go', () => {
+  const way = inbox(socket, undefined, clock)
+  expect(await way.post('one')).toBe('sent')
+  expect(await way.post('two')).toBe('sent')
+  expect([way.unread?.(), clock.armed()]).toEqual([true, 0])
+  await eventually('the first is closed', () => {
     server.emit('look')
-    return closed
+    return open.size === 1
   })
+  for (const connection of open) connection.destroy()
 })
 
 test('an inbox that takes nothing has failed after a while', async () => {
