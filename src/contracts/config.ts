@@ -108,6 +108,7 @@ export const Config = z.strictObject({
   daemon: z
     .strictObject({
       reconnect_ring: z.enum(['boundary', 'idle']).default('boundary'),
+      reconnect_grace_ms: z.number().int().min(0).default(LIMITS.reconnect_grace_ms),
       reconnect_patience_ms: z.number().int().min(0).default(LIMITS.reconnect_patience_ms),
       bell_receipt_ms: z.number().int().min(100).default(LIMITS.bell_receipt_ms),
       redoorbell_max: z.number().int().min(0).max(100).default(LIMITS.redoorbell_max),

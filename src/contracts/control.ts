@@ -60,6 +60,16 @@ export type MachineState = z.infer<typeof MachineState>
 export const Proof = z.enum(['confirmed', 'sent', 'deferred', 'unavailable', 'failed'])
 export type Proof = z.infer<typeof Proof>
 
+/** Why signals do not reach the agent. */
+export const DeliveryReason = z.enum([
+  'no_client',
+  'no_window',
+  'not_drained',
+  'surface_failed',
+  'hub_unreachable',
+])
+export type DeliveryReason = z.infer<typeof DeliveryReason>
+
 export const DaemonStatus = z.object({
   tenant_id: TenantId,
   identity: Identity,
@@ -68,6 +78,8 @@ export const DaemonStatus = z.object({
   state: MachineState,
   connected: z.boolean(),
   delivery: z.enum(['ok', 'degraded']),
+  /** Null if `delivery` is `ok`. */
+  delivery_reason: DeliveryReason.nullable(),
   last_heartbeat_age_s: z.number().nullable(),
   last_drain_age_s: z.number().nullable(),
   pending_count: z.number().int(),

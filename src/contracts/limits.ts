@@ -300,6 +300,12 @@ export const LIMITS = {
   /** Of so many bells it is known, whatever has answered them since, that they were seen, or that they were refused. */
   bells_remembered_max: 32,
   redoorbell_max: 3,
+  /** How long after the end of a turn without a drain the agent is reminded: the first time, the second, and so on. */
+  reminders_ms: [30_000, 120_000, 600_000],
+  /** A person who interrupted the agent and has been quiet since is disturbed again after this. */
+  interrupt_hold_ms: 300_000,
+  /** Before a backlog found at a reconnect rings a surface that is idle by evidence. */
+  reconnect_grace_ms: 15_000,
   reconnect_patience_ms: 300_000,
   metrics_publish_ms: 10_000,
   shim_restart_min_ms: 1_000,

@@ -27,6 +27,7 @@ export interface Context {
   /** The report whose answer waits for that look. */
   take: { request: number; by: number } | null
   peeks: number
+  probes: number
   doorbells_rung: number
   last_drain_at: number | null
   /** A surface that never attached counts as absent from here on. */
@@ -45,6 +46,7 @@ export function newContext({ identity, surface, rules, now }: Input): Context {
     check: null,
     take: null,
     peeks: 0,
+    probes: 0,
     doorbells_rung: 0,
     last_drain_at: null,
     absent_by: now + LIMITS.surface_attach_grace_ms,

@@ -11,6 +11,8 @@ export interface EffectPorts {
   /** The result comes back to the machine as BELL_ANSWERED. */
   ring(doorbell: Doorbell): Promise<RingResult>
   onBellAnswered(doorbell: Doorbell, result: RingResult): void
+  /** Asks the surface whether it still holds the last bell. */
+  probe(probe_id: string): void
   answerReport(request: number, doorbell: Doorbell | null): void
   answerNotify(request: number, result: NotifyResult): void
   publishFacts(): void
@@ -29,6 +31,8 @@ export function perform(effect: Effect, ports: EffectPorts): void {
       return ports.send({ type: 'pending.peek', id: effect.params.peek_id, limit: effect.params.limit })
     case 'ring':
       return ring(effect.params.doorbell, effect.params.request, ports)
+    case 'probe':
+      return ports.probe(effect.params.probe_id)
     case 'answerReport':
       return ports.answerReport(effect.params.request, null)
     case 'answerNotify':

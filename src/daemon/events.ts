@@ -30,6 +30,8 @@ export type DaemonEvent = { now: number } & (
   /** Who waited for this answer has hung up. */
   | { type: 'REPORT_ABANDONED'; request: number }
   | { type: 'BELL_ANSWERED'; doorbell_id: string; signal_id: string; accepted: boolean; proof: Proof }
+  /** Whether the surface still holds the last bell; null where it gave no answer. Its status came as a report before. */
+  | { type: 'SURFACE_PROBED'; probe_id: string; holds: boolean | null }
   | { type: 'NOTIFY_REQUESTED'; request: number }
   | { type: 'RESUME_REQUESTED' }
   | { type: 'TIME_PASSED'; random: number }
@@ -43,6 +45,8 @@ export type Effect =
   | { type: 'peek'; params: { peek_id: string; limit: number } }
   /** Over the open connection of a push shim, or in the answer to a report. */
   | { type: 'ring'; params: { doorbell: Doorbell; request: number | null } }
+  /** Asks the surface for its status; the result comes back as SURFACE_PROBED. */
+  | { type: 'probe'; params: { probe_id: string } }
   | { type: 'answerReport'; params: { request: number } }
   | { type: 'answerNotify'; params: { request: number; result: NotifyResult } }
   | {

@@ -2,7 +2,7 @@
  * What the pacer knows. How news changes it stands in `queue-changes.ts` and `surface-changes.ts`: pure functions that
  * take the history and return the next one. Times are monotonic milliseconds that come in with the news.
  */
-import type { Proof } from '../contracts/control.ts'
+import type { DeliveryReason, Proof } from '../contracts/control.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
@@ -10,6 +10,9 @@ import { EMPTY_INDEX, type PendingIndex } from './pending-index.ts'
 
 export interface PacerRules {
   reconnect_ring: 'boundary' | 'idle'
+  /** Before a backlog rings a surface that is idle by evidence. */
+  reconnect_grace_ms: number
+  /** Before a backlog rings any other surface, and before an unknown turn counts as over. */
   reconnect_patience_ms: number
   bell_receipt_ms: number
   redoorbell_max: number
@@ -18,6 +21,8 @@ export interface PacerRules {
    * happens for very long.
    */
   receipts: boolean
+  /** The persona is rung without a window. */
+  headless: boolean
 }
 
 export interface SurfaceView {
@@ -35,6 +40,12 @@ export interface SurfaceView {
   idle_since: number | null
   /** The same for a turn of which nothing is known. */
   unknown_since: number | null
+  /** The bell that the surface still holds, by its last report: stored, queued or shown, and in no turn yet. */
+  outstanding_doorbell_id: string | null
+  /** Since when the session stands interrupted by a person who has sent nothing since; null while it does not. */
+  interrupted_since: number | null
+  /** False while no window shows the session. */
+  window: boolean
 }
 
 /** A bell, and the signal that it names. */
@@ -58,6 +69,16 @@ export interface Bell extends BellName {
    * then. `failed`: the attempt broke. The last two reached nobody.
    */
   outcome: 'leaving' | 'open' | 'held' | 'failed'
+  /** When the first turn after it was heard of; null before. */
+  began_at: number | null
+  /** When the first turn after it was over; null before. Reminders are counted from there. */
+  ended_at: number | null
+}
+
+/** A bell that may still be in the hands of its surface, whatever a drain has answered. */
+export interface UnseenBell {
+  doorbell_id: string
+  session_id: string | null
 }
 
 export interface History {
@@ -69,6 +90,15 @@ export interface History {
   /** A report waits whose answer can carry a bell: the end of a turn, whatever its `turn` says. */
   take: boolean
   bell: Bell | null
+  /**
+   * The last bell of which nobody knows whether its prompt was consumed. The surface is asked about it before another
+   * bell leaves.
+   */
+  unseen: UnseenBell | null
+  /** The question to the surface that is under way. */
+  probe_id: string | null
+  /** When the surface last said that it holds a bell, or gave no answer; null before. */
+  held_at: number | null
   /** The last bells of sessions that were at the surface before the one that is there; newest last. */
   former: readonly Bell[]
   /** Bells that were seen, and those that no surface took and nobody has seen: what became of one may be told late. */
@@ -118,9 +148,15 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
       turn_seq: 0,
       idle_since: null,
       unknown_since: null,
+      outstanding_doorbell_id: null,
+      interrupted_since: null,
+      window: true,
     },
     take: false,
     bell: null,
+    unseen: null,
+    probe_id: null,
+    held_at: null,
     former: [],
     receipts: [],
     refused: [],
@@ -144,22 +180,36 @@ export function factsOf({ surface }: History): SurfaceFacts {
   return { attached, session_id: attached ? session_id : null, turn, turn_seq }
 }
 
-/** A turn of which nothing is known counts as a running one, but not for ever. */
-export function deliveryOf(
-  { surface, ignored, lost_rings, bell, pending }: History,
-  now: number,
-): 'ok' | 'degraded' {
+/** A session that no window shows is rung only if the persona is headless. */
+export function isReachable({ surface, rules }: History): boolean {
+  return surface.attached && (surface.window || rules.headless)
+}
+
+/**
+ * Why signals do not reach the agent; null while they do. The cause comes before its effects. An unknown turn counts as
+ * a running one, but not for ever.
+ */
+export function deliveryReasonOf(history: History, now: number): DeliveryReason | null {
+  const { surface, reconciled, ignored, lost_rings, bell, pending } = history
+  if (!reconciled) return 'hub_unreachable'
+  if (!surface.attached) return 'no_client'
+  if (!isReachable(history)) return 'no_window'
   // What a broken bell was for may have been taken by somebody else: then nothing is undelivered.
   const broke = bell?.outcome === 'failed' && pending.total > 0
-  const unheard = ignored || lost_rings >= LIMITS.lost_rings_max || broke
-  const { attached, unknown_since } = surface
+  const { unknown_since } = surface
   const unread = unknown_since !== null && now - unknown_since >= LIMITS.turn_unknown_max_ms
-  return !attached || unheard || unread ? 'degraded' : 'ok'
+  if (broke || unread || lost_rings >= LIMITS.lost_rings_max) return 'surface_failed'
+  return ignored ? 'not_drained' : null
 }
 
 /** The newest signal that a bell was for: what is newer has not rung with it. */
 export function coveredSeq({ covered }: Bell): number {
   return covered.entries.reduce((newest, { seq }) => Math.max(newest, seq), 0)
+}
+
+/** Where one of the two has no name nothing tells them apart. */
+export function isSameSession(one: string | null, other: string | null): boolean {
+  return one === null || other === null || one === other
 }
 
 /** What a drain, or another agent, wipes clean. */

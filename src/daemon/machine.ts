@@ -22,6 +22,7 @@ const daemon = setup({
     closeLink() {},
     peek(_, _params: Params<'peek'>) {},
     ring(_, _params: Params<'ring'>) {},
+    probe(_, _params: Params<'probe'>) {},
     answerReport(_, _params: Params<'answerReport'>) {},
     answerNotify(_, _params: Params<'answerNotify'>) {},
     tellDoorbell(_, _params: Params<'tellDoorbell'>) {},
@@ -38,6 +39,7 @@ const daemon = setup({
     checkOverdue: ({ context: { check }, event }) => check !== null && event.now >= check.by,
     takeOverdue: ({ context: { take }, event }) => take !== null && event.now >= take.by,
     takeWaits: ({ context }) => context.take !== null,
+    probeDue: ({ context, event }) => decide(context.history, event.now).kind === 'ask',
     bellDue: ({ context, event }) => decide(context.history, event.now).kind === 'ring',
     absenceDue: ({ context, event }) =>
       !context.history.surface.known && !context.absence_counted && event.now >= context.absent_by,
@@ -68,10 +70,12 @@ const UNUSED = newContext({
   now: 0,
   rules: {
     reconnect_ring: 'boundary',
+    reconnect_grace_ms: 0,
     reconnect_patience_ms: 0,
     bell_receipt_ms: 0,
     redoorbell_max: 0,
     receipts: false,
+    headless: false,
   },
 })
 
@@ -82,6 +86,7 @@ export const daemonMachine = daemon.createMachine({
     SURFACE_LOST: { actions: act(steps.surfaceLost) },
     REPORT_ABANDONED: { actions: act(steps.abandoned) },
     BELL_ANSWERED: { actions: act(steps.bellAnswered) },
+    SURFACE_PROBED: { actions: act(steps.probed) },
     RESUME_REQUESTED: { actions: act(steps.resume) },
     LINK_LOST: { target: '.DISCONNECTED', actions: act(steps.linkLost) },
     TIME_PASSED: { guard: 'absenceDue', actions: act(steps.neverAttached) },
@@ -112,6 +117,7 @@ export const daemonMachine = daemon.createMachine({
     CONNECTED: {
       always: [
         { guard: 'bellDue', target: 'EMITTING' },
+        { guard: 'probeDue', actions: act(steps.probe) },
         { guard: 'takeWaits', actions: act(steps.answerTake) },
       ],
       on: {

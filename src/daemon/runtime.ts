@@ -17,7 +17,7 @@ import type { LocalSockets, RpcListener } from '../ports/rpc.ts'
 import { controlHandlers } from './control.ts'
 import { perform, type EffectPorts } from './effects.ts'
 import { createHeartbeat } from './heartbeat.ts'
-import { deliveryOf, factsOf, type PacerRules } from './history.ts'
+import { deliveryReasonOf, factsOf, type PacerRules } from './history.ts'
 import { stateOf } from './machine.ts'
 import { createMailbox } from './mailbox.ts'
 import { createMetrics, type MetricsReading } from './metrics.ts'
@@ -120,6 +120,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
     },
     send: (frame) => void link.send(frame),
     ring: (doorbell) => surface.ring(doorbell),
+    probe(probe_id) {
+      void surface.holdsBell().then((holds) => post({ type: 'SURFACE_PROBED', probe_id, holds }))
+    },
     onBellAnswered({ doorbell_id, signal_id }, { accepted, proof }) {
       log.info({ doorbell_id, accepted, proof }, 'rang')
       post({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted, proof })
@@ -226,6 +229,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     const { context } = snapshot()
     const { surface, last_proof } = context.history
     const { attached, kind, session_id, turn } = surface
+    const reason = deliveryReasonOf(context.history, clock.monotonic())
     const state = stateOf(snapshot())
     return {
       tenant_id,
@@ -234,7 +238,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
       uptime_s: (clock.monotonic() - started_at) / 1000,
       state,
       connected: state === 'CONNECTED' || state === 'EMITTING',
-      delivery: deliveryOf(context.history, clock.monotonic()),
+      delivery: reason === null ? 'ok' : 'degraded',
+      delivery_reason: reason,
       last_heartbeat_age_s: ageOf(heartbeat.lastAccepted()),
       last_drain_age_s: ageOf(context.last_drain_at),
       pending_count: context.history.pending.total,

@@ -62,11 +62,21 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
       hint: `turnbell persona add ${identity} --surface tmux --pane PANE`,
     })
   }
-  const { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } = config.daemon
+  const { reconnect_ring, reconnect_grace_ms, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } =
+    config.daemon
   // Our own command shim sees a program begin and end, but not whether an agent read the bell.
   const receipts = shim !== COMMAND_SHIM
-  const rules = { reconnect_ring, reconnect_patience_ms, bell_receipt_ms, redoorbell_max, receipts }
+  // What runs without a window by its nature is as headless as what is told to.
+  const headless = isHeadless(surface, declared)
+  const rules = {
+    ...{ reconnect_ring, reconnect_grace_ms, reconnect_patience_ms, bell_receipt_ms, redoorbell_max },
+    ...{ receipts, headless },
+  }
   return { identity, surface, shim, rules }
+}
+
+function isHeadless(surface: SurfaceKind, declared: PersonaSettings | undefined): boolean {
+  return surface === 'command' || declared?.headless === true || declared?.acp !== undefined
 }
 
 const COMMAND_SHIM = 'command/shim.js'

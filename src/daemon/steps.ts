@@ -317,6 +317,19 @@ export const emit: Step<'PENDING_LISTED'> = (context, event) => {
   }
 }
 
+/** Another bell is due, and the last one may still stand in the surface's queue. */
+export const probe: Step = (context) => {
+  const probe_id = `probe-${context.probes + 1}`
+  return {
+    change: { probes: context.probes + 1, history: { ...context.history, probe_id } },
+    effects: [{ type: 'probe', params: { probe_id } }],
+  }
+}
+
+export const probed: Step<'SURFACE_PROBED'> = ({ history: before }, { probe_id, holds, now }) => ({
+  change: { history: surface.probed(before, probe_id, holds, now) },
+})
+
 export const bellAnswered: Step<'BELL_ANSWERED'> = (context, event) => {
   const { doorbell_id, signal_id, accepted, proof } = event
   const bell = { doorbell_id, signal_id }

@@ -3,6 +3,7 @@ import type { Proof, SurfaceReport } from '../contracts/control.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import {
   forgetBell,
+  isSameSession,
   NO_RECORD,
   NO_SETBACKS,
   type Bell,
@@ -45,10 +46,13 @@ export function reported(
     idle_since: report.turn === 'idle' ? (stands ? before.idle_since : now) : null,
     unknown_since:
       report.turn === 'unknown' ? ((before.attached ? before.unknown_since : null) ?? now) : null,
+    outstanding_doorbell_id: report.outstanding_doorbell_id ?? null,
+    interrupted_since: interruptedSince(before, report, { continues, another }, now),
+    window: report.window !== false,
   }
   const { bell, former } = another ? bellOf(history, session_id) : history
   const rebased = continues || bell === null ? bell : rebase(bell, report, history, another)
-  const { seen_doorbell_id: receipt } = report
+  const { seen_doorbell_id: receipt, outstanding_doorbell_id: outstanding } = report
   const known = receipt === undefined || history.receipts.includes(receipt)
   const refused = known ? undefined : history.refused.find(({ doorbell_id }) => doorbell_id === receipt)
   const is_last = !known && rebased?.doorbell_id === receipt
@@ -63,7 +67,10 @@ export function reported(
       former,
       take: report.take === true,
       hold: active ? null : history.hold,
-      bell: is_last ? { ...rebased, seen: true, outcome: 'open' } : rebased,
+      bell: followed(is_last ? { ...rebased, seen: true, outcome: 'open' } : rebased, report, now),
+      unseen: receipt === history.unseen?.doorbell_id ? null : history.unseen,
+      probe_id: same_shim ? history.probe_id : null,
+      held_at: outstanding === undefined ? null : now,
       ...(is_last && { lost_rings: 0 }),
       ...(!known && receipt === history.last_doorbell_id && { last_proof: 'confirmed' as const }),
       ...(!known && withReceipt(history, receipt)),
@@ -115,24 +122,53 @@ function rebase(bell: Bell, report: SurfaceReport, { surface }: History, another
   const past = { ...bell, turn_seq: report.turn_seq - 1 }
   if (isOfAnother(bell, report)) return past
   // Who asks for a bell stands at the end of a turn.
-  const ends_turn = report.take === true || report.seen_doorbell_id === bell.doorbell_id
-  if (report.turn === 'busy' || ends_turn) return past
+  const was_seen = bell.seen || report.seen_doorbell_id === bell.doorbell_id
+  if (report.turn === 'busy' || report.take === true || was_seen) return past
   const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq
   if (stands_where_it_stood && report.turn_seq > bell.turn_seq) return bell
-  return { ...bell, turn_seq: report.turn_seq, seen: false }
+  return { ...bell, turn_seq: report.turn_seq }
 }
 
-/** Where one of the two has no name nothing tells them apart. */
 function isOfAnother({ session_id: whose }: Bell, { session_id }: SurfaceReport): boolean {
-  return whose !== null && session_id !== null && whose !== session_id
+  return !isSameSession(whose, session_id)
+}
+
+/** Notes when the first turn after the bell was heard of, and when it was over. */
+function followed(bell: Bell | null, { turn_seq, turn, take }: SurfaceReport, now: number): Bell | null {
+  if (bell === null || turn_seq <= bell.turn_seq) return bell
+  const is_over = turn === 'idle' || take === true
+  return { ...bell, began_at: bell.began_at ?? now, ended_at: bell.ended_at ?? (is_over ? now : null) }
+}
+
+/** A shim that took the place of another may not know of the interrupt; a turn that began since ends it for any. */
+function interruptedSince(
+  { interrupted_since: before, turn_seq }: SurfaceView,
+  report: SurfaceReport,
+  { continues, another }: { continues: boolean; another: boolean },
+  now: number,
+): number | null {
+  if (report.interrupted === true) return before ?? now
+  if (continues || another || report.turn === 'busy' || report.turn_seq < turn_seq) return null
+  return before
+}
+
+/**
+ * What the surface answered to the question whether it still holds the last bell. Its status was taken in as a report
+ * before; `holds` is null where it gave no answer, which says nothing.
+ */
+export function probed(history: History, probe_id: string, holds: boolean | null, now: number): History {
+  if (history.probe_id !== probe_id) return history
+  const after = { ...history, probe_id: null }
+  return holds === false ? { ...after, unseen: null, held_at: null } : { ...after, held_at: now }
 }
 
 export function surfaceLost(history: History): History {
   const surface: SurfaceView = {
     ...history.surface,
     ...{ attached: false, turn: 'unknown', idle_since: null, unknown_since: null },
+    ...{ outstanding_doorbell_id: null, window: true },
   }
-  return { ...history, surface, take: false }
+  return { ...history, surface, take: false, probe_id: null, held_at: null }
 }
 
 /**
@@ -150,6 +186,9 @@ export function bellAnswered(
   const taken = accepted || was_seen
   const seen = accepted && proof === 'confirmed' && !was_seen
   const outcome = taken ? 'open' : proof === 'deferred' ? 'held' : 'failed'
+  // An attempt that broke may have reached the client all the same.
+  const knows = was_seen || seen || proof === 'deferred' || proof === 'unavailable'
+  const isDecided = knows && history.unseen?.doorbell_id === doorbell_id
   const answered = <T extends Bell | null>(bell: T): T =>
     bell?.doorbell_id === doorbell_id ? { ...bell, outcome, seen: bell.seen || seen } : bell
   const after: History = {
@@ -157,6 +196,7 @@ export function bellAnswered(
     ...{ bell: answered(history.bell), former: history.former.map(answered) },
     ...(seen && withReceipt(history, doorbell_id)),
     ...(!taken && { refused: [...history.refused, name].slice(-LIMITS.bells_remembered_max) }),
+    unseen: isDecided ? null : history.unseen,
   }
   // An answer to an older bell says nothing about the last one, and one that a drain has answered was not lost.
   const last_proof = was_seen ? 'confirmed' : proof
@@ -174,6 +214,7 @@ export function resumed(history: History): History {
   return {
     ...surfaceLost(forgetBell(history)),
     setbacks: NO_SETBACKS,
+    unseen: null,
     last_doorbell_id: null,
     last_proof: null,
   }

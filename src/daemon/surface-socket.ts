@@ -32,6 +32,11 @@ export interface SurfaceSocket {
   handlersFor(peer: RpcPeer): RpcHandlers
   /** Rings the active push shim. Never rejects: a failure is a proof. */
   ring(doorbell: Doorbell): Promise<RingResult>
+  /**
+   * Asks the active push shim for its status, which is told as a report first. Resolves with whether it still holds a
+   * bell; null where there is nobody to ask, or no answer in time. Never rejects.
+   */
+  holdsBell(): Promise<boolean | null>
   /** Drops the attachment and binds the shim that is there anew. False when there is nobody to bind. */
   resume(): boolean
   /** Whether any shim is connected, even one that has not reported. */
@@ -200,6 +205,21 @@ export function createSurfaceSocket(
         log.warn({ detail: String(error) }, 'a bell did not reach its shim')
       }
       return { accepted: false, proof: 'failed' }
+    },
+    async holdsBell() {
+      const shim = attached()
+      if (shim === undefined) return null
+      try {
+        const result = await shim.peer.request('status', {}, LIMITS.shim_answer_ms)
+        const parsed = SurfaceStatus.safeParse(result)
+        if (!parsed.success) throw new Error(describeIssues(parsed.error, 'status'))
+        if (closed || !shims.includes(shim)) return null
+        void onReport(shim, parsed.data)
+        return attached() === shim ? parsed.data.outstanding_doorbell_id !== undefined : null
+      } catch (error) {
+        log.warn({ detail: String(error) }, 'shim did not answer a status probe')
+        return null
+      }
     },
     resume() {
       const shim = attached() ?? shims[0]

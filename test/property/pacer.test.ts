@@ -26,6 +26,9 @@ type Move =
   | { do: 'let the hub answer' }
   | { do: 'surface leaves' }
   | { do: 'surface comes back' }
+  | { do: 'another shim comes' }
+  | { do: 'the surface holds what it is rung' }
+  | { do: 'the surface lets go' }
   | { do: 'the bell breaks' }
   | { do: 'the bell arrives' }
   | { do: 'notify' }
@@ -57,6 +60,9 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 2, arbitrary: plain('let the hub answer') },
   { weight: 1, arbitrary: plain('surface leaves') },
   { weight: 1, arbitrary: plain('surface comes back') },
+  { weight: 1, arbitrary: plain('another shim comes') },
+  { weight: 1, arbitrary: plain('the surface holds what it is rung') },
+  { weight: 1, arbitrary: plain('the surface lets go') },
   { weight: 1, arbitrary: plain('the bell breaks') },
   { weight: 1, arbitrary: plain('the bell arrives') },
   { weight: 1, arbitrary: plain('notify') },
@@ -157,6 +163,18 @@ function perform(world: MachineWorld, step: Move, tally: Tally): void {
         tally.excuses += 1
       }
       return
+    case 'another shim comes':
+      if (surface.attached) {
+        world.reports({ turn_seq: world.report.turn_seq + 1_000 }, false)
+        tally.excuses += 1
+      }
+      return
+    case 'the surface holds what it is rung':
+      world.surfaceHolds = true
+      return
+    case 'the surface lets go':
+      world.surfaceHolds = false
+      return
     case 'the bell breaks':
       world.surfaceAnswers = { accepted: false, proof: 'failed' }
       return
@@ -247,6 +265,7 @@ test('whatever happened, once all is well a waiting signal is rung for within th
       world.hubAnswers = true
       world.hubAnswersNow()
       world.surfaceAnswers = { accepted: true, proof: 'sent' }
+      world.surfaceHolds = false
       if (world.state === 'DISCONNECTED') world.connects()
       if (world.state === 'RECONCILING') world.hubAnswersNow()
       if (!world.context.history.surface.attached) world.reports({ turn: 'idle' })
@@ -257,6 +276,99 @@ test('whatever happened, once all is well a waiting signal is rung for within th
       world.pass(2 * RULES.reconnect_patience_ms)
       const seen = world.context.history.bell?.seen === true
       expect(world.bells.length > before || seen).toBe(true)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('no second bell leaves in a turn before bell_receipt_ms of unbroken idleness, nor while the first is held', () => {
+  /** Everything but a turn that begins, a drain, and what a person asks for: the first bell is never answered. */
+  const happening = fc.oneof(
+    fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 30_000 }) }),
+    ...(
+      [
+        'push',
+        'leaves',
+        'comes back',
+        'another shim',
+        'unsure',
+        'sure',
+        'holds',
+        'lets go',
+        'silent',
+      ] as const
+    ).map((what) => fc.record({ do: fc.constant(what) })),
+    ...(['link lost', 'link up'] as const).map((what) => fc.record({ do: fc.constant(what) })),
+  )
+  fc.assert(
+    fc.property(fc.array(happening, { maxLength: 60 }), (happenings) => {
+      const world = machineWorld()
+      world.connects()
+      world.reports()
+      world.pushes()
+      let idle_since: number | null = 0
+      let there = true
+      const check = () => {
+        const [last, before] = [world.bells.at(-1), world.bells.at(-2)]
+        if (last === undefined || before === undefined) return
+        const since = Math.max(before.at, idle_since ?? Infinity)
+        if (last.at === world.now) expect(last.at - since).toBeGreaterThanOrEqual(RULES.bell_receipt_ms)
+        if (last.at === world.now) expect(world.surfaceHolds).toBe(false)
+      }
+      const reports = (change: Parameters<MachineWorld['reports']>[0], same_shim = true) => {
+        // What was said last counts from now on, or on.
+        const turn = change?.turn ?? world.report.turn
+        idle_since = turn !== 'idle' ? null : there && same_shim ? (idle_since ?? world.now) : world.now
+        there = true
+        world.reports(change, same_shim)
+      }
+      for (const event of happenings) {
+        switch (event.do) {
+          case 'wait': {
+            const until = world.now + event.ms
+            for (let before = world.bells.length; world.now < until; before = world.bells.length) {
+              world.passUntilBell(until - world.now, before)
+              check()
+            }
+            break
+          }
+          case 'push':
+            if (world.state !== 'DISCONNECTED') world.pushes()
+            break
+          case 'leaves':
+            world.surfaceLeaves()
+            there = false
+            idle_since = null
+            break
+          case 'comes back':
+            if (!there) reports({ turn: 'idle' })
+            break
+          case 'another shim':
+            reports({ turn: 'idle', turn_seq: world.report.turn_seq + 1_000 }, false)
+            break
+          case 'unsure':
+            if (there) reports({ turn: 'unknown' })
+            break
+          case 'sure':
+            if (there) reports({ turn: 'idle' })
+            break
+          case 'holds':
+            world.surfaceHolds = true
+            break
+          case 'lets go':
+            world.surfaceHolds = false
+            break
+          case 'silent':
+            world.surfaceHolds = null
+            break
+          case 'link lost':
+            if (world.state !== 'DISCONNECTED') world.linkLost()
+            break
+          case 'link up':
+            if (world.state === 'DISCONNECTED') world.connects()
+        }
+        check()
+      }
     }),
     { numRuns: 300 },
   )

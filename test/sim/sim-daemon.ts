@@ -48,10 +48,12 @@ export interface SimDaemon {
 
 export const RULES: PacerRules = {
   reconnect_ring: 'boundary',
+  reconnect_grace_ms: LIMITS.reconnect_grace_ms,
   reconnect_patience_ms: LIMITS.reconnect_patience_ms,
   bell_receipt_ms: LIMITS.bell_receipt_ms,
   redoorbell_max: LIMITS.redoorbell_max,
   receipts: true,
+  headless: false,
 }
 
 export function controlSocket(identity: string): string {

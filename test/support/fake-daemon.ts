@@ -21,6 +21,7 @@ export function daemonStatus(identity: string, more: Partial<DaemonStatus> = {})
     state: 'CONNECTED',
     connected: true,
     delivery: 'ok',
+    delivery_reason: null,
     last_heartbeat_age_s: 1,
     last_drain_age_s: null,
     pending_count: 0,

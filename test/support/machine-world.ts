@@ -2,21 +2,25 @@
  * The daemon's machine between a hub and a surface that do as they are told, without timers or sockets.
  * Questions are answered at once unless a test holds them back; every bell is checked as it leaves.
  */
-import type { Proof, SurfaceReport } from '../../src/contracts/control.ts'
+import { SurfaceReport, type DeliveryReason, type Proof } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { PendingEntry } from '../../src/contracts/frames.ts'
 import { nextDeadline, start, stateOf, step } from '../../src/daemon/machine.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 import type { DaemonEvent, Effect } from '../../src/daemon/events.ts'
-import { deliveryOf, type PacerRules } from '../../src/daemon/history.ts'
+import { deliveryReasonOf, type PacerRules } from '../../src/daemon/history.ts'
 
 export const RULES: PacerRules = {
   reconnect_ring: 'boundary',
+  reconnect_grace_ms: 15_000,
   reconnect_patience_ms: 300_000,
   bell_receipt_ms: 10_000,
   redoorbell_max: 3,
   receipts: true,
+  headless: false,
 }
 
+type Change = { [K in keyof SurfaceReport]?: SurfaceReport[K] | undefined }
 type News = DaemonEvent extends infer E ? (E extends unknown ? Omit<E, 'now'> : never) : never
 
 /** A ULID that counts. */
@@ -50,6 +54,9 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     /** False holds the answers to peeks back. */
     hubAnswers: true,
     /** What the surface says to a bell; null keeps it waiting. */
+    /** Whether the surface holds a bell when it is asked; `null` gives no answer, `late` none before `probeAnswers`. */
+    surfaceHolds: false as boolean | null | 'late',
+    probes: [] as string[],
     surfaceAnswers: { accepted: true, proof: 'sent' } as { accepted: boolean; proof: Proof } | null,
 
     get now() {
@@ -61,8 +68,11 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     get context() {
       return snapshot.context
     },
-    get delivery() {
-      return deliveryOf(snapshot.context.history, now)
+    get delivery(): 'ok' | 'degraded' {
+      return world.delivery_reason === null ? 'ok' : 'degraded'
+    },
+    get delivery_reason(): DeliveryReason | null {
+      return deliveryReasonOf(snapshot.context.history, now)
     },
     get queue() {
       return queue
@@ -149,9 +159,9 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     },
 
     // --- the surface
-    reports(change: Partial<SurfaceReport> = {}, same_shim = true): Doorbell | null | undefined {
-      const { take: _, seen_doorbell_id: __, ...standing } = report
-      report = { ...standing, ...change }
+    reports(change: Change = {}, same_shim = true): Doorbell | null | undefined {
+      const { take: _, seen_doorbell_id: __, outstanding_doorbell_id: ___, ...standing } = report
+      report = SurfaceReport.parse({ ...standing, ...change })
       const request = ++requests
       world.tell({ type: 'SURFACE_REPORTED', report, same_shim, request })
       return world.answers.get(request)
@@ -164,9 +174,23 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     turnEnds() {
       world.reports({ turn: 'idle' })
     },
+    /** A turn begins with the last bell and ends without a drain; then the next reminder leaves, if there is one. */
+    ignoresTurn() {
+      const before = world.bells.length
+      world.turnBegins(true)
+      world.turnEnds()
+      world.passUntilBell(Math.max(...LIMITS.reminders_ms), before)
+    },
     /** The end of a turn at which the surface asks for a bell. */
     turnEndsAsking(): Doorbell | null | undefined {
       return world.reports({ turn: 'idle', take: true })
+    },
+    /** Answers the last probe: the status comes first, as a report. */
+    probeAnswers(holds: boolean | null) {
+      const probe_id = world.probes.at(-1) ?? ''
+      const held = world.bells.at(-1)?.doorbell.doorbell_id
+      if (holds !== null) world.reports(holds && held !== undefined ? { outstanding_doorbell_id: held } : {})
+      world.tell({ type: 'SURFACE_PROBED', probe_id, holds })
     },
     surfaceLeaves() {
       world.tell({ type: 'SURFACE_LOST' })
@@ -179,12 +203,25 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     /** Time passes; the machine is woken at each of its deadlines. */
     pass(ms: number) {
       const until = now + ms
+      for (let at = world.deadline; at !== null && at <= until; at = world.deadline) performAtDeadline(at)
+      now = until
+    },
+    /** Time passes until more bells have left than `before`, at most so long. */
+    passUntilBell(ms: number, rung?: number) {
+      const until = now + ms
+      const before = rung ?? world.bells.length
+      if (world.bells.length > before) return
       for (let at = world.deadline; at !== null && at <= until; at = world.deadline) {
-        now = Math.max(now, at)
-        world.tell({ type: 'TIME_PASSED', random: 0.5 })
+        performAtDeadline(at)
+        if (world.bells.length > before) return
       }
       now = until
     },
+  }
+
+  function performAtDeadline(at: number): void {
+    now = Math.max(now, at)
+    world.tell({ type: 'TIME_PASSED', random: 0.5 })
   }
 
   function perform(effect: Effect, before: string): void {
@@ -204,6 +241,10 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
         }
         return
       }
+      case 'probe':
+        world.probes.push(effect.params.probe_id)
+        if (world.surfaceHolds !== 'late') world.probeAnswers(world.surfaceHolds)
+        return
       case 'answerReport':
         if (world.answers.has(effect.params.request)) throw new Error('a report was answered twice')
         world.answers.set(effect.params.request, null)
@@ -225,7 +266,8 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     if (!queue.some(({ signal_id }) => signal_id === doorbell.signal_id)) {
       throw new Error('a bell names a signal that does not wait')
     }
-    if (!taken && report.turn !== 'idle') throw new Error('a bell rang into a turn')
+    if (report.outstanding_doorbell_id !== undefined) throw new Error('a bell while another is outstanding')
+    if (!taken && report.turn === 'busy') throw new Error('a bell rang into a turn')
   }
 
   function answerPeek({ peek_id, limit }: { peek_id: string; limit: number }): void {

@@ -75,6 +75,9 @@ export function paceSurface(clock: Clock, rules: Partial<PacerRules> = {}): Pace
         else answer(request, doorbell)
         return
       }
+      case 'probe':
+        void probe(effect.params.probe_id)
+        return
       case 'answerReport':
         return answer(effect.params.request, null)
       default:
@@ -87,6 +90,14 @@ export function paceSurface(clock: Clock, rules: Partial<PacerRules> = {}): Pace
     paced.rings.push(result)
     const { doorbell_id, signal_id } = doorbell
     tell({ type: 'BELL_ANSWERED', doorbell_id, signal_id, ...result })
+  }
+
+  /** As surface.sock does: the status is a report first, then the answer to the question. */
+  async function probe(probe_id: string): Promise<void> {
+    const status = await paced.surface?.status()
+    if (status !== undefined) void paced.host.report(status)
+    const holds = status === undefined ? null : status.outstanding_doorbell_id !== undefined
+    tell({ type: 'SURFACE_PROBED', probe_id, holds })
   }
 
   function answer(request: number, doorbell: Doorbell | null): void {

@@ -42,6 +42,7 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   REPORT_ABANDONED: { type: 'REPORT_ABANDONED', request: 900 },
   BELL_ANSWERED: { type: 'BELL_ANSWERED', doorbell_id: 'x', signal_id: 'y', accepted: true, proof: 'sent' },
   NOTIFY_REQUESTED: { type: 'NOTIFY_REQUESTED', request: 901 },
+  SURFACE_PROBED: { type: 'SURFACE_PROBED', probe_id: 'another', holds: true },
   RESUME_REQUESTED: { type: 'RESUME_REQUESTED' },
   TIME_PASSED: { type: 'TIME_PASSED', random: 0 },
 }

@@ -13,7 +13,7 @@ test('a deadline that is further off than a timer reaches is waited for in piece
     input: {
       identity: 'ada',
       surface: 'claude-code',
-      rules: { ...RULES, reconnect_patience_ms: patience_ms },
+      rules: { ...RULES, reconnect_patience_ms: patience_ms, receipts: false },
     },
     clock,
     random: seededRandom(),

@@ -3,6 +3,10 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { factsOf } from '../../../src/daemon/history.ts'
 import { machineWorld, readyWorld, RULES, type MachineWorld } from '../../support/machine-world.ts'
 
+const LONGEST_REMINDER_MS = Math.max(...LIMITS.reminders_ms)
+/** Until the first reminder. */
+const REMINDER_MS = LIMITS.reminders_ms[0]
+
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
   world.bells.map(({ doorbell }) => doorbell.reason)
 
@@ -107,8 +111,7 @@ describe('a turn', () => {
     const world = readyWorld()
     const entries = [1, 2, 3, 4, 5].map(() => world.pushes())
     for (let turn = 1; turn <= 4; turn += 1) {
-      world.turnBegins(true)
-      world.turnEnds()
+      world.ignoresTurn()
       expect(world.bells).toHaveLength(turn + 1)
     }
     const named = world.bells.map(({ doorbell }) => doorbell.signal_id)
@@ -168,9 +171,11 @@ describe('a drain', () => {
     for (let n = 0; n < 12; n += 1) world.pushes()
     // An agent may drain under a name that its surface does not know, one signal in each turn.
     for (let turn = 0; turn < 10; turn += 1) {
+      const before = world.bells.length
       world.turnBegins(true)
       world.drains(1, 'mcp-of-the-same-agent')
       world.turnEnds()
+      world.passUntilBell(LONGEST_REMINDER_MS, before)
     }
     expect(world.bells).toHaveLength(11)
     expect(world.delivery).toBe('ok')
@@ -318,6 +323,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(1)
     world.turnBegins(true)
     world.turnEnds()
+    world.pass(REMINDER_MS)
     expect(world.bells).toHaveLength(2)
   })
 
@@ -478,24 +484,350 @@ describe('a lost bell', () => {
   })
 })
 
+describe('a bell that the surface still holds', () => {
+  const holding = (rules = {}) => {
+    const world = readyWorld(rules)
+    world.surfaceHolds = true
+    world.pushes()
+    return world
+  }
+
+  test('is not lost, however long the surface stands idle, and is asked about again', () => {
+    const world = holding()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(1)
+    expect(world.probes.length).toBeGreaterThan(100)
+    world.surfaceHolds = false
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is not asked about before it could be lost', () => {
+    const world = holding()
+    world.pass(9_999)
+    expect(world.probes).toEqual([])
+    world.pass(1)
+    expect(world.probes).toHaveLength(1)
+  })
+
+  test('is not followed by another because a turn has passed that was not its own, nor for a new signal', () => {
+    const world = holding()
+    world.pass(6_200)
+    world.turnBegins()
+    world.turnEnds()
+    world.pushes()
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('is not followed by another after a drain that came without it', () => {
+    const world = holding()
+    world.turnBegins()
+    world.drains()
+    world.turnEnds()
+    world.pushes()
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(1)
+    world.surfaceHolds = false
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is known from a report: the daemon asks again as soon as a report says that it is gone', () => {
+    const world = readyWorld()
+    world.pushes()
+    const outstanding_doorbell_id = world.bells[0]!.doorbell.doorbell_id
+    world.reports({ outstanding_doorbell_id })
+    world.pass(9_000)
+    world.reports({ outstanding_doorbell_id })
+    world.pass(1_000)
+    expect(world.bells).toHaveLength(1)
+    world.reports()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('of an earlier daemon is known from the first report', () => {
+    const world = machineWorld()
+    world.surfaceHolds = null
+    world.accepts()
+    world.connects()
+    world.reports({ outstanding_doorbell_id: '01B00000000000000000000077' })
+    world.pushes()
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(0)
+  })
+
+  test('is taken for held where the surface gives no answer', () => {
+    const world = readyWorld()
+    world.surfaceHolds = null
+    world.pushes()
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(1)
+    world.surfaceHolds = false
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is waited for while the surface has not answered, and an answer to an older question counts for nothing', () => {
+    const world = readyWorld()
+    world.surfaceHolds = 'late'
+    world.pushes()
+    world.pass(20_000)
+    expect(world.probes).toHaveLength(1)
+    world.tell({ type: 'SURFACE_PROBED', probe_id: 'probe-0', holds: false })
+    expect(world.bells).toHaveLength(1)
+    world.probeAnswers(false)
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is consumed with its receipt: nothing is asked any more', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.turnEnds()
+    world.pushes()
+    expect(world.bells).toHaveLength(2)
+    expect(world.probes).toEqual([])
+  })
+
+  test('is asked about after an attempt that broke, because the client may have it all the same', () => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof: 'failed' }
+    world.surfaceHolds = true
+    world.pushes()
+    world.pushes()
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test.each(['deferred', 'unavailable'] as const)('is not asked about where the surface was %s', (proof) => {
+    const world = readyWorld()
+    world.surfaceAnswers = { accepted: false, proof }
+    world.surfaceHolds = true
+    world.pushes()
+    world.pass(10_000)
+    expect(world.probes).toEqual([])
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is not asked about where the surface gives no receipts', () => {
+    const world = readyWorld({ receipts: false })
+    world.pushes()
+    world.pass(300_000)
+    expect(world.bells).toHaveLength(2)
+    expect(world.probes).toEqual([])
+  })
+
+  test('keeps the answer at the end of a turn empty, and refuses a person who asks for another', () => {
+    const world = readyWorld()
+    world.pushes()
+    const outstanding_doorbell_id = world.bells[0]!.doorbell.doorbell_id
+    world.turnBegins()
+    world.pushes()
+    expect(world.reports({ turn: 'busy', take: true, outstanding_doorbell_id })).toBeNull()
+    world.reports({ turn: 'idle', outstanding_doorbell_id })
+    expect(world.notify()).toEqual({ accepted: false, reason: 'already_rung' })
+  })
+
+  test('in a session that has gone holds back no bell for the next', () => {
+    const world = holding()
+    world.reports({ session_id: 'session-2', turn_seq: 0 })
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is asked about no more by a question to a shim that another has replaced', () => {
+    const world = readyWorld()
+    world.surfaceHolds = 'late'
+    world.pushes()
+    world.pass(10_000)
+    world.reports({}, false)
+    world.surfaceHolds = true
+    world.pass(600_000)
+    expect(world.probes.length).toBeGreaterThan(1)
+    expect(world.bells).toHaveLength(1)
+  })
+})
+
+describe('after an interrupt by a person', () => {
+  const interruptedWorld = () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.reports({ turn: 'idle', interrupted: true })
+    world.pushes()
+    return world
+  }
+  const withoutInterrupt = { interrupted: undefined }
+
+  test('no bell leaves for five quiet minutes', () => {
+    const world = interruptedWorld()
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('the end of the turn of what the person sends rings', () => {
+    const world = interruptedWorld()
+    world.pass(60_000)
+    world.reports({ turn: 'busy', turn_seq: world.report.turn_seq + 1, ...withoutInterrupt })
+    expect(world.bells).toHaveLength(0)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('notify_surface rings', () => {
+    const world = interruptedWorld()
+    expect(world.notify()).toEqual({ accepted: true })
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('a shim that comes back without knowing of it changes nothing', () => {
+    const world = interruptedWorld()
+    world.surfaceLeaves()
+    world.reports(withoutInterrupt)
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('the shim itself may end it', () => {
+    const world = interruptedWorld()
+    world.reports(withoutInterrupt)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('a second interrupt begins the five minutes again', () => {
+    const world = interruptedWorld()
+    world.pass(200_000)
+    world.reports({ turn: 'busy', turn_seq: world.report.turn_seq + 1, ...withoutInterrupt })
+    world.reports({ turn: 'idle', interrupted: true })
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(world.bells).toHaveLength(1)
+  })
+})
+
+describe('a session without a window', () => {
+  test('is not rung, not even by hand, and says why', () => {
+    const world = readyWorld()
+    world.reports({ window: false })
+    world.pushes()
+    world.notify()
+    world.pass(3_600_000)
+    expect(world.bells).toHaveLength(0)
+    expect(world.delivery_reason).toBe('no_window')
+    world.reports({ window: undefined })
+    expect(world.bells).toHaveLength(1)
+    expect(world.delivery_reason).toBeNull()
+  })
+
+  test('is rung where the persona is headless', () => {
+    const world = readyWorld({ headless: true })
+    world.reports({ window: false })
+    world.pushes()
+    expect(world.bells).toHaveLength(1)
+    expect(world.delivery_reason).toBeNull()
+  })
+
+  test('gets no bell in the answer at the end of a turn', () => {
+    const world = readyWorld()
+    world.turnBegins()
+    world.pushes()
+    expect(world.reports({ turn: 'idle', take: true, window: false })).toBeNull()
+  })
+})
+
+describe('the reason why nothing is delivered', () => {
+  test.each([
+    ['hub_unreachable', (world: MachineWorld) => world.linkLost()],
+    ['no_client', (world: MachineWorld) => world.surfaceLeaves()],
+    [
+      'surface_failed',
+      (world: MachineWorld) => {
+        world.surfaceAnswers = { accepted: false, proof: 'failed' }
+        world.pushes()
+      },
+    ],
+    [
+      'surface_failed',
+      (world: MachineWorld) => {
+        world.reports({ turn: 'unknown' })
+        world.pass(300_000)
+      },
+    ],
+  ] as const)('is %s', (reason, happens) => {
+    const world = readyWorld()
+    expect(world.delivery_reason).toBeNull()
+    happens(world)
+    expect(world.delivery_reason).toBe(reason)
+  })
+
+  test('is the cause and not its effect: a lost hub before a missing client', () => {
+    const world = readyWorld()
+    world.surfaceLeaves()
+    world.linkLost()
+    expect(world.delivery_reason).toBe('hub_unreachable')
+  })
+})
+
 describe('an agent that does not drain', () => {
   const ignoreTurns = (world: ReturnType<typeof readyWorld>, turns: number) => {
     for (let turn = 0; turn < turns; turn += 1) {
-      world.turnBegins(true)
-      world.turnEnds()
+      world.ignoresTurn()
     }
   }
 
-  test('is rung again at the end of each turn, three turns in a row, then delivery is degraded', () => {
+  test('is reminded 30 s, 2 min and 10 min after the turns that it ignored, then delivery is degraded', () => {
     const world = readyWorld()
     world.pushes()
-    ignoreTurns(world, 3)
+    const gaps = []
+    for (let turn = 1; turn <= 3; turn += 1) {
+      const before = world.bells.length
+      world.turnBegins(true)
+      world.turnEnds()
+      const ended_at = world.now
+      expect(world.bells).toHaveLength(before)
+      world.passUntilBell(LONGEST_REMINDER_MS, before)
+      gaps.push(world.now - ended_at)
+    }
+    expect(gaps).toEqual([30_000, 120_000, 600_000])
     expect(world.bells).toHaveLength(4)
     expect(world.delivery).toBe('ok')
     ignoreTurns(world, 5)
     world.pass(3_600_000)
     expect(world.bells).toHaveLength(4)
-    expect(world.delivery).toBe('degraded')
+    expect(world.delivery_reason).toBe('not_drained')
+    world.drains()
+    expect(world.delivery_reason).toBeNull()
+  })
+
+  test('is reminded at a boundary: not before a turn of its own that runs by then has ended', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    world.turnEnds()
+    world.pass(20_000)
+    world.turnBegins()
+    world.pass(60_000)
+    expect(world.bells).toHaveLength(1)
+    world.turnEnds()
+    expect(world.bells).toHaveLength(2)
+  })
+
+  test('is reminded no earlier in the answer at the end of its turn', () => {
+    const world = readyWorld()
+    world.pushes()
+    world.turnBegins(true)
+    expect(world.turnEndsAsking()).toBeNull()
+    world.turnEnds()
+    world.pass(REMINDER_MS - 1)
+    expect(world.bells).toHaveLength(1)
+    world.turnBegins()
+    expect(world.reports({ turn: 'busy', take: true })).toBeNull()
+    world.pass(1)
+    expect(world.reports({ turn: 'busy', take: true })).not.toBeNull()
   })
 
   test('is rung once for a new push even then', () => {
@@ -640,6 +972,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(2)
     world.turnBegins(true)
     world.turnEnds()
+    world.pass(REMINDER_MS)
     expect(world.bells).toHaveLength(3)
   })
 
@@ -761,7 +1094,7 @@ describe('a backlog found at a reconnect', () => {
 
   test('does not ring by itself', () => {
     const world = withBacklog()
-    world.pass(299_000)
+    world.pass(14_999)
     expect(world.bells).toHaveLength(0)
   })
 
@@ -829,32 +1162,68 @@ describe('a backlog found at a reconnect', () => {
     world.accepts()
     world.connects()
     world.reports()
-    world.pass(60_000)
+    world.pass(14_999)
     expect(world.bells).toHaveLength(0)
   })
 
-  test('rings a surface that stays idle for reconnect_patience_ms, and not before', () => {
+  test('rings a surface that is idle by evidence after reconnect_grace_ms, and not before', () => {
     const world = withBacklog()
-    world.pass(100_000)
+    world.pass(10_000)
     world.turnBegins()
     expect(world.bells).toHaveLength(0)
     const idle = withBacklog()
-    idle.pass(299_999)
+    idle.pass(14_999)
     expect(idle.bells).toHaveLength(0)
     idle.pass(1)
     expect(reasons(idle)).toEqual(['backlog'])
   })
 
+  test('rings a surface without receipts only after reconnect_patience_ms', () => {
+    const world = withBacklog({ receipts: false })
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('waits no longer for evidence than for patience, where that is set to less', () => {
+    const world = withBacklog({ reconnect_patience_ms: 1_000 })
+    world.pass(1_000)
+    expect(world.bells).toHaveLength(1)
+  })
+
+  test('rings a surface whose turn is unknown after reconnect_patience_ms, and not before', () => {
+    const world = machineWorld()
+    world.accepts()
+    world.connects()
+    world.reports({ turn: 'unknown' })
+    world.pass(299_999)
+    expect(world.bells).toHaveLength(0)
+    world.pass(1)
+    expect(reasons(world)).toEqual(['backlog'])
+  })
+
+  test('does not ring an unknown turn that becomes known in time', () => {
+    const world = machineWorld()
+    world.accepts()
+    world.connects()
+    world.reports({ turn: 'unknown' })
+    world.pass(299_000)
+    world.reports({ turn: 'busy' })
+    world.pass(600_000)
+    expect(world.bells).toHaveLength(0)
+  })
+
   test('is not forgotten over a link that drops again and again', () => {
     const world = withBacklog()
-    for (const connected_ms of [100_000, 100_000]) {
+    for (const connected_ms of [5_000, 5_000]) {
       world.pass(connected_ms)
       world.linkLost()
       world.accepts()
       world.connects()
       expect(world.bells).toHaveLength(0)
     }
-    world.pass(100_000)
+    world.pass(5_000)
     expect(reasons(world)).toEqual(['backlog'])
   })
 
@@ -867,7 +1236,7 @@ describe('a backlog found at a reconnect', () => {
     world.linkLost()
     world.accepts()
     world.connects()
-    world.pass(299_999)
+    world.pass(14_999)
     expect(world.bells).toHaveLength(0)
     world.pass(1)
     expect(world.bells).toHaveLength(1)
@@ -879,7 +1248,7 @@ describe('a backlog found at a reconnect', () => {
     world.connects()
     world.pass(1_000_000)
     world.reports()
-    world.pass(299_999)
+    world.pass(14_999)
     expect(world.bells).toHaveLength(0)
     world.pass(1)
     expect(world.bells).toHaveLength(1)
@@ -959,6 +1328,7 @@ describe('the end of a turn that asks', () => {
     expect(answer).toMatchObject({ signal_id: entry.signal_id, reason: 'signal' })
     world.turnBegins(true)
     world.turnEnds()
+    world.pass(REMINDER_MS)
     expect(world.context.doorbells_rung).toBe(2)
   })
 
@@ -1070,8 +1440,10 @@ describe('a bell that the surface does not take', () => {
     const world = readyWorld({ receipts: false })
     world.pushes()
     for (let run = 1; run <= 20; run += 1) {
+      const before = world.bells.length
       world.turnBegins()
       world.reports({ turn: 'idle', session_id: `run-${run}` })
+      world.passUntilBell(LONGEST_REMINDER_MS, before)
     }
     expect(world.bells).toHaveLength(4)
     expect(world.delivery).toBe('degraded')
@@ -1228,7 +1600,7 @@ describe('an absent surface', () => {
   })
 
   test.each(['idle', 'unknown'] as const)(
-    'that comes back %s and says that the bell was seen is rung at its next boundary',
+    'that comes back %s and says that the bell was seen is reminded later',
     (turn) => {
       const world = readyWorld()
       world.pushes()
@@ -1236,6 +1608,9 @@ describe('an absent surface', () => {
       world.surfaceLeaves()
       world.reports({ turn, turn_seq: 1, seen_doorbell_id })
       world.reports({ turn: 'idle', turn_seq: 1, seen_doorbell_id })
+      world.pass(REMINDER_MS - 1)
+      expect(world.bells).toHaveLength(1)
+      world.pass(1)
       expect(world.bells).toHaveLength(2)
     },
   )
@@ -1253,12 +1628,14 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('that comes back where it stood, its turn over, is rung at once', () => {
+  test('that comes back where it stood, its turn over, is reminded later', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
     world.surfaceLeaves()
     world.reports({ turn: 'idle' })
+    expect(world.bells).toHaveLength(1)
+    world.pass(REMINDER_MS)
     expect(world.bells).toHaveLength(2)
   })
 
@@ -1279,6 +1656,8 @@ describe('an absent surface', () => {
     world.surfaceLeaves()
     world.reports({ turn: 'busy', turn_seq: 0 })
     world.reports({ turn: 'idle', turn_seq: 0 })
+    expect(world.bells).toHaveLength(1)
+    world.pass(REMINDER_MS)
     expect(world.bells).toHaveLength(2)
   })
 })
@@ -1310,6 +1689,7 @@ test('another shim of the session that counts from further on is no turn that ha
   expect(world.bells).toHaveLength(1)
   world.turnBegins(true)
   world.turnEnds()
+  world.pass(REMINDER_MS)
   expect(world.bells).toHaveLength(2)
 })
 
