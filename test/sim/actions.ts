@@ -289,7 +289,7 @@ export function planOf(seed: number): Plan {
 
 function mannersOf(dice: Dice): Manners {
   if (dice.chance(0.3)) return GOOD
-  const fates: BellFate[] = ['swallowed', 'late', 'twice', 'refused', 'unanswered']
+  const fates: BellFate[] = ['swallowed', 'late', 'twice', 'refused', 'unanswered', 'slow']
   const habits: TurnHabit[] = [
     ...(['drain one', 'drain all', 'drain and die', 'nothing', 'drain and ack'] as const),
     'drain and be interrupted',

@@ -19,6 +19,8 @@ const OWED_MS = 2 * LIMITS.emit_check_ms + 1_000
 
 export interface BellWorld {
   timeline: { now: number; happened: number }
+  /** Whether the client of a session has a bell that no turn has begun with. */
+  holdsBell(identity: string, session_id: string | null): boolean
 }
 
 export class BellWatch {
@@ -60,6 +62,7 @@ export class BellWatch {
       const news = [...named].filter((signal_id) => !heard.known.has(signal_id))
       for (const signal_id of news) heard.known.add(signal_id)
       // A list may tell of a signal before its push does.
+      if (news.length > 0) newsSince(heard)
       if (!heard.listed || news.length > 0) heard.unread_turns = 0
       else if (came) heard.returned = true
       // What came while the link was down is in it.
@@ -85,6 +88,7 @@ export class BellWatch {
       nowWait(heard, frame.type === 'signal.pushed' ? [frame.signal_id] : frame.signal_ids)
     } else if (frame.type === 'signal.drained') {
       Object.assign(heard, { news: true, unread_turns: 0, drained_at: daemon.host.clock.monotonic() })
+      for (const bell of heard.rung.values()) bell.reminders = 0
       beginAnew(heard)
       const reports = reportsIn(heard)
       const own = reports.length > 0 && reports.every(({ session_id }) => session_id === frame.session_id)
@@ -118,6 +122,8 @@ export class BellWatch {
       beginAnew(heard)
     }
     if (report.seen_doorbell_id !== undefined) receiptCame(heard, report.seen_doorbell_id)
+    if (report.outstanding_doorbell_id !== undefined) heard.owed = null
+    noteEnd(heard, report, this.world.timeline.now)
     if (report.delivery === 'pull') {
       heard.pulled = report
       return
@@ -155,14 +161,18 @@ export class BellWatch {
     if (bell.pending_count !== heard.total)
       fail('a bell says how many wait', `${bell.pending_count} of ${heard.total}`)
     if (!manual && heard.first_priority === 0) fail('what is quiet rings for nobody', bell.text)
-    const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
-    if (!manual && !heard.news && waited_ms < LIMITS.reconnect_patience_ms)
-      fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
     // Whoever asked for it may have gone on, or away, in the moment in which it was answered.
     const report = asked ?? heard.shims.get(shim) ?? heard.pulled
     if (report === null) return fail('no bell without a surface', bell.text)
     if (!taken && report.turn !== 'idle')
       fail('no bell in the middle of a turn', `the surface said ${report.turn}`)
+    const waited_ms = now - Math.min(heard.up_at, heard.idle_since)
+    const by_evidence = report.turn === 'idle' && report.delivery === 'push'
+    const wait = by_evidence ? LIMITS.reconnect_grace_ms : LIMITS.reconnect_patience_ms
+    if (!manual && !heard.news && waited_ms < wait)
+      fail('a backlog waits for news, or for its patience', `${waited_ms} ms`)
+    if (this.world.holdsBell(daemon.identity, report.session_id))
+      fail('no bell while another waits for its turn', bell.text)
     if (taken && report.take !== true) fail('no bell in the middle of a turn', 'nobody asked for it')
     const { session_id } = report
     const turn = turnOf(report)
@@ -182,12 +192,20 @@ export class BellWatch {
         fail('one bell a turn', `the last one left ${now - own.at} ms ago, and no turn has begun since`)
       lost_before = own.lost_before + 1
     }
+    const reminds = own !== undefined && own === last && !manual && isReminder(own, turn, heard)
+    if (reminds) {
+      const delays = LIMITS.reminders_ms
+      const wait_ms = delays[Math.min(own.reminders, delays.length - 1)] ?? 0
+      const since = now - (own.ended_at ?? now)
+      if (since < wait_ms) fail('a turn without a drain is followed by a reminder, and not at once', `${since} ms`)
+    }
     // Whatever a backlog waits for is over.
     Object.assign(heard, { asked_for: 0, news: true, returned: false, owed: null })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
       ...{ session_id, turn, turn_max: turn },
       ...{ accepted: taken ? true : null, drained: 'no', news_since: false, lost_before },
+      ...{ ended_at: null, reminders: reminds ? own.reminders + 1 : 0 },
     }
     rung.set(session_id, heard.last)
   }
@@ -262,6 +280,9 @@ function rouses(heard: Heard, { signal_id, priority }: Pushed): boolean {
   if (report === undefined || others.length > 0 || report.turn !== 'idle' || report.delivery !== 'push')
     return false
   if (resumed || asking.length > 0 || last?.accepted === null) return false
+  // It is asked about before another leaves.
+  if (last !== null && !heard.seen.has(last.doorbell_id)) return false
+  if (report.outstanding_doorbell_id !== undefined) return false
   return [...rung.values()].every(
     (bell) =>
       bell.drained === 'since' || (bell.session_id === report.session_id && bell.turn_max < turnOf(report)),
@@ -272,6 +293,17 @@ function leavesOrReturns(frame: HubFrame): boolean {
   const { type } = frame
   if (type === 'event') return SignalsGone.safeParse(frame).success
   return type === 'signal.drained' || type === 'signal.released'
+}
+
+/** The turn that it began is over, and nothing has come, gone or been drained since. */
+function isReminder(bell: Rung, turn: number, { returned }: Heard): boolean {
+  return bell.accepted === true && bell.drained === 'no' && turn > bell.turn && !bell.news_since && !returned
+}
+
+function noteEnd({ rung }: Heard, report: SurfaceReport, now: number): void {
+  const bell = rung.get(report.session_id)
+  if (bell === undefined || turnOf(report) <= bell.turn) return
+  if (report.turn === 'idle' || report.take === true) bell.ended_at ??= now
 }
 
 function beginAnew({ rung }: Heard): void {

@@ -15,6 +15,10 @@ export interface Rung {
   drained: 'no' | 'late' | 'since'
   /** Something was pushed or given back since, or may have been. */
   news_since: boolean
+  /** When a turn after it was over, as its session told. */
+  ended_at: number | null
+  /** How many before it, in a row, only reminded of the same signals. */
+  reminders: number
   /** How many before it, in a row, led to nothing, while nothing else came that begins the row anew. */
   lost_before: number
 }

@@ -27,8 +27,9 @@ export function checkNotified(
   // What no surface has answered yet is out for sure, unless it means nothing any more.
   const unanswered = last !== null && last.accepted === null && last.drained === 'no'
   const leaving = unanswered && reported.some((one) => isOfTurn(last, one))
-  const expected = refused || (accepted ? when : rung && 'already_rung')
-  const right = reason === expected && !(accepted && (refused !== false || leaving))
+  const held = reported.some(({ outstanding_doorbell_id }) => outstanding_doorbell_id !== undefined)
+  const expected = refused || (accepted ? when : (rung || held) && 'already_rung')
+  const right = reason === expected && !(accepted && (refused !== false || leaving || held))
   if (!right)
     throw new Violation(
       'who asks for a bell is told the truth',

@@ -15,7 +15,15 @@ import type { Network } from './network.ts'
 import { surfaceSocket } from './sim-daemon.ts'
 
 /** What becomes of a bell that finds the surface idle. */
-export type BellFate = 'turn' | 'swallowed' | 'late' | 'twice' | 'refused' | 'unanswered'
+export type BellFate =
+  | 'turn'
+  | 'swallowed'
+  | 'late'
+  | 'twice'
+  | 'refused'
+  | 'unanswered'
+  /** Taken without an answer in time: its prompt is stored, and begins its turn much later. */
+  | 'slow'
 /** What the agent does in a turn. */
 export type TurnHabit =
   | 'drain all'
@@ -93,6 +101,8 @@ export class Surface {
   private peer: RpcPeer | null = null
   /** Bells that it took and that have not begun their turns. */
   private bells: Doorbell[] = []
+  /** Bells that it has and that no turn has begun with, newest last. */
+  private readonly holding: Doorbell[] = []
   private readonly world: SurfaceWorld
 
   constructor(host: Host, identity: string, manners: Manners, world: SurfaceWorld) {
@@ -105,6 +115,11 @@ export class Surface {
 
   get identity(): string {
     return this.caller.identity
+  }
+
+  /** Its client has a bell that no turn has begun with. */
+  get holds(): boolean {
+    return this.holding.length > 0
   }
 
   /** Somebody types. */
@@ -170,11 +185,13 @@ export class Surface {
 
   private standing(): SurfaceReport {
     const { turn_seq, manners, seen } = this
+    const outstanding = this.holding.at(-1)
     const { session_id } = this.caller
     const turn = this.asking ? 'idle' : this.turn
     return {
       ...{ surface: 'claude-code', session_id, delivery: manners.delivery, turn, turn_seq },
       ...(seen !== null && { seen_doorbell_id: seen }),
+      ...(outstanding !== undefined && { outstanding_doorbell_id: outstanding.doorbell_id }),
     }
   }
 
@@ -206,13 +223,19 @@ export class Surface {
       case 'swallowed':
         return { accepted: true, proof: 'sent' }
       case 'late':
+        this.holding.push(bell)
         this.host.clock.after(dice.between(1_000, 40_000), () => this.take(bell))
         return { accepted: true, proof: 'sent' }
+      case 'slow':
+        this.holding.push(bell)
+        this.host.clock.after(dice.between(1_000, 40_000), () => this.take(bell))
+        return new Promise(() => {})
       case 'twice':
         this.bells.push(bell)
         break
       case 'turn':
     }
+    this.holding.push(bell)
     this.host.clock.after(dice.between(1, 400), () => this.take(bell))
     return { accepted: true, proof: 'sent' }
   }
@@ -226,6 +249,7 @@ export class Surface {
     this.turn = 'busy'
     this.turn_seq += 1
     this.seen = bell?.doorbell_id ?? this.seen
+    if (bell !== null && this.holding.includes(bell)) this.holding.splice(this.holding.indexOf(bell), 1)
     this.world.onTurn(this, bell)
     void this.report()
     this.host.clock.after(this.world.dice.between(1, 2_000), () => void this.work(bell))
@@ -265,7 +289,10 @@ export class Surface {
       this.asking = true
       const taken = await this.report({ take: true })
       this.asking = false
-      if (taken !== null) this.bells.unshift(taken)
+      if (taken !== null) {
+        this.bells.unshift(taken)
+        this.holding.push(taken)
+      }
     }
     this.turn = 'idle'
     if (!take) void this.report()

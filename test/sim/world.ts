@@ -320,6 +320,11 @@ export class World implements HubWorld, SurfaceWorld {
       this.wraps.onAnswer(hub, asked, told, began)
     })
 
+  holdsBell(identity: string, session_id: string | null): boolean {
+    const surface = this.surfaces.get(identity)
+    return surface?.caller.session_id === session_id && surface.holds
+  }
+
   onTurn(): void {
     this.turns += 1
   }

@@ -172,8 +172,8 @@ export const MUTANTS = [
   {
     name: 'bell in the middle of a turn',
     file: 'src/daemon/pacer.ts',
-    find: "const reachable = take || (surface.turn === 'idle' && surface.delivery === 'push')",
-    replace: "const reachable = take || surface.delivery === 'push'",
+    find: "if (take || (surface.turn === 'idle' && surface.delivery === 'push')) return null",
+    replace: "if (take || surface.delivery === 'push') return null",
   },
   {
     name: 'what is over handed out',
@@ -216,15 +216,15 @@ export const MUTANTS = [
   {
     name: 'rung again once too often',
     file: 'src/daemon/pacer.ts',
-    find: 'rerings >= rules.redoorbell_max',
-    replace: 'rerings > rules.redoorbell_max',
+    find: 'if (rerings >= rules.redoorbell_max) return',
+    replace: 'if (rerings > rules.redoorbell_max) return',
     seed: 40,
   },
   {
     name: 'rung again without end',
     file: 'src/daemon/pacer.ts',
-    find: 'const spent = repeats(history, bell) && rerings >= rules.redoorbell_max',
-    replace: 'const spent = false',
+    find: 'if (rerings >= rules.redoorbell_max) return {',
+    replace: 'if (rerings < 0) return {',
     seed: 13,
   },
   {
@@ -272,8 +272,8 @@ export const MUTANTS = [
   {
     name: 'all said to be well',
     file: 'src/daemon/history.ts',
-    find: `return !attached || unheard || unread ? 'degraded' : 'ok'`,
-    replace: `return 'ok'`,
+    find: "if (!surface.attached) return 'no_client'",
+    replace: '',
   },
   {
     name: 'drain forgotten in the metrics',
@@ -551,8 +551,50 @@ export const MUTANTS = [
   {
     name: 'all said to be ill',
     file: 'src/daemon/history.ts',
-    find: `return !attached || unheard || unread ? 'degraded' : 'ok'`,
-    replace: `return 'degraded'`,
+    find: "return ignored ? 'not_drained' : null",
+    replace: "return 'not_drained'",
+  },
+  {
+    name: 'reminder at the end of the turn',
+    file: 'src/daemon/pacer.ts',
+    find: "return now < until ? { kind: 'wait', for: 'reminder', until } : null",
+    replace: 'return null',
+  },
+  {
+    name: 'reminders that always follow after the same time',
+    file: 'src/daemon/pacer.ts',
+    find: 'delays[Math.min(rerings, delays.length - 1)]',
+    replace: 'delays[0]',
+  },
+  {
+    name: 'bell lost by time alone',
+    file: 'src/daemon/pacer.ts',
+    find: 'const holds = surface.outstanding_doorbell_id !== null',
+    replace: 'const holds = false',
+  },
+  {
+    name: 'bell lost without asking the surface',
+    file: 'src/daemon/pacer.ts',
+    find: 'if (unseen === null || !rules.receipts',
+    replace: 'if (unseen !== null || !rules.receipts',
+  },
+  {
+    name: 'bell that no answer clears',
+    file: 'src/daemon/surface-changes.ts',
+    find: 'return holds === false ? { ...after, unseen: null',
+    replace: 'return holds !== true ? { ...after, unseen: null',
+  },
+  {
+    name: 'backlog rung within the grace',
+    file: 'src/daemon/pacer.ts',
+    find: 'Math.min(reconnect_grace_ms, reconnect_patience_ms)',
+    replace: '1_000',
+  },
+  {
+    name: 'bell that is forgotten with its drain while its prompt waits',
+    file: 'src/daemon/history.ts',
+    find: 'lost_rings: 0, bell: null, former: []',
+    replace: 'unseen: null, lost_rings: 0, bell: null, former: []',
   },
   {
     name: 'lost link that nobody counts',
