@@ -80,6 +80,10 @@ export const DaemonStatus = z.object({
   delivery: z.enum(['ok', 'degraded']),
   /** Null if `delivery` is `ok`. */
   delivery_reason: DeliveryReason.nullable(),
+  /** Seconds since `delivery_reason` last changed. */
+  delivery_reason_age_s: z.number(),
+  /** Signals that a session drained in a turn that ended, and that nobody completed; as the hub last told. */
+  in_progress_count: z.number().int().min(0),
   last_heartbeat_age_s: z.number().nullable(),
   last_drain_age_s: z.number().nullable(),
   pending_count: z.number().int(),
@@ -92,7 +96,14 @@ export const DaemonStatus = z.object({
     /** What became of the last doorbell, as far as anybody knows; null before the first. */
     last_proof: Proof.nullable(),
   }),
+  /** Since the persona's first daemon that kept its state, as are the ages of doorbells and of the last signal. */
   doorbells_rung: z.number().int(),
+  /** Doorbells since the last drain. */
+  doorbells_undrained: z.number().int(),
+  last_rung_age_s: z.number().nullable(),
+  /** Since a doorbell was last seen inside a turn. */
+  last_seen_age_s: z.number().nullable(),
+  last_received: z.object({ from: z.string(), intent: z.string(), age_s: z.number() }).nullable(),
   restarts: z.number().int(),
 })
 export type DaemonStatus = z.infer<typeof DaemonStatus>

@@ -1,8 +1,9 @@
 /** What the machine keeps, and the moments at which time alone changes it. */
-import type { MachineState } from '../contracts/control.ts'
+import type { DeliveryReason, MachineState } from '../contracts/control.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
-import { newHistory, type History, type PacerRules } from './history.ts'
+import { deliveryReasonOf, type History, type PacerRules } from './history.ts'
+import { rememberedHistory, type DaemonMemory } from './memory.ts'
 import { decide } from './pacer.ts'
 import type { Meanwhile } from './reconcile.ts'
 
@@ -11,6 +12,16 @@ export interface Input {
   surface: SurfaceKind
   rules: PacerRules
   now: number
+  /** What an earlier daemon of this persona left, with this one's monotonic times. */
+  memory?: DaemonMemory | null
+}
+
+/** The newest signal that came for the persona, whatever became of it. */
+export interface LastReceived {
+  signal_id: string
+  from: string
+  intent: string
+  at: number
 }
 
 export interface Context {
@@ -30,15 +41,19 @@ export interface Context {
   probes: number
   doorbells_rung: number
   last_drain_at: number | null
+  last_received: LastReceived | null
+  /** The reason why nothing is delivered, and since when it has been the same. */
+  delivery: { reason: DeliveryReason | null; since: number }
   /** A surface that never attached counts as absent from here on. */
   absent_by: number
   absence_counted: boolean
 }
 
-export function newContext({ identity, surface, rules, now }: Input): Context {
+export function newContext({ identity, surface, rules, now, memory = null }: Input): Context {
+  const history = rememberedHistory(rules, surface, memory)
   return {
     identity,
-    history: newHistory(rules, surface),
+    history,
     now,
     // The first attempt is due at once.
     link: { failures: 0, retry_at: now },
@@ -47,8 +62,10 @@ export function newContext({ identity, surface, rules, now }: Input): Context {
     take: null,
     peeks: 0,
     probes: 0,
-    doorbells_rung: 0,
-    last_drain_at: null,
+    doorbells_rung: memory?.doorbells_rung ?? 0,
+    last_drain_at: memory?.last_drain_at ?? null,
+    last_received: memory?.last_received ?? null,
+    delivery: { reason: deliveryReasonOf(history, now), since: now },
     absent_by: now + LIMITS.surface_attach_grace_ms,
     absence_counted: false,
   }

@@ -114,6 +114,9 @@ export interface History {
   last_doorbell_id: string | null
   /** What became of that, as far as anybody knows. */
   last_proof: Proof | null
+  /** When a bell last left, and when one was last seen inside a turn. */
+  last_rung_at: number | null
+  last_seen_at: number | null
   /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
   sessions: readonly string[]
   /** The re-rings are used up and a turn ended without a drain once more. */
@@ -165,6 +168,8 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
     lost_rings: 0,
     last_doorbell_id: null,
     last_proof: null,
+    last_rung_at: null,
+    last_seen_at: null,
     sessions: [],
     ignored: false,
     hold: null,

@@ -23,6 +23,8 @@ export function createMailbox(options: {
   clock: Clock
   random: Random
   log: Log
+  /** After each step, before its effects. */
+  onStep?(snapshot: DaemonSnapshot): void
   perform(effect: Effect): void
   /** A step or an effect threw; the mailbox is closed. */
   onBug(error: unknown): void
@@ -58,6 +60,7 @@ export function createMailbox(options: {
     snapshot = next
     const after = stateOf(snapshot)
     if (before !== after) log.debug({ event: event.type, from: before, to: after }, 'state changed')
+    options.onStep?.(snapshot)
     for (const effect of effects) options.perform(effect)
   }
 

@@ -153,6 +153,10 @@ function compose(
     link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
     sockets: localSockets,
     startShim: shim === null ? null : shimStarter(shim, home, identity, log),
+    memory: {
+      read: () => readText(paths.daemon_state),
+      write: (text) => replaceFile(paths.daemon_state, text),
+    },
     writeMetrics: (text) => replaceFile(paths.metrics_file, text),
     log,
     onStopAsked,

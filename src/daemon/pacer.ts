@@ -218,6 +218,7 @@ export function rung(history: History, entry: PendingEntry, doorbell_id: string,
     manual: false,
     take: false,
     last_doorbell_id: doorbell_id,
+    last_rung_at: now,
     // The answer to a report is in the surface's hands; of any other bell the surface will say.
     last_proof: history.take ? 'sent' : history.last_proof,
     named: [...history.named.filter((id) => waiting.has(id) && id !== entry.signal_id), entry.signal_id],

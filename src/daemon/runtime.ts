@@ -20,6 +20,7 @@ import { createHeartbeat } from './heartbeat.ts'
 import { deliveryReasonOf, factsOf, type PacerRules } from './history.ts'
 import { stateOf } from './machine.ts'
 import { createMailbox } from './mailbox.ts'
+import { createMemoryKeeper, type MemoryFile } from './memory.ts'
 import { createMetrics, type MetricsReading } from './metrics.ts'
 import { queueNews } from './queue-news.ts'
 import { createSupervisor, type StartShim } from './supervise.ts'
@@ -39,6 +40,8 @@ export interface DaemonOptions {
   sockets: LocalSockets
   /** Starts the surface's shim; null where there is nothing to start. */
   startShim: StartShim | null
+  /** What survives a restart of the daemon; null where nothing does. */
+  memory: MemoryFile | null
   /** Replaces what `metrics.prom` says; null where nobody reads it. */
   writeMetrics: ((text: string) => void) | null
   log: Log
@@ -76,11 +79,18 @@ export function createDaemon(options: DaemonOptions): Daemon {
   let publishing: Timer | null = null
   let listeners: RpcListener[] = []
   let requests = 0
+  /** As the hub last told. */
+  let in_progress_count = 0
   const reports = new Map<number, (doorbell: Doorbell | null) => void>()
   const notifications = new Map<number, (result: NotifyResult) => void>()
 
+  const memory = createMemoryKeeper(options.memory, clock, (error) =>
+    log.warn({ detail: String(error) }, 'daemon state could not be written'),
+  )
+
   const mailbox = createMailbox({
-    ...{ input: options, clock, random, log },
+    ...{ input: { ...options, memory: memory.read() }, clock, random, log },
+    onStep: ({ context }) => memory.keep(context),
     perform: (effect) => perform(effect, ports),
     onBug: (error) => options.onBug(error),
   })
@@ -191,6 +201,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
   }
 
   function onFrame(frame: HubFrame): void {
+    if ('in_progress_count' in frame && typeof frame.in_progress_count === 'number')
+      ({ in_progress_count } = frame)
     switch (frame.type) {
       case 'pong':
         return heartbeat.accepted()
@@ -227,9 +239,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   function status(): DaemonStatus {
     const { context } = snapshot()
-    const { surface, last_proof } = context.history
+    const { delivery, last_received, history } = context
+    const { surface, last_proof, bell, rerings } = history
     const { attached, kind, session_id, turn } = surface
-    const reason = deliveryReasonOf(context.history, clock.monotonic())
+    const reason = deliveryReasonOf(history, clock.monotonic())
     const state = stateOf(snapshot())
     return {
       tenant_id,
@@ -240,12 +253,23 @@ export function createDaemon(options: DaemonOptions): Daemon {
       connected: state === 'CONNECTED' || state === 'EMITTING',
       delivery: reason === null ? 'ok' : 'degraded',
       delivery_reason: reason,
+      // What time alone has changed since the last event is new.
+      delivery_reason_age_s: reason === delivery.reason ? (ageOf(delivery.since) ?? 0) : 0,
+      in_progress_count,
       last_heartbeat_age_s: ageOf(heartbeat.lastAccepted()),
       last_drain_age_s: ageOf(context.last_drain_at),
-      pending_count: context.history.pending.total,
+      pending_count: history.pending.total,
       last_error_class: metrics.lastErrorClass(),
       surface: { kind, attached, session_id: attached ? session_id : null, turn, last_proof },
       doorbells_rung: context.doorbells_rung,
+      doorbells_undrained: bell === null ? 0 : rerings + 1,
+      last_rung_age_s: ageOf(history.last_rung_at),
+      last_seen_age_s: ageOf(history.last_seen_at),
+      last_received: last_received && {
+        from: last_received.from,
+        intent: last_received.intent,
+        age_s: ageOf(last_received.at) ?? 0,
+      },
       restarts: supervisor?.restarts() ?? 0,
     }
   }

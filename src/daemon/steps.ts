@@ -4,12 +4,13 @@
  */
 import type { NotifyResult } from '../contracts/control.ts'
 import { doorbellText } from '../contracts/doorbell.ts'
+import type { PendingEntry } from '../contracts/frames.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
 import { reconnectDelay } from './backoff.ts'
 import type { Context } from './context.ts'
 import type { DaemonEvent, Effect, EventOf } from './events.ts'
-import { factsOf, forgetBell, type BellName, type History } from './history.ts'
+import { deliveryReasonOf, factsOf, forgetBell, type BellName, type History } from './history.ts'
 import { chooseSignal, decide, isIgnored, isOutstanding, rung } from './pacer.ts'
 import { checkLimit, hasRingable, withChecked } from './pending-index.ts'
 import * as queue from './queue-changes.ts'
@@ -100,6 +101,7 @@ export const listed: Step<'PENDING_LISTED'> = (context, event) => {
       history: queue.reconciled(before, { pending, active, answered }, event.now),
       link: { failures: 0, retry_at: null },
       reconcile: null,
+      ...received(context, pending.entries, event.now),
       // When exactly, nobody said: some time while the link was away.
       ...(answered && { last_drain_at: event.now }),
     },
@@ -129,6 +131,17 @@ export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, event) => {
   return { change: { ...change, history: wishedFor(context.history, event) } }
 }
 
+/** Ids ascend, so the newest is the last one that came. */
+function received({ last_received }: Context, entries: readonly PendingEntry[], now: number): Partial<Context> {
+  const newest = entries.reduce<PendingEntry | null>(
+    (best, entry) => (best === null || entry.signal_id > best.signal_id ? entry : best),
+    null,
+  )
+  if (newest === null || newest.signal_id <= (last_received?.signal_id ?? '')) return {}
+  const { signal_id, from, intent } = newest
+  return { last_received: { signal_id, from, intent, at: now } }
+}
+
 /** A bell that a person asked for is for what waited then: with the last of that the wish is over. */
 function wishedFor(before: History, { total }: { total: number }): History {
   return { ...before, manual: before.manual && total > 0 }
@@ -144,10 +157,11 @@ function meanwhile(
 
 // --- the queue, while reconciled --------------------------------------------------------------
 
-export const pushed: Step<'SIGNAL_PUSHED'> = (context, { entry, total }) => {
+export const pushed: Step<'SIGNAL_PUSHED'> = (context, { entry, total, now }) => {
   const after = queue.pushed(context.history, entry, total)
   const absent = !after.surface.attached && !context.absence_counted && hasRingable(after.pending)
-  return absent ? noteAbsence({ history: after }) : { change: { history: after } }
+  const change = { history: after, ...received(context, [entry], now) }
+  return absent ? noteAbsence(change) : { change }
 }
 
 export const drained: Step<'SIGNALS_DRAINED'> = (context, { signal_ids, session_id, total, now }) => {
@@ -333,7 +347,13 @@ export const probed: Step<'SURFACE_PROBED'> = ({ history: before }, { probe_id, 
 export const bellAnswered: Step<'BELL_ANSWERED'> = (context, event) => {
   const { doorbell_id, signal_id, accepted, proof } = event
   const bell = { doorbell_id, signal_id }
-  const { history: after, taken, seen } = surface.bellAnswered(context.history, bell, accepted, proof)
+  const { history: after, taken, seen } = surface.bellAnswered(
+    context.history,
+    bell,
+    accepted,
+    proof,
+    event.now,
+  )
   const effects: Effect[] = []
   if (taken) effects.push(...tell(bell, 'accepted'))
   if (seen) effects.push(...tell(bell, 'seen'))
@@ -370,8 +390,11 @@ export function settle(context: Context): Context {
   const { history: now, now: at } = context
   const ignored = now.ignored || isIgnored(now, at)
   const manual = now.manual && now.pending.total > 0
-  if (ignored === now.ignored && manual === now.manual) return context
-  return { ...context, history: { ...now, ignored, manual } }
+  const same = ignored === now.ignored && manual === now.manual
+  const history = same ? now : { ...now, ignored, manual }
+  const reason = deliveryReasonOf(history, at)
+  const delivery = reason === context.delivery.reason ? context.delivery : { reason, since: at }
+  return same && delivery === context.delivery ? context : { ...context, history, delivery }
 }
 
 function letGoOf(take: Context['take']): Effect[] {

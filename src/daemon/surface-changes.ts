@@ -33,7 +33,8 @@ export function reported(
   const turned =
     continues && (report.turn_seq > before.turn_seq || (before.turn === 'busy' && report.turn === 'idle'))
   const stands = continues && before.turn === 'idle' && report.turn_seq === before.turn_seq
-  const active = turned || another || returned || report.take === true
+  // To a daemon that has just started any session is one that was there before.
+  const active = turned || (another && before.known) || returned || report.take === true
   const surface: SurfaceView = {
     attached: true,
     known: true,
@@ -73,7 +74,7 @@ export function reported(
       held_at: outstanding === undefined ? null : now,
       ...(is_last && { lost_rings: 0 }),
       ...(!known && receipt === history.last_doorbell_id && { last_proof: 'confirmed' as const }),
-      ...(!known && withReceipt(history, receipt)),
+      ...(!known && { ...withReceipt(history, receipt), last_seen_at: now }),
     },
   }
 }
@@ -180,6 +181,7 @@ export function bellAnswered(
   name: BellName,
   accepted: boolean,
   proof: Proof,
+  now: number,
 ): { history: History; taken: boolean; seen: boolean } {
   const { doorbell_id } = name
   const was_seen = history.receipts.includes(doorbell_id)
@@ -194,7 +196,7 @@ export function bellAnswered(
   const after: History = {
     ...history,
     ...{ bell: answered(history.bell), former: history.former.map(answered) },
-    ...(seen && withReceipt(history, doorbell_id)),
+    ...(seen && { ...withReceipt(history, doorbell_id), last_seen_at: now }),
     ...(!taken && { refused: [...history.refused, name].slice(-LIMITS.bells_remembered_max) }),
     unseen: isDecided ? null : history.unseen,
   }

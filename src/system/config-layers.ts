@@ -19,6 +19,7 @@ export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_STORE: ['hub', 'store'],
   TURNBELL_BEHIND_PROXY: ['hub', 'behind_proxy'],
   TURNBELL_RECONNECT_RING: ['daemon', 'reconnect_ring'],
+  TURNBELL_RECONNECT_GRACE_MS: ['daemon', 'reconnect_grace_ms'],
   TURNBELL_RECONNECT_PATIENCE_MS: ['daemon', 'reconnect_patience_ms'],
   TURNBELL_BELL_RECEIPT_MS: ['daemon', 'bell_receipt_ms'],
   TURNBELL_REDOORBELL_MAX: ['daemon', 'redoorbell_max'],

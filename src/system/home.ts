@@ -129,6 +129,8 @@ export interface PersonaPaths {
   codex_socket: string
   daemon_lock: string
   daemon_pid: string
+  /** What the daemon remembers over its own restart. */
+  daemon_state: string
   metrics_file: string
   log: string
 }
@@ -146,6 +148,7 @@ export function personaPaths(
     run_dir,
     daemon_lock: path.join(run_dir, 'daemon.lock'),
     daemon_pid: path.join(run_dir, 'daemon.pid'),
+    daemon_state: path.join(run_dir, 'daemon.state.json'),
     metrics_file: path.join(run_dir, 'metrics.prom'),
     log: path.join(home.logs_dir, `${identity}.log`),
   }

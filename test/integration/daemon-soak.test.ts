@@ -35,6 +35,7 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
     link,
     sockets: local.sockets,
     startShim: null,
+    memory: null,
     writeMetrics: null,
     log: silentLog,
     onStopAsked: () => {},

@@ -64,10 +64,18 @@ export function surfaceSocket(identity: string): string {
   return `/run/${identity}/surface.sock`
 }
 
+export interface DaemonSurroundings {
+  network: Network
+  sockets: SimLocalSockets
+  watch: DaemonWatch
+  /** What the daemon of each persona wrote to remember. */
+  memories: Map<string, string>
+}
+
 export async function startDaemon(
   host: Host,
   identity: string,
-  { network, sockets, watch }: { network: Network; sockets: SimLocalSockets; watch: DaemonWatch },
+  { network, sockets, watch, memories }: DaemonSurroundings,
 ): Promise<SimDaemon> {
   const { clock, random, ids } = host
   const log: Log = {
@@ -105,6 +113,10 @@ export async function startDaemon(
       surface_socket: surfaceSocket(identity),
     },
     ...{ clock, random, ids, log, startShim: null },
+    memory: {
+      read: () => memories.get(identity) ?? null,
+      write: (text) => void (host.alive && memories.set(identity, text)),
+    },
     link: watched(link),
     sockets: {
       listen: (at, onPeer) =>

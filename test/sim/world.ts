@@ -64,6 +64,7 @@ export class World implements HubWorld, SurfaceWorld {
   /** Who has taken the home last, as a hub or as one that is starting. */
   private owner: Host | null = null
   readonly daemons = new Map<string, SimDaemon>()
+  readonly memories = new Map<string, string>()
   /** Daemons whose place another has taken, and those that ended. */
   readonly rivals: Host[] = []
   readonly surfaces = new Map<string, Surface>()

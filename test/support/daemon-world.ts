@@ -56,6 +56,7 @@ export async function daemonWorld(options: DaemonWorldOptions = {}) {
     link: createHubLink({ url, identity, surface, session_id, tokens, clock, log: silentLog }),
     sockets: localSockets,
     startShim: null,
+    memory: null,
     writeMetrics: (text) => void written.push(text),
     log: silentLog,
     onStopAsked: (why) => {

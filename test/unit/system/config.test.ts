@@ -218,6 +218,7 @@ describe('the configuration', () => {
     'HUB_STORE',
     'TENANT_ID',
     'DAEMON_REDOORBELL_MAX',
+    'RECONNECT_GRACE',
     'RECONNECT_PATIENCE',
     'LOG_LEVLE',
   ])('names a variable TURNBELL_%s that sets nothing, and those that do', (name) => {
