@@ -1,5 +1,5 @@
 /** What the hub's frames say of the queue, in the machine's words. */
-import { SignalsGone, type HubFrame } from '../contracts/frames.ts'
+import { InProgressChanged, SignalsGone, type HubFrame } from '../contracts/frames.ts'
 import type { Ids } from '../ports/random.ts'
 import type { News } from './mailbox.ts'
 
@@ -34,4 +34,11 @@ export function queueNews(frame: HubFrame, ids: Pick<Ids, 'next'>): News | null 
     default:
       return null
   }
+}
+
+/** How many of the persona's signals are in progress, where a frame tells. */
+export function inProgressIn(frame: HubFrame): number | undefined {
+  if (frame.type === 'event') return InProgressChanged.safeParse(frame).data?.data.in_progress_count
+  const count = 'in_progress_count' in frame ? frame.in_progress_count : undefined
+  return typeof count === 'number' ? count : undefined
 }

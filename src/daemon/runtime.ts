@@ -22,7 +22,7 @@ import { stateOf } from './machine.ts'
 import { createMailbox } from './mailbox.ts'
 import { createMemoryKeeper, type MemoryFile } from './memory.ts'
 import { createMetrics, type MetricsReading } from './metrics.ts'
-import { queueNews } from './queue-news.ts'
+import { inProgressIn, queueNews } from './queue-news.ts'
 import { createSupervisor, type StartShim } from './supervise.ts'
 import { createSurfaceSocket } from './surface-socket.ts'
 
@@ -201,8 +201,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   }
 
   function onFrame(frame: HubFrame): void {
-    if ('in_progress_count' in frame && typeof frame.in_progress_count === 'number')
-      ({ in_progress_count } = frame)
+    in_progress_count = inProgressIn(frame) ?? in_progress_count
     switch (frame.type) {
       case 'pong':
         return heartbeat.accepted()

@@ -25,6 +25,8 @@ export interface BellWorld {
 
 export class BellWatch {
   private readonly daemons = new Map<SimDaemon, Heard>()
+  /** Of the newest daemon of each persona. */
+  private readonly latest = new Map<string, Heard>()
   private readonly world: BellWorld
   readonly counts = { bells: 0, taken: 0 }
 
@@ -265,9 +267,24 @@ export class BellWatch {
       )
   }
 
+  /** What rang for which session and turn a daemon that starts again still knows. */
+  private remembered({ identity, status }: SimDaemon): Partial<Heard> {
+    const accepted = status().doorbells_rung
+    const before = this.latest.get(identity)
+    if (before === undefined) return { accepted }
+    // What no surface has answered yet may have arrived.
+    const again = (bell: Rung): Rung => ({ ...bell, accepted: bell.accepted ?? true })
+    const rung = new Map([...before.rung].map(([session_id, bell]) => [session_id, again(bell)]))
+    const last = before.last && (rung.get(before.last.session_id) ?? null)
+    return { accepted, rung, last, seen: new Set(before.seen) }
+  }
+
   private of(daemon: SimDaemon): Heard {
-    const heard = this.daemons.get(daemon) ?? heardNothing()
+    const known = this.daemons.get(daemon)
+    if (known !== undefined) return known
+    const heard = { ...heardNothing(), ...this.remembered(daemon) }
     this.daemons.set(daemon, heard)
+    this.latest.set(daemon.identity, heard)
     return heard
   }
 }

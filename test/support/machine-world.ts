@@ -7,6 +7,7 @@ import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { PendingEntry } from '../../src/contracts/frames.ts'
 import { nextDeadline, start, stateOf, step } from '../../src/daemon/machine.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import { createMemoryKeeper, type DaemonMemory } from '../../src/daemon/memory.ts'
 import type { DaemonEvent, Effect } from '../../src/daemon/events.ts'
 import { deliveryReasonOf, type PacerRules } from '../../src/daemon/history.ts'
 
@@ -28,12 +29,25 @@ export function countedId(prefix: string, n: number): string {
   return `01${prefix}${String(n).padStart(24 - prefix.length, '0')}`
 }
 
-export function machineWorld(rules: Partial<PacerRules> = {}) {
+export interface Left {
+  memory: DaemonMemory | null
+  report: SurfaceReport
+  queue: readonly PendingEntry[]
+}
+
+/** `left` is what an earlier world has: the daemon's memory, the surface and the queue. */
+export function machineWorld(rules: Partial<PacerRules> = {}, left?: Left) {
   let now = 0
-  let snapshot = start({ identity: 'ada', surface: 'claude-code', rules: { ...RULES, ...rules }, now })
+  let snapshot = start({
+    identity: 'ada',
+    surface: 'claude-code',
+    rules: { ...RULES, ...rules },
+    now,
+    memory: left?.memory ?? null,
+  })
   let ids = 0
   let requests = 0
-  let report: SurfaceReport = {
+  let report: SurfaceReport = left?.report ?? {
     surface: 'claude-code',
     session_id: 'session-1',
     delivery: 'push',
@@ -41,8 +55,8 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     turn_seq: 0,
   }
   /** What waits at the hub, in its order. */
-  let queue: PendingEntry[] = []
-  let seq = 0
+  let queue: PendingEntry[] = [...(left?.queue ?? [])]
+  let seq = Math.max(0, ...queue.map((entry) => entry.seq))
   const peeks: { peek_id: string; limit: number }[] = []
   const world = {
     effects: [] as Effect[],
@@ -79,6 +93,19 @@ export function machineWorld(rules: Partial<PacerRules> = {}) {
     },
     get report() {
       return report
+    },
+    /** The daemon ends: what it kept, read `later_ms` after by a daemon whose clock begins at 0. */
+    ends(later_ms = 0): Left {
+      let text = null as string | null
+      const file = { read: () => text, write: (given: string) => void (text = given) }
+      const throws = (error: unknown) => {
+        throw error
+      }
+      createMemoryKeeper(file, { now: () => 1_000_000 + now, monotonic: () => now }, throws).keep(
+        snapshot.context,
+      )
+      const later = { now: () => 1_000_000 + now + later_ms, monotonic: () => 0 }
+      return { memory: createMemoryKeeper(file, later, throws).read(), report, queue }
     },
     get deadline() {
       return nextDeadline(snapshot)
