@@ -53,7 +53,7 @@ describe('a daemon with a command surface', () => {
     expect(hub.tokenRequests[0]?.bearer).toBe('Bearer op')
     const shim = childOf(daemon.child.pid as number)
     expect(await end(daemon, 'SIGTERM')).toBe(0)
-    expect(fs.readdirSync(runDirectory(home))).toEqual(['metrics.prom'])
+    expect(fs.readdirSync(runDirectory(home))).toEqual(['daemon.state.json', 'metrics.prom'])
     const metrics = fs.readFileSync(path.join(runDirectory(home), 'metrics.prom'), 'utf8')
     expect(metrics).toContain('daemon_up{tenant_id="local",identity="ada"} 0')
     expect(processAlive(shim)).toBe(false)
