@@ -50,7 +50,9 @@ export const DaemonMemory = z.object({
   }),
   doorbells_rung: Count,
   last_drain_at: Moment.nullable(),
-  last_received: z.object({ signal_id: SignalId, from: z.string(), intent: z.string(), at: Moment }).nullable(),
+  last_received: z
+    .object({ signal_id: SignalId, from: z.string(), intent: z.string(), at: Moment })
+    .nullable(),
 })
 export type DaemonMemory = z.infer<typeof DaemonMemory>
 
@@ -159,10 +161,22 @@ function shifted(memory: DaemonMemory, shift: (at: number) => number): DaemonMem
 }
 
 /** The history with which a daemon goes on. Nobody has attached to this one yet, and nothing is known of the queue. */
-export function rememberedHistory(rules: PacerRules, kind: SurfaceKind, memory: DaemonMemory | null): History {
+export function rememberedHistory(
+  rules: PacerRules,
+  kind: SurfaceKind,
+  memory: DaemonMemory | null,
+): History {
   const fresh = newHistory(rules, kind)
   if (memory === null) return fresh
-  const { bell, surface, version: _, doorbells_rung: __, last_drain_at: ___, last_received: ____, ...rest } = memory
+  const {
+    bell,
+    surface,
+    version: _,
+    doorbells_rung: __,
+    last_drain_at: ___,
+    last_received: ____,
+    ...rest
+  } = memory
   return {
     ...fresh,
     ...rest,

@@ -132,7 +132,11 @@ export const goneMeanwhile: Step<'SIGNALS_GONE'> = (context, event) => {
 }
 
 /** Ids ascend, so the newest is the last one that came. */
-function received({ last_received }: Context, entries: readonly PendingEntry[], now: number): Partial<Context> {
+function received(
+  { last_received }: Context,
+  entries: readonly PendingEntry[],
+  now: number,
+): Partial<Context> {
   const newest = entries.reduce<PendingEntry | null>(
     (best, entry) => (best === null || entry.signal_id > best.signal_id ? entry : best),
     null,
@@ -347,13 +351,11 @@ export const probed: Step<'SURFACE_PROBED'> = ({ history: before }, { probe_id, 
 export const bellAnswered: Step<'BELL_ANSWERED'> = (context, event) => {
   const { doorbell_id, signal_id, accepted, proof } = event
   const bell = { doorbell_id, signal_id }
-  const { history: after, taken, seen } = surface.bellAnswered(
-    context.history,
-    bell,
-    accepted,
-    proof,
-    event.now,
-  )
+  const {
+    history: after,
+    taken,
+    seen,
+  } = surface.bellAnswered(context.history, bell, accepted, proof, event.now)
   const effects: Effect[] = []
   if (taken) effects.push(...tell(bell, 'accepted'))
   if (seen) effects.push(...tell(bell, 'seen'))

@@ -199,7 +199,8 @@ export class BellWatch {
       const delays = LIMITS.reminders_ms
       const wait_ms = delays[Math.min(own.reminders, delays.length - 1)] ?? 0
       const since = now - (own.ended_at ?? now)
-      if (since < wait_ms) fail('a turn without a drain is followed by a reminder, and not at once', `${since} ms`)
+      if (since < wait_ms)
+        fail('a turn without a drain is followed by a reminder, and not at once', `${since} ms`)
     }
     // Whatever a backlog waits for is over.
     Object.assign(heard, { asked_for: 0, news: true, returned: false, owed: null })
@@ -268,9 +269,9 @@ export class BellWatch {
   }
 
   /** What rang for which session and turn a daemon that starts again still knows. */
-  private remembered({ identity, status }: SimDaemon): Partial<Heard> {
-    const accepted = status().doorbells_rung
-    const before = this.latest.get(identity)
+  private remembered(daemon: SimDaemon): Partial<Heard> {
+    const accepted = daemon.status().doorbells_rung
+    const before = this.latest.get(daemon.identity)
     if (before === undefined) return { accepted }
     // What no surface has answered yet may have arrived.
     const again = (bell: Rung): Rung => ({ ...bell, accepted: bell.accepted ?? true })
