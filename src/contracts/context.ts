@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { Confidence } from './decision.ts'
 import { EntryType } from './entry.ts'
-import { Json, Timestamp, Ulid } from './ids.ts'
+import { Identity, Json, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { RANKING } from './ranking.ts'
 import { RecordAgent, RecordScope, RecordTime, SCOPE_DEFAULT, type RecordKind } from './records.ts'
@@ -164,6 +164,23 @@ export const Brief = z.object({
   sections: z.array(z.object({ title: z.string(), lines: z.number().int(), shown: z.number().int() })),
 })
 export type Brief = z.infer<typeof Brief>
+
+export const PrimerInput = z.strictObject({
+  /** The persona; the caller's own by default. Required for the operator. */
+  agent_id: Identity.optional(),
+})
+export type PrimerInput = z.infer<typeof PrimerInput>
+export const Primer = z
+  .object({
+    /** Plain text of a few lines, for the model. */
+    text: z.string(),
+    /** Upper bound of the tokens of `text`; at most `primer_tokens_max`. */
+    token_bound: z.number().int(),
+    /** The beginning of `text`: who the agent is and who its teammates are. */
+    who: z.string(),
+  })
+  .meta({ title: 'Primer' })
+export type Primer = z.infer<typeof Primer>
 
 export const AppendEventInput = z.strictObject({
   message: z.string().min(1).max(LIMITS.log_message_length_max),

@@ -13,6 +13,8 @@ import {
   Pin,
   PIN_KIND,
   PinInput,
+  Primer,
+  PrimerInput,
   ReadArtifactInput,
   RefreshInput,
   SearchEventsInput,
@@ -125,6 +127,18 @@ export const context = defineFacade({
       allow: READERS,
       examples: [{}, { scope: 'src/auth/', max_tokens: 1_000 }],
       handle: (input, call) => call.memory.refresh(call, input),
+    }),
+
+    primer: defineAction({
+      summary:
+        'Who you are, who else is there, what waits and what matters here, as the text of a session start: {agent_id?}.',
+      mutates: false,
+      input: PrimerInput,
+      output: Primer,
+      errors: [...MEMORY_READ_ERRORS, 'identity_mismatch', 'target_unknown', 'params_invalid'],
+      allow: ['agent'],
+      examples: [{}, { agent_id: 'ada' }],
+      handle: ({ agent_id }, call) => call.memory.primer(call, call, agent_id),
     }),
 
     event_append: defineAction({

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Calls `turnbell hook EVENT` with what the client says on stdin, for what the session's worker need not hear of.
+# Calls `turnbell hook EVENT` with the client's payload on stdin, for events that the session's worker does not handle.
+# The output of SessionStart contains the primer for the model.
 #
 # It stands beside the shim, as turnbell itself does two folders above. Where it does not, there is nobody to tell.
 program=$(dirname "$0")/../../turnbell.cjs

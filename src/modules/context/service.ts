@@ -3,6 +3,8 @@ import { readArtifact, type ArtifactText } from './artifacts.ts'
 import { assembled } from './assemble.ts'
 import { renderBrief } from './brief.ts'
 import { changesSince, summaryOf } from './changes.ts'
+import { primerFor, type PrimerCall, type PrimerModules } from './primer-for.ts'
+import { headlinesOf, type Headlines } from './headlines.ts'
 import { pinsOf, type PinRecords } from './pins.ts'
 import { sectionsOf } from './refresh.ts'
 import { weightedSum } from './scorer.ts'
@@ -15,17 +17,26 @@ import {
   type MemorySummaryAnswer,
   type Pin,
   type PinInput,
+  type Primer,
   type ReadArtifactInput,
   type RefreshInput,
   type UnpinInput,
   type WhatChanged,
   type WhatChangedInput,
 } from '../../contracts/context.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity } from '../../contracts/ids.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import { checkEventData } from '../event-data.ts'
 import { authorOf } from '../memory/author.ts'
-import { inOneProject, type MemoryCall, type MemoryPlace, type MemoryPlaces } from '../memory/place.ts'
+import {
+  inOneProject,
+  nameOf,
+  type MemoryCall,
+  type MemoryPlace,
+  type MemoryPlaces,
+} from '../memory/place.ts'
 import type { MemorySearch } from '../memory/ranking.ts'
 import { shownTo } from '../signals/defang.ts'
 
@@ -41,6 +52,13 @@ export interface ContextService {
   pins(call: MemoryCall): Promise<Pin[]>
   /** What an agent has to know that begins, or has lost what it knew. */
   refresh(call: MemoryCall, input: RefreshInput): Promise<Brief>
+  /**
+   * Name of the project and the most important of its memory. A scope that the caller may not read is replaced by the
+   * caller's own project.
+   */
+  headlines(call: MemoryCall): Promise<Headlines>
+  /** See `primerFor`. */
+  primer(call: PrimerCall, modules: PrimerModules, named: Identity | undefined): Promise<Primer>
   /** Throws `record_unknown`, `file_unreadable`. */
   readArtifact(call: MemoryCall, input: ReadArtifactInput): Promise<ArtifactText>
   /** Throws `params_invalid` for what is more than an event takes. */
@@ -62,6 +80,26 @@ export function createContext({ places, search, records, events, clock }: Contex
     entries: await library.entries.all(),
     decisions: await library.decisions.all(),
   })
+
+  const placeToRead = (call: MemoryCall): { call: MemoryCall; place: MemoryPlace } => {
+    try {
+      return { call, place: places.toRead(call) }
+    } catch (error) {
+      if (!(error instanceof TurnbellError) || error.code !== 'project_unknown') throw error
+      const own = { ...call, context: { ...call.context, scope: null } }
+      return { call: own, place: places.toRead(own) }
+    }
+  }
+
+  const headlines = async (call: MemoryCall): Promise<Headlines> => {
+    const own = placeToRead(call)
+    const { project } = own.place
+    const known = { ...(await remembered(own.place)), pins: await pins.list(own.call) }
+    return {
+      project: project === null ? null : nameOf(own.place, await own.place.settings()),
+      lines: headlinesOf(known),
+    }
+  }
 
   return {
     async assemble(call, input) {
@@ -104,6 +142,9 @@ export function createContext({ places, search, records, events, clock }: Contex
       const known = { ...(await remembered(place)), pins: await pins.list(call) }
       return renderBrief(shownTo(call.caller, sectionsOf(known, scope)), max_tokens)
     },
+
+    headlines,
+    primer: (call, modules, named) => primerFor(headlines, modules, call, named),
 
     async readArtifact(call, { id, max_bytes }) {
       const { project } = places.toRead(call)

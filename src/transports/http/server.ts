@@ -12,6 +12,7 @@ import { requestWindows } from './request-windows.ts'
 import { action, batch, call } from './calls.ts'
 import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
+import { hookContext } from './hook-context.ts'
 import { parsed } from './parsed.ts'
 import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './problems.ts'
 import { FIXED_ROUTES, Nothing } from './routes.ts'
@@ -206,7 +207,7 @@ function addFixedRoutes(
   )
   app.get('/events', (request, reply) => events(doors, streams, request, reply))
   app.post<{ Params: { client: string } }>('/hook/:client', { config: { rounds: true } }, (request) =>
-    hook(doors, request),
+    hook(kernel, doors, request),
   )
   app.post('/session/end', async ({ caller, body }) => {
     parsed(Nothing, body)
@@ -261,7 +262,11 @@ function events(
   return reply
 }
 
-function hook(doors: Doors, request: FastifyRequest<{ Params: { client: string } }>): object {
+async function hook(
+  kernel: Kernel,
+  doors: Doors,
+  request: FastifyRequest<{ Params: { client: string } }>,
+): Promise<object> {
   const { client } = request.params
   if (!CLIENT_FORM.test(client)) {
     throw new TurnbellError('request_invalid', {
@@ -274,7 +279,7 @@ function hook(doors: Doors, request: FastifyRequest<{ Params: { client: string }
   }
   const data = hookFacts(client, body as Record<string, unknown>)
   doors.events.append({ type: 'hook', agent_id: request.caller.identity, data })
-  return {}
+  return hookContext(kernel, request.caller, body as Record<string, unknown>)
 }
 
 function answerError(

@@ -65,14 +65,14 @@ describe('the plugin', () => {
     expect(matchers).toEqual([['mcp__plugin_turnbell_hub__.*'], ['mcp__plugin_turnbell_hub__.*']])
   })
 
-  test('calls turnbell itself where something is to be remembered', () => {
+  test('calls turnbell itself where something is to be remembered, and for the primer', () => {
     const calls = Object.entries(hooks).flatMap(([event, entries]) =>
       entries.flatMap(({ hooks: of }) =>
         of.flatMap(({ command = '' }) => (/hook\.sh/.test(command) ? [[event, command]] : [])),
       ),
     )
     expect(calls).toEqual(
-      ['SubagentStop', 'PreCompact'].map((event) => [event, guarded('hook.sh', ` ${event}`)]),
+      ['SubagentStop', 'PreCompact', 'SessionStart'].map((event) => [event, guarded('hook.sh', ` ${event}`)]),
     )
   })
 

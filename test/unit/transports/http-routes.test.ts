@@ -366,6 +366,33 @@ describe('a number that would be rounded', () => {
 })
 
 describe('/hook', () => {
+  const started = (more: object = {}) => ({
+    token: hub.token('ada'),
+    body: { hook_event_name: 'SessionStart', session_id: 's1', source: 'startup', cwd: '/work', ...more },
+  })
+
+  test.each(['startup', 'resume', 'clear', 'compact'])(
+    'returns the primer at SessionStart with source %s',
+    async (source) => {
+      const { status, body } = await hub.request('POST', '/hook/claude-code', started({ source }))
+      expect(status).toBe(200)
+      expect(body).toEqual({
+        hookSpecificOutput: {
+          hookEventName: 'SessionStart',
+          additionalContext: expect.stringMatching(/^You are ada, /) as string,
+        },
+      })
+    },
+  )
+
+  test('returns nothing to a subagent, to the operator and at other events', async () => {
+    expect((await hub.request('POST', '/hook/claude-code', started({ agent_id: 'a1' }))).body).toEqual({})
+    const { body } = started()
+    expect((await hub.request('POST', '/hook/claude-code', { body })).body).toEqual({})
+    const stop = started({ hook_event_name: 'Stop' })
+    expect((await hub.request('POST', '/hook/codex', stop)).body).toEqual({})
+  })
+
   test('answers {} and remembers what happened, not what was said', async () => {
     const answer = await hub.request('POST', '/hook/claude-code', {
       body: { hook_event_name: 'UserPromptSubmit', session_id: 's1', prompt: 'a secret plan', cwd: '/work' },

@@ -1,0 +1,73 @@
+/** Gathers what the primer of one persona contains. */
+import { renderPrimer } from './primer.ts'
+import type { Headlines } from './headlines.ts'
+import type { Primer } from '../../contracts/context.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
+import type { Identity } from '../../contracts/ids.ts'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { Caller } from '../../contracts/token.ts'
+import type { MemoryCall } from '../memory/place.ts'
+import type { PersonaRegistry } from '../registry/personas.ts'
+import type { SignalService } from '../signals/service.ts'
+
+export interface PrimerModules {
+  personas: Pick<PersonaRegistry, 'get' | 'list'>
+  signals: Pick<SignalService, 'peek'>
+}
+
+/** What the primer needs to know of its call. */
+export interface PrimerCall {
+  caller: Caller
+  context: MemoryCall['context']
+}
+
+/**
+ * An agent gets its own primer, the operator the one of `named`.
+ *
+ * Throws `identity_mismatch` for an agent that names another persona, `params_invalid` for an operator that names none
+ * and `target_unknown` for a persona that does not exist.
+ */
+export async function primerFor(
+  headlines: (call: MemoryCall) => Promise<Headlines>,
+  { personas, signals }: PrimerModules,
+  { caller, context }: PrimerCall,
+  named: Identity | undefined,
+): Promise<Primer> {
+  const identity = personaOf(caller, named)
+  const own = personas.get(identity)
+  if (own === null && caller.kind === 'operator') {
+    throw new TurnbellError('target_unknown', { detail: `There is no persona ${identity}.` })
+  }
+  // Read as the persona would read it: the operator may look into any directory.
+  const as = caller.kind === 'operator' ? { ...caller, kind: 'agent' as const, identity } : caller
+  const { project, lines } = await headlines({ caller: as, context })
+  const waiting = signals.peek(identity, LIMITS.primer_signals_max, caller.session_id)
+  const near = ({ project_id }: { project_id?: string | undefined }) =>
+    own?.project_id !== undefined && project_id === own.project_id ? 0 : 1
+  const teammates = personas
+    .list()
+    .filter((persona) => persona.state === 'active' && persona.identity !== identity)
+    .sort((a, b) => near(a) - near(b))
+  return renderPrimer({
+    identity,
+    project,
+    teammates,
+    waiting: { count: waiting.total, from: [...new Set(waiting.signals.map(({ from }) => from))] },
+    in_progress: { count: 0, from: [] },
+    memory: lines,
+  })
+}
+
+function personaOf({ kind, identity }: Caller, named: Identity | undefined): Identity {
+  if (kind !== 'operator') {
+    if (named === undefined || named === identity) return identity
+    throw new TurnbellError('identity_mismatch', {
+      detail: `The agent ${identity} asked for the primer of ${named}.`,
+    })
+  }
+  if (named !== undefined) return named
+  throw new TurnbellError('params_invalid', {
+    detail: 'agent_id: the operator has to name a persona.',
+    hint: 'Name one: {agent_id: "ada"}.',
+  })
+}
