@@ -40,7 +40,7 @@ export const context = defineFacade({
     'What is worth knowing of this project. assemble {task, scope?: path, max_tokens?}: decisions, needs, warnings, findings for a ' +
     'task. what_changed {since}. summarize. refresh: a brief to begin with. pin {text, key?}, unpin, list: what every agent should ' +
     'know. event_append {message}, event_search {query}. artifact_list, artifact_read {id}.',
-  compact: 'What to know for a task.',
+  compact: 'What to know here.',
   agent_hint:
     'Before you begin, ask `context assemble` {task, scope: the path you will work in}: decisions, open needs, warnings.',
   facet: 'core',

@@ -1,7 +1,7 @@
 /** The most important of a project's memory, for a text that has room for a few lines. */
 import type { MemoryLine } from './primer.ts'
 import type { Remembered } from './refresh.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
 import { STANDING } from '../decisions/change.ts'
 import { openOnes } from '../memory/open.ts'
 
@@ -25,6 +25,6 @@ export function headlinesOf({ entries, decisions, pins }: Remembered): MemoryLin
     .filter(({ entry_type }) => entry_type === 'warning')
     .map(({ summary }): MemoryLine => ({ label: 'warning', text: summary }))
     .toReversed()
-    .slice(0, LIMITS.primer_memory_lines_max - pinned.length - Math.min(standing.length, 1))
-  return [...pinned, ...warnings, ...standing].slice(0, LIMITS.primer_memory_lines_max)
+    .slice(0, PRIMER_LIMITS.primer_memory_lines_max - pinned.length - Math.min(standing.length, 1))
+  return [...pinned, ...warnings, ...standing].slice(0, PRIMER_LIMITS.primer_memory_lines_max)
 }

@@ -4,7 +4,7 @@ import type { Headlines } from './headlines.ts'
 import type { Primer } from '../../contracts/context.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { MemoryCall } from '../memory/place.ts'
 import type { PersonaRegistry } from '../registry/personas.ts'
@@ -41,7 +41,7 @@ export async function primerFor(
   // Read as the persona would read it: the operator may look into any directory.
   const as = caller.kind === 'operator' ? { ...caller, kind: 'agent' as const, identity } : caller
   const { project, lines } = await headlines({ caller: as, context })
-  const waiting = signals.peek(identity, LIMITS.primer_signals_max, caller.session_id)
+  const waiting = signals.peek(identity, PRIMER_LIMITS.primer_signals_max, caller.session_id)
   const near = ({ project_id }: { project_id?: string | undefined }) =>
     own?.project_id !== undefined && project_id === own.project_id ? 0 : 1
   const teammates = personas

@@ -9,7 +9,7 @@ import { tokenBound, withinTokens } from './token-bound.ts'
 import type { Primer } from '../../contracts/context.ts'
 import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
 import { beginning } from '../../contracts/beginning.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
 import { defangText } from '../signals/defang.ts'
 
 export interface MemoryLine {
@@ -97,7 +97,7 @@ export function renderPrimer(facts: PrimerFacts): Primer {
   const { teammates, waiting, in_progress } = facts
   const who = inLines([ownLine(facts), teammatesLine(teammates)])
   const most = [who, waitingLine(waiting), ...inProgressLines(in_progress), phrase(HOW_TO_ANSWER)]
-  const room = LIMITS.primer_tokens_max - inLines(most).tokens
+  const room = PRIMER_LIMITS.primer_tokens_max - inLines(most).tokens
   const whole = inLines([...most, ...memoryLines(facts.memory, room)])
   return { text: whole.text, token_bound: whole.tokens, who: who.text }
 }
@@ -116,7 +116,7 @@ function teammatesLine(teammates: PrimerFacts['teammates']): Piece {
   const items = teammates.map(({ identity, surface }) =>
     joined(content(` ${identity}`), phrase(` (${surface})`)),
   )
-  const most = { items_max: LIMITS.primer_teammates_max, tokens_max: TEAMMATES_TOKENS_MAX }
+  const most = { items_max: PRIMER_LIMITS.primer_teammates_max, tokens_max: TEAMMATES_TOKENS_MAX }
   return joined(phrase('Other agents:'), listed(items, most), phrase('.'))
 }
 
@@ -135,7 +135,7 @@ function inProgressLines({ count, from }: PrimerFacts['in_progress']): Piece[] {
 function senders(from: readonly string[]): Piece {
   if (from.length === 0) return NOTHING
   const items = from.map((name) => content(` ${oneLine(name)}`))
-  const most = { items_max: LIMITS.primer_senders_max, tokens_max: SENDERS_TOKENS_MAX }
+  const most = { items_max: PRIMER_LIMITS.primer_senders_max, tokens_max: SENDERS_TOKENS_MAX }
   const names = listed(items, most)
   return names.text === '' ? NOTHING : joined(phrase(', from'), names)
 }
@@ -161,9 +161,9 @@ function listed(
 
 /** The room is shared evenly; what a short line does not use is for the others. */
 function memoryLines(memory: readonly MemoryLine[], room: number): Piece[] {
-  const wanted = memory.slice(0, LIMITS.primer_memory_lines_max).map(({ label, text }) => ({
+  const wanted = memory.slice(0, PRIMER_LIMITS.primer_memory_lines_max).map(({ label, text }) => ({
     label: phrase(`- ${label}:`),
-    text: content(` ${beginning(oneLine(text), LIMITS.primer_line_length_max)}`),
+    text: content(` ${beginning(oneLine(text), PRIMER_LIMITS.primer_line_length_max)}`),
   }))
   const frame = joined(NEWLINE, phrase(OF_THE_MEMORY), ...wanted.flatMap(({ label }) => [NEWLINE, label]))
   const sizes = wanted.map(({ text }) => text.tokens)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { PRIMER_LIMITS } from '../../../../src/contracts/primer-limits.ts'
 import {
   HOW_TO_ANSWER,
   OF_THE_MEMORY,
@@ -71,7 +71,7 @@ describe('the primer', () => {
     )
     const [, others, waiting] = text.split('\n')
     expect(others).toMatch(/^Other agents: agent-0 \(mcp\), .* and \d+ more\.$/)
-    expect(others?.match(/\(mcp\)/g)?.length).toBeLessThanOrEqual(LIMITS.primer_teammates_max)
+    expect(others?.match(/\(mcp\)/g)?.length).toBeLessThanOrEqual(PRIMER_LIMITS.primer_teammates_max)
     expect(waiting).toMatch(/^40 signals wait for you, from agent-0, .* and \d+ more\.$/)
   })
 
@@ -115,7 +115,7 @@ describe('the primer', () => {
     fc.assert(
       fc.property(any, (one) => {
         const { text, token_bound } = renderPrimer(one)
-        return counted(text) <= token_bound && token_bound <= LIMITS.primer_tokens_max
+        return counted(text) <= token_bound && token_bound <= PRIMER_LIMITS.primer_tokens_max
       }),
       { numRuns: 300 },
     )
