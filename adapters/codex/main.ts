@@ -15,6 +15,7 @@ import type { Notification } from './protocol.ts'
 import type { Place } from './thread-search.ts'
 import { serverRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
+import { SESSION_START } from '../../src/contracts/hook.ts'
 import { cautionAbout } from '../../src/contracts/client-versions.ts'
 import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -25,6 +26,7 @@ import { workerLog } from '../../src/system/home.ts'
 import { joined } from '../../src/system/joined.ts'
 import { lastingProcess, type LastingProcess, type NotedProcess } from '../../src/system/lasting-process.ts'
 import { isGone } from '../../src/system/processes.ts'
+import { shellWord } from '../../src/system/shell-word.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
@@ -151,11 +153,16 @@ const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'c
 
 function ownProcess(here: ShimPlace): LastingProcess {
   const { home, config, identity, paths } = here
+  const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
+  const named = ['--client', 'codex', '--persona', identity, '--home', home.root]
+  const node = nodeProgram(process.env)
+  const hook = [node, bin, 'hook', SESSION_START, ...named, '--own-server']
   const settings = {
     identity,
     home: home.root,
-    node: nodeProgram(process.env),
-    bin: path.join(import.meta.dirname, '..', '..', 'turnbell.cjs'),
+    node,
+    bin,
+    session_hook: hook.map(shellWord).join(' '),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
     theirs: readText(path.join(codexHome(), 'config.toml')),
   }

@@ -4,6 +4,7 @@ import { parse } from 'smol-toml'
 import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import { sessionHookArguments } from './session-hook.ts'
 
 const SHOWN = 'tool_output_token_limit'
 /** Codex counts a token for four bytes, and cuts the middle out of what has more. */
@@ -21,13 +22,15 @@ export interface OwnServerSettings {
   /** turnbell's program. */
   bin: string
   autostart: boolean
+  /** Shell command that Codex runs when a session starts; its output contains the primer. */
+  session_hook: string
   /** The person's `config.toml`, null where there is none. */
   theirs: string | null
 }
 
 /** The person's own configuration is not touched. */
 export function appServerArguments(socket: string, settings: OwnServerSettings): string[] {
-  const { identity, home, node, bin, autostart, theirs } = settings
+  const { identity, home, node, bin, autostart, session_hook, theirs } = settings
   const args = [bin, 'mcp', '--client', 'codex', '--persona', identity, '--home', home]
   // Codex gives its servers next to nothing of its environment, so what matters is said in words.
   if (!autostart) args.push('--no-autostart')
@@ -44,6 +47,7 @@ export function appServerArguments(socket: string, settings: OwnServerSettings):
   ])
   // A plain `codex` that an agent starts would hand it on to the app-server that all terminals share.
   words.push('-c', `shell_environment_policy.set.${OWN_SERVER_PERSONA}=""`)
+  words.push(...sessionHookArguments(session_hook, LIMITS.hook_timeout_ms / 1000))
   if (!isSaid(SHOWN, theirs)) words.push('-c', `${SHOWN}=${SHOWN_TOKENS}`)
   return ['app-server', ...words, '--listen', `unix://${socket}`]
 }

@@ -9,4 +9,10 @@ export const PRIMER_LIMITS = {
   primer_line_length_max: 240,
   /** Waiting signals that are read for their senders. */
   primer_signals_max: 100,
+  /** Time within which a plugin gets the primer from the hub; without it the session goes on. */
+  primer_answer_ms: 1_000,
+  /** Pause after a request that failed. */
+  primer_retry_ms: 30_000,
+  /** A session without a request for this long gets a new primer with its next one. */
+  primer_kept_ms: 600_000,
 } as const

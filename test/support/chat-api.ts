@@ -23,6 +23,10 @@ export const chatApi: ModelApi = {
     const said = fresh.filter(({ role }) => role !== 'system')
     return {
       role: roleOf(tools.map((tool) => tool.function.name)),
+      system: messages
+        .filter(({ role }) => role === 'system')
+        .map(({ content }) => textOf(content))
+        .join('\n'),
       fresh: said.map(({ content }) => textOf(content)).join('\n'),
       tool_results: said.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content)),
       tools: tools.map((tool) => tool.function.name),

@@ -26,6 +26,8 @@ export interface Reading {
   role: Role
   /** Text of everything that came after the model's last answer: prompts, reminders, tool results. */
   fresh: string
+  /** The system prompt, of clients that add to it. */
+  system?: string
   /** Only the results of tools among it. */
   tool_results: string[]
   tools: string[]

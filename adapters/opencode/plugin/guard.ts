@@ -22,6 +22,8 @@ export interface DrainGuard {
   told(event: Event): void
   /** Rejects with what the subagent is to read. A doubt lets the call pass: it may be the agent's own. */
   before(call: ComingCall & { args: unknown }): Promise<void>
+  /** False for the session of a subagent. */
+  isPersons(session_id: string): Promise<boolean>
 }
 
 export function drainGuard(of: { server: OpencodeServer; directory: string; log: Log }): DrainGuard {
@@ -51,14 +53,17 @@ export function drainGuard(of: { server: OpencodeServer; directory: string; log:
     }
   }
 
+  const isOfPerson = async (id: string) => sessions.get(id) ?? (await asked(id))
+
   return {
+    isPersons: isOfPerson,
     told(event) {
       if (event.type !== 'session.created' && event.type !== 'session.updated') return
       keep(event.properties.info.id, isPersons(event.properties.info))
     },
     async before({ tool, sessionID, args }) {
       if (!tool.startsWith(PREFIX) || !asksForQueue(tool.slice(PREFIX.length), args)) return
-      if (sessions.get(sessionID) ?? (await asked(sessionID))) return
+      if (await isOfPerson(sessionID)) return
       const { title, hint } = ERRORS.subagent_forbidden
       throw new Error(`${title}. ${hint}`)
     },

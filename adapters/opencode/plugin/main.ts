@@ -8,6 +8,8 @@ import * as z from 'zod'
 import { drainGuard, type ComingCall } from './guard.ts'
 import { ownLog, ownServer, type PluginClient } from './client.ts'
 import { partIn } from './part.ts'
+import { sessionPrimer } from './primer.ts'
+import { reportToHub } from './report.ts'
 import { opencodeSurface } from '../opencode-surface.ts'
 import { Event } from '../protocol.ts'
 import type { OpencodeServer, Place } from '../server.ts'
@@ -23,9 +25,11 @@ import {
   resolveHome,
   type PersonaPaths,
 } from '../../../src/system/home.ts'
+import { requireHub } from '../../../src/system/hub-address.ts'
 import { connectLocally } from '../../../src/system/local-socket.ts'
 import { forgetEnded, opencodePlace } from '../../../src/system/opencode-place.ts'
 import { processAlive } from '../../../src/system/processes.ts'
+import { readOperatorToken } from '../../../src/system/secrets.ts'
 
 const Options = z.object({ persona: Identity, home: z.string().min(1).optional() })
 
@@ -39,6 +43,11 @@ interface Hooks {
   event?: (input: { event: unknown }) => Promise<void>
   'tool.execute.before'?: (call: ComingCall, output?: { args?: unknown }) => Promise<void>
   'shell.env'?: (input: unknown, output: { env: Record<string, string> }) => Promise<void>
+  'experimental.chat.system.transform'?: (
+    request: { sessionID?: string },
+    output: { system: string[] },
+  ) => Promise<void>
+  'experimental.session.compacting'?: (of: { sessionID: string }) => Promise<void>
 }
 
 /** opencode makes an instance anew when its settings change; the person is still in the same session. */
@@ -71,7 +80,12 @@ function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hook
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
   const { env, argv } = process
   const password = opencodePlace(paths.run_dir).server()?.password
-  const instance = { opencode: ownServer(client, systemClock), directory, log }
+  const report = async (payload: object) => {
+    const operator_token = readOperatorToken(home)
+    if (operator_token === null) throw new Error('this home has no operator token')
+    return reportToHub({ url: requireHub(home, config), operator_token, identity }, payload)
+  }
+  const instance = { opencode: ownServer(client, systemClock), directory, log, report }
   switch (partIn({ env, argv, mainThread: isMainThread, password }, identity)) {
     case 'none':
       return {}
@@ -88,11 +102,18 @@ interface Instance {
   opencode: OpencodeServer
   directory: string
   log: Log
+  /** Sends a hook payload to the hub; the output of the hook. */
+  report: (payload: object) => Promise<unknown>
 }
 
 /** `told` hears what happens in opencode as well. */
-function guards({ opencode, directory, log }: Instance, told: (event: Event) => void = () => {}): Hooks {
+function guards(
+  { opencode, directory, log, report }: Instance,
+  told: (event: Event) => void = () => {},
+): Hooks {
   const guard = drainGuard({ server: opencode, directory, log })
+  const { isPersons } = guard
+  const primer = sessionPrimer({ report, isPersons, directory, clock: systemClock, log })
   return {
     async event({ event }) {
       const known = Event.safeParse(event)
@@ -101,6 +122,8 @@ function guards({ opencode, directory, log }: Instance, told: (event: Event) => 
       told(known.data)
     },
     'tool.execute.before': (call, output) => guard.before({ ...call, args: output?.args }),
+    'experimental.chat.system.transform': ({ sessionID }, { system }) => primer.addTo(sessionID, system),
+    'experimental.session.compacting': async ({ sessionID }) => primer.compacting(sessionID),
     // Who has it may answer in the person's place what this very shell is asked leave for.
     'shell.env': async (_input, { env }) => {
       if (process.env['OPENCODE_SERVER_PASSWORD'] !== undefined) env['OPENCODE_SERVER_PASSWORD'] = ''

@@ -2,7 +2,8 @@
  * `turnbell hook`: what the hooks that were wired into a client call. A client waits for its hooks, and
  * shows their failures to a person who can do nothing about them: this ends with 0 in time, always.
  */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
+import { OWN_SERVER_PERSONA } from '../../contracts/codex-environment.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Identity, Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
@@ -22,6 +23,7 @@ import { sessionStatusLine } from '../status-line.ts'
 interface Options {
   persona?: string
   client: string
+  ownServer?: true
 }
 
 /** No hook, but called by the client in the same way. */
@@ -34,6 +36,7 @@ export function registerHook(program: Command, cli: Cli): void {
     .argument('<event>', 'such as PostToolUse')
     .option('--persona <name>', 'whose client (TURNBELL_PERSONA)')
     .option('--client <kind>', 'which client', 'claude-code')
+    .addOption(new Option('--own-server', "a hook of the persona's own app-server").hideHelp())
     .addHelpText(
       'after',
       examples([
@@ -94,17 +97,23 @@ async function tell(
   if (event === SUBAGENT_STOP) leaveSubagentStatus(invocation, identity, payload)
   if (identity === null) return null
   const body = { ...payload, hook_event_name: event }
-  if (options.client === 'codex') tellShim(invocation, identity, body)
+  if (options.client === 'codex' && options.ownServer !== true) tellShim(invocation, identity, body)
   const one = untold(() => leave(invocation, { type: 'hook', client: options.client, identity, body }))
   onRead(one)
   try {
     const hub = await invocation.hub().as(identity, 'agent')
     one.telling()
-    return await hub.hook(options.client, body)
+    const answer = await hub.hook(options.client, body)
+    return isPrimedElsewhere(cli.env, options) ? {} : answer
   } catch (error) {
     await (mayBeDone(error) ? one.leaveIfUntold() : one.leave())
     return null
   }
+}
+
+/** The persona's own app-server has a hook of its own; the project's one would return the primer a second time. */
+function isPrimedElsewhere(env: NodeJS.ProcessEnv, { ownServer }: Options): boolean {
+  return ownServer !== true && (env[OWN_SERVER_PERSONA] ?? '') !== ''
 }
 
 /** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */

@@ -28,12 +28,17 @@ export function quickHook(argv: readonly string[], env: NodeJS.ProcessEnv): Quic
     const { values, positionals } = parseArgs({
       args: [...argv],
       allowPositionals: true,
-      options: { persona: { type: 'string' }, client: { type: 'string' }, home: { type: 'string' } },
+      options: {
+        ...{ persona: { type: 'string' }, client: { type: 'string' }, home: { type: 'string' } },
+        'own-server': { type: 'boolean' },
+      },
     })
     const [event, ...more] = positionals
     const { client = 'claude-code', persona, home } = values
     if (event === undefined || more.length > 0 || home === '') return null
-    if (UNUSUAL_EVENTS.includes(event) || UNUSUAL_CLIENTS.includes(client)) return null
+    // The shim watches the persona's own server itself.
+    const is_usual = values['own-server'] === true || !UNUSUAL_CLIENTS.includes(client)
+    if (UNUSUAL_EVENTS.includes(event) || !is_usual) return null
     return { event, client, identity: hookPersona(persona, env), home }
   } catch {
     return null

@@ -1,6 +1,6 @@
 /** The routes that are no action of a facade. One table: what is served is what OpenAPI says. */
 import * as z from 'zod'
-import { SESSION_START } from '../../contracts/hook.ts'
+import { HookAnswer } from '../../contracts/hook.ts'
 import type { FixedRoute } from '../../kernel/project-http.ts'
 import {
   BatchAnswer,
@@ -101,11 +101,7 @@ export const FIXED_ROUTES = {
     path: '/hook/:client',
     summary: "A client's hook payload, for activity capture. SessionStart returns the primer for the model.",
     body: z.record(z.string(), z.unknown()),
-    answer: z.object({
-      hookSpecificOutput: z
-        .object({ hookEventName: z.literal(SESSION_START), additionalContext: z.string() })
-        .optional(),
-    }),
+    answer: HookAnswer,
     errors: ['request_invalid', 'body_too_large'],
   },
   token: {

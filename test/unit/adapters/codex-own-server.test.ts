@@ -6,7 +6,7 @@ import { defangText } from '../../../src/modules/signals/defang.ts'
 
 const settings = {
   ...{ identity: 'ada', home: '/h', node: '/node', bin: '/turnbell.js' },
-  ...{ autostart: true, theirs: null },
+  ...{ autostart: true, theirs: null, session_hook: 'echo hi' },
 }
 
 test('its hooks hear whose it is, whoever started the daemon', () => {
@@ -22,6 +22,14 @@ test('its hooks hear whose it is, whoever started the daemon', () => {
 test('what an agent runs there does not, nor another Codex that it starts', () => {
   expect(appServerArguments('/run/codex.sock', settings)).toContain(
     `shell_environment_policy.set.${OWN_SERVER_PERSONA}=""`,
+  )
+})
+
+test('its session hook is trusted by the hash that Codex 0.169.0 computes', () => {
+  const words = appServerArguments('/run/codex.sock', settings)
+  expect(words).toContain('hooks.SessionStart=[{hooks=[{type="command",command="echo hi",timeout=2}]}]')
+  expect(words).toContain(
+    'hooks.state={"/<session-flags>/config.toml:session_start:0:0"={trusted_hash="sha256:44cdd079a32a6ed4a89a05c5560bea2bbc5ccbc09dc651c27028f1685fc043d0"}}',
   )
 })
 

@@ -217,7 +217,19 @@ describe('the plugin', () => {
     const { given } = client()
     const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
     const hooks = await made.server({ client: given, directory: DIRECTORY })
-    expect(Object.keys(hooks).sort()).toEqual(['event', 'shell.env', 'tool.execute.before'])
+    expect(Object.keys(hooks).sort()).toEqual([
+      ...['event', 'experimental.chat.system.transform', 'experimental.session.compacting'],
+      ...['shell.env', 'tool.execute.before'],
+    ])
+  })
+
+  test('leaves the system prompt as it is where no hub runs', async () => {
+    const { given } = client([session('ses_1')])
+    const made = turnbellPlugin({ persona: 'ada', home: temporaryHome() })
+    const hooks = await made.server({ client: given, directory: DIRECTORY })
+    const system = ['You are opencode']
+    await hooks['experimental.chat.system.transform']!({ sessionID: 'ses_1' }, { system })
+    expect(system).toEqual(['You are opencode'])
   })
 
   test('looks at what a tool is called with', async () => {

@@ -42,6 +42,11 @@ describe('what goes the quick way', () => {
     })
   })
 
+  test("the hook of a persona's own app-server, whose shim needs no report of it", () => {
+    const own = ['SessionStart', '--client', 'codex', '--persona', 'ada', '--home', '/h', '--own-server']
+    expect(quickHook(own, {})).toMatchObject({ event: 'SessionStart', client: 'codex', identity: 'ada' })
+  })
+
   test('nobody to tell for is no reason to go the long way', () => {
     expect(quickHook(['Stop'], {})?.identity).toBeNull()
   })

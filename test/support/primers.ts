@@ -1,0 +1,33 @@
+/** What a model was shown of the primer, and the project memory that it quotes. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { encode } from 'gpt-tokenizer'
+import { expect } from 'vitest'
+import { PERSONA, type ClientWorld } from './client-world.ts'
+import { PRIMER_LIMITS } from '../../src/contracts/primer-limits.ts'
+
+const WARNING = 'Do not touch the cache'
+const PRIMER = new RegExp(`You are ${PERSONA}, an agent in a team[^]*?- warning: ${WARNING}`, 'g')
+
+/** The persona belongs to the scene's project, has a teammate, and the project's memory has a warning. */
+export async function primeable(world: ClientWorld, surface: string): Promise<void> {
+  await world.call('personas', 'add', { identity: PERSONA, surface, project: world.project })
+  await world.call('personas', 'add', { identity: 'cyd', surface: 'mcp', project: world.project })
+  const entry = {
+    ...{ id: '01KBQ000000000000000000000', timestamp: '2026-01-31T12:00:00.000Z', agent_id: 'cyd' },
+    ...{ entry_type: 'warning', tags: [], relates_to: [], scope: 'project', summary: WARNING, detail: '' },
+  }
+  fs.mkdirSync(path.join(world.project, '.turnbell'))
+  fs.writeFileSync(path.join(world.project, '.turnbell', 'blackboard.jsonl'), `${JSON.stringify(entry)}\n`)
+}
+
+/** The primers in a text that a model was shown; each is checked for what it has to contain, and its length. */
+export function primersIn(text: string): string[] {
+  const primers = [...text.matchAll(PRIMER)].map(([primer]) => primer)
+  for (const primer of primers) {
+    expect(primer).toContain('Other agents: cyd (mcp)')
+    expect(primer).toContain('signals_pending')
+    expect(encode(primer).length).toBeLessThanOrEqual(PRIMER_LIMITS.primer_tokens_max)
+  }
+  return primers
+}
