@@ -33,7 +33,7 @@ import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { watchText } from '../../src/system/watch-text.ts'
 import { createBridge } from '../../src/transports/bridge/bridge.ts'
-import { INSTRUCTIONS } from '../../src/transports/mcp/instructions.ts'
+import { ownInstructions } from '../../src/transports/bridge/own-instructions.ts'
 import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
 import { createStandIn } from '../../src/transports/bridge/stand-in.ts'
 import { createUpstream } from '../../src/transports/bridge/upstream.ts'
@@ -135,7 +135,7 @@ function attend({ home, config, identity }: Place): void {
     upstream,
     transport,
     session_id: session,
-    instructions: INSTRUCTIONS,
+    instructions: ownInstructions({ identity, upstream, clock: systemClock }),
     version: VERSION,
     ids,
     clock: systemClock,

@@ -11,7 +11,7 @@ import type { CallHere } from '../transports/bridge/calls-here.ts'
 import { sayGoodbye } from '../transports/bridge/goodbye.ts'
 import { stdioLines } from '../transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../transports/bridge/upstream.ts'
-import { INSTRUCTIONS } from '../transports/mcp/instructions.ts'
+import { ownInstructions } from '../transports/bridge/own-instructions.ts'
 
 export interface StdioOptions {
   /** As it is now; null while it is put together anew. */
@@ -58,7 +58,15 @@ export function serveOverStdio(options: StdioOptions): void {
     here: () => hub()?.call ?? null,
   })
   const bridge = createBridge({
-    ...{ upstream, session_id, instructions: INSTRUCTIONS, version, clock, ids, log },
+    ...{
+      upstream,
+      session_id,
+      instructions: ownInstructions({ identity: persona, upstream, clock }),
+      version,
+      clock,
+      ids,
+      log,
+    },
     transport: stdioLines(streams.input, streams.output),
     onClose: leave,
   })

@@ -12,7 +12,7 @@ import {
   type ListResourceTemplatesResult,
   type ReadResourceResult,
   type RequestId,
-  Server,
+  type Server,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createChanges } from './changes.ts'
@@ -24,6 +24,8 @@ import { createToolCalls, type ToolCall, type ToolCallOptions, type ToolCalls } 
 import { createToolList } from './tool-list.ts'
 import { RpcFailure, type Params, type Result, type Upstream } from './upstream.ts'
 import { withProblem } from '../mcp/exchanges.ts'
+import { instructedServer } from '../mcp/instructed-server.ts'
+import { INSTRUCTIONS } from '../mcp/instructions.ts'
 import { protocolError, refusalOf } from '../mcp/protocol-error.ts'
 import { serverInfo } from '../mcp/server-info.ts'
 import { toolProblem } from '../../kernel/project-mcp.ts'
@@ -32,7 +34,8 @@ import type { Clock } from '../../ports/clock.ts'
 
 export interface BridgeOptions extends ToolCallOptions {
   transport: StdioLines
-  instructions: string
+  /** Those of every client, or a request for those of this one, which must not reject. */
+  instructions: string | (() => Promise<string>)
   version: string
   clock: Pick<Clock, 'after'>
   /** The client asked for the tools: it is ready to use them. */
@@ -106,10 +109,13 @@ export function createBridge(options: BridgeOptions): Bridge {
 
   function serve({ era }: { era: 'legacy' | 'modern' }): Server {
     plain.served(era)
-    const server = new Server(serverInfo(options.version), {
+    const { instructions } = options
+    const is_fixed = typeof instructions === 'string'
+    const settings = {
       capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
-      instructions: options.instructions,
-    })
+      instructions: is_fixed ? instructions : INSTRUCTIONS,
+    }
+    const server = instructedServer(serverInfo(options.version), settings, is_fixed ? null : instructions)
     server.setRequestHandler('tools/list', async ({ params }, { mcpReq }) => {
       try {
         return await tools(metaOf(params, mcpReq))

@@ -6,7 +6,7 @@ import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
 import { createNameCheck, type NamedBounds } from './known-names.ts'
 import { sayGoodbye } from './goodbye.ts'
-import { INSTRUCTIONS } from '../mcp/instructions.ts'
+import { ownInstructions } from './own-instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { createPreferredHub } from './preferred-hub.ts'
 import { stdioLines } from './stdio-lines.ts'
@@ -115,7 +115,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     }),
     transport: stdioLines(process.stdin, takeStdout()),
     session_id: sessionOf,
-    instructions: INSTRUCTIONS,
+    instructions: ownInstructions({ identity, upstream, clock: systemClock }),
     version: VERSION,
     ids,
     clock: systemClock,

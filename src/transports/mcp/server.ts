@@ -4,14 +4,15 @@
  * the kernel. No request is ever made to the client.
  */
 import {
-  Server,
+  type Server,
   type CallToolResult,
   type InputRequiredResult,
   type ListResourcesResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { NO_EXTENSION, type McpExtension } from './extension.ts'
-import { INSTRUCTIONS } from './instructions.ts'
+import { instructedServer } from './instructed-server.ts'
+import { INSTRUCTIONS, instructionsFor } from './instructions.ts'
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
 import { listResources, maySee, PENDING_TEMPLATE, readResource } from './resources.ts'
@@ -45,7 +46,7 @@ export function createMcpServer(options: McpServerOptions): Server {
     if (!maySee(caller, uri))
       throw refusal('identity_mismatch', `${uri} is not ${caller.identity}'s.`, { uri })
   }
-  const server = new Server(serverInfo(version), {
+  const settings = {
     capabilities: {
       ...extension.capabilities,
       tools: { listChanged: true },
@@ -53,7 +54,10 @@ export function createMcpServer(options: McpServerOptions): Server {
     },
     instructions: INSTRUCTIONS,
     ...(extension.requestState === undefined ? {} : { requestState: extension.requestState }),
-  })
+  }
+  const server = instructedServer(serverInfo(version), settings, (context) =>
+    instructionsFor(kernel, peerOf(context)),
+  )
   extension.install(server)
 
   const told = <T>(what: () => T): T => {

@@ -120,9 +120,11 @@ describe.each([
     }
   }
 
-  test(`speaks ${version} and is told what a doorbell means`, () =>
+  test(`speaks ${version} and is told who it is and what a doorbell means`, () =>
     withClient(hub.token('ada'), async (client) => {
       expect(client.protocol()).toBe(version)
+      expect(client.instructions()).toMatch(/^You are ada, an agent in a team \(turnbell\)/)
+      expect(client.instructions()).toContain('Other agents: bob (')
       expect(client.instructions()).toContain('signals_pending once')
     }))
 
