@@ -34,6 +34,8 @@ export const BRIDGE_LIMITS = {
   bridge_confirm_wait_ms: 600_000,
   /** How long a bridge that ends tries to say what it still owes the hub. */
   bridge_close_ms: 1_000,
+  /** For the answers to what was asked before the client's input ended; a hub may have to be started for them. */
+  bridge_linger_ms: 30_000,
   /** How much of it is for calls that are under way. */
   bridge_last_calls_ms: 500,
   /** The same for one that is the hub of others, too. */

@@ -67,7 +67,9 @@ export function serveOverStdio(options: StdioOptions): void {
       ids,
       log,
     },
-    transport: stdioLines(streams.input, streams.output),
+    transport: stdioLines(streams.input, streams.output, {
+      linger: { clock, within_ms: LIMITS.bridge_linger_ms },
+    }),
     onClose: leave,
   })
 

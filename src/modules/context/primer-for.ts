@@ -12,7 +12,7 @@ import type { SignalService } from '../signals/service.ts'
 
 export interface PrimerModules {
   personas: Pick<PersonaRegistry, 'get' | 'list'>
-  signals: Pick<SignalService, 'peek'>
+  signals: Pick<SignalService, 'peek' | 'inProgress'>
 }
 
 /** What the primer needs to know of its call. */
@@ -42,6 +42,7 @@ export async function primerFor(
   const as = caller.kind === 'operator' ? { ...caller, kind: 'agent' as const, identity } : caller
   const { project, lines } = await headlines({ caller: as, context })
   const waiting = signals.peek(identity, PRIMER_LIMITS.primer_signals_max, caller.session_id)
+  const in_progress = await signals.inProgress(identity)
   const near = ({ project_id }: { project_id?: string | undefined }) =>
     own?.project_id !== undefined && project_id === own.project_id ? 0 : 1
   const teammates = personas
@@ -52,10 +53,14 @@ export async function primerFor(
     identity,
     project,
     teammates,
-    waiting: { count: waiting.total, from: [...new Set(waiting.signals.map(({ from }) => from))] },
-    in_progress: { count: 0, from: [] },
+    waiting: { count: waiting.total, from: sendersOf(waiting.signals) },
+    in_progress: { count: in_progress.count, from: sendersOf(in_progress.signals) },
     memory: lines,
   })
+}
+
+function sendersOf(signals: readonly { from: string }[]): string[] {
+  return [...new Set(signals.map(({ from }) => from))]
 }
 
 function personaOf({ kind, identity }: Caller, named: Identity | undefined): Identity {

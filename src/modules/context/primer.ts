@@ -25,7 +25,7 @@ export interface PrimerFacts {
   teammates: readonly { identity: Identity; surface: SurfaceKind }[]
   /** Pending signals and their senders, each sender once. */
   waiting: { count: number; from: readonly string[] }
-  /** Signals that an earlier session drained and did not complete. */
+  /** Signals that a session of the persona drained in a turn that ended, and did not complete. */
   in_progress: { count: number; from: readonly string[] }
   /** Most important first. */
   memory: readonly MemoryLine[]
@@ -50,7 +50,7 @@ export const PHRASES = {
   'No signals wait.': 4,
   ' signal waits for you': 4,
   ' signals wait for you': 4,
-  'In progress from an earlier session:': 7,
+  'Taken and not completed:': 5,
   ', from': 2,
   ' and': 1,
   ' more': 1,
@@ -128,7 +128,7 @@ function waitingLine({ count, from }: PrimerFacts['waiting']): Piece {
 
 function inProgressLines({ count, from }: PrimerFacts['in_progress']): Piece[] {
   if (count === 0) return []
-  const what = phrase('In progress from an earlier session:')
+  const what = phrase('Taken and not completed:')
   return [joined(what, content(` ${count}`), senders(from), phrase('.'))]
 }
 

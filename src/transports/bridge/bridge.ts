@@ -166,7 +166,8 @@ export function createBridge(options: BridgeOptions): Bridge {
       throw error
     }
   }
-  transport.onwritten = (request_id, how) => calls.written(request_id, how)
+  // A client whose input has ended may be one that is ending: it has not read a drain until it says more.
+  transport.onwritten = (request_id, how) => calls.written(request_id, transport.half_closed ? 'error' : how)
   transport.onplain = (call) => plain.take(call)
   transport.refusal = ({ id, code, error, is_tool_call }) => {
     const problem = problemOf(error)

@@ -113,7 +113,9 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
       read: async () => readDocument(locate(), readOperatorToken(home)),
       warn: (line) => log.warn({}, line),
     }),
-    transport: stdioLines(process.stdin, takeStdout()),
+    transport: stdioLines(process.stdin, takeStdout(), {
+      linger: { clock: systemClock, within_ms: LIMITS.bridge_linger_ms },
+    }),
     session_id: sessionOf,
     instructions: ownInstructions({ identity, upstream, clock: systemClock }),
     version: VERSION,

@@ -3,6 +3,7 @@
  * process: only then may a drain be confirmed.
  */
 import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '../../ports/clock.ts'
 import {
   isJSONRPCRequest,
   type JSONRPCMessage,
@@ -42,7 +43,20 @@ export interface StdioLines extends Transport {
   refusal?: (refused: RefusedMessage) => Answer
   /** The client is gone. The SDK keeps `onclose` for itself. */
   onended?: () => void
+  /** The client's input has ended; what it asked before is still answered. */
+  readonly half_closed: boolean
 }
+
+export interface StdioLinesOptions {
+  /**
+   * After the end of the input, answers what was asked before, for at most this time. Without it the end of the input is
+   * the end of the client.
+   */
+  linger?: { clock: Pick<Clock, 'after'>; within_ms: number }
+}
+
+/** Requests that have no answer while the client is there. */
+const LASTING: readonly string[] = ['subscriptions/listen']
 
 /** What waits to be written together. */
 interface Write {
@@ -55,7 +69,11 @@ interface Write {
 /** Enough of a line that is too long to find its id at either end. */
 const END_LENGTH = 1_024
 
-export function stdioLines(input: Readable, output: Writable): StdioLines {
+export function stdioLines(
+  input: Readable,
+  output: Writable,
+  { linger }: StdioLinesOptions = {},
+): StdioLines {
   /** The beginning of a line whose end has not come yet. */
   let parts: string[] = []
   let length = 0
@@ -72,6 +90,9 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
       answers.map(({ id, how }) => ({ request_id: id, how })),
     )
   })
+  let half_closed = false
+  /** Requests without an answer. */
+  const open = new Set<RequestId>()
 
   const onData = (text: string) => {
     const [end = '', ...lines] = text.split('\n')
@@ -114,6 +135,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     try {
       const value: unknown = JSON.parse(line)
       const plain = plainCallOf(line, value)
+      if (plain !== null) open.add(plain.id)
       if (plain !== null && transport.onplain?.(plain) === true) return
       read = readMessages(line, value)
     } catch (error) {
@@ -142,6 +164,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     }
     if (read.kind === 'refused') return refuse(read.refused)
     const { message } = read
+    noteRequest(message)
     const plain = plainCallIn(message)
     if (plain !== null && transport.onplain?.(plain) === true) return
     if (isJSONRPCRequest(message) && isInitialize(message)) initialize = message.id
@@ -154,6 +177,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
 
   function refuse(refused: RefusedMessage): void {
     const { id, code, error } = refused
+    if (id !== null) open.add(id)
     const answer = transport.refusal?.(refused) ?? {
       ...{ jsonrpc: '2.0', id },
       error: { code, message: error.detail },
@@ -161,7 +185,29 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
     transport.send(answer as JSONRPCMessage).catch((error: unknown) => transport.onerror?.(error as Error))
   }
 
-  const onEnd = () => close()
+  function noteRequest(message: JSONRPCMessage): void {
+    if (!('method' in message)) return
+    if ('id' in message && !LASTING.includes(message.method)) open.add(message.id)
+    if (message.method === 'notifications/cancelled') answered([message.params?.['requestId']])
+  }
+
+  function answered(request_ids: readonly unknown[]): void {
+    for (const id of request_ids) open.delete(id as RequestId)
+    if (half_closed && open.size === 0) close()
+  }
+
+  function onInputEnd(): void {
+    if (linger === undefined) return close()
+    // A last line needs no line break.
+    onData('\n')
+    if (open.size === 0) return close()
+    half_closed = true
+    linger.clock.after(linger.within_ms, close)
+  }
+
+  const onEnd = () => {
+    if (!half_closed) close()
+  }
   const onError = (error: Error) => {
     transport.onerror?.(error)
     close()
@@ -188,6 +234,7 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
           if (error) return reject(error)
           for (const { request_id, how } of answers) transport.onwritten?.(request_id, how)
           resolve()
+          answered(answers.map(({ request_id }) => request_id))
         })
       })
     })
@@ -210,11 +257,14 @@ export function stdioLines(input: Readable, output: Writable): StdioLines {
   }
 
   const transport: StdioLines = {
+    get half_closed() {
+      return half_closed
+    },
     async start() {
       // A character may be cut between two chunks; the decoder puts it together again.
       input.setEncoding('utf8')
       input.on('data', onData)
-      input.on('end', onEnd)
+      input.on('end', onInputEnd)
       input.on('close', onEnd)
       input.on('error', onError)
       output.on('error', onError)

@@ -3,7 +3,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type JSONRPCMessage, STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server'
 import { stdioLines, type StdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
-import { atRest } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fake-clock.ts'
 
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' } as const
 const line = (message: object) => `${JSON.stringify(message)}\n`
@@ -151,6 +151,48 @@ describe('what goes out', () => {
     await expect(lines.send({ jsonrpc: '2.0', id: 9, result: {} })).rejects.toThrow('EPIPE')
     expect(written).toEqual([])
     await atRest()
+    expect(ended).toBe(1)
+  })
+})
+
+describe('the end of the input, where answers may linger', () => {
+  const clock = fakeClock()
+  const answer = (id: number) => lines.send({ jsonrpc: '2.0', id, result: {} })
+
+  beforeEach(async () => {
+    input = new PassThrough()
+    lines = stdioLines(input, new PassThrough(), { linger: { clock, within_ms: 1_000 } })
+    lines.onmessage = (message) => received.push(message)
+    lines.onended = () => (ended += 1)
+    await lines.start()
+  })
+
+  test('comes after the answers to all that was asked before, also in a line without a line break', async () => {
+    input.end(line(PING) + JSON.stringify({ ...PING, id: 2 }))
+    await atRest()
+    expect([received.length, ended, lines.half_closed]).toEqual([2, 0, true])
+    await answer(1)
+    expect(ended).toBe(0)
+    await answer(2)
+    await atRest()
+    expect(ended).toBe(1)
+  })
+
+  test('comes at once where everything is answered, and does not wait for a stream of changes', async () => {
+    input.write(line(PING))
+    await atRest()
+    await answer(1)
+    input.end(line({ ...PING, id: 2, method: 'subscriptions/listen' }))
+    await atRest()
+    expect(ended).toBe(1)
+  })
+
+  test('does not wait for what the client gave up, nor longer than the limit', async () => {
+    input.write(line(PING) + line({ ...PING, id: 2 }))
+    input.end(line({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }))
+    await atRest()
+    expect(ended).toBe(0)
+    await clock.advance(1_000)
     expect(ended).toBe(1)
   })
 })

@@ -36,6 +36,15 @@ test('waiting signals are counted with their senders, never with what they say',
   expect(told.join('\n')).not.toMatch(/secret|plot/)
 })
 
+test('what a session drained and did not complete is counted with its senders', async () => {
+  const drain = { token: hub.token('ada', 'agent', 's1'), body: { tool: 'signals_pending', params: {} } }
+  await hub.signals.turnReported('ada', 's1', 'busy', 1)
+  expect((await hub.request('POST', '/call', drain)).status).toBe(200)
+  await hub.signals.turnReported('ada', 's1', 'idle', 1)
+  const lines = (await primer()).slice(2, 4)
+  expect(lines).toEqual(['No signals wait.', 'Taken and not completed: 2, from bob.'])
+})
+
 test('the memory shows a pin, then the newest warnings, and always a decision', async () => {
   const post = (entry_type: string, summary: string) =>
     call('blackboard', 'post', { entry_type, summary, scope: 'project' })

@@ -35,7 +35,7 @@ describe('the primer', () => {
       'You are ada, an agent in a team (turnbell), project shop.',
       'Other agents: bob (codex), cyd (opencode).',
       '3 signals wait for you, from bob, operator.',
-      'In progress from an earlier session: 1, from cyd.',
+      'Taken and not completed: 1, from cyd.',
       HOW_TO_ANSWER,
       OF_THE_MEMORY,
       '- warning: Never run migrations on the production database before the nightly backup',
