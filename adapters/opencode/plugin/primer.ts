@@ -70,9 +70,14 @@ export function sessionPrimer({ report, isPersons, directory, clock, log }: Prim
   return {
     async addTo(session_id, system) {
       if (session_id === undefined || OWN_ENDS.test(system[0] ?? '')) return
-      if (!(await isPersons(session_id))) return
-      const text = await textFor(session_id)
-      if (text !== null) system.push(text)
+      try {
+        if (!(await isPersons(session_id))) return
+        const text = await textFor(session_id)
+        if (text !== null) system.push(text)
+      } catch (error) {
+        // A rejected hook would end the turn.
+        log.debug({ err: error }, 'no primer')
+      }
     },
     compacting(session_id) {
       if (kept.has(session_id)) compacted.add(session_id)
