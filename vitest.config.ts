@@ -5,6 +5,10 @@ import { defineConfig } from 'vitest/config'
 // benchmarks; `proof` simulates, plants bugs,
 // crashes everywhere and fuzzes; `e2e` starts what is in dist/; `judges` lets the programs of others judge it; `clients`
 // drives real agent CLIs against a local model server.
+
+/** Stores on a real disk: unit tests by what they look at, integration tests by what they cost. */
+const ON_DISK = ['test/unit/storage/**/*.test.ts', 'test/contract/*-store.{file,project}.test.ts']
+
 export default defineConfig({
   test: {
     // What was compiled once is kept below node_modules, by its content.
@@ -34,6 +38,7 @@ export default defineConfig({
             'test/fixtures/facade/*.test.ts',
             'test/tidy.test.ts',
           ],
+          exclude: ON_DISK,
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
@@ -44,7 +49,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts', 'test/property/**/*.test.ts'],
+          include: ['test/integration/**/*.test.ts', 'test/property/**/*.test.ts', ...ON_DISK],
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           isolate: false,
@@ -101,7 +106,7 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 300_000,
           // Each scene has a network of its own, and mostly waits for its client.
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
     ],

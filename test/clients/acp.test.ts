@@ -30,7 +30,7 @@ const begun = (scene: Scene) =>
   eventually('the agent is ready', async () => (await scene.status()).surface.turn === 'idle', 60_000)
 
 describeClient('opencode acp', {
-  always: ['no bell while a tool runs', 'a killed hub'],
+  always: ['no bell while a tool runs'],
   open: () => open(),
   begin: async (scene) => {
     await begun(scene)
@@ -86,17 +86,21 @@ describe('opencode acp', () => {
     expectOneBellPerTurn(scene.model, ['make a file'])
   })
 
-  test('that asks leave gets it once each time, where its persona allows', async () => {
-    const scene = await open({ asks: true, permissions: 'allow' })
-    await begun(scene)
-    for (const name of ['one', 'two']) {
-      const command = `touch ${path.join(scene.project, name)}`
-      scene.model.next(new RegExp(`make ${name}`), { tools: [scene.tools.shell(command)] })
-      await scene.settled([await scene.send(`make ${name}`)])
-      expect(fs.existsSync(path.join(scene.project, name))).toBe(true)
-    }
-    expect(leaveAsked(scene).filter(({ own }) => !own)).toHaveLength(2)
-  })
+  test(
+    'that asks leave gets it once each time, where its persona allows',
+    { tags: ['extended'] },
+    async () => {
+      const scene = await open({ asks: true, permissions: 'allow' })
+      await begun(scene)
+      for (const name of ['one', 'two']) {
+        const command = `touch ${path.join(scene.project, name)}`
+        scene.model.next(new RegExp(`make ${name}`), { tools: [scene.tools.shell(command)] })
+        await scene.settled([await scene.send(`make ${name}`)])
+        expect(fs.existsSync(path.join(scene.project, name))).toBe(true)
+      }
+      expect(leaveAsked(scene).filter(({ own }) => !own)).toHaveLength(2)
+    },
+  )
 
   test('that is killed while idle goes on with its session', { tags: ['extended'] }, async () => {
     const scene = await open()

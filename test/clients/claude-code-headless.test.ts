@@ -30,7 +30,7 @@ function note(scene: Scene): { pid: number; session_id: string; begun: boolean }
 }
 
 describeClient('Claude Code kept by the daemon', {
-  always: ['no bell while a tool runs', 'a killed hub'],
+  always: ['no bell while a tool runs'],
   open: () => open({ persona: { permissions: 'allow' } }),
   async begin(scene) {
     await scene.turnIs('idle')

@@ -54,7 +54,7 @@ function isAtPipe(pid: number): boolean {
 }
 
 describe('Claude Code in a terminal, without an inbox,', () => {
-  test('is woken by its waiter, again and again', async () => {
+  test('is woken by its waiter, again and again', { tags: ['extended'] }, async () => {
     const world = await open({ env: inboxIs(null) })
     world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -127,7 +127,7 @@ describe.each([
     await world.turnIs('idle')
   }
 
-  test('in bypassPermissions is rung like any other', extendedIf(headless), async () => {
+  test('in bypassPermissions is rung like any other', { tags: ['extended'] }, async () => {
     const world = await open()
     await begin(world, BYPASS)
     await world.settled([await world.send('one')])

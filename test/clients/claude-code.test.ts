@@ -69,15 +69,7 @@ for (const [where, begin] of Object.entries(SURFACES))
   describeClient(`Claude Code ${where}`, {
     open,
     begin,
-    ...(where === 'headless'
-      ? {
-          always: [
-            'one bell for five signals',
-            'no bell while a tool runs',
-            'no bell in an interrupted turn',
-          ] as const,
-        }
-      : {}),
+    ...(where === 'headless' ? { always: ['no bell while a tool runs'] as const } : {}),
     interrupt: (_, session) => session.interrupt(),
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {

@@ -31,7 +31,7 @@ async function introduced(world: ClientWorld, terminal: Terminal, persona = PERS
 }
 
 describeClient('A plain Codex', {
-  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a new session', 'a killed client'],
+  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a new session'],
   open,
   async begin(scene) {
     await wire(scene, { persona: PERSONA, hooks: true })

@@ -78,7 +78,7 @@ describe('Codex in a terminal of its own', () => {
     expect(turns.at(-1)?.bells).toHaveLength(1)
   })
 
-  test('is gone for the daemon when the person leaves', async () => {
+  test('is gone for the daemon when the person leaves', { tags: ['extended'] }, async () => {
     const world = await open()
     const terminal = await embedded(world)
     await say(terminal, '/quit')

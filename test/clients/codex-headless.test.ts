@@ -27,7 +27,7 @@ const open = scenesOf(CODEX_TOOLS, ({ permissions, asks = false }: Options = {})
 )
 
 describeClient('Codex without a window', {
-  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a killed client'],
+  always: ['no bell while a tool runs', 'a killed client'],
   open,
   says_by_signal: true,
   async begin(scene) {
@@ -120,25 +120,29 @@ describe('Codex without a window', () => {
     expectOneBellPerTurn(world.model, ['hello', 'make a file', 'and then'])
   })
 
-  test('is answered what it asks in a thread that a person began and left', async () => {
-    const world = await open({ asks: true })
-    await world.turnIs('idle')
-    await world.settled([await world.send('hello')])
-    const { session_id } = (await world.status()).surface
-    const terminal = await joined(world)
-    await say(terminal, '/new')
-    await eventually(
-      'it is the new thread that is rung',
-      async () => ![session_id, null].includes((await world.status()).surface.session_id),
-    )
-    await world.settled([await world.send('a fresh start')])
-    await terminal.kill()
-    world.model.next(/make a file/, ASK)
-    await world.settled([await world.send('make a file')])
-    await world.settled([await world.send('and then')])
-    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
-    expectOneBellPerTurn(world.model, ['hello', 'a fresh start', 'make a file', 'and then'])
-  })
+  test(
+    'is answered what it asks in a thread that a person began and left',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open({ asks: true })
+      await world.turnIs('idle')
+      await world.settled([await world.send('hello')])
+      const { session_id } = (await world.status()).surface
+      const terminal = await joined(world)
+      await say(terminal, '/new')
+      await eventually(
+        'it is the new thread that is rung',
+        async () => ![session_id, null].includes((await world.status()).surface.session_id),
+      )
+      await world.settled([await world.send('a fresh start')])
+      await terminal.kill()
+      world.model.next(/make a file/, ASK)
+      await world.settled([await world.send('make a file')])
+      await world.settled([await world.send('and then')])
+      expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+      expectOneBellPerTurn(world.model, ['hello', 'a fresh start', 'make a file', 'and then'])
+    },
+  )
 
   test('leaves what it asks to a person who has joined', async () => {
     const { world, terminal, sent } = await askedOfPerson()

@@ -90,14 +90,18 @@ describe('a plain Claude Code in a connected project', () => {
     },
   )
 
-  test('acts for the persona that `turnbell run` names, whoever is connected there', async () => {
-    const world = await claude()
-    await turnbell(world, 'connect', 'claude-code', '--persona', 'somebody-else')
-    world.terminal()
-    await world.turnIs('idle')
-    await world.settled([await world.send('one')])
-    expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
-  })
+  test(
+    'acts for the persona that `turnbell run` names, whoever is connected there',
+    { tags: ['extended'] },
+    async () => {
+      const world = await claude()
+      await turnbell(world, 'connect', 'claude-code', '--persona', 'somebody-else')
+      world.terminal()
+      await world.turnIs('idle')
+      await world.settled([await world.send('one')])
+      expect(expectOneBellPerTurn(world.model, ['one'])).toHaveLength(1)
+    },
+  )
 
   test('knows nothing of turnbell once it is disconnected', async () => {
     const world = await claude()
@@ -136,21 +140,27 @@ describe('a plain Codex in a connected project', () => {
     expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
   })
 
-  test('asks about the hooks in a terminal, unless they were trusted with connect', async () => {
-    const world = await codex()
-    await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
-    const asking = world.terminalOf([codexProgram()])
-    await asking.shows(/5 hooks are new or changed/)
-    await asking.close()
-    const before = fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')
-    await turnbell(world, 'connect', 'codex', '--persona', PERSONA, '--trust-hooks')
-    const trusting = world.terminalOf([codexProgram()])
-    await trusting.shows(/Ask Codex to do anything/)
-    await trusting.close()
-    await turnbell(world, 'disconnect', 'codex')
-    expect(fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')).not.toContain('trusted_hash')
-    expect(before).not.toContain('trusted_hash')
-  })
+  test(
+    'asks about the hooks in a terminal, unless they were trusted with connect',
+    { tags: ['extended'] },
+    async () => {
+      const world = await codex()
+      await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
+      const asking = world.terminalOf([codexProgram()])
+      await asking.shows(/5 hooks are new or changed/)
+      await asking.close()
+      const before = fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')
+      await turnbell(world, 'connect', 'codex', '--persona', PERSONA, '--trust-hooks')
+      const trusting = world.terminalOf([codexProgram()])
+      await trusting.shows(/Ask Codex to do anything/)
+      await trusting.close()
+      await turnbell(world, 'disconnect', 'codex')
+      expect(fs.readFileSync(path.join(world.user, '.codex/config.toml'), 'utf8')).not.toContain(
+        'trusted_hash',
+      )
+      expect(before).not.toContain('trusted_hash')
+    },
+  )
 })
 
 describe('a plain opencode in a connected project', () => {

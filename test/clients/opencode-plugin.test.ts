@@ -67,7 +67,7 @@ async function greet(world: ClientWorld, terminal: Terminal, text: string): Prom
 }
 
 describeClient('a plain opencode with the plugin', {
-  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a new session'],
+  always: ['no bell while a tool runs', 'no bell in an interrupted turn'],
   open,
   begins_by_turn: true,
   async begin(scene) {

@@ -127,9 +127,16 @@ test.each(Object.keys(CLIENTS) as Name[])(
   },
 )
 
-test.each(['Codex', 'opencode'] as const)('%s shows as much as a person says', async (name) => {
-  const scene = await atRest(THRIFTY[name])
-  const bodies = { short: body('short', 10_000, 'words of it '), long: body('long', 40_000, 'words of it ') }
-  await drained(scene, await sendAll(scene, bodies))
-  expect(unseen(scene, bodies)).toEqual(['long'])
-})
+test.each(['Codex', 'opencode'] as const)(
+  '%s shows as much as a person says',
+  { tags: ['extended'] },
+  async (name) => {
+    const scene = await atRest(THRIFTY[name])
+    const bodies = {
+      short: body('short', 10_000, 'words of it '),
+      long: body('long', 40_000, 'words of it '),
+    }
+    await drained(scene, await sendAll(scene, bodies))
+    expect(unseen(scene, bodies)).toEqual(['long'])
+  },
+)
