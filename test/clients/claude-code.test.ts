@@ -69,7 +69,9 @@ for (const [where, begin] of Object.entries(SURFACES))
   describeClient(`Claude Code ${where}`, {
     open,
     begin,
-    ...(where === 'headless' ? { always: ['no bell while a tool runs'] as const } : {}),
+    ...(where === 'headless'
+      ? { always: ['no bell while a tool runs'] as const }
+      : { also: ['a client killed in its turn'] as const }),
     interrupt: (_, session) => session.interrupt(),
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {

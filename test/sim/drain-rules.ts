@@ -152,3 +152,15 @@ export function checkOvertaken(ledger: Ledger, { signal_id, overtaken_by }: Know
   if (overtaken_by === null || ledger.signals.get(overtaken_by)?.since === ledger.now()) return
   throw new Violation('one sender’s signals stay in order', `${overtaken_by} before ${signal_id}`)
 }
+
+/** Exactly as often as it was handed out; a hub that was killed may have handed it out once more without telling. */
+export function checkDeliveries(known: Known, deliveries: number): void {
+  const { signal_id, leases_seen, leases_unseen, kills, kills_before, replays_open, replays_seen } = known
+  if (replays_open > 0 || replays_seen > 0) return
+  const most = leases_seen + leases_unseen + kills - kills_before
+  if (deliveries < leases_seen || deliveries > most)
+    throw new Violation(
+      'deliveries count the drains',
+      `${signal_id}: ${deliveries}, seen ${leases_seen} to ${most}`,
+    )
+}

@@ -49,10 +49,14 @@ export interface Known {
   received: number
   /** How many deliveries each agent was told of that has it. */
   deliveries: Set<number>
+  /** Since it was accepted or replayed: drains that the hub told, and drains that only their release shows. */
+  leases_seen: number
+  leases_unseen: number
   handed_out: number
   given_back: number
-  /** Hubs that were gone without a word since it was told of. */
+  /** Hubs that were gone without a word since it was told of, and those of them before its last replay. */
   kills: number
+  kills_before: number
   /** When nothing can come of it any more. */
   final_at: number | null
   /** It was over, and a hub that came up said so too. */
@@ -98,7 +102,16 @@ export class Ledger {
         ...{ signal_id, to, seq, wish: null, replays_open: 0, replays_seen: 0, told_at: this.now() },
         ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
         deliveries: new Set(),
-        ...{ arrived: false, received: 0, handed_out: 0, given_back: 0, kills: 0 },
+        ...{
+          leases_seen: 0,
+          leases_unseen: 0,
+          arrived: false,
+          received: 0,
+          handed_out: 0,
+          given_back: 0,
+          kills: 0,
+          kills_before: 0,
+        },
         ...{ final_at: null, found_over: false, passed_over_at: null, overtaken_by: null },
       }
       this.signals.set(signal_id, known)

@@ -9,7 +9,7 @@ import { LIMITS } from '../../src/contracts/limits.ts'
 import type { ReleaseCause } from '../../src/modules/signals/events.ts'
 import type { MemoryDisk } from '../support/memory-disk.ts'
 import { Violation } from '../support/violation.ts'
-import { checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
+import { checkDeliveries, checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
 import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { Receipts, type Sent } from './receipts.ts'
@@ -190,6 +190,7 @@ export class Truth extends Ledger {
   private sentAnew(known: Known): void {
     known.given_back += 1
     known.deliveries.clear()
+    Object.assign(known, { leases_seen: 0, leases_unseen: 0, kills_before: known.kills })
     this.change(known.signal_id, { state: 'pending', drain_id: null })
   }
 
@@ -209,6 +210,7 @@ export class Truth extends Ledger {
       }
       this.sentAnew(known)
     }
+    known.leases_seen += 1
     checkOvertaken(this, known)
     // Both became durable in one commit, the drain first; the other was told sooner.
     if (known.state === 'final' && known.final_at === this.now()) return
@@ -259,7 +261,10 @@ export class Truth extends Ledger {
     if (known.state === 'final' && known.replays_open === 0)
       throw new Violation('what is final does not come back', signal_id)
     // It had been handed out when the hub was killed or the session lost, before anybody could be told.
-    if (known.state === 'pending') known.handed_out += 1
+    if (known.state === 'pending') {
+      known.handed_out += 1
+      known.leases_unseen += 1
+    }
     known.given_back += 1
     this.counts.released += 1
     this.change(signal_id, { state: 'pending', drain_id: null })
@@ -330,6 +335,7 @@ export class Truth extends Ledger {
       if (deliveries < 1 || too_often || known.deliveries.has(deliveries))
         throw new Violation('deliveries are counted', `${signal_id}: ${deliveries}`)
       known.deliveries.add(deliveries)
+      checkDeliveries(known, deliveries)
     }
   }
 

@@ -22,10 +22,14 @@ export type Behaviour =
   | 'no bell in an interrupted turn'
   | 'a new session'
   | 'a killed client'
+  | 'a client killed in its turn'
   | 'a killed daemon'
   | 'a killed hub'
 
-/** 'one bell for one signal' is part of most others. */
+/**
+ * 'one bell for one signal' is part of most others. 'a client killed in its turn' is decided by the hub: only Claude Code's
+ * worker, which confirms drains itself, always runs it.
+ */
 const ALWAYS: readonly Behaviour[] = [
   'one bell for five signals',
   'no bell while a tool runs',
@@ -59,6 +63,8 @@ export interface ClientUnderTest<S extends Scene, Person extends Session> {
    * names those in which it differs from the first.
    */
   always?: readonly Behaviour[]
+  /** Behaviours whose scenes always run in addition to those. */
+  also?: readonly Behaviour[]
 }
 
 /** `tags` apply to all tests of this client: `extended` for one that repeats another mode of the same client. */
@@ -68,12 +74,12 @@ export function describeClient<S extends Scene, Person extends Session>(
   { tags = [] }: { tags?: string[] } = {},
 ): void {
   const { open, begin, says_by_signal = false, begins_by_turn = false } = client
-  const { interrupt, rests_after_interrupt = false, reset, kill, resume, always = ALWAYS } = client
+  const { interrupt, rests_after_interrupt = false, reset, kill, resume, always = ALWAYS, also = [] } = client
   const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
   const shows = (behaviour: Behaviour, sentence: string, run: () => Promise<void>) =>
-    test(sentence, { tags: always.includes(behaviour) ? [] : ['extended'] }, run)
+    test(sentence, { tags: [...always, ...also].includes(behaviour) ? [] : ['extended'] }, run)
 
   describe(`${name}, like every client,`, { tags }, () => {
     shows('one bell for one signal', 'is rung once for one signal while idle', async () => {
@@ -165,6 +171,39 @@ export function describeClient<S extends Scene, Person extends Session>(
           await scene.settled([await scene.send('after')])
           expect(await sessionOf(scene)).toBe(before)
           expectOneBellPerTurn(scene.model, ['before', 'missed', 'after'])
+        },
+      )
+
+    if (kill)
+      shows(
+        'a client killed in its turn',
+        'is handed a signal again that it had drained in a turn in which it was killed',
+        async () => {
+          const scene = await open()
+          const session = await begin(scene)
+          await scene.settled([await scene.send('before')])
+          const before = await sessionOf(scene)
+          const tool = scene.longTool()
+          scene.model.next(/take this in hand/, tool.reply)
+          const sent = await scene.send('take this in hand')
+          await scene.asked(/take this in hand/)
+          await eventually('its tool runs', () => turnsOf(scene.model).at(-1)?.drained.length === 1)
+          expect(await scene.read(sent)).toMatchObject({
+            ...{ status: 'acked', deliveries: 1 },
+            stages: { confirmed_at: null },
+          })
+          await kill(scene, session)
+          await eventually(
+            'it waits again',
+            async () =>
+              (await scene.read(sent)).deliveries === 1 && (await scene.read(sent)).status !== 'acked',
+          )
+          tool.end()
+          await resume?.(scene, before!)
+          await scene.settled([sent])
+          expect(await scene.read(sent)).toMatchObject({ deliveries: 2 })
+          const handed = turnsOf(scene.model).flatMap(({ handOuts }) => handOuts)
+          expect(handed).toEqual(['before#1', 'take this in hand#1', 'take this in hand#2'])
         },
       )
 

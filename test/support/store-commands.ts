@@ -33,7 +33,7 @@ export type Command =
   | { do: 'releaseSignals'; identity: string; picks: number[] }
   | { do: 'complete'; identity: string; picks: number[]; result: fc.JsonValue | undefined }
   | { do: 'replay'; pick: number }
-  | { do: 'mark'; picks: number[] }
+  | { do: 'mark' | 'told'; picks: number[] }
   | { do: 'expire' | 'compact' }
   | { do: 'pass' | 'stepBack'; ms: number }
 
@@ -81,7 +81,7 @@ const changing: fc.Arbitrary<Command>[] = [
     result: fc.option(json(1), { nil: undefined }),
   }),
   fc.record({ do: fc.constant('replay' as const), pick: fc.nat() }),
-  fc.record({ do: fc.constant('mark' as const), picks }),
+  fc.record({ do: fc.constantFrom('mark' as const, 'told' as const), picks }),
   fc.record({ do: fc.constant('expire' as const) }),
   fc.record({ do: fc.constantFrom('pass' as const, 'pass' as const, 'stepBack' as const), ms: times }),
 ]
@@ -151,6 +151,10 @@ export class Script {
       case 'mark': {
         const picked = ids(command.picks)
         return async (store) => store.mark(picked, 'pushed_at', now)
+      }
+      case 'told': {
+        const picked = ids(command.picks)
+        return (store) => store.told(picked)
       }
       case 'expire':
         return (store) => store.expire(now)

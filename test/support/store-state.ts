@@ -15,6 +15,13 @@ export async function stateOf(store: SignalStore) {
     counts: PERSONAS.map((identity) => store.pendingCount(identity)),
     bodies: await Promise.all(PERSONAS.map((identity) => store.look(identity, 100_000))),
     depths: [...store.depths()].sort(),
+    in_progress: await Promise.all(
+      PERSONAS.map((identity) => store.inProgress(identity, { limit: 100_000 })),
+    ),
+    in_progress_counts: PERSONAS.map((identity) => store.inProgressCount(identity)),
+    untold: await Promise.all(
+      PERSONAS.map((identity) => store.inProgress(identity, { limit: 100_000, untold_except: ['s-1'] })),
+    ),
     leases: store.leases().sort((a, b) => (a.drain_id < b.drain_id ? -1 : 1)),
     health: store.health(),
   }

@@ -5,6 +5,7 @@ import { PAGE_ROWS } from '../../../src/storage/file/rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { atRest, fakeClock } from '../../support/fake-clock.ts'
 import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { RETENTION } from '../../../src/storage/retention.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
 
@@ -58,6 +59,49 @@ describe('compaction', () => {
     killed.remove('/hub/snapshot/index.bin')
     expect(await stateOf(await open(killed))).toEqual(state)
   })
+
+  type Line = 'lease' | 'confirm' | 'release' | 'dead' | 'complete' | 'replay' | 'expire' | 'told'
+  test.each<Line>(['lease', 'confirm', 'release', 'dead', 'complete', 'replay', 'expire', 'told'])(
+    'keeps a line of several signals while one of them is kept: %s',
+    async (line) => {
+      const disk = new MemoryDisk()
+      const retention = { ...RETENTION, idempotency_window_ms: 30 * DAY_MS }
+      const store = await open(disk, { retention })
+      const expires_at = make.at(line === 'expire' ? 1 : 50 * DAY_MS)
+      const all = [make.signal({ expires_at }), make.signal({ expires_at, idempotency_key: `kept ${line}` })]
+      await store.appendAll(all)
+      const ids = all.map(({ signal_id }) => signal_id)
+      const drain = async () => {
+        const lease = make.lease()
+        await store.drain('bob', { ...lease, limit: 2, now: make.at() })
+        return lease.drain_id
+      }
+      if (line === 'lease') await drain()
+      if (line === 'release') await store.release(await drain())
+      if (line === 'dead')
+        for (let times = 0; times <= RETENTION.deliveries_max; times += 1) await store.release(await drain())
+      if (line === 'confirm' || line === 'told') await store.confirm(await drain(), make.at())
+      if (line === 'told') await store.told(ids)
+      if (line === 'complete' || line === 'replay')
+        await store.complete('bob', ids, { done: true }, make.at())
+      if (line === 'replay') for (const id of ids) await store.replay(id, make.at())
+      if (line === 'expire') await store.expire(make.at(1))
+      // The first is over, and all that is over is forgotten.
+      if (line !== 'expire') await store.complete('bob', [ids[0]!], undefined, make.at())
+      for (let place = 0; place < 40; place += 1) {
+        const signal = make.signal({ payload: 'x'.repeat(400) })
+        await store.append(signal)
+        await store.complete('bob', [signal.signal_id], undefined, make.at())
+      }
+      await store.compact(make.at(LATER))
+      expect(text(disk)).not.toContain(`,"signal_id":"${ids[0]}"`)
+      expect(text(disk)).toContain(`,"signal_id":"${ids[1]}"`)
+      const state = await stateOf(store)
+      const killed = disk.afterKill()
+      killed.remove('/hub/snapshot/index.bin')
+      expect(await stateOf(await open(killed, { retention }))).toEqual(state)
+    },
+  )
 
   test('joins what has become small, and leaves the newest segment alone', async () => {
     const { disk, store } = await workedHome(60)

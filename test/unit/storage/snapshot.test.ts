@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Epoch } from '../../../src/storage/file/epoch.ts'
+import type { SegmentFile } from '../../../src/storage/file/segments.ts'
+import { SignalIndex } from '../../../src/storage/file/signal-index.ts'
 import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { loadSnapshot, takeSnapshot, writeSnapshot } from '../../../src/storage/file/snapshot.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { MemoryDisk } from '../../support/memory-disk.ts'
@@ -126,6 +130,48 @@ describe('the index snapshot', () => {
     without.put(SEGMENT, journal.subarray(0, journal.length - 200))
     expect(clock.armed()).toBe(0)
     expect(await stateOf(await open(without))).toEqual(shortened)
+  })
+
+  const FACTS: [string, boolean, (segments: SegmentFile[]) => SegmentFile[]][] = [
+    ['the same segments', true, (same) => same],
+    ['more bytes in the last one', true, ([one, two]) => [one!, { ...two!, bytes: 900, changed_at: 7 }]],
+    ['fewer bytes in the last one', false, ([one, two]) => [one!, { ...two!, bytes: 499 }]],
+    [
+      'the last one compacted, with more bytes and the same epoch',
+      false,
+      ([one, two]) => [one!, { ...two!, bytes: 900, changed_at: 7, head: { ...two!.head!, revision: 1 } }],
+    ],
+    [
+      'the last one of another epoch',
+      false,
+      ([one, two]) => [one!, { ...two!, bytes: 900, head: { ...two!.head!, epoch: 4 } }],
+    ],
+    [
+      'an earlier one compacted, with the same bytes and time',
+      false,
+      ([one, two]) => [{ ...one!, head: { ...one!.head!, revision: 1 } }, two!],
+    ],
+    ['other bytes in an earlier one', false, ([one, two]) => [{ ...one!, bytes: 1_001 }, two!]],
+    ['another time of an earlier one', false, ([one, two]) => [{ ...one!, changed_at: 7 }, two!]],
+    ['an earlier one missing', false, ([, two]) => [two!]],
+    ['one more before them', false, ([one, two]) => [{ ...one!, segment: 0 }, one!, two!]],
+    ['one more after them', true, ([one, two]) => [one!, two!, { ...two!, segment: 3 }]],
+  ]
+  test.each(FACTS)('beside a journal with %s is used: %s', async (_, used, change) => {
+    const disk = new MemoryDisk()
+    const clock = fakeClock()
+    const segmentFile = (segment: number, bytes: number): SegmentFile => ({
+      ...{ file: `/hub/journal/${segment}.jsonl`, segment, bytes, changed_at: 5 },
+      head: {
+        ...{ kind: 'segment', version: 1, segment, first: segment, revision: 0, epoch: 3 },
+        ...{ follows: null, last_seq: 0, last_signal_id: null },
+      },
+    })
+    const segments = [segmentFile(1, 1_000), segmentFile(2, 500)]
+    const pieces = takeSnapshot(new SignalIndex(), { segment: 2, bytes: 500 }, segments)
+    const epoch = { number: 3, check() {} } as unknown as Epoch
+    await writeSnapshot({ disk, clock, epoch, directory: '/hub/snapshot', stopping: () => false }, pieces)
+    expect(loadSnapshot(disk, '/hub/snapshot', change(segments)) !== null).toBe(used)
   })
 
   test('that is older than the journal is brought up to date from its tail', async () => {
