@@ -26,7 +26,9 @@ export const CallRequest = z.strictObject({
   action: Name.optional(),
   params: Params.optional(),
 })
-export const CallAnswer = z.object({ result: Json })
+/** What was written as text and taken as a number, a list or nothing. */
+const Note = z.string().optional()
+export const CallAnswer = z.object({ result: Json, note: Note })
 
 /**
  * What a caller may say about where its calls come from. Never a permission. Strict: a misspelt scope would be another.
@@ -60,7 +62,9 @@ export const BatchRequest = z.strictObject({
 export type BatchRequest = z.infer<typeof BatchRequest>
 /** In the order of the calls; each stands alone. */
 export const BatchAnswer = z.object({
-  results: z.array(z.union([z.strictObject({ result: Json }), z.strictObject({ error: Problem })])),
+  results: z.array(
+    z.union([z.strictObject({ result: Json, note: Note }), z.strictObject({ error: Problem })]),
+  ),
 })
 export type BatchAnswer = z.infer<typeof BatchAnswer>
 

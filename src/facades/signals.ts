@@ -11,11 +11,17 @@ const INBOX_LIMIT_DEFAULT = 20
 
 /** As much as its client shows the model whole, however much is asked for; by what it says that it wants. */
 function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> {
-  const { limit = LIMITS.drain_limit_default, max_tokens } = params
+  const limit = numberIn(params['limit'] ?? LIMITS.drain_limit_default)
+  const max_tokens = numberIn(params['max_tokens'] ?? undefined)
   if (typeof limit !== 'number' || (max_tokens !== undefined && typeof max_tokens !== 'number')) return params
   const few = LIMITS.drain_tokens_shown
   const shown = Math.max(few, Math.round((few * limit) / LIMITS.drain_limit_default))
   return { ...params, max_tokens: Math.min(max_tokens ?? shown, LIMITS.drain_tokens_shown_max) }
+}
+
+/** Small models write numbers as text. */
+function numberIn(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
 }
 
 export const signals = defineFacade({

@@ -175,8 +175,9 @@ async function call(
   link.sendText(text, (error) => settle(error ? 'broken' : 'written'))
 }
 
-function resultText(id: string | number, { result, deprecated }: Answered): string | null {
-  const text = JSON.stringify({ type: 'result', id, result, ...(deprecated && { deprecated }) })
+function resultText(id: string | number, { result, deprecated, note }: Answered): string | null {
+  const more = { ...(deprecated && { deprecated }), ...(note === undefined ? {} : { note }) }
+  const text = JSON.stringify({ type: 'result', id, result, ...more })
   return Buffer.byteLength(text) > LIMITS.frame_bytes_max ? null : text
 }
 

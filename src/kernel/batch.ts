@@ -10,7 +10,9 @@ export async function batched(
   const outcomes = await Promise.all(calls.map(one))
   return {
     results: outcomes.map((outcome) =>
-      outcome.ok ? { result: outcome.result } : { error: outcome.problem },
+      outcome.ok
+        ? { result: outcome.result, ...(outcome.note === undefined ? {} : { note: outcome.note }) }
+        : { error: outcome.problem },
     ),
   }
 }

@@ -80,7 +80,14 @@ export interface ActionLine {
 }
 
 export type DispatchOutcome =
-  | { ok: true; result: Json; /** A name that was used is an old one. */ deprecated?: Deprecated }
+  | {
+      ok: true
+      result: Json
+      /** A name that was used is an old one. */
+      deprecated?: Deprecated
+      /** What the caller wrote and what it was taken as. */
+      note?: string
+    }
   | { ok: false; problem: Problem }
 
 /** An old name, and the facade and action that it stands for. */

@@ -21,7 +21,7 @@ import type {
   KernelView,
 } from './define.ts'
 import { toProblem, TurnbellError } from '../contracts/errors.ts'
-import { fitted } from '../contracts/fit.ts'
+import { fittedAsMeant } from '../contracts/fit.ts'
 import { ANONYMOUS_AGENT, type Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
 import { isDeeper } from '../contracts/json.ts'
@@ -188,7 +188,8 @@ async function dispatch(
       narrowing: request.narrowing === undefined ? {} : boundsOf(request.narrowing, { caller, grants }),
     }
     permit(asking, found.facade, found.action)
-    const input = parseInput(found, request.params, standing)
+    const { value: input, note } = parseInput(found, request.params, standing)
+    const notes = note === undefined ? [] : [note]
     handOver(found, input, standing)
     let deprecated = deprecationOf(found)
     const inner = (passed_on: boolean): Standing => ({
@@ -203,7 +204,7 @@ async function dispatch(
         const asked = registry.resolve(call.facade, call.action)
         bound({ ...inner(false), made: { count: 0 } })
         permit(asking, asked.facade, asked.action)
-        const told = parseInput(asked, call.params, inner(false))
+        const { value: told } = parseInput(asked, call.params, inner(false))
         handOver(asked, told, inner(false))
         return { mutates: asked.action.mutates && !isHarmless(asked, told) }
       },
@@ -215,6 +216,7 @@ async function dispatch(
           inner(passed_on),
         )
         if (outcome.ok) deprecated ??= outcome.deprecated
+        if (outcome.ok && passed_on && outcome.note !== undefined) notes.push(outcome.note)
         return outcome
       },
     })
@@ -225,7 +227,10 @@ async function dispatch(
     })
     const result = parseOutput(found.action.output, output)
     finish(true, null)
-    return deprecated === undefined ? { ok: true, result } : { ok: true, result, deprecated }
+    const outcome: DispatchOutcome = { ok: true, result }
+    if (deprecated !== undefined) outcome.deprecated = deprecated
+    if (notes.length > 0) outcome.note = notes.join('; ')
+    return outcome
   } catch (error) {
     const instance = workings.ids.next()
     const problem = toProblem(error, instance)
@@ -252,7 +257,11 @@ export function fullContext(told: CallerContext | undefined): DispatchContext {
   }
 }
 
-function parseInput({ action, adapt }: Found, told: unknown, { depth }: Standing): unknown {
+function parseInput(
+  { action, adapt }: Found,
+  told: unknown,
+  { depth }: Standing,
+): { value: unknown; note: string | undefined } {
   // What comes from outside has been looked at. A call within puts parts of it into others.
   if (depth > 0 && isDeeper(told, LIMITS.wire_depth_max)) {
     throw new TurnbellError('params_invalid', {
@@ -261,7 +270,7 @@ function parseInput({ action, adapt }: Found, told: unknown, { depth }: Standing
   }
   const given = told ?? {}
   const params = adapt !== undefined && isObject(given) ? adapt(given) : given
-  return fitted(action.input, params)
+  return fittedAsMeant(action.input, params)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -184,16 +184,30 @@ function inputSchema(action: Action): McpTool['inputSchema'] {
 
 /** A problem is told as a result: the model is to read it and act. */
 export function toolAnswer(outcome: DispatchOutcome): McpToolResult {
-  return outcome.ok ? toolResult(outcome.result, outcome.deprecated) : toolProblem(outcome.problem)
+  return outcome.ok ? toolResult(outcome.result, outcome) : toolProblem(outcome.problem)
 }
 
-export function toolResult(result: Json, deprecated?: Deprecated): McpToolResult {
+/** `note` is put into the result, since some clients show only its structured form, and others only its text. */
+export function toolResult(
+  result: Json,
+  { deprecated, note }: { deprecated?: Deprecated; note?: string } = {},
+): McpToolResult {
+  const told = note === undefined ? result : withNote(result, note)
   return {
     ...(deprecated === undefined ? {} : { _meta: { 'turnbell/deprecated': deprecated } }),
-    content: [{ type: 'text', text: JSON.stringify(result) }],
-    structuredContent:
-      typeof result === 'object' && result !== null && !Array.isArray(result) ? result : { result },
+    content: [{ type: 'text', text: JSON.stringify(told) }],
+    structuredContent: isMapping(told) ? told : { result: told },
   }
+}
+
+function withNote(result: Json, note: string): Json {
+  if (!isMapping(result)) return { result, note }
+  const { note: own } = result
+  return { ...result, note: typeof own === 'string' ? `${own}; ${note}` : note }
+}
+
+function isMapping(value: Json): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The problem for programs, and the same as sentences for the model that must act next. */

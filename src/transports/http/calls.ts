@@ -24,7 +24,8 @@ export async function call(kernel: Kernel, request: FastifyRequest, reply: Fasti
   })
   if (!outcome.ok) return refuse(reply, outcome)
   if (outcome.deprecated !== undefined) void reply.header('link', successor(outcome.deprecated))
-  return { result: outcome.result }
+  const { result, note } = outcome
+  return note === undefined ? { result } : { result, note }
 }
 
 /** `POST /batch`: in parallel, answered in order, each with its own error. */
@@ -48,7 +49,14 @@ export async function action(
     params: route.method === 'GET' ? route.fromQuery(request.query as Record<string, unknown>) : request.body,
     ...from(request, reply),
   })
-  return outcome.ok ? outcome.result : refuse(reply, outcome)
+  if (!outcome.ok) return refuse(reply, outcome)
+  if (outcome.note !== undefined) void reply.header('x-turnbell-note', asciiOf(outcome.note))
+  return outcome.result
+}
+
+/** A header takes no other characters. */
+function asciiOf(text: string): string {
+  return text.replace(/[^ -~]/g, '?')
 }
 
 /** Where today's name of an old one is (RFC 5829). */

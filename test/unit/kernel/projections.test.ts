@@ -60,9 +60,15 @@ describe('a tool call', () => {
       content: [{ type: 'text', text: '{"a":1}' }],
       structuredContent: { a: 1 },
     })
-    expect(toolResult(1, { name: 'coord_send', facade: 'signals', action: 'send' })._meta).toEqual({
+    expect(
+      toolResult(1, { deprecated: { name: 'coord_send', facade: 'signals', action: 'send' } })._meta,
+    ).toEqual({
       'turnbell/deprecated': { name: 'coord_send', facade: 'signals', action: 'send' },
     })
+    const noted = toolResult({ a: 1, note: 'before' }, { note: 'limit: "5" was taken as 5' })
+    expect(noted.structuredContent).toEqual({ a: 1, note: 'before; limit: "5" was taken as 5' })
+    expect(JSON.parse(noted.content[0]?.text ?? '')).toEqual(noted.structuredContent)
+    expect(toolResult([1], { note: 'n' }).structuredContent).toEqual({ result: [1], note: 'n' })
     expect(toolResult([1]).structuredContent).toEqual({ result: [1] })
     expect(toolResult(null).structuredContent).toEqual({ result: null })
   })

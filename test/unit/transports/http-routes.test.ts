@@ -365,6 +365,32 @@ describe('a number that would be rounded', () => {
   })
 })
 
+describe('a number that was written as text', () => {
+  const params = { to: 'ada', limit: '5' }
+  const note = 'limit: "5" was taken as 5'
+
+  test('is taken, and the answer says so', async () => {
+    const asked = { tool: 'signals', action: 'inbox', params }
+    expect((await hub.request('POST', '/call', { body: asked })).body).toMatchObject({ result: {}, note })
+    const bare = await hub.request('POST', '/api/signals/inbox', { body: params })
+    expect(bare.headers.get('x-turnbell-note')).toBe(note)
+    expect(bare.body).not.toHaveProperty('note')
+    const calls = [{ facade: 'signals', action: 'inbox', params }]
+    expect((await hub.request('POST', '/batch', { body: { calls } })).body).toMatchObject({
+      results: [{ note }],
+    })
+    const invoked = { tool: 'tool', action: 'invoke', params: { name: 'signals_inbox', args: params } }
+    expect((await hub.request('POST', '/call', { body: invoked })).body).toMatchObject({ note })
+  })
+
+  test('is told to a model in the result', async () => {
+    const call = { name: 'signals', arguments: { action: 'inbox', params: { limit: '5' } } }
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }
+    const answer = await hub.request('POST', '/mcp', { body, token: hub.token('ada') })
+    expect(answer.body).toMatchObject({ result: { structuredContent: { signals: [], note } } })
+  })
+})
+
 describe('/hook', () => {
   const started = (more: object = {}) => ({
     token: hub.token('ada'),
