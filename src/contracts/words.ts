@@ -1,4 +1,5 @@
 /** The words of a text, as every search here understands them. */
+import { composed } from './same-text.ts'
 
 /**
  * Small letters, in the order of the text. `signals_send`, `sendSignal` and `send signal` have the same
@@ -6,7 +7,7 @@
  * between words, every two characters that follow each other stand for one.
  */
 export function wordsOf(text: string): string[] {
-  const words = text
+  const words = composed(text)
     .replace(/([\p{Ll}\d])(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
     .toLowerCase()

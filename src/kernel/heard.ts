@@ -1,4 +1,5 @@
 /** The event stream as one caller may look back at it. */
+import { folded } from '../contracts/same-text.ts'
 import type { EventsWanted } from './define.ts'
 import { mayHear } from './policy.ts'
 import type { HubEvent } from '../contracts/events.ts'
@@ -12,11 +13,11 @@ export function heard(
   caller: Caller,
   { types, text, limit }: EventsWanted,
 ): HubEvent[] {
-  const words = text?.toLowerCase()
+  const words = text === undefined ? undefined : folded(text)
   const wanted = (event: HubEvent) =>
     (types === undefined || types.some((type) => isOfType(event, type))) &&
     mayHear(caller, event) &&
-    (words === undefined || JSON.stringify(event.data).toLowerCase().includes(words))
+    (words === undefined || folded(JSON.stringify(event.data)).includes(words))
   let found: HubEvent[] = []
   for (let since = 0; ;) {
     const page = events.read({ since, limit: LIMITS.events_page_max })

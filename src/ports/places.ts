@@ -21,6 +21,19 @@ export interface Places {
   holdsHome(directory: string): boolean
   /** Whether a work tree of git begins here; `above` as with a memory. */
   holdsRepository(directory: string, above?: boolean): boolean
+  /**
+   * The linked work tree of git (`git worktree add`) that a place lies in, and the main work tree that it belongs to,
+   * which must list it. Null in any other place, also in a submodule and where there is no main work tree (a bare
+   * repository). Both paths are real ones.
+   */
+  linkedWorkTree(place: string): WorkTree | null
+  /** The linked work trees that a main work tree lists and that are there. */
+  workTreesOf(main: string): string[]
+}
+
+export interface WorkTree {
+  top: string
+  main: string
 }
 
 /** This directory or the nearest one above it that has a memory, but neither `below` nor what is above that. */

@@ -1,7 +1,7 @@
 /** Looks at the file system: where its links lead, and what its directories hold. */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Places } from '../ports/places.ts'
+import type { Places, WorkTree } from '../ports/places.ts'
 import type { Home } from './home.ts'
 
 /** What a project's memory is called, and a person's home as well. */
@@ -29,6 +29,73 @@ export function systemPlaces(home: Pick<Home, 'root'>): Places {
       const git = path.join(directory, '.git')
       return fs.existsSync(git) && !(above && isOthers(git))
     },
+    linkedWorkTree,
+    workTreesOf(main) {
+      const lists = path.join(main, '.git', 'worktrees')
+      const tops = namesIn(lists).flatMap((name) => {
+        const git = lineIn(path.join(lists, name, 'gitdir'))
+        return git === null ? [] : [path.dirname(path.resolve(lists, name, git))]
+      })
+      return tops.map(real).filter((top) => workTreeAt(top)?.main === real(main))
+    },
+  }
+}
+
+function linkedWorkTree(place: string): WorkTree | null {
+  for (let top = real(place); ; top = path.dirname(top)) {
+    const git = entryAt(path.join(top, '.git'))
+    if (git !== null) return git.isFile() ? workTreeAt(top) : null
+    if (path.dirname(top) === top) return null
+  }
+}
+
+/**
+ * `.git` in a linked work tree is a file that names its folder in the repository, `worktrees/NAME`. That names the work
+ * tree in turn: otherwise anybody could claim to belong to a repository. A submodule has no `commondir`.
+ */
+function workTreeAt(top: string): WorkTree | null {
+  const named = /^gitdir: (.+)$/.exec(lineIn(path.join(top, '.git')) ?? '')?.[1]
+  if (named === undefined) return null
+  const folder = real(path.resolve(top, named))
+  const common = lineIn(path.join(folder, 'commondir'))
+  const back = lineIn(path.join(folder, 'gitdir'))
+  if (common === null || back === null) return null
+  const repository = real(path.resolve(folder, common))
+  const belongs =
+    path.dirname(folder) === path.join(repository, 'worktrees') &&
+    real(path.dirname(path.resolve(folder, back))) === top
+  // A bare repository has no work tree of its own.
+  return belongs && path.basename(repository) === '.git' ? { top, main: path.dirname(repository) } : null
+}
+
+/** Null for a name that no file can have, and for what cannot be looked at. */
+function entryAt(file: string): fs.Stats | null {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false }) ?? null
+  } catch {
+    return null
+  }
+}
+
+/** What git writes into these files is one path. */
+const LINE_BYTES_MAX = 8_192
+
+/** Null if there is no such plain file, or more in it than a line. */
+function lineIn(file: string): string | null {
+  try {
+    const stat = fs.statSync(file)
+    if (!stat.isFile() || stat.size > LINE_BYTES_MAX) return null
+    return fs.readFileSync(file, 'utf8').trim()
+  } catch {
+    return null
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return fs.readdirSync(folder)
+  } catch {
+    return []
   }
 }
 

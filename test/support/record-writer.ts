@@ -26,7 +26,13 @@ export function recordsIn(root: string): Records {
     home: createMemoryRecordStore(),
     openProject: projectOpener({ log: silentLog }),
     projects: {
-      ...{ find: () => project, meant: () => ({ project, within: project }), rootFor: () => root },
+      ...{
+        find: () => project,
+        meant: () => ({ project, within: project }),
+        rootFor: () => root,
+        inMainWorkTree: (place: string) => place,
+        workTreesInside: () => [],
+      },
       ...{ at: async () => project, directories: () => [project], holdsHome: () => false },
     },
     personas: { get: () => null },

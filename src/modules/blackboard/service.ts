@@ -1,4 +1,5 @@
 /** The blackboard of a project: what agents tell all others, and what waits for an answer. */
+import { sameText } from '../../contracts/same-text.ts'
 import { createArchiving } from './archiving.ts'
 import { exportOf } from './export.ts'
 import { statusOf } from './status.ts'
@@ -176,7 +177,7 @@ export function createBlackboard(needs: BlackboardNeeds): Blackboard {
         const at = Date.parse(entry.timestamp)
         return (
           isOfType(entry, entry_types) &&
-          (tags === undefined || tags.some((tag) => entry.tags.includes(tag))) &&
+          (tags === undefined || tags.some((tag) => entry.tags.some((one) => sameText(one, tag)))) &&
           (scope === undefined || within(entry.scope, scope)) &&
           at >= from &&
           at < to

@@ -3,6 +3,7 @@
  * one place are one resource.
  */
 import path from 'node:path'
+import { composed } from '../../contracts/same-text.ts'
 import type { LeaseScope } from '../../contracts/coordination.ts'
 
 /** `key` is the resource in the one spelling by which it is compared. */
@@ -13,7 +14,7 @@ export interface Covered {
 
 /** No trailing slash, no dots, forward slashes only. */
 export function keyOf(resource: string): string {
-  const normal = path.posix.normalize(resource.replaceAll('\\', '/'))
+  const normal = path.posix.normalize(composed(resource).replaceAll('\\', '/'))
   return normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal
 }
 

@@ -1,4 +1,5 @@
 /** Decisions as they are asked for; nothing here changes one. */
+import { folded, sameText } from '../../contracts/same-text.ts'
 import { decisionIn } from './change.ts'
 import { lineOf } from './line.ts'
 import { traceOf } from './trace.ts'
@@ -65,7 +66,7 @@ export function createDecisionFinder({
       const { library, here } = places.toRead(call)
       const { status, domain, scope, confidence, agent_id, since, text, limit } = here(input)
       const from = since === undefined ? -Infinity : Date.parse(since)
-      const part = text?.toLowerCase()
+      const part = text === undefined ? undefined : folded(text)
       const wanted = (await library.decisions.all()).filter(
         (one) =>
           (status === undefined || one.status === status) &&
@@ -109,7 +110,7 @@ export function createDecisionFinder({
 export function isAbout(decision: Decision, scope: string): boolean {
   return (
     concerns(decision.scope, scope) ||
-    decision.affected_symbols.includes(scope) ||
+    decision.affected_symbols.some((symbol) => sameText(symbol, scope)) ||
     decision.affected_files.some((file) => within(file, scope))
   )
 }

@@ -1,4 +1,5 @@
 /** The graph of a project: entities and the relations between them, each there once. */
+import { folded, sameText } from '../../contracts/same-text.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { neighborsOf, pathBetween } from './walk.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
@@ -206,11 +207,11 @@ export async function putRelations(
 function likely(named: string, names: readonly string[]): readonly string[] {
   const most = LIMITS.names_compared_max
   if (names.length <= most) return names
-  const asked = named.toLowerCase()
+  const asked = folded(named)
   const words = [...new Set(asked.split(WORD_END).filter((word) => word.length > 2))].slice(-WORDS_MAX)
   const by_rank = new Map<number, string[]>()
   for (const name of names) {
-    const rank = rankOf(name.toLowerCase(), asked, words)
+    const rank = rankOf(folded(name), asked, words)
     const alike = by_rank.get(rank) ?? []
     if (rank === 0 || alike.length === most) continue
     alike.push(name)
@@ -247,7 +248,7 @@ const WORD_END = /[^\p{L}\p{N}]+/u
 /** By its id, or by its name where only one has it. Throws `entity_unknown`. */
 export function entityNamed(entities: readonly Entity[], named: string): Entity {
   const stand_in = standInsOf(entities).get(named) ?? named
-  const found = entities.filter(({ id, name }) => id === stand_in || name === named)
+  const found = entities.filter(({ id, name }) => id === stand_in || sameText(name, named))
   const [one, ...others] = found
   if (one !== undefined && others.length === 0) return one
   if (one === undefined) {

@@ -3,6 +3,7 @@
  * merge it is there under two ids. The older one stands for both, with what either knows, and relations of either
  * are its own. The files stay as they are: in the next branch the same is merged again.
  */
+import { composed } from '../../contracts/same-text.ts'
 import type { Collection, HeldCollection } from './collection.ts'
 import { remembered } from './open.ts'
 import type { Entity, Relation } from '../../contracts/graph.ts'
@@ -68,7 +69,7 @@ function joined(older: Entity, newer: Entity): Entity {
 
 /** Either may hold blanks. */
 export function keyOf({ name, type }: { name: string; type: string }): string {
-  return JSON.stringify([type, name])
+  return JSON.stringify([composed(type), composed(name)])
 }
 
 export function wayOf({ source, target, type }: Pick<Relation, 'source' | 'target' | 'type'>): string {

@@ -4,11 +4,11 @@
  */
 import path from 'node:path'
 import { openLibrary, type Library } from './library.ts'
-import { fromRoot, type Paths } from './scope.ts'
+import { fromRoot, type Paths, type Ways } from './scope.ts'
 import { readSettings, SETTINGS_DEFAULT, type ConfigText, type Settings } from './settings.ts'
 import { ENTRY_KIND } from '../../contracts/entry.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { PORTFOLIO } from '../../contracts/records.ts'
+import { PORTFOLIO, SCOPE_DEFAULT } from '../../contracts/records.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Log } from '../../ports/log.ts'
 import type { ProjectStore } from '../../ports/project-store.ts'
@@ -65,7 +65,7 @@ export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlac
     libraries.set(records, library)
     const place: MemoryPlace = {
       ...{ project_id, project, library, settings: () => settingsOf(project) },
-      here: (said) => fromRoot(project?.root, said, byRootOf(needs.projects, { project_id, project })),
+      here: (said) => fromRoot(project?.root, said, waysOf(needs.projects, { project_id, project })),
     }
     opened.set(library, place)
     return place
@@ -84,6 +84,38 @@ export function createMemoryPlaces(needs: WhereNeeds & { log: Log }): MemoryPlac
       return placed(await where.known(where.toWrite(inOneProject(call), KIND)))
     },
     opened: () => [...opened.values()],
+  }
+}
+
+/** How the paths of one call lead into the project: each directory is looked at once. */
+function waysOf(
+  projects: Pick<WhereNeeds['projects'], 'find' | 'inMainWorkTree' | 'workTreesInside'>,
+  place: Pick<Place, 'project_id' | 'project'>,
+): Ways {
+  const { project } = place
+  const directories = new Map<string, string>()
+  let inside: string[] | null = null
+  const mainOf = (directory: string): string => {
+    const known = directories.get(directory) ?? projects.inMainWorkTree(directory)
+    directories.set(directory, known)
+    return known
+  }
+  return {
+    byRoot: byRootOf(projects, place),
+    inMain(given) {
+      if (project === null) return given
+      if (path.isAbsolute(given)) {
+        const whole = path.normalize(given)
+        // What is not below a root may be a work tree itself, of which its parent knows nothing.
+        const itself = mainOf(whole)
+        if (itself !== whole) return itself
+        return given
+      }
+      inside ??= projects.workTreesInside(project.root)
+      const local = given.replace(/^(\.\/)+/, '')
+      const tree = inside.find((one) => local === one || local.startsWith(`${one}/`))
+      return tree === undefined ? given : local.slice(tree.length + 1) || SCOPE_DEFAULT
+    },
   }
 }
 

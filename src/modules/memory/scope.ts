@@ -4,6 +4,7 @@
  * A path covers what lies below it, `project` covers everything, and a symbol only itself. Slashes at the end and
  * `./` in front say nothing.
  */
+import { composed, sameText } from '../../contracts/same-text.ts'
 import { SCOPE_DEFAULT } from '../../contracts/records.ts'
 
 /** How near one scope is to another, from 1 for the same to 0 for one that has nothing to do with it. */
@@ -59,21 +60,30 @@ export interface Paths {
   affected_files?: string[] | undefined
 }
 
-/**
- * Paths below the root as they are called there. Clients tell their agents whole ones, which are others elsewhere;
- * `byRoot` answers those that lead there by a link as they begin with the root.
- */
-export function fromRoot<T extends Paths>(
-  root: string | undefined,
-  said: T,
-  byRoot: (path: string) => string = (path) => path,
-): T {
+/** Ways into a project other than by its root. */
+export interface Ways {
+  /** A path that leads into the project by a link, as it begins with the root. */
+  byRoot: (path: string) => string
+  /** A path in a linked work tree of git, as the same place in the main work tree; below the root if it is relative. */
+  inMain: (path: string) => string
+}
+
+/** Paths below the root as they are called there. Clients tell their agents whole ones, which are others elsewhere. */
+export function fromRoot<T extends Paths>(root: string | undefined, said: T, ways: Ways): T {
   if (root === undefined) return said
   const below = (path: string) => {
     if (path === root || path === `${root}/`) return SCOPE_DEFAULT
-    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null
+    if (path.startsWith(`${root}/`)) return path.slice(root.length + 1)
+    if (!composed(path).startsWith(composed(root))) return null
+    const parts = path.split('/')
+    const depth = root.split('/').length
+    if (!sameText(parts.slice(0, depth).join('/'), root)) return null
+    return parts.slice(depth).join('/') || SCOPE_DEFAULT
   }
-  const local = (path: string) => below(path) ?? below(byRoot(path)) ?? path
+  const local = (given: string) => {
+    const path = ways.inMain(given)
+    return below(path) ?? below(ways.byRoot(path)) ?? path
+  }
   const { scope, affected_files } = said
   return {
     ...said,
@@ -90,7 +100,7 @@ const plain_known = new Map<string, string>()
 function plain(scope: string): string {
   const known = plain_known.get(scope)
   if (known !== undefined) return known
-  const path = scope
+  const path = composed(scope)
     .replaceAll('\\', '/')
     .replace(/^(\.\/)+/, '')
     .replace(/\/+$/, '')

@@ -1,4 +1,5 @@
 /** Which records are meant, in which order, and how many of them at a time. */
+import { folded, sameText } from '../../contracts/same-text.ts'
 import { describeParams } from '../../contracts/describe.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
@@ -40,7 +41,7 @@ export function matcher(known: KnownKind, filter: Filter): (record: KeptRecord) 
 
   const from = words.data.since === undefined ? -Infinity : Date.parse(words.data.since)
   const to = words.data.until === undefined ? Infinity : Date.parse(words.data.until)
-  const part = words.data.text?.toLowerCase()
+  const part = words.data.text === undefined ? undefined : folded(words.data.text)
   return (record) => {
     const at = Date.parse(record.created_at)
     if (at < from || at >= to) return false
@@ -79,7 +80,7 @@ function isOneOf(value: Json | undefined, wanted: FilterValue): boolean {
 }
 
 function same(value: Json, wanted: string | number | boolean | null): boolean {
-  return wanted !== null && typeof value !== 'object' && String(value) === String(wanted)
+  return wanted !== null && typeof value !== 'object' && sameText(String(value), String(wanted))
 }
 
 /** One page of records that were found. Throws `params_invalid` for an `after` that no page gave out. */

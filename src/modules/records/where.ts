@@ -29,7 +29,10 @@ export interface WhereNeeds extends ScopeNeeds {
   home: RecordStore
   /** What a project keeps; null where there is no such directory. */
   openProject: (root: string) => ProjectStore | null
-  projects: Pick<Projects, 'meant' | 'rootFor' | 'find' | 'holdsHome' | 'at' | 'directories'>
+  projects: Pick<
+    Projects,
+    'meant' | 'rootFor' | 'find' | 'holdsHome' | 'at' | 'directories' | 'inMainWorkTree' | 'workTreesInside'
+  >
 }
 
 export interface Where {
@@ -44,9 +47,24 @@ export interface Where {
 export function createWhere({ home, openProject, projects, personas }: WhereNeeds): Where {
   const at_home: Place = { project_id: null, records: home, project: null }
 
+  type OnePlace = Exclude<Subject, { about: 'portfolio' }>
+
+  /** A linked work tree of git keeps nothing of its own: what is about it belongs to the main work tree. */
+  const inMainWorkTree = (subject: OnePlace): OnePlace => {
+    if (subject.about !== 'project' && subject.about !== 'directory') return subject
+    const directory = projects.inMainWorkTree(subject.directory)
+    if (directory === subject.directory) return subject
+    const { project, within } = projects.meant(directory)
+    if (project !== null) return { about: 'project', project, directory }
+    // Whoever was let into the linked work tree was let into this one.
+    const around = subject.about === 'project' ? subject.project : subject.within
+    return { about: 'directory', directory, within: within ?? around }
+  }
+
   /** The only place of a call that is not about the portfolio. */
-  const placeOf = (subject: Exclude<Subject, { about: 'portfolio' }>, call: RecordCall): Place => {
+  const placeOf = (named: OnePlace, call: RecordCall): Place => {
     const { scope } = call.context
+    const subject = inMainWorkTree(named)
     if (subject.about === 'hub') return at_home
     if (subject.about === 'project') {
       const { project_id, root } = subject.project

@@ -38,6 +38,13 @@ export interface Projects {
    */
   rootFor(directory: string): string | null
   holdsHome(directory: string): boolean
+  /**
+   * The same place in the main work tree, for one that lies in a linked work tree of git: both have one memory. Any
+   * other path as it is given.
+   */
+  inMainWorkTree(place: string): string
+  /** The linked work trees of a project, as paths below its root. */
+  workTreesInside(root: string): string[]
   /** Whether a directory that is written as one of the project is none, because of a link. */
   leadsOut(project: Project, directory: string): boolean
   /** The one with this root, made where there is none. Two calls at once make one. Throws `project_unknown`: a home. */
@@ -208,6 +215,17 @@ export async function openProjects(needs: {
       return root === null || places.holdsHome(root) ? real : root
     },
     holdsHome: (directory) => places.holdsHome(rootOf(directory)),
+    inMainWorkTree(place) {
+      const tree = places.linkedWorkTree(place)
+      if (tree === null) return place
+      return path.join(tree.main, path.relative(tree.top, places.real(place)))
+    },
+    workTreesInside(root) {
+      const real = real_roots.get(root) ?? places.real(root)
+      const main = repositoryAround(places, real)
+      const tops = main === null ? [] : places.workTreesOf(main)
+      return tops.filter((top) => isBelow(real, top)).map((top) => path.relative(real, top))
+    },
     leadsOut({ root }, directory) {
       const [within, real] = [places.real(root), places.real(directory)]
       return real !== within && !isBelow(within, real)

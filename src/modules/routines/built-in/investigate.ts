@@ -1,4 +1,5 @@
 /** What is known about something: in the history, in records, in the event stream and in one's own signals. */
+import { folded } from '../../../contracts/same-text.ts'
 import { foundRecords, mentioning, recordsStep } from './records.ts'
 import { briefly, entries, type Look } from './sections.ts'
 import type { Json } from '../../../contracts/ids.ts'
@@ -53,12 +54,12 @@ const COMMIT_FIELDS = ['sha', 'short_sha', 'subject', 'author_name', 'committed_
 const SIGNAL_FIELDS = ['signal_id', 'from', 'to', 'intent', 'topic', 'status', 'created_at']
 
 function those(list: Json | undefined, { query }: GivenParams): Json {
-  const words = typeof query === 'string' ? query.toLowerCase() : ''
+  const words = typeof query === 'string' ? folded(query) : ''
   return entries(list).filter((entry) => hasText(entry, words))
 }
 
 function hasText(value: Json, words: string): boolean {
-  if (typeof value === 'string') return value.toLowerCase().includes(words)
+  if (typeof value === 'string') return folded(value).includes(words)
   return (
     typeof value === 'object' && value !== null && Object.values(value).some((one) => hasText(one, words))
   )
