@@ -126,6 +126,12 @@ export const Config = z.strictObject({
     .prefault({}),
   /** Paths, from the home, or packages that are installed there. */
   plugins: z.array(z.string().min(1).max(4096)).max(LIMITS.plugins_max).default([]),
+  signals: z
+    .strictObject({
+      /** Lifetime in seconds of what an agent sends without a `ttl_s`; what a person sends or is sent lives 30 days. */
+      ttl_s: z.number().int().min(1).max(LIMITS.ttl_s_max).default(LIMITS.ttl_s_default),
+    })
+    .prefault({}),
   memory: z
     .strictObject({
       /** The folder of a sentence model, by which memory is searched for what texts mean. */

@@ -170,7 +170,7 @@ export type HubFrame = z.infer<typeof HubFrame>
  */
 export const SignalsGone = z.object({
   type: z.literal('event'),
-  event: z.enum(['signal.expired', 'signal.completed', 'signal.confirmed']),
+  event: z.enum(['signal.expired', 'signal.completed', 'signal.confirmed', 'signal.cancelled']),
   data: z.object({ signal_ids: z.array(SignalId), pending_count: z.number().int() }),
 })
 export type SignalsGone = z.infer<typeof SignalsGone>

@@ -21,11 +21,15 @@ export type TenantId = z.infer<typeof TenantId>
 export const Identity = z.string().regex(IDENTITY_FORM, 'an identity matches [a-z0-9][a-z0-9._-]{0,62}')
 export type Identity = z.infer<typeof Identity>
 
+/** The person: a sender and addressee that always exists. It has an inbox and no daemon, and is no persona. */
+export const OPERATOR = 'operator'
+/** Sender of what the hub itself sends. */
+export const SYSTEM_SENDER = 'turnbell'
 /**
  * Names that no persona has: senders that are none, a person at the command line and turnbell itself; and
  * the hub, whose log a persona of that name would share.
  */
-export const RESERVED_IDENTITIES = ['operator', 'turnbell', 'hub'] as const
+export const RESERVED_IDENTITIES = [OPERATOR, SYSTEM_SENDER, 'hub'] as const
 export const PersonaName = Identity.refine(
   (identity) => !(RESERVED_IDENTITIES as readonly string[]).includes(identity),
   `no persona is called ${RESERVED_IDENTITIES.join(', ')}: these names are reserved`,

@@ -30,8 +30,16 @@ export const LIMITS = {
   priority_min: 0,
   priority_default: 3,
   priority_max: 9,
+  /** Lifetime of a pending signal from an agent; `signals.ttl_s` of the configuration changes it. */
   ttl_s_default: 86_400,
+  /** Lifetime of a pending signal from a person, or to the person; also the maximum. */
   ttl_s_max: 30 * 86_400,
+  /** Expired signals that one drain names; the next drains name the rest. */
+  expired_told_max: 20,
+  /** Expired signals that one notice names; its `total` counts all of them. */
+  expired_named_max: 20,
+  /** Notices about expired signals that one persona gets at a time; more are collapsed into one. */
+  expiry_notices_max: 10,
   queue_depth_max: 10_000,
   drain_limit_default: 20,
   drain_limit_max: 100,

@@ -87,6 +87,8 @@ export type Registration = z.infer<typeof Registration>
 /** A persona as lists show it: with what waits for it and who is there for it now. */
 export const PersonaOverview = Persona.extend({
   pending_count: z.number().int(),
+  /** Signals to it that expired and are still kept; `signals replay` puts them back. */
+  expired_count: z.number().int(),
   registrations: z.array(Registration),
 }).meta({ title: 'PersonaOverview' })
 export type PersonaOverview = z.infer<typeof PersonaOverview>

@@ -1,4 +1,4 @@
-/** A signal and its life: pending, acked, completed, expired, dead. */
+/** A signal and its life: pending, acked, completed, expired, cancelled, dead. */
 import * as z from 'zod'
 import { DrainId, Identity, Json, SessionId, SignalId, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
@@ -7,10 +7,11 @@ import { LIMITS } from './limits.ts'
  * - `pending`: on disk, not drained.
  * - `acked`: drained. Tentative while it has a lease: a lost lease takes it back to `pending`.
  * - `completed`: the recipient said it is handled.
- * - `expired`: nobody drained it within its ttl.
+ * - `expired`: nobody drained it within its ttl; `replay` puts it back.
+ * - `cancelled`: its sender or the operator took it back while it was pending.
  * - `dead`: came back more than `deliveries_max` times; kept until somebody replays it.
  */
-export const SignalStatus = z.enum(['pending', 'acked', 'completed', 'expired', 'dead'])
+export const SignalStatus = z.enum(['pending', 'acked', 'completed', 'expired', 'cancelled', 'dead'])
 export type SignalStatus = z.infer<typeof SignalStatus>
 
 /** Told from the sender's token, never from a parameter. */
@@ -46,6 +47,8 @@ export interface Signal {
   to_session?: SessionId
   broadcast_id?: string
   idempotency_key?: string
+  /** Of a broadcast with a key: SHA-256 of the whole request, recipients included. */
+  request_digest?: string
   created_at: Timestamp
   expires_at: Timestamp
 }
@@ -60,6 +63,8 @@ export const Stages = z
     drained_at: Timestamp.nullable(),
     confirmed_at: Timestamp.nullable(),
     completed_at: Timestamp.nullable(),
+    /** Only of a cancelled signal. */
+    cancelled_at: Timestamp.optional(),
   })
   .meta({ title: 'Stages' })
 export type Stages = z.infer<typeof Stages>
@@ -125,10 +130,20 @@ export const InProgressSignal = z
   .object({ signal_id: SignalId, from: Sender, intent: z.string(), drained_at: Timestamp })
   .meta({ title: 'InProgressSignal' })
 export type InProgressSignal = z.infer<typeof InProgressSignal>
+/** A signal that expired before its recipient drained it. */
+export const ExpiredSignal = z.object({
+  signal_id: SignalId,
+  from: Sender,
+  intent: z.string(),
+  expired_at: Timestamp,
+})
+export type ExpiredSignal = z.infer<typeof ExpiredSignal>
 
 export const DrainResult = z.object({
   signals: z.array(DrainedSignal),
   remaining: z.number().int(),
+  /** Signals that expired since the last drain; each is named once. `replay` puts them back. */
+  expired: z.array(ExpiredSignal).optional(),
   /** Null when nothing was leased: a peek, or an empty drain. */
   drain_id: DrainId.nullable(),
   /**
@@ -156,7 +171,8 @@ export const SendInput = z.strictObject({
   priority: Priority.default(LIMITS.priority_default),
   reply_to: Identity.optional(),
   in_reply_to: SignalId.optional(),
-  ttl_s: z.number().int().min(1).max(LIMITS.ttl_s_max).default(LIMITS.ttl_s_default),
+  /** 30 days for what a person sends or is sent, else `signals.ttl_s` of the configuration (24 h). */
+  ttl_s: z.number().int().min(1).max(LIMITS.ttl_s_max).optional(),
   to_session: SessionId.optional(),
   require_live: z.boolean().default(false),
   idempotency_key: z.string().min(1).max(LIMITS.idempotency_key_length_max).optional(),

@@ -44,7 +44,7 @@ export const personas = defineFacade({
       summary: 'One persona, also a removed one.',
       mutates: false,
       input: One,
-      output: PersonaOverview.partial({ pending_count: true, registrations: true }),
+      output: PersonaOverview.partial({ pending_count: true, expired_count: true, registrations: true }),
       errors: ['target_unknown'],
       allow: ['agent', 'daemon', 'observer'],
       examples: [{ identity: 'bob' }],

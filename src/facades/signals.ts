@@ -75,6 +75,7 @@ export const signals = defineFacade({
         'target_not_routable',
         'payload_too_large',
         'queue_full',
+        'idempotency_key_reused',
         'store_unavailable',
       ],
       allow: ['agent'],
@@ -86,26 +87,37 @@ export const signals = defineFacade({
 
     broadcast: defineAction({
       summary:
-        'The same signal to several personas, to who listens to a topic, or to all: {to?: [], topic?, intent, payload?}.',
+        'The same signal to several personas, to the subscribers of a topic, or to your project: {to?: [], topic?, all_projects?, intent, payload?}.',
       mutates: true,
       input: SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
+        /** Absent: the subscribers of `topic`; without a topic, the active personas of the sender's project. */
         to: z.array(Identity).min(1).max(LIMITS.personas_max).optional(),
+        /** Without `to` and `topic`: the personas of every project. */
+        all_projects: z.boolean().default(false),
       }),
       output: z.object({
         broadcast_id: Ulid,
         receipts: z.array(Receipt),
         refused: z.array(z.object({ to: Identity, code: z.string(), detail: z.string() })),
+        /** Present where nobody was reached. */
+        note: z.string().optional(),
       }),
       errors: [
         'kind_forbidden',
         'identity_mismatch',
         'persona_wrapped',
+        'target_unknown',
+        'target_wrapped',
         'payload_too_large',
+        'idempotency_key_reused',
         'store_unavailable',
       ],
       allow: ['agent'],
       examples: [{ intent: 'status.changed', payload: 'main is green again', priority: 0 }],
-      handle: (input, { signals, caller }) => signals.broadcast(caller, input),
+      handle: (input, { signals, caller, projects, context: { scope } }) => {
+        const project_id = scope === null ? undefined : projects.meant(scope).project?.project_id
+        return signals.broadcast(caller, { ...input, project_id })
+      },
     }),
 
     inbox: defineAction({
@@ -144,6 +156,10 @@ export const signals = defineFacade({
         completed: z.array(SignalId),
         already: z.array(SignalId),
         unknown: z.array(SignalId),
+        /** Answers that were sent, each under its `reply_id`. */
+        replied: z.array(z.object({ signal_id: SignalId, to: Identity, reply_id: SignalId })),
+        /** Nobody was sent an answer to these: `no_reply_to`, or the code of the refusal. */
+        not_replied: z.array(z.object({ signal_id: SignalId, reason: z.string() })),
       }),
       errors: ['kind_forbidden', 'persona_wrapped', 'payload_too_large', 'queue_full', 'store_unavailable'],
       allow: ['agent'],
@@ -163,8 +179,20 @@ export const signals = defineFacade({
       handle: (input, { signals, caller }) => signals.release(caller, input),
     }),
 
+    cancel: defineAction({
+      summary: 'Take back a signal that you sent and nobody has drained: {signal_id}.',
+      mutates: true,
+      idempotent: true,
+      input: z.strictObject({ signal_id: SignalId }),
+      output: z.object({ signal_id: SignalId, to: Identity, status: z.literal('cancelled') }),
+      errors: ['kind_forbidden', 'signal_unknown', 'identity_mismatch', 'signal_taken', 'store_unavailable'],
+      allow: ['agent'],
+      examples: [{ signal_id: '01JZ0000000000000000000000' }],
+      handle: ({ signal_id }, { signals, caller }) => signals.cancel(caller, signal_id),
+    }),
+
     replay: defineAction({
-      summary: 'Put dead or finished signals back in the queue: {signal_ids}.',
+      summary: 'Put dead, expired, cancelled or finished signals back in the queue: {signal_ids}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_ids: SignalIds }),

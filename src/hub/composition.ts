@@ -176,6 +176,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     git: createGitRunner({ env: needs.env, clock }),
     grants: grantsOf(config),
     settings: routineSettingsOf(config),
+    signals_ttl_s: config.signals.ttl_s,
     outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,

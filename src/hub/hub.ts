@@ -72,6 +72,8 @@ export interface HubNeeds {
   plugins?: readonly PluginReport[]
   /** What of them is offered; only the facet `core` where it is not said. */
   grants?: Grants
+  /** Lifetime in seconds of what an agent sends without a `ttl_s`; the default where absent. */
+  signals_ttl_s?: number
   /** Routines, the leash and commands; none where it is not said. */
   settings?: RoutineSettings
   /** Types of steps beside the built-in ones. */
@@ -153,6 +155,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const personas = await openPersonaRegistry({
     ...{ records: stores.records, projects, registrations, clock, log },
     pendingCount: (identity) => store.pendingCount(identity),
+    expiredCount: (identity) => store.expiredCount(identity),
     changed(persona) {
       push.personaChanged(persona)
       if (persona.state === 'active') return
@@ -168,6 +171,7 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
   const runs = createRuns({ records: stores.records, events, clock, ids, log })
   const signals: SignalModule = createSignals({
     ...{ store, personas, routes, clock, ids, log },
+    ...(needs.signals_ttl_s === undefined ? {} : { ttl_s: needs.signals_ttl_s }),
     subscribers: (topic) => coordinator.subscribers(topic),
     async caughtUp(identity) {
       const open = [...links.of(identity)].filter((link) => link.open)

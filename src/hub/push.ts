@@ -141,6 +141,10 @@ export function createPush(needs: PushNeeds): Push {
       gone(to, 'signal.expired', expiry.signal_ids)
       note('signal.expired', to, expiry)
     },
+    cancelled({ to, ...cancel }) {
+      gone(to, 'signal.cancelled', cancel.signal_ids)
+      note('signal.cancelled', to, cancel)
+    },
     // No frame: what dies was drained before, and waits no longer.
     dead({ to, ...death }) {
       note('signal.dead', to, death)

@@ -83,7 +83,14 @@ export interface Completed {
   unknown: SignalId[]
 }
 
-export type Stage = 'pushed_at' | 'rung_at' | 'seen_at'
+/** `told_at`: the recipient was told that the signal expired. It is not shown among the stages. */
+export type Stage = 'pushed_at' | 'rung_at' | 'seen_at' | 'told_at'
+
+export interface Expiry {
+  expired: { signal_id: SignalId; to: Identity }[]
+  /** In the order in which they were made. */
+  notices: Appended[]
+}
 
 export interface SignalQuery {
   to?: Identity
@@ -131,7 +138,8 @@ export interface SignalStore {
    * Resolves with the signal's seq only once it survives a crash of this process and of the machine.
    * Seqs grow by one in call order. A known `idempotency_key` of the same sender, still inside the
    * window, resolves with the first signal's seq and id and stores nothing. The window is counted
-   * from the first one's `created_at`.
+   * from the first one's `created_at`. If the two requests differ (recipient, intent, payload, topic, priority,
+   * `reply_to`, `in_reply_to` or `to_session`), it rejects with `idempotency_key_reused` and stores nothing.
    */
   append(signal: Signal): Promise<Appended>
   /**
@@ -143,7 +151,11 @@ export interface SignalStore {
    * What `append` would answer as repeated to a signal made `at` that time, or now: the one behind a sender's key. It may
    * be on its way to the disk still, which `append` waits for.
    */
-  recall(from: Identity, idempotency_key: string, at?: string): { seq: Seq; signal_id: SignalId } | null
+  recall(
+    from: Identity,
+    idempotency_key: string,
+    at?: string,
+  ): { seq: Seq; signal_id: SignalId; request_digest?: string | undefined } | null
 
   /**
    * The waiting signals of a persona: highest priority first, then oldest. Changes nothing. Those
@@ -193,7 +205,7 @@ export interface SignalStore {
   /**
    * The persona has handled these. Unknown ids (or another persona's) are reported, not refused: an
    * agent may ack twice after a crash. Completing one that is still pending (or dead, or expired) is
-   * allowed; completing it again changes nothing and reports it in `already`.
+   * allowed; completing it again changes nothing and reports it in `already`. A cancelled one counts as unknown.
    */
   complete(
     identity: Identity,
@@ -201,8 +213,21 @@ export interface SignalStore {
     result: Json | undefined,
     now: string,
   ): Promise<Completed>
-  /** Pending signals whose time is over become `expired`. */
-  expire(now: string): Promise<{ signal_id: SignalId; to: Identity }[]>
+  /**
+   * Pending signals whose time is over become `expired`. `noticesFor` makes signals about them, from some of them at a
+   * time; those and the expiry they are about are stored together or not at all, also across a torn write. It must
+   * return at once, and its signals must not be expired themselves.
+   */
+  expire(now: string, noticesFor?: (expired: readonly Signal[]) => Signal[]): Promise<Expiry>
+  /** Number of the persona's signals whose status is `expired`. */
+  expiredCount(identity: Identity): number
+  /** The persona's expired signals that have no `told_at` mark, oldest first; damaged ones are left out. */
+  untold(identity: Identity, limit: number): Promise<Signal[]>
+  /**
+   * A pending signal becomes `cancelled`: it is not handed out, and a late confirm does not find it. Resolves with the
+   * status that the signal had before, null where it is unknown; only a pending one is changed.
+   */
+  cancel(signal_id: SignalId, now: string): Promise<SignalStatus | null>
   /**
    * A dead (or finished) signal is pending again as if it were new: no deliveries, no stages but its
    * creation, no result; and it has as long from `now` as it had at first. False where there is none such: one that is
@@ -223,7 +248,7 @@ export interface SignalStore {
   depths(): Map<Identity, number>
 
   /**
-   * Forgets signals finished (confirmed, completed, expired; never dead) before
+   * Forgets signals finished (confirmed, completed, expired, cancelled; never dead) before
    * `now - finished_retention_ms`; one whose idempotency key still has to answer is kept that long.
    * Takes what is forgotten out of the store when that is worth it; a rejection then means that this
    * part was given up. Interrupted anywhere, it loses nothing.

@@ -15,7 +15,7 @@ export interface Fate {
 
 /** A signal and its fate as `signals read` shows them. */
 export function viewOf(signal: Signal, { seq, status, deliveries, lease, stages, result }: Fate): SignalView {
-  const { created_at: _, idempotency_key: __, ...shown } = signal
+  const { created_at: _, idempotency_key: __, request_digest: ___, ...shown } = signal
   return {
     ...shown,
     seq,

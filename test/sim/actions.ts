@@ -82,6 +82,13 @@ const ACTIONS = {
     const known = [...world.truth.signals.keys()]
     if (known.length > 0) void world.operator.call('signals/ack', { signal_ids: [world.dice.pick(known)] })
   },
+  cancel(world) {
+    const known = [...world.truth.signals.values()]
+    if (known.length === 0) return
+    const waiting = known.filter(({ state }) => state === 'pending')
+    const { signal_id } = world.dice.pick(waiting.length > 0 && world.dice.chance(0.8) ? waiting : known)
+    void world.operator.call('signals/cancel', { signal_id })
+  },
   replay(world) {
     const known = [...world.truth.signals.keys()]
     if (known.length === 0) return
@@ -248,6 +255,7 @@ const EXTRAS: Partial<Record<Action, number>> = {
   visit: 2,
   completeByOperator: 2,
   replay: 2,
+  cancel: 2,
 }
 /** What a person does with personas and their daemons. */
 const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5 }

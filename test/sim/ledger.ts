@@ -34,7 +34,9 @@ export interface Known {
   replays_seen: number
   told_at: number
   /** What the hub last said of it. `unsure`: it was killed since, and may not have come to say more. */
-  state: 'pending' | 'leased' | 'final' | 'expired' | 'dead'
+  state: 'pending' | 'leased' | 'final' | 'expired' | 'cancelled' | 'dead'
+  /** It has expired at least once. */
+  ever_expired: boolean
   unsure: boolean
   drain_id: string | null
   /** Since when it is in this state, for all that was told. */
@@ -69,6 +71,10 @@ export const CLOCK_SLACK_MS = 30 * 60_000
 export class Ledger {
   readonly signals = new Map<string, Known>()
   readonly wishes: Wish[] = []
+  /** Signals that the hub itself has sent. */
+  readonly notices = new Set<string>()
+  /** Notices, by whom they are for, the signal that they name and the end of its life. */
+  readonly told_expiries = new Map<string, string>()
   /** What waits, by whom it is for. */
   private readonly queues = new Map<string, Set<Known>>()
   readonly now: () => number
@@ -100,7 +106,7 @@ export class Ledger {
     if (known === undefined) {
       known = {
         ...{ signal_id, to, seq, wish: null, replays_open: 0, replays_seen: 0, told_at: this.now() },
-        ...{ state: 'pending', unsure: false, drain_id: null, since: this.now() },
+        ...{ state: 'pending', unsure: false, drain_id: null, since: this.now(), ever_expired: false },
         deliveries: new Set(),
         ...{
           leases_seen: 0,
@@ -132,6 +138,7 @@ export class Ledger {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
     known.state = state
+    known.ever_expired ||= state === 'expired'
     if (state === 'pending') this.queue(known.to).add(known)
     else this.queue(known.to).delete(known)
     known.since = this.now()

@@ -2,6 +2,7 @@
 import type { SignalView } from '../../src/contracts/signal.ts'
 import type { SignalStore } from '../../src/ports/signal-store.ts'
 import { Violation } from '../support/violation.ts'
+import { checkNotices } from './notices.ts'
 import { EVERYBODY, HERALD, type Known, type Ledger, type Wish } from './ledger.ts'
 import { SIM_RETENTION, type SimHub } from './sim-hub.ts'
 
@@ -43,6 +44,9 @@ export async function checkKept(
   { last_seq, of_what_is_over, start }: KeptOptions,
 ): Promise<void> {
   await checkBroadcasts(ledger, store, whoWasThere)
+  await checkNotices(ledger, store, (identity, since) => {
+    return identity === 'operator' || whoWasThere(since, ledger.now()).includes(identity)
+  })
   const health = store.health()
   if (health.last_seq < last_seq)
     throw new Violation('what has a receipt is kept', `seq ${last_seq}; the store knows ${health.last_seq}`)
@@ -80,7 +84,9 @@ export async function checkKept(
       throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
     if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
       throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
-    known.found_over = known.state === 'final' || known.state === 'expired'
+    if (known.state === 'cancelled' && view.status !== 'cancelled')
+      throw new Violation('what was taken back stays so', `${known.signal_id} is ${view.status}`)
+    known.found_over = known.state === 'final' || known.state === 'expired' || known.state === 'cancelled'
   }
 }
 
@@ -113,7 +119,7 @@ function learn(
   { signal_id, drain_id, arrived }: Known,
   { status, stages }: SignalView,
 ): void {
-  if (status === 'expired' || status === 'dead') ledger.change(signal_id, { state: status, drain_id: null })
+  if (status === 'expired' || status === 'cancelled' || status === 'dead') ledger.change(signal_id, { state: status, drain_id: null })
   if (status === 'completed') ledger.change(signal_id, { state: 'final', drain_id: null })
   if (status === 'acked' && stages.confirmed_at !== null) {
     if (!arrived)

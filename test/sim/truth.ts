@@ -12,6 +12,7 @@ import { Violation } from '../support/violation.ts'
 import { checkDeliveries, checkDrain, checkOvertaken, noteOvertaken, type DrainAsked } from './drain-rules.ts'
 import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
+import { checkNotice, isNotice } from './notices.ts'
 import { Receipts, type Sent } from './receipts.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions, type WhoWasThere } from './store-rules.ts'
@@ -52,7 +53,11 @@ export class Truth extends Ledger {
   /** Somebody wants something of these; whether it has happened is known when the hub says so. */
   onAsking(
     path: string,
-    { signal_ids = [], payload }: { signal_ids?: string[]; payload?: { n: number } },
+    {
+      signal_id,
+      signal_ids = signal_id === undefined ? [] : [signal_id],
+      payload,
+    }: { signal_id?: string; signal_ids?: string[]; payload?: { n: number } },
   ): void {
     const wish = this.wishes[payload?.n ?? -1]
     if (wish !== undefined) wish.tries += 1
@@ -107,7 +112,7 @@ export class Truth extends Ledger {
   }
 
   /** Cut the power now, and the line of the journal is still there that says so. */
-  private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete' | 'replay', id: string): void {
+  private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete' | 'cancel' | 'replay', id: string): void {
     if (!this.world.platters().keepsLine(`${HUB_DIRECTORY}/journal`, `{"kind":"${kind}"`, id))
       throw new Violation('what is told is on disk', `${kind} of ${id}`)
   }
@@ -119,6 +124,7 @@ export class Truth extends Ledger {
       (data['signal_id'] === undefined ? [] : [data['signal_id']])) as string[]
     switch (type) {
       case 'signal.pushed':
+        if (data['from'] === 'turnbell') this.notices.add(ids[0] as string)
         this.know(ids[0] as string, agent_id as string, data['seq'] as number)
         return
       case 'signal.repeated':
@@ -145,6 +151,12 @@ export class Truth extends Ledger {
           this.wasAsked('signals/ack', id)
           this.durable('complete', id)
           this.change(id, { state: 'final', drain_id: null })
+        })
+      case 'signal.cancelled':
+        return ids.forEach((id) => {
+          this.wasAsked('signals/cancel', id)
+          this.durable('cancel', id)
+          this.cancelled(id)
         })
       case 'signal.expired':
         return ids.forEach((id) => this.expired(id))
@@ -213,8 +225,11 @@ export class Truth extends Ledger {
     known.leases_seen += 1
     checkOvertaken(this, known)
     // Both became durable in one commit, the drain first; the other was told sooner.
-    if (known.state === 'final' && known.final_at === this.now()) return
+    const is_over = known.state === 'final' || known.state === 'cancelled'
+    if (is_over && known.final_at === this.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
+    if (known.state === 'cancelled')
+      throw new Violation('what was taken back is not handed out', signal_id)
     if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
     if (known.state === 'dead' && !known.unsure)
       throw new Violation('what is dead is not handed out', signal_id)
@@ -254,11 +269,12 @@ export class Truth extends Ledger {
       if (this.arrived.has(name)) throw new Violation('what has arrived does not go back', name)
     }
     // Both in one commit, the release first.
-    if (known.state === 'final' && known.final_at === this.now()) {
+    const is_over = known.state === 'final' || known.state === 'cancelled'
+    if (is_over && known.final_at === this.now()) {
       known.given_back += 1
       return
     }
-    if (known.state === 'final' && known.replays_open === 0)
+    if (is_over && known.replays_open === 0)
       throw new Violation('what is final does not come back', signal_id)
     // It had been handed out when the hub was killed or the session lost, before anybody could be told.
     if (known.state === 'pending') {
@@ -270,6 +286,15 @@ export class Truth extends Ledger {
     this.change(signal_id, { state: 'pending', drain_id: null })
   }
 
+  private cancelled(signal_id: string): void {
+    const known = this.signals.get(signal_id)
+    if (known?.state === 'leased' && !known.unsure)
+      throw new Violation('only what waits is taken back', signal_id)
+    if (known !== undefined && known.state === 'final' && known.replays_open === 0 && !known.unsure)
+      throw new Violation('only what waits is taken back', signal_id)
+    this.change(signal_id, { state: 'cancelled', drain_id: null })
+  }
+
   private expired(signal_id: string): void {
     const known = this.signals.get(signal_id)
     if (known?.wish && known.replays_open === 0 && !this.mayBeOver(known.wish))
@@ -278,7 +303,7 @@ export class Truth extends Ledger {
     if (known?.state === 'final' && known.final_at === this.now()) return
     if (known?.state === 'leased' && !known.unsure)
       throw new Violation('what is leased does not expire', signal_id)
-    if (known?.state === 'final' && known.replays_open === 0)
+    if ((known?.state === 'final' || known?.state === 'cancelled') && known.replays_open === 0)
       throw new Violation('what is final does not expire', signal_id)
     this.change(signal_id, { state: 'expired', drain_id: null })
   }
@@ -339,7 +364,9 @@ export class Truth extends Ledger {
     }
   }
 
-  private checkAsSent({ signal_id, to, payload, priority }: DrainResult['signals'][number]): void {
+  private checkAsSent(signal: DrainResult['signals'][number]): void {
+    if (isNotice(signal)) return checkNotice(this, signal)
+    const { signal_id, to, payload, priority } = signal
     const wish = this.wishes[(payload as { n: number }).n]
     const known = this.signals.get(signal_id)?.wish ?? wish
     const same = wish === known && (wish?.to === to || wish?.to === EVERYBODY) && wish.priority === priority

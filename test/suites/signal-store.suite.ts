@@ -91,11 +91,39 @@ export function describeSignalStore(
       test('a known key answers with the first signal and stores nothing', async () => {
         const first = make.signal({ idempotency_key: 'k' })
         const answer = await store.append(first)
-        const again = await store.append(make.signal({ idempotency_key: 'k', payload: 'other', to: 'carl' }))
+        const again = await store.append(make.signal({ idempotency_key: 'k', expires_at: make.at(DAY_MS) }))
         expect(again).toEqual({ ...answer, repeated: true })
         expect(store.health().signals).toBe(1)
-        expect(store.pendingCount('carl')).toBe(0)
         expect((await store.append(make.signal())).seq).toBe(2)
+      })
+
+      test('a known key with another request is refused, and stores nothing, across a kill', async () => {
+        const payload = { b: [1, { c: 'x' }], a: -0 }
+        const first = make.signal({ idempotency_key: 'k', payload })
+        await store.append(first)
+        const others: Partial<Signal>[] = [
+          ...[{ payload: 'other' }, { to: 'carl' }, { intent: 'other' }, { topic: 't' }, { priority: 9 }],
+          ...[{ reply_to: 'carl' }, { in_reply_to: first.signal_id }, { to_session: 's' }],
+        ]
+        for (let round = 0; round < 2; round += 1) {
+          for (const other of others) {
+            const again = make.signal({ idempotency_key: 'k', payload, ...other })
+            const refused = { code: 'idempotency_key_reused' }
+            await expect(store.append(again)).rejects.toMatchObject(refused)
+            await expect(store.appendAll([make.signal(), again])).rejects.toMatchObject(refused)
+          }
+          const same = make.signal({ idempotency_key: 'k', payload: { a: 0, b: [1, { c: 'x' }] } })
+          expect(await store.append(same)).toEqual({ seq: 1, signal_id: first.signal_id, repeated: true })
+          expect(store.health()).toMatchObject({ signals: 1, last_seq: 1 })
+          expect(store.pendingCount('carl')).toBe(0)
+          store = await opened.afterKill()
+        }
+      })
+
+      test('two requests under one key in the same call are refused', async () => {
+        const both = ['one', 'two'].map((payload) => make.signal({ idempotency_key: 'k', payload }))
+        await expect(store.appendAll(both)).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+        expect(store.health().signals).toBe(0)
       })
 
       test('a key that is just being stored is known already', async () => {
@@ -718,9 +746,9 @@ export function describeSignalStore(
         )
         const lease = make.lease()
         await drain(1, 'bob', lease)
-        expect(await store.expire(make.at(999))).toEqual([])
-        expect(await store.expire(make.at(1000))).toEqual([{ signal_id: soon?.signal_id, to: 'bob' }])
-        expect(await store.expire(make.at(1000))).toEqual([])
+        expect((await store.expire(make.at(999))).expired).toEqual([])
+        expect((await store.expire(make.at(1000))).expired).toEqual([{ signal_id: soon?.signal_id, to: 'bob' }])
+        expect((await store.expire(make.at(1000))).expired).toEqual([])
         expect(await status(soon!.signal_id)).toBe('expired')
         expect(await status(leased!.signal_id)).toBe('acked')
         store = await opened.afterKill()
@@ -728,7 +756,7 @@ export function describeSignalStore(
         expect(pending()).toEqual([])
         // Back in the queue, its time is over too.
         await store.release(lease.drain_id)
-        expect(await store.expire(make.at(2000))).toEqual([
+        expect((await store.expire(make.at(2000))).expired).toEqual([
           { signal_id: later?.signal_id, to: 'carl' },
           { signal_id: leased?.signal_id, to: 'bob' },
         ])
@@ -738,6 +766,105 @@ export function describeSignalStore(
         const [signal] = await append({ expires_at: make.at(1) })
         await clock.advance(1000)
         expect(ids(await drain())).toEqual([signal?.signal_id])
+      })
+    })
+
+    describe('expire with notices', () => {
+      const noticeAbout = (signal: Signal) =>
+        make.signal({ to: signal.from, from: 'turnbell', origin: 'system', in_reply_to: signal.signal_id })
+
+      test('stores them together with the expiry', async () => {
+        const [over, other] = await append({ expires_at: make.at(1) }, {})
+        let named: readonly Signal[] = []
+        const { expired, notices } = await store.expire(make.at(1), (signals) => {
+          named = signals
+          return signals.map(noticeAbout)
+        })
+        expect(named).toEqual([over])
+        expect(expired).toEqual([{ signal_id: over?.signal_id, to: 'bob' }])
+        expect(notices).toMatchObject([{ seq: 3, repeated: false }])
+        store = await opened.afterKill()
+        expect(await status(over!.signal_id)).toBe('expired')
+        expect(pending('ada')).toEqual(notices.map(({ signal_id }) => signal_id))
+        expect(pending()).toEqual([other?.signal_id])
+        expect((await store.append(make.signal())).seq).toBe(4)
+        expect((await store.expire(make.at(1), (signals) => signals.map(noticeAbout))).notices).toEqual([])
+      })
+
+      test('counts expired signals, and names each until it is marked as told', async () => {
+        const over = await append(
+          { expires_at: make.at(1) },
+          { expires_at: make.at(1), to: 'carl' },
+          { expires_at: make.at(1) },
+        )
+        await store.expire(make.at(1))
+        const ids = over.map((signal) => signal.signal_id)
+        const untold = async (limit = 10) => (await store.untold('bob', limit)).map((one) => one.signal_id)
+        expect(await untold()).toEqual([ids[0], ids[2]])
+        expect(await untold(1)).toEqual([ids[0]])
+        store.mark([ids[0] as string], 'told_at', make.at(2))
+        expect(await untold()).toEqual([ids[2]])
+        store = await opened.afterClose()
+        expect(await untold()).toEqual([ids[2]])
+        expect([store.expiredCount('bob'), store.expiredCount('carl'), store.expiredCount('dora')]).toEqual([
+          ...[2, 1, 0],
+        ])
+        await store.replay(ids[0] as string, make.at(2))
+        await store.complete('bob', [ids[2] as string], undefined, make.at(2))
+        expect(store.expiredCount('bob')).toBe(0)
+        expect(await untold()).toEqual([])
+        // It lives anew, and expires anew.
+        await store.expire(make.at(10 * DAY_MS))
+        expect(await untold()).toEqual([ids[0]])
+      })
+    })
+
+    describe('cancel', () => {
+      test('takes a pending signal out of the queue for good', async () => {
+        const [taken, other] = await append({}, {})
+        expect(await store.cancel(taken!.signal_id, make.at(1))).toBe('pending')
+        expect(pending()).toEqual([other?.signal_id])
+        store = await opened.afterKill()
+        expect(await store.read(taken!.signal_id)).toMatchObject({
+          status: 'cancelled',
+          stages: { cancelled_at: make.at(1), drained_at: null },
+        })
+        expect(await store.cancel(taken!.signal_id, make.at(2))).toBe('cancelled')
+        expect(ids(await drain())).toEqual([other?.signal_id])
+        expect(await store.complete('bob', [taken!.signal_id], 'x', make.at(2))).toMatchObject({
+          completed: [],
+          unknown: [taken?.signal_id],
+        })
+        expect((await store.expire(make.at(400 * DAY_MS))).expired).toEqual([])
+      })
+
+      test('leaves one that was drained, and one that is not there', async () => {
+        const [signal] = await append({})
+        await drain()
+        expect(await store.cancel(signal!.signal_id, make.at())).toBe('acked')
+        expect(await store.cancel(make.id(), make.at())).toBeNull()
+        expect(await status(signal!.signal_id)).toBe('acked')
+      })
+
+      test('of one that came back from its lease stands against a late confirm', async () => {
+        const [signal] = await append({})
+        const lease = make.lease()
+        await drain(1, 'bob', lease)
+        await store.release(lease.drain_id)
+        await store.cancel(signal!.signal_id, make.at())
+        store = await opened.afterKill()
+        expect(await confirm(lease)).toEqual([])
+        expect(await status(signal!.signal_id)).toBe('cancelled')
+      })
+
+      test('is undone by a replay, and forgotten like what is finished', async () => {
+        const [again, over] = await append({}, {})
+        for (const signal of [again, over]) await store.cancel(signal!.signal_id, make.at())
+        expect(await store.replay(again!.signal_id, make.at())).toBe(true)
+        expect(pending()).toEqual([again?.signal_id])
+        await store.compact(make.at(7 * DAY_MS + 1))
+        expect(await store.read(over!.signal_id)).toBeNull()
+        expect((await store.read(again!.signal_id))?.stages.cancelled_at).toBeUndefined()
       })
     })
 
@@ -790,7 +917,7 @@ export function describeSignalStore(
         await check()
         store = await opened.afterKill()
         await check()
-        expect(await store.expire(make.at(DAY_MS))).toEqual([])
+        expect((await store.expire(make.at(DAY_MS))).expired).toEqual([])
         const [again] = await drain(1)
         expect(again).toMatchObject({ deliveries: 1, signal: { expires_at: make.at(2 * DAY_MS) } })
       })

@@ -70,6 +70,7 @@ export async function coordinatorWorld(
   const personas = await openPersonaRegistry({
     ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: () => 0,
+    expiredCount: () => 0,
     changed(persona) {
       if (persona.state !== 'active') void coordinator.personaEnded(persona.identity)
     },

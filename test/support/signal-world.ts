@@ -92,6 +92,8 @@ export async function signalWorld(
     subscribers?: Record<string, string[]>
     /** What the links have sent is heard once this resolves; at once, where it is not said. */
     caughtUp?: () => Promise<boolean>
+    /** Lifetime of what agents send without a `ttl_s`. */
+    ttl_s?: number
     /** Puts itself between the module and the store. */
     spy?: (store: SignalStore) => SignalStore
   } = {},
@@ -109,7 +111,7 @@ export async function signalWorld(
 
   const names: (keyof SignalEvents)[] = [
     ...(['pushed', 'repeated', 'drained', 'confirmed', 'released', 'freed', 'replayed'] as const),
-    ...(['completed', 'expired', 'dead', 'replyRefused', 'rung'] as const),
+    ...(['completed', 'expired', 'cancelled', 'dead', 'replyRefused', 'rung'] as const),
   ]
   const events = Object.fromEntries(
     names.map((name) => [name, (about: object) => tell(`signals.${name}`, about)]),
@@ -133,6 +135,7 @@ export async function signalWorld(
   const personas = await openPersonaRegistry({
     ...{ records, projects, registrations, clock, log: silentLog },
     pendingCount: (identity) => store.pendingCount(identity),
+    expiredCount: (identity) => store.expiredCount(identity),
     changed: (persona) => tell('persona.changed', persona),
   })
   for (const identity of options.personas ?? ['alice', 'bob']) {
@@ -141,6 +144,7 @@ export async function signalWorld(
   const signals = createSignals({
     ...{ store, personas, routes, events, clock, ids, log: silentLog },
     subscribers: (topic) => options.subscribers?.[topic] ?? [],
+    ...(options.ttl_s === undefined ? {} : { ttl_s: options.ttl_s }),
     ...(options.caughtUp === undefined ? {} : { caughtUp: options.caughtUp }),
   })
   await signals.start()

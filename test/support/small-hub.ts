@@ -122,6 +122,7 @@ export async function startSmallHub(options: SmallHubOptions = {}): Promise<Smal
   const personas = await openPersonaRegistry({
     ...{ records: home, projects, registrations },
     pendingCount: (identity) => store.pendingCount(identity),
+    expiredCount: (identity) => store.expiredCount(identity),
     changed: () => {},
     clock,
     log,
@@ -265,6 +266,7 @@ function signalEvents(events: EventLog): SignalEvents {
     freed: none,
     completed: none,
     expired: none,
+    cancelled: none,
     dead: none,
     replyRefused: none,
     rung: none,

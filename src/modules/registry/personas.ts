@@ -36,6 +36,8 @@ export interface PersonaNeeds {
   projects: Projects
   registrations: Pick<Registrations, 'rows' | 'end'>
   pendingCount(identity: Identity): number
+  /** Signals to the persona that expired and are still kept. */
+  expiredCount(identity: Identity): number
   /** Told after the record is durable. */
   changed(persona: Persona): void
   clock: Clock
@@ -168,6 +170,7 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
         .map((persona) => ({
           ...persona,
           pending_count: needs.pendingCount(persona.identity),
+          expired_count: needs.expiredCount(persona.identity),
           registrations: registrations.rows(persona.identity),
         })),
     everybody: () => personas.keys(),

@@ -10,8 +10,7 @@ import { ensureOwnPersona, requireSpeaker, sessionOf } from './callers.ts'
 import { groupBy } from './leases.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity, Json, SignalId } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { OPERATOR, type Identity, type Json, type SignalId } from '../../contracts/ids.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
@@ -24,7 +23,15 @@ export interface AckInput {
 export interface AckOutcome {
   completed: SignalId[]
   already: SignalId[]
+  /** Not the caller's, cancelled by its sender, or forgotten. */
   unknown: SignalId[]
+  /** Answers that are stored for the persona in `reply_to`, under `reply_id`. */
+  replied: { signal_id: SignalId; to: Identity; reply_id: SignalId }[]
+  /**
+   * Signals of this ack that nobody was sent an answer to, with the reason: `no_reply_to`, or the code with which the
+   * persona in `reply_to` was refused. The result is kept with the signal: `signals read`.
+   */
+  not_replied: { signal_id: SignalId; reason: string }[]
 }
 
 export async function ack(
@@ -39,9 +46,9 @@ export async function ack(
   if (input.result !== undefined) checkPayload(input.result)
 
   const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
-  await reply(needs, sender, caller, known, input.result)
+  const replies = await reply(needs, sender, caller, known, input.result)
 
-  const outcome: AckOutcome = { completed: [], already: [], unknown }
+  const outcome: AckOutcome = { completed: [], already: [], unknown, ...replies }
   for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
     const ids = signals.map((signal) => signal.signal_id)
     const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
@@ -83,8 +90,13 @@ async function reply(
   caller: Caller,
   signals: readonly SignalView[],
   result: Json | undefined,
-): Promise<void> {
-  const waiting = signals.filter((signal) => signal.reply_to !== undefined && signal.status !== 'completed')
+): Promise<Pick<AckOutcome, 'replied' | 'not_replied'>> {
+  const acked = signals.filter(({ status }) => status !== 'completed' && status !== 'cancelled')
+  const waiting = acked.filter((signal) => signal.reply_to !== undefined)
+  const replied: AckOutcome['replied'] = []
+  const not_replied = acked
+    .filter((signal) => signal.reply_to === undefined)
+    .map(({ signal_id }) => ({ signal_id, reason: 'no_reply_to' }))
   const deliverable: { signal: SignalView; reply_to: Identity }[] = []
   // Every refusal before the first append: either all replies of this ack are stored, or it is refused whole.
   for (const signal of waiting) {
@@ -93,6 +105,7 @@ async function reply(
     const first = replyBefore(needs, signal)
     if (first !== null) {
       needs.events.repeated({ ...first, to: reply_to })
+      replied.push({ signal_id: signal.signal_id, to: reply_to, reply_id: first.signal_id })
       continue
     }
     try {
@@ -101,15 +114,17 @@ async function reply(
       deliverable.push({ signal, reply_to })
     } catch (error) {
       if (!(error instanceof TurnbellError)) throw error
-      if (error.code === 'queue_full') throw error
+      // An agent must not be kept from its work because the person reads no mail.
+      if (error.code === 'queue_full' && reply_to !== OPERATOR) throw error
+      not_replied.push({ signal_id: signal.signal_id, reason: error.code })
       needs.events.replyRefused({ signal_id: signal.signal_id, reply_to, code: error.code })
     }
   }
   const from =
     caller.kind === 'operator'
-      ? ({ from: 'operator', origin: 'human' } as const)
+      ? ({ from: OPERATOR, origin: 'human' } as const)
       : ({ from: caller.identity, origin: 'agent' } as const)
-  await Promise.all(
+  const sent = await Promise.all(
     deliverable.map(async ({ signal, reply_to }) => {
       const answer = sender.compose(
         reply_to,
@@ -118,7 +133,6 @@ async function reply(
           payload: result ?? null,
           priority: signal.priority,
           in_reply_to: signal.signal_id,
-          ttl_s: LIMITS.ttl_s_default,
           idempotency_key: replyKey(signal),
           ...(signal.topic === undefined ? {} : { topic: signal.topic }),
         },
@@ -127,8 +141,10 @@ async function reply(
       const { seq, signal_id, repeated } = await needs.store.append(answer)
       if (repeated) needs.events.repeated({ signal_id, to: answer.to, from: answer.from })
       else sender.announce(answer, seq)
+      return { signal_id: signal.signal_id, to: reply_to, reply_id: signal_id }
     }),
   )
+  return { replied: [...replied, ...sent], not_replied }
 }
 
 /** A signal that was replayed has another end, and is answered anew. */
@@ -141,7 +157,7 @@ function replyBefore(
   { store }: SignalParts,
   signal: SignalView,
 ): { signal_id: SignalId; from: Identity } | null {
-  for (const from of [signal.to, 'operator']) {
+  for (const from of [signal.to, OPERATOR]) {
     const first = store.recall(from, replyKey(signal))
     if (first !== null) return { signal_id: first.signal_id, from }
   }

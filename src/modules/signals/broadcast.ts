@@ -1,14 +1,15 @@
 /** One message to many, expanded into one durable signal each at the time it is written. */
+import { createHash } from 'node:crypto'
 import { ensureOwnPersona, requireSpeaker, senderOf } from './callers.ts'
 import type { SignalParts } from './needs.ts'
 import { checkPayload, type Sender } from './send.ts'
 import type { BroadcastInput, BroadcastResult } from './service.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { Identity, SignalId } from '../../contracts/ids.ts'
+import { type Identity, type Json, OPERATOR, type SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { Receipt, Route, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
-import type { Appended } from '../../ports/signal-store.ts'
+import type { Appended, SignalStore } from '../../ports/signal-store.ts'
 
 interface Accepted {
   signal: Signal
@@ -28,18 +29,24 @@ export async function broadcast(
   const speaker = senderOf(caller, input.from)
   const bytes = checkPayload(input.payload)
 
+  const digest = input.idempotency_key === undefined ? '' : digestOf(input)
   const before = storedBefore(needs, speaker.from, input)
-  const broadcast_id = (before === null ? null : await broadcastOf(needs, before)) ?? needs.ids.next()
+  if (before === null) sender.checkReplyTo(input.reply_to)
+  else if (before.request_digest !== undefined && before.request_digest !== digest)
+    throw reused(speaker.from, input, before.signal_id)
+  const broadcast_id =
+    (before === null ? null : await broadcastOf(needs, before.signal_id)) ?? needs.ids.next()
   // From here on nothing is waited for: what is known, who is refused and what is stored go together.
   const from = { ...speaker, now: needs.clock.now() }
   const refused: BroadcastResult['refused'] = []
   const accepted: Accepted[] = []
   const accept = (to: Identity, route: Route) => {
     const key = keyFor(input, to)
-    const draft = { ...input, broadcast_id, ...(key === undefined ? {} : { idempotency_key: key }) }
+    const keyed = key === undefined ? {} : { idempotency_key: key, request_digest: digest }
+    const draft = { ...input, broadcast_id, ...keyed }
     accepted.push({ signal: sender.compose(to, draft, from), route })
   }
-  for (const to of new Set(input.to ?? audience(needs, from.from, input.topic))) {
+  for (const to of new Set(input.to ?? audience(needs, from.from, input))) {
     try {
       const route = sender.check(to, { require_live: false })
       accept(to, route)
@@ -51,7 +58,39 @@ export async function broadcast(
     }
   }
   checkTogether(bytes, accepted.length)
-  return { broadcast_id, receipts: await storeTogether(needs, sender, accepted), refused }
+  const receipts = await storeTogether(needs, sender, accepted)
+  return { broadcast_id, receipts, refused, ...(receipts.length === 0 ? { note: whyNobody(input) } : {}) }
+}
+
+function whyNobody({ to, topic, all_projects }: BroadcastInput): string {
+  if (to !== undefined) return 'Nobody was reached: every recipient was refused.'
+  if (topic !== undefined) return 'Nobody was reached: the topic has no other subscriber.'
+  if (all_projects === true) return 'Nobody was reached: there is no other persona.'
+  return 'Nobody was reached: no other persona belongs to your project. Name recipients in `to`, or set `all_projects`.'
+}
+
+/** What makes two broadcasts the same request; its lifetime is not part of it. */
+function digestOf(input: BroadcastInput): string {
+  const { to, topic, all_projects, intent, payload, priority, reply_to, in_reply_to } = input
+  const request = {
+    ...{ to: to === undefined ? null : [...new Set(to)].sort(), topic, all_projects: all_projects === true },
+    ...{ intent, payload: inOrder(payload), priority, reply_to, in_reply_to },
+  }
+  return createHash('sha256').update(JSON.stringify(request)).digest('hex')
+}
+
+/** The order of an object's members means nothing. */
+function inOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inOrder)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, member]) => [name, inOrder(member)]))
+}
+
+function reused(from: Identity, { idempotency_key: key }: BroadcastInput, first: SignalId): TurnbellError {
+  return new TurnbellError('idempotency_key_reused', {
+    detail: `The idempotency_key ${JSON.stringify(key)} was used by ${from} for a broadcast with signal ${first}; this request is another one.`,
+  })
 }
 
 function checkTogether(bytes: number, recipients: number): void {
@@ -73,19 +112,23 @@ function recall(
   input: BroadcastInput,
   to: Identity,
   now: number,
-): SignalId | null {
+): ReturnType<SignalStore['recall']> {
   const key = keyFor(input, to)
-  if (key === undefined) return null
-  return needs.store.recall(from, key, new Date(now).toISOString())?.signal_id ?? null
+  return key === undefined ? null : needs.store.recall(from, key, new Date(now).toISOString())
 }
 
-/** A signal of the same broadcast, where it was made before; whoever got it then may be wrapped or removed by now. */
-function storedBefore(needs: SignalParts, from: Identity, input: BroadcastInput): SignalId | null {
+/** A signal of the same broadcast, if it was made before, whoever is named in `to` this time. */
+function storedBefore(
+  needs: SignalParts,
+  from: Identity,
+  input: BroadcastInput,
+): ReturnType<SignalStore['recall']> {
   if (input.idempotency_key === undefined) return null
   const now = needs.clock.now()
-  for (const to of input.to ?? needs.personas.everybody()) {
+  for (const to of new Set([...(input.to ?? []), ...needs.personas.everybody(), OPERATOR])) {
     const first = recall(needs, from, input, to, now)
-    if (first !== null) return first
+    // A single send may have used the same text as its key.
+    if (first?.request_digest !== undefined || (first !== null && input.to?.includes(to) !== false)) return first
   }
   return null
 }
@@ -94,12 +137,15 @@ async function broadcastOf({ store }: SignalParts, signal_id: SignalId): Promise
   return (await store.read(signal_id))?.broadcast_id ?? null
 }
 
-/** Who listens to the topic, or everybody where there is none; never the sender. */
-function audience(needs: SignalParts, sender: Identity, topic: string | undefined): Identity[] {
+/** Never the sender. */
+function audience(needs: SignalParts, sender: Identity, input: BroadcastInput): Identity[] {
+  const { topic, all_projects = false } = input
   if (topic !== undefined) return needs.subscribers(topic).filter((identity) => identity !== sender)
+  const project_id = needs.personas.get(sender)?.project_id ?? input.project_id
   return needs.personas
     .list()
     .filter((persona) => persona.state === 'active' && persona.identity !== sender)
+    .filter((persona) => all_projects || persona.project_id === project_id)
     .map((persona) => persona.identity)
 }
 

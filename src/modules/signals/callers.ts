@@ -13,19 +13,11 @@ export function requireSpeaker(caller: Caller, verb: string): void {
   })
 }
 
-/**
- * A drain is the acknowledgment, so it is the agent's alone. The operator is refused too: it would
- * take another's signals without being able to act on them.
- */
+/** A drain is the acknowledgment: the agent drains its own queue, and the operator the one of `operator`. */
 export function requireAgent(caller: Caller): void {
-  if (caller.kind === 'agent') return
+  if (caller.kind === 'agent' || caller.kind === 'operator') return
   throw new TurnbellError('kind_forbidden', {
     detail: `Only the persona's agent drains, and the caller is the ${caller.kind} ${caller.identity}.`,
-    ...(caller.kind === 'operator'
-      ? {
-          hint: 'Get a token of kind agent for the persona: POST /auth/token, or `turnbell pending --persona NAME`.',
-        }
-      : {}),
   })
 }
 

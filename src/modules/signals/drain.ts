@@ -3,12 +3,12 @@ import { ensureOwnPersona, requireActive, requireAgent, sessionOf } from './call
 import { defang, defangText, shownBytes } from './defang.ts'
 import type { InProgress } from './in-progress.ts'
 import type { Leases } from './leases.ts'
-import { expireOverdue } from './sweep.ts'
+import { expireOverdue, toldAs } from './expiry.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { DrainedSignal, DrainInput, DrainResult } from '../../contracts/signal.ts'
+import type { DrainedSignal, DrainInput, DrainResult, Signal } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
 import { timestamp } from '../../ports/clock.ts'
 import type { Drained } from '../../ports/signal-store.ts'
@@ -26,7 +26,9 @@ export async function drain(
 ): Promise<DrainResult> {
   requireAgent(caller)
   const { identity } = caller
-  const session_id = sessionOf(caller)
+  const drain_id = needs.ids.next()
+  // Each drain by the operator is a session of its own: a later one must not confirm what was never shown.
+  const session_id = caller.kind === 'operator' ? `${caller.identity}:${drain_id}` : sessionOf(caller)
   const first = whatGoesFirst(needs, leases, caller, input)
   leases.seen(identity, session_id)
   if (input.peek) {
@@ -36,11 +38,11 @@ export async function drain(
 
   const { store } = needs
   const { limit } = input
-  const drain_id = needs.ids.next()
   // Opened before anything is waited for, so that a loss of the session meanwhile finds it.
   const lease = leases.open(drain_id, identity, session_id)
   let except: SessionId[]
   let drained: Drained[]
+  let untold: Signal[]
   try {
     // Where there is nothing to wait for, it takes at the call.
     if (first !== null) await first
@@ -61,7 +63,11 @@ export async function drain(
       except_sessions: except,
     })
     // The store keeps the order of calls and commits both together.
-    ;[drained] = await Promise.all([taken, expired])
+    ;[drained, untold] = await Promise.all([
+      taken,
+      store.untold(identity, LIMITS.expired_told_max),
+      expired,
+    ])
   } catch (error) {
     // Nothing was handed out. Where the store cannot even take it back, its next opening does.
     await leases.takeBack(lease).catch(() => undefined)
@@ -73,13 +79,25 @@ export async function drain(
     throw lost(caller, session_id)
   }
   const remaining = store.pendingCount(identity, except)
+  const named = untold.length === 0 ? {} : { expired: untold.map(toldAs) }
+  if (untold.length > 0) {
+    void answered.then((how) => {
+      if (how === 'broken') return
+      const signal_ids = untold.map((signal) => signal.signal_id)
+      store.mark(signal_ids, 'told_at', timestamp(needs.clock))
+    })
+  }
+  // What the person has read is not in progress.
+  const unfinished = async () =>
+    caller.kind === 'operator' ? {} : in_progress.tell(identity, session_id, answered)
   if (drained.length === 0) {
     leases.forget(lease)
     return {
       signals: [],
       remaining,
       drain_id: null,
-      ...(await in_progress.tell(identity, session_id, answered)),
+      ...named,
+      ...(await unfinished()),
     }
   }
   const signal_ids = drained.map(({ signal }) => signal.signal_id)
@@ -92,7 +110,7 @@ export async function drain(
   })
   leases.settle(lease, signal_ids, answered)
   const signals = drained.map(present)
-  return { signals, remaining, drain_id, ...(await in_progress.tell(identity, session_id, answered)) }
+  return { signals, remaining, drain_id, ...named, ...(await unfinished()) }
 }
 
 /** Its persona is made, and what it confirms is confirmed; null where neither is to be waited for. */

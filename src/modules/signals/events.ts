@@ -45,6 +45,8 @@ export interface SignalEvents {
     pending_count: number
   }): void
   expired(expiry: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
+  /** Its sender or the operator took it back while it was pending. */
+  cancelled(cancel: { to: Identity; by: Identity; signal_ids: SignalId[]; pending_count: number }): void
   dead(death: { to: Identity; signal_ids: SignalId[]; pending_count: number }): void
   /** The result is kept with the signal, but the persona that should hear of it takes no signals. */
   replyRefused(refusal: { signal_id: SignalId; reply_to: Identity; code: string }): void

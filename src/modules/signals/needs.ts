@@ -24,6 +24,8 @@ export interface SignalNeeds {
   /** Who gets what is broadcast on a topic. */
   subscribers(topic: string): Identity[]
   events: SignalEvents
+  /** Lifetime in seconds of what an agent sends without a `ttl_s`; the default where absent. */
+  ttl_s?: number
   /**
    * Resolves once everything is heard that the persona's links had sent before they could know of this call; with false
    * where one of them has ended, or there is none, so that what was heard last may be long over.

@@ -4,7 +4,7 @@ import { requireSpeaker } from './callers.ts'
 import { groupBy, type Leases } from './leases.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { ANONYMOUS_SESSION_PREFIX, type SessionId, type SignalId } from '../../contracts/ids.ts'
+import { ANONYMOUS_SESSION_PREFIX, type Identity, type SessionId, type SignalId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'
@@ -52,14 +52,20 @@ export async function replay(
   )
   checkRoom(needs, known)
   const now = timestamp(needs.clock)
-  const outcomes = await Promise.all(known.map(({ signal_id }) => needs.store.replay(signal_id, now)))
-  const replayed = known.flatMap(({ signal_id }, place) => (outcomes[place] === true ? [signal_id] : []))
+  // What was taken back comes again only if who took it back says so.
+  const wanted = known.filter(({ status, from }) => status !== 'cancelled' || isSenders(caller, from))
+  const outcomes = await Promise.all(wanted.map(({ signal_id }) => needs.store.replay(signal_id, now)))
+  const replayed = wanted.flatMap(({ signal_id }, place) => (outcomes[place] === true ? [signal_id] : []))
   for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
     const back = signals.map((signal) => signal.signal_id).filter((id) => replayed.includes(id))
     if (back.length === 0) continue
     needs.events.replayed({ to, signal_ids: back, pending_count: needs.store.pendingCount(to) })
   }
   return { replayed, unknown: missing(signal_ids, replayed) }
+}
+
+function isSenders({ kind, identity }: Caller, from: Identity): boolean {
+  return kind === 'operator' || identity === from
 }
 
 function checkRoom(needs: SignalParts, signals: readonly SignalView[]): void {

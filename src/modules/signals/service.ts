@@ -1,14 +1,16 @@
 /** The signals module as the rest of the hub sees it: one face over send, drain, ack and the sweep. */
-import { ack } from './ack.ts'
+import { ack, type AckOutcome } from './ack.ts'
 import { broadcast } from './broadcast.ts'
+import { cancel, type Cancelled } from './cancel.ts'
 import { drain, otherSessions } from './drain.ts'
+import { expireOverdue } from './expiry.ts'
 import { createInProgress, type InProgressList } from './in-progress.ts'
 import { createLeases } from './leases.ts'
 import { inbox, read } from './look.ts'
 import type { SignalNeeds, SignalParts } from './needs.ts'
 import { release, replay } from './put-back.ts'
 import { createSender } from './send.ts'
-import { createSweeper, expireOverdue } from './sweep.ts'
+import { createSweeper } from './sweep.ts'
 import type { PendingEntry } from '../../contracts/frames.ts'
 import type { Identity, Json, SessionId, SignalId } from '../../contracts/ids.ts'
 import type {
@@ -25,9 +27,14 @@ import type { SignalPage } from '../../ports/signal-store.ts'
 
 export interface BroadcastInput extends Omit<SendInput, 'to' | 'to_session' | 'require_live'> {
   /**
-   * Personas. Where it is absent those that listen to the topic, and without one all active ones; but not the sender.
+   * Personas. Absent: the subscribers of the topic; without a topic, the active personas of the sender's project. A
+   * sender without a project reaches the personas without one. Never the sender itself.
    */
   to?: Identity[] | undefined
+  /** Without `to` and `topic`: the personas of every project. */
+  all_projects?: boolean | undefined
+  /** Project of a sender that is no persona or belongs to none; the call's scope. */
+  project_id?: string | undefined
 }
 
 export interface BroadcastResult {
@@ -35,6 +42,8 @@ export interface BroadcastResult {
   receipts: Receipt[]
   /** Recipients that were refused, with the code. */
   refused: { to: Identity; code: string; detail: string }[]
+  /** Present where the broadcast reached nobody: why, and what to do. */
+  note?: string
 }
 
 export interface InboxQuery {
@@ -76,7 +85,13 @@ export interface SignalService {
   ack(
     caller: Caller,
     input: { signal_ids: SignalId[]; result?: Json | undefined },
-  ): Promise<{ completed: SignalId[]; already: SignalId[]; unknown: SignalId[] }>
+  ): Promise<AckOutcome>
+  /**
+   * For its sender and the operator, while it is pending. Throws `signal_unknown`, `identity_mismatch`, `signal_taken`.
+   */
+  cancel(caller: Caller, signal_id: SignalId): Promise<Cancelled>
+  /** Number of the persona's signals whose status is `expired`; finished ones are forgotten after 7 days. */
+  expiredCount(identity: Identity): number
   release(
     caller: Caller,
     input: { signal_ids: SignalId[] },
@@ -149,6 +164,8 @@ export function createSignals(needs: SignalNeeds): SignalModule {
     inProgress: (identity) => in_progress.list(identity),
     inbox: (caller, query) => inbox(parts, caller, query),
     ack: (caller, input) => ack(parts, sender, caller, input),
+    cancel: (caller, signal_id) => cancel(parts, caller, signal_id),
+    expiredCount: (identity) => store.expiredCount(identity),
     release: (caller, input) => release(parts, leases, caller, input.signal_ids),
     replay: (caller, input) => replay(parts, caller, input.signal_ids),
     read: (caller, signal_id) => read(parts, caller, signal_id),

@@ -1,5 +1,6 @@
 /** What time does to signals: expiry, leases without a sign of life, and forgetting what is long finished. */
-import { groupBy, inParts, type Leases } from './leases.ts'
+import { expireOverdue } from './expiry.ts'
+import type { Leases } from './leases.ts'
 import type { SignalNeeds } from './needs.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp } from '../../ports/clock.ts'
@@ -10,16 +11,6 @@ export interface Sweeper {
    * go on beside it.
    */
   sweep(): Promise<void>
-}
-
-/** What nobody took in time is not handed out any more; a drain asks for this before it takes. */
-export async function expireOverdue({ store, clock, events }: SignalNeeds): Promise<void> {
-  const expired = await store.expire(timestamp(clock))
-  for (const [to, signals] of groupBy(expired, (signal) => signal.to)) {
-    const signal_ids = signals.map((signal) => signal.signal_id)
-    const pending_count = store.pendingCount(to)
-    for (const part of inParts(signal_ids)) events.expired({ to, signal_ids: part, pending_count })
-  }
 }
 
 export function createSweeper(needs: SignalNeeds, leases: Leases): Sweeper {

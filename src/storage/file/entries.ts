@@ -85,6 +85,12 @@ export interface ExpireEntry {
   signal_ids: SignalId[]
 }
 
+export interface CancelEntry {
+  kind: 'cancel'
+  at: string
+  signal_ids: SignalId[]
+}
+
 export interface ReplayEntry {
   kind: 'replay'
   expires_at: string
@@ -117,6 +123,7 @@ export type ChangeEntry =
   | ReleaseEntry
   | CompleteEntry
   | ExpireEntry
+  | CancelEntry
   | ReplayEntry
   | MarkEntry
   | ToldEntry
@@ -173,6 +180,7 @@ export function signalText(signal: Signal, seq: Seq, left: number): string {
   if (signal.to_session !== undefined) text += `,"to_session":${quoted(signal.to_session)}`
   if (signal.broadcast_id !== undefined) text += `,"broadcast_id":"${signal.broadcast_id}"`
   if (signal.idempotency_key !== undefined) text += `,"idempotency_key":${quoted(signal.idempotency_key)}`
+  if (signal.request_digest !== undefined) text += `,"request_digest":"${signal.request_digest}"`
   if (left > 0) text += `,"left":${left}`
   return text + PAYLOAD_MEMBER + JSON.stringify(signal.payload ?? null)
 }
@@ -282,6 +290,7 @@ const NEEDED: { [K in Entry['kind']]?: readonly Needed[] } = {
   release: [ids('pending'), ids('dead')],
   complete: [time('at'), ids('signal_ids')],
   expire: [time('at'), ids('signal_ids')],
+  cancel: [time('at'), ids('signal_ids')],
   replay: [time('expires_at'), ids('signal_ids')],
   mark: [text('stage'), time('at'), ids('signal_ids')],
   told: [ids('signal_ids')],
@@ -297,6 +306,7 @@ const KINDS = new Set<unknown>([
   'release',
   'complete',
   'expire',
+  'cancel',
   'replay',
   'mark',
   'told',

@@ -33,6 +33,7 @@ export const STATUS = {
   dead: 5,
   /** Over for good, but its line is still in the journal: kept until compaction has rewritten that. */
   forgotten: 6,
+  cancelled: 7,
 } as const
 export type StatusCode = (typeof STATUS)[keyof typeof STATUS]
 
@@ -53,6 +54,8 @@ export const COLUMNS = [
   'drained_at',
   'confirmed_at',
   'completed_at',
+  'told_at',
+  'cancelled_at',
   'lease',
   'taken_by',
   'to_session',
@@ -63,7 +66,7 @@ export const COLUMNS = [
   'result_length',
 ] as const
 export type Column = (typeof COLUMNS)[number]
-type TimeColumn = ObservedStage
+type TimeColumn = ObservedStage | 'told_at' | 'cancelled_at'
 
 /** Times are kept as milliseconds after the signal's creation, plus one. What does not fit is kept apart. */
 const TIME_APART = 0xffffffff
@@ -275,7 +278,7 @@ export class Rows {
   }
 
   /** Sets the time so that the stages of the row stay in order. */
-  setStage(row: Row, column: TimeColumn, ms: number): void {
+  setStage(row: Row, column: ObservedStage, ms: number): void {
     const created_ms = this.page(row).created_ms[row & IN_PAGE] as number
     this.setTime(
       row,
@@ -305,4 +308,4 @@ export class Rows {
   }
 }
 
-export const TIME_COLUMNS = STAGE_ORDER satisfies readonly TimeColumn[]
+export const TIME_COLUMNS = [...STAGE_ORDER, 'told_at', 'cancelled_at'] as const satisfies readonly TimeColumn[]

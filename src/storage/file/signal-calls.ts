@@ -3,12 +3,13 @@
  * the index, writes down what it decided, applies that, and answers once it is synced. So the order of
  * calls, the order of lines and the order of changes are one.
  */
-import type { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, Seq, SessionId, SignalId } from '../../contracts/ids.ts'
 import type { Signal } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Appended, Drained, Released, SignalStore } from '../../ports/signal-store.ts'
 import type { Retention } from '../retention.ts'
+import { checkSameRequest } from '../same-request.ts'
 import {
   emptyHead,
   entryText,
@@ -110,6 +111,16 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
   const idsOf = (some: readonly Row[]): SignalId[] => some.map((row) => rows.idText(row))
   const isPending = (row: Row): boolean => rows.status(row) === STATUS.pending
 
+  /** Empty for a signal whose line is damaged: it expires without being named. */
+  const readable = (row: Row): Signal[] => {
+    try {
+      return [reader.waiting(row).signal]
+    } catch (error) {
+      if (error instanceof TurnbellError && error.code === 'store_damaged') return []
+      throw error
+    }
+  }
+
   const giveBack = async (leased: Row[], how: Pick<ReleaseEntry, 'for_good'>): Promise<Released[]> => {
     if (leased.length === 0) return []
     const released = leased.map((row): Released => {
@@ -131,6 +142,7 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       journal.checkAlive()
       const same_key = findKey(signal.from, signal.idempotency_key)
       if (answers(same_key, Date.parse(signal.created_at))) {
+        checkSameRequest(reader.waiting(same_key).signal, signal)
         const first = { seq: rows.seq(same_key), signal_id: rows.idText(same_key), repeated: true }
         await journal.committed()
         return first
@@ -146,21 +158,28 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       journal.checkAlive()
       const appended: Appended[] = []
       const fresh: { signal: Signal; seq: Seq; same_key: Row }[] = []
-      const keysHere = new Map<string, Appended>()
+      const keysHere = new Map<string, Appended & { signal: Signal }>()
       for (const signal of signals) {
         const { from, idempotency_key: key } = signal
         const same_key = findKey(from, key)
         const known = answers(same_key, Date.parse(signal.created_at))
         const here = key === undefined ? undefined : keysHere.get(`${from} ${key}`)
-        const first = known ? { seq: rows.seq(same_key), signal_id: rows.idText(same_key) } : here
+        const first = known
+          ? {
+              seq: rows.seq(same_key),
+              signal_id: rows.idText(same_key),
+              signal: reader.waiting(same_key).signal,
+            }
+          : here
         if (first !== undefined) {
-          appended.push({ ...first, repeated: true })
+          checkSameRequest(first.signal, signal)
+          appended.push({ seq: first.seq, signal_id: first.signal_id, repeated: true })
           continue
         }
         const seq = index.last_seq + fresh.length + 1
         const one = { seq, signal_id: signal.signal_id, repeated: false }
         fresh.push({ signal, seq, same_key })
-        if (key !== undefined) keysHere.set(`${from} ${key}`, one)
+        if (key !== undefined) keysHere.set(`${from} ${key}`, { ...one, signal })
         appended.push(one)
       }
       const prepared = fresh.map(({ signal, seq, same_key }, place) => {
@@ -175,7 +194,8 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     recall(from, idempotency_key, at) {
       const row = findKey(from, idempotency_key)
       if (!answers(row, at === undefined ? clock.now() : Date.parse(at))) return null
-      return { seq: rows.seq(row), signal_id: rows.idText(row) }
+      const request_digest = readable(row)[0]?.request_digest
+      return { seq: rows.seq(row), signal_id: rows.idText(row), request_digest }
     },
 
     peek: (identity, limit, except) => choose(identity, limit, except).map((row) => reader.pendingEntry(row)),
@@ -261,7 +281,8 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       const outcome = { waited: [] as SignalId[], already: [] as SignalId[], unknown: [] as SignalId[] }
       for (const signal_id of signal_ids) {
         const row = index.find(signal_id)
-        if (row === -1 || index.to(row) !== identity) outcome.unknown.push(signal_id)
+        if (row === -1 || index.to(row) !== identity || rows.status(row) === STATUS.cancelled)
+          outcome.unknown.push(signal_id)
         else if (rows.status(row) === STATUS.completed || completed.has(signal_id)) {
           outcome.already.push(signal_id)
         } else {
@@ -280,18 +301,46 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
       }
       return { completed: [...completed], ...outcome }
     },
-    async expire(now) {
+    async expire(now, noticesFor) {
       journal.checkAlive()
-      const over = index
-        .overdue(Date.parse(now))
-        .map((row) => ({ signal_id: rows.idText(row), to: index.to(row) }))
+      const over = index.overdue(Date.parse(now))
+      const notices: Appended[] = []
       const settled: Promise<void>[] = []
       for (let at = 0; at < over.length; at += IDS_A_LINE) {
-        const signal_ids = over.slice(at, at + IDS_A_LINE).map(({ signal_id }) => signal_id)
-        settled.push(change({ kind: 'expire', at: now, signal_ids }))
+        const part = over.slice(at, at + IDS_A_LINE)
+        const signals = noticesFor?.(part.flatMap((row) => readable(row))) ?? []
+        const prepared = signals.map((signal, place) => {
+          const own = emptyHead()
+          // The line of the expiry is the last of the group: all of it survives a torn write, or nothing.
+          return { head: own, text: prepare(own, signal, index.last_seq + 1 + place, signals.length - place) }
+        })
+        const entry: ChangeEntry = { kind: 'expire', at: now, signal_ids: idsOf(part) }
+        journal.begin()
+        for (const { text, head: own } of prepared) store(text, own, -1)
+        index.applyUnsynced(entry, journal.add(entryText(entry)))
+        settled.push(journal.committed())
+        for (const [place, { signal_id }] of signals.entries()) {
+          const seq = index.last_seq - signals.length + 1 + place
+          notices.push({ seq, signal_id, repeated: false })
+        }
       }
+      const expired = over.map((row) => ({ signal_id: rows.idText(row), to: index.to(row) }))
       await Promise.all(settled)
-      return over
+      return { expired, notices }
+    },
+    expiredCount: (identity) => index.expired.get(index.identities.find(identity))?.count ?? 0,
+    untold: async (identity, limit) => {
+      const untold = index.expired.get(index.identities.find(identity))?.untold ?? []
+      return durably([...untold].slice(0, limit).flatMap((row) => readable(row)))
+    },
+    async cancel(signal_id, now) {
+      journal.checkAlive()
+      const row = index.find(signal_id)
+      if (row === -1) return null
+      const before = reader.status(row)
+      if (before === 'pending') await change({ kind: 'cancel', at: now, signal_ids: [signal_id] })
+      else await journal.committed()
+      return before
     },
     async replay(signal_id, now) {
       journal.checkAlive()

@@ -44,6 +44,8 @@ export class SignalIndex {
   readonly keyHash = (row: Row): number => this.rows.get(row, 'key_hash')
   ids = new IdBook(this.rows)
   keys = new RowTable(this.keyHash)
+  /** Expired rows of each persona. `untold`: its recipient was not told that they expired. */
+  readonly expired = new Map<number, { count: number; untold: Set<Row> }>()
   /** Signals that are not forgotten. */
   count = 0
   last_seq: Seq = 0
@@ -144,12 +146,17 @@ export class SignalIndex {
         return this.each(entry.signal_ids, (row) => this.complete(row, entry, at))
       case 'expire':
         return this.each(entry.signal_ids, (row) => this.change(row, STATUS.expired))
+      case 'cancel':
+        return this.each(entry.signal_ids, (row) => this.cancel(row, Date.parse(entry.at)))
       case 'replay':
         return this.each(entry.signal_ids, (row) => this.replay(row, entry))
       case 'mark':
         return this.each(entry.signal_ids, (row) => {
-          if (this.rows.get(row, entry.stage) === 0)
-            this.rows.setStage(row, entry.stage, Date.parse(entry.at))
+          if (this.rows.get(row, entry.stage) !== 0) return
+          if (entry.stage === 'told_at') {
+            this.rows.setTime(row, 'told_at', Date.parse(entry.at))
+            this.expired.get(this.persona(row))?.untold.delete(row)
+          } else this.rows.setStage(row, entry.stage, Date.parse(entry.at))
         })
       case 'told':
         return this.each(entry.signal_ids, (row) => this.rows.flag(row, FLAG.told, true))
@@ -230,6 +237,13 @@ export class SignalIndex {
     if (entry.result !== undefined) this.rows.setResult(row, at)
   }
 
+  private cancel(row: Row, at: number): void {
+    this.change(row, STATUS.cancelled)
+    this.leaveLease(row)
+    this.rows.setTime(row, 'cancelled_at', at)
+    this.noteFinish(row, at)
+  }
+
   private replay(row: Row, entry: ReplayEntry): void {
     this.leaveLease(row)
     const page = this.rows.page(row)
@@ -257,9 +271,34 @@ export class SignalIndex {
         this.rows.get(row, 'to_session') !== 0,
       )
     }
+    if (before === STATUS.expired) this.leaveExpired(row)
     if (status === STATUS.pending) this.enterPending(row, page, slot)
     else page.status[slot] = status
-    if (status === STATUS.expired) this.noteFinish(row, this.rows.expires(row))
+    if (status !== STATUS.expired) return
+    this.noteExpired(row)
+    this.noteFinish(row, this.rows.expires(row))
+  }
+
+  /** Counts an expired row, as `change` does; for a snapshot, which does not contain these counts. */
+  noteExpired(row: Row): void {
+    const persona = this.persona(row)
+    let expired = this.expired.get(persona)
+    if (expired === undefined) this.expired.set(persona, (expired = { count: 0, untold: new Set() }))
+    expired.count += 1
+    if (this.rows.get(row, 'told_at') === 0) expired.untold.add(row)
+  }
+
+  private leaveExpired(row: Row): void {
+    const persona = this.persona(row)
+    const expired = this.expired.get(persona)
+    if (expired === undefined) return
+    expired.untold.delete(row)
+    expired.count -= 1
+    if (expired.count === 0) this.expired.delete(persona)
+  }
+
+  private persona(row: Row): number {
+    return this.rows.page(row).to[this.rows.slot(row)] as number
   }
 
   private enterPending(row: Row, page: Page, slot: number): void {
@@ -290,6 +329,8 @@ export class SignalIndex {
         return rows.time(row, 'completed_at')
       case STATUS.expired:
         return rows.expires(row)
+      case STATUS.cancelled:
+        return rows.time(row, 'cancelled_at')
       case STATUS.acked:
         return rows.has(row, FLAG.held) ? null : rows.time(row, 'confirmed_at')
       default:

@@ -20,6 +20,7 @@ const STATUS_NAMES: Partial<Record<number, SignalStatus>> = {
   [STATUS.completed]: 'completed',
   [STATUS.expired]: 'expired',
   [STATUS.dead]: 'dead',
+  [STATUS.cancelled]: 'cancelled',
 }
 /** A long search lets others work after this many pages of rows. */
 const PAGES_AT_ONCE = 16
@@ -81,16 +82,21 @@ export class SignalReader {
     }
   }
 
+  status(row: Row): SignalStatus {
+    return STATUS_NAMES[this.index.rows.status(row)] as SignalStatus
+  }
+
   view(row: Row): SignalView {
     const { rows } = this.index
     const { signal, seq, deliveries } = this.waiting(row)
+    const cancelled_at = rows.time(row, 'cancelled_at')
     const time = (column: Parameters<typeof rows.time>[1]) => {
       const ms = rows.time(row, column)
       return ms === null ? null : isoOf(ms)
     }
     return viewOf(signal, {
       seq,
-      status: STATUS_NAMES[rows.status(row)] as SignalStatus,
+      status: this.status(row),
       deliveries,
       lease: this.lease(row),
       result: this.result(row),
@@ -102,6 +108,7 @@ export class SignalReader {
         drained_at: time('drained_at'),
         confirmed_at: time('confirmed_at'),
         completed_at: time('completed_at'),
+        ...(cancelled_at === null ? {} : { cancelled_at: isoOf(cancelled_at) }),
       },
     })
   }

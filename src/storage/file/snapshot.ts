@@ -333,6 +333,7 @@ function restoreCounts(index: SignalIndex): void {
     for (let slot = 0; slot < slots; slot += 1) {
       const row = number * PAGE_ROWS + slot
       if (index.isInProgress(row)) index.in_progress.add(page.to[slot] as number, 1)
+      if (page.status[slot] === STATUS.expired) index.noteExpired(row)
       if (page.status[slot] !== STATUS.pending) continue
       index.pending.add(
         page.to[slot] as number,

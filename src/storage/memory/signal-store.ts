@@ -5,6 +5,7 @@ import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts
 import type { Clock } from '../../ports/clock.ts'
 import type { Completed, Drained, Lease, Released, SignalStore, Taken } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
+import { checkSameRequest } from '../same-request.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
 import { timeInOrder, type ObservedStage } from '../stage-order.ts'
@@ -24,6 +25,8 @@ interface Row {
   life_ms: number
   stages: SignalView['stages']
   result?: Json
+  /** When its recipient was told that it expired. */
+  told_at?: string
 }
 
 export function createMemorySignalStore(
@@ -110,6 +113,7 @@ export function createMemorySignalStore(
     const { from, idempotency_key, created_at } = signal
     const first =
       idempotency_key === undefined ? null : knownKey(from, idempotency_key, Date.parse(created_at))
+    if (first !== null) checkSameRequest(first.signal, signal)
     const { seq, signal: kept } = first ?? store(signal)
     return { seq, signal_id: kept.signal_id, repeated: first !== null }
   }
@@ -142,11 +146,22 @@ export function createMemorySignalStore(
     },
     async appendAll(signals) {
       checkOpen()
+      const keysHere = new Map<string, Signal>()
+      // Every refusal comes before the first change.
+      for (const signal of signals) {
+        const { from, idempotency_key: key, created_at } = signal
+        if (key === undefined) continue
+        const first = knownKey(from, key, Date.parse(created_at))?.signal ?? keysHere.get(keyOf(from, key))
+        if (first !== undefined) checkSameRequest(first, signal)
+        else keysHere.set(keyOf(from, key), signal)
+      }
       return signals.map(accept)
     },
     recall(from, idempotency_key, at) {
       const first = knownKey(from, idempotency_key, at === undefined ? clock.now() : Date.parse(at))
-      return first === null ? null : { seq: first.seq, signal_id: first.signal.signal_id }
+      if (first === null) return null
+      const { signal_id, request_digest } = first.signal
+      return { seq: first.seq, signal_id, request_digest }
     },
 
     peek: (identity, limit, except) =>
@@ -247,7 +262,7 @@ export function createMemorySignalStore(
       const outcome: Completed = { completed: [], waited: [], already: [], unknown: [] }
       for (const signal_id of signal_ids) {
         const row = rows.get(signal_id)
-        if (row?.signal.to !== identity) outcome.unknown.push(signal_id)
+        if (row?.signal.to !== identity || row.status === 'cancelled') outcome.unknown.push(signal_id)
         else if (row.status === 'completed') outcome.already.push(signal_id)
         else {
           if (row.status === 'pending') outcome.waited.push(signal_id)
@@ -262,13 +277,36 @@ export function createMemorySignalStore(
       }
       return outcome
     },
-    async expire(now) {
+    async expire(now, noticesFor) {
       checkOpen()
       const over = [...rows.values()].filter(
         (row) => row.status === 'pending' && row.signal.expires_at <= now,
       )
+      const notices = over.length === 0 ? [] : (noticesFor?.(over.map(({ signal }) => ({ ...signal }))) ?? [])
+      const noticed = notices.map(accept)
       for (const row of over) leave(row, 'expired')
-      return over.map(({ signal: { signal_id, to } }) => ({ signal_id, to }))
+      return { expired: over.map(({ signal: { signal_id, to } }) => ({ signal_id, to })), notices: noticed }
+    },
+    expiredCount: (identity) =>
+      [...rows.values()].filter(({ signal, status }) => signal.to === identity && status === 'expired').length,
+    untold: async (identity, limit) =>
+      [...rows.values()]
+        .filter(
+          ({ signal, status, told_at }) =>
+            signal.to === identity && status === 'expired' && told_at === undefined,
+        )
+        .slice(0, limit)
+        .map(({ signal }) => structuredClone(signal)),
+    async cancel(signal_id, now) {
+      checkOpen()
+      const row = rows.get(signal_id)
+      if (row === undefined) return null
+      const before = row.status
+      if (before !== 'pending') return before
+      leave(row, 'cancelled')
+      letGo(row)
+      row.stages.cancelled_at = now
+      return before
     },
     async replay(signal_id, now) {
       checkOpen()
@@ -281,13 +319,16 @@ export function createMemorySignalStore(
       row.told = false
       row.stages = justCreated(row.signal)
       delete row.result
+      delete row.told_at
       wait(row)
       return true
     },
     mark(signal_ids, stage, at) {
       for (const signal_id of signal_ids) {
         const row = rows.get(signal_id)
-        if (row !== undefined && row.stages[stage] === null) setStage(row, stage, at)
+        if (row === undefined) continue
+        if (stage === 'told_at') row.told_at ??= at
+        else if (row.stages[stage] === null) setStage(row, stage, at)
       }
     },
 
@@ -372,6 +413,7 @@ function payloadBytes({ signal }: Drained): number {
 function finishedAt({ status, lease, stages, signal }: Row): string | null {
   if (status === 'completed') return stages.completed_at
   if (status === 'expired') return signal.expires_at
+  if (status === 'cancelled') return stages.cancelled_at ?? null
   return status === 'acked' && lease === null ? stages.confirmed_at : null
 }
 

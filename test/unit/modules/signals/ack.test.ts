@@ -25,11 +25,15 @@ describe('an ack', () => {
       completed: [signal_id],
       already: [],
       unknown: [],
+      replied: [],
+      not_replied: [{ signal_id, reason: 'no_reply_to' }],
     })
     expect(await world.signals.ack(BOB, { signal_ids: [signal_id] })).toEqual({
       completed: [],
       already: [signal_id],
       unknown: [],
+      replied: [],
+      not_replied: [],
     })
     expect(await world.signals.read(BOB, signal_id)).toMatchObject({
       status: 'completed',
@@ -45,6 +49,8 @@ describe('an ack', () => {
       completed: [],
       already: [],
       unknown: [signal_id, NOWHERE],
+      replied: [],
+      not_replied: [],
     })
     expect(world.store.pendingCount('alice')).toBe(1)
   })

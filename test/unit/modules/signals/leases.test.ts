@@ -94,7 +94,6 @@ describe('a drain', () => {
   test.each([
     ['a daemon', daemon('bob')],
     ['an observer', observer('bob')],
-    ['the operator', OPERATOR],
   ])('by %s is refused and takes nothing', async (_, caller) => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })

@@ -194,10 +194,28 @@ describe('an idempotency key', () => {
   test('answers a repeated send with the first receipt and pushes once', async () => {
     const world = await signalWorld()
     const first = await world.send({ to: 'bob', idempotency_key: 'deploy-1' })
-    const second = await world.send({ to: 'bob', idempotency_key: 'deploy-1', payload: 'changed' })
+    const second = await world.send({ to: 'bob', idempotency_key: 'deploy-1' })
     expect(second).toEqual(first)
     expect(world.toldOf('signals.pushed')).toHaveLength(1)
     expect(world.store.pendingCount('bob')).toBe(1)
+  })
+
+  test('of another request is refused before and after a restart, and nothing is stored', async () => {
+    const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
+    await world.send({ to: 'bob', idempotency_key: 'k', payload: 'first' })
+    for (const hub of [world, await world.restart()]) {
+      for (const other of [
+        { to: 'bob', payload: 'second' },
+        { to: 'carol', payload: 'first' },
+        { to: 'nobody', payload: 'first' },
+        { to: 'bob', payload: 'first', intent: 'other' },
+      ]) {
+        await expect(hub.send({ ...other, idempotency_key: 'k' })).rejects.toMatchObject({
+          code: 'idempotency_key_reused',
+        })
+      }
+      expect(hub.store.health().signals).toBe(1)
+    }
   })
 
   test('stores once when both sends come at the same moment', async () => {

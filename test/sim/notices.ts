@@ -1,0 +1,58 @@
+/** Who is told that a signal expired: its sender and `reply_to`, once for each life of the signal. */
+import type { DrainResult, SignalView } from '../../src/contracts/signal.ts'
+import type { SignalStore } from '../../src/ports/signal-store.ts'
+import { Violation } from '../support/violation.ts'
+import type { Ledger } from './ledger.ts'
+
+type Shown = DrainResult['signals'][number] | SignalView
+
+interface Named {
+  signal_id: string
+  expired_at: string
+}
+
+/** What a notice says; it names some of the signals and counts all of them. */
+const namedIn = ({ payload }: Shown) => payload as unknown as { signals: Named[]; total: number }
+
+/** Sent by the hub itself. */
+export const isNotice = ({ origin, from }: Shown): boolean => origin === 'system' && from === 'turnbell'
+
+/** One notice, as an agent received it or as the store has it. */
+export function checkNotice(ledger: Ledger, notice: Shown): void {
+  const { signal_id, intent, priority, to } = notice
+  if (intent !== 'expired' || priority !== 0)
+    throw new Violation('a notice rings nobody', `${signal_id}: ${intent}, priority ${priority}`)
+  for (const named of namedIn(notice).signals) {
+    if (ledger.notices.has(named.signal_id))
+      throw new Violation('there is no notice about a notice', `${signal_id} about ${named.signal_id}`)
+    const known = ledger.signals.get(named.signal_id)
+    if (known !== undefined && !known.ever_expired && !known.unsure && known.replays_open === 0)
+      throw new Violation('a notice names what expired', `${signal_id} about ${named.signal_id}`)
+    const life = `${to} ${named.signal_id} ${named.expired_at}`
+    const first = ledger.told_expiries.get(life)
+    if (first !== undefined && first !== signal_id)
+      throw new Violation('an expiry is told once', `${life}: ${first} and ${signal_id}`)
+    ledger.told_expiries.set(life, signal_id)
+  }
+}
+
+/** A hub has come up: what expired was told to the persona or person that sent it. */
+export async function checkNotices(
+  ledger: Ledger,
+  store: SignalStore,
+  isAddressee: (identity: string, since: number) => boolean,
+): Promise<void> {
+  const { signals: system } = await store.query({ from: 'turnbell', limit: Number.MAX_SAFE_INTEGER })
+  for (const { signal_id } of system) ledger.notices.add(signal_id)
+  for (const notice of system) checkNotice(ledger, notice)
+  if (system.some((notice) => namedIn(notice).total > namedIn(notice).signals.length)) return
+  const { signals: expired } = await store.query({ status: ['expired'], limit: Number.MAX_SAFE_INTEGER })
+  for (const { signal_id, from, origin, to, expires_at } of expired) {
+    const wish = ledger.signals.get(signal_id)?.wish
+    if (origin === 'system' || from === to || wish === undefined || wish === null) continue
+    // A clock that was set may have had a notice forgotten before what it is about.
+    if (ledger.wall.errorSince(wish.at) > 0 || !isAddressee(from, wish.at)) continue
+    if (!ledger.told_expiries.has(`${from} ${signal_id} ${expires_at}`))
+      throw new Violation('an expiry is told to the sender', `${signal_id} of ${from}`)
+  }
+}
