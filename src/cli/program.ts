@@ -9,6 +9,7 @@ import { VERSION } from '../system/version.ts'
 import type { Cli } from './cli.ts'
 import { examples } from './render.ts'
 import { registerCall } from './commands/call.ts'
+import { registerCancel } from './commands/cancel.ts'
 import { registerCompletion } from './commands/completion.ts'
 import { registerConnect } from './commands/connect.ts'
 import { registerControl } from './commands/control.ts'
@@ -21,6 +22,8 @@ import { registerPersona } from './commands/persona.ts'
 import { registerBundles } from './commands/bundles.ts'
 import { registerHook } from './commands/hook.ts'
 import { registerImport } from './commands/import.ts'
+import { registerInbox } from './commands/inbox.ts'
+import { registerLog } from './commands/log.ts'
 import { registerRun } from './commands/run.ts'
 import { registerSend } from './commands/send.ts'
 import { registerService } from './commands/service.ts'
@@ -57,6 +60,9 @@ export function createProgram(cli: Cli): Command {
   registerPersona(program, cli)
   registerSend(program, cli)
   registerPending(program, cli)
+  registerInbox(program, cli)
+  registerCancel(program, cli)
+  registerLog(program, cli)
   registerCall(program, cli)
   registerImport(program, cli)
   registerRun(program, cli)

@@ -93,7 +93,7 @@ export function describeSignal(signal: DrainedSignal, now_ms: number): string {
   return signal.payload === null ? about : `${about}\n${indent(payloadText(signal.payload))}`
 }
 
-function payloadText(payload: Json): string {
+export function payloadText(payload: Json): string {
   return typeof payload === 'string' ? printable(payload) : printableJson(payload)
 }
 

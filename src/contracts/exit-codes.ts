@@ -26,6 +26,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   token_expired: EXIT.not_permitted,
   operator_required: EXIT.not_permitted,
   config_invalid: EXIT.config_invalid,
+  result_missing: EXIT.failed,
   bind_failed: EXIT.failed,
   client_missing: EXIT.failed,
   service_failed: EXIT.failed,

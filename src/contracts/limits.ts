@@ -329,6 +329,16 @@ export const LIMITS = {
 
   // Command line
   /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
+  /** How long a command waits for a hub that restarts or is being started. */
+  hub_reach_ms: 10_000,
+  hub_reach_poll_ms: 100,
+  /** How often a command that follows something looks again. */
+  follow_interval_ms: 1_000,
+  /** How long `send --wait` waits where no duration is given, in seconds. */
+  wait_s_default: 600,
+  wait_poll_ms: 500,
+  /** How long `send` waits for the first byte of a pipe that it was not told to read. */
+  piped_text_ms: 1_000,
   hub_answer_ms: 30_000,
   /** Or so long, where it is told to. Without the head of an answer `fetch` itself gives up after 300 s. */
   hub_answer_ms_max: 240_000,

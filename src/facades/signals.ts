@@ -27,7 +27,7 @@ function numberIn(value: unknown): unknown {
 export const signals = defineFacade({
   name: 'signals',
   summary: 'Send signals to personas, look at your own, say that they are handled.',
-  compact: 'Messages between personas.',
+  compact: 'Messages.',
   agent_hint:
     'When a drained signal is handled, call `signals` with action `ack` and its `signal_ids`; if it has a `reply_to`, put the answer in `result`, and it is sent there. What you cannot do now: action `release`. To write to somebody: action `send` with `to`, `intent`, `payload`.',
   facet: 'core',
@@ -87,7 +87,7 @@ export const signals = defineFacade({
 
     broadcast: defineAction({
       summary:
-        'The same signal to several personas, to the subscribers of a topic, or to your project: {to?: [], topic?, all_projects?, intent, payload?}.',
+        'The same signal to several, to a topic, or to your project: {to?: [], topic?, all_projects?, intent, payload?}.',
       mutates: true,
       input: SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
         /** Absent: the subscribers of `topic`; without a topic, the active personas of the sender's project. */
@@ -122,7 +122,7 @@ export const signals = defineFacade({
 
     inbox: defineAction({
       summary:
-        'Your signals of any status, newest first, without taking them: {status?: [], from?, before_seq?, limit?}.',
+        'Your signals of any status, newest first, not taken: {status?: [], from?, before_seq?, limit?}.',
       mutates: false,
       aliases: ['coord_inbox', 'coordinator_inbox'].map((name) => ({ name, params: inboxParams })),
       input: z.strictObject({
@@ -168,7 +168,7 @@ export const signals = defineFacade({
     }),
 
     release: defineAction({
-      summary: 'Give drained signals back unhandled; they wait again: {signal_ids}.',
+      summary: 'Give drained signals back unhandled: {signal_ids}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_ids: SignalIds }),
@@ -180,7 +180,7 @@ export const signals = defineFacade({
     }),
 
     cancel: defineAction({
-      summary: 'Take back a signal that you sent and nobody has drained: {signal_id}.',
+      summary: 'Take back what nobody drained: {signal_id}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_id: SignalId }),
@@ -192,7 +192,7 @@ export const signals = defineFacade({
     }),
 
     replay: defineAction({
-      summary: 'Put dead, expired, cancelled or finished signals back in the queue: {signal_ids}.',
+      summary: 'Put dead or finished signals back: {signal_ids}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_ids: SignalIds }),
@@ -204,7 +204,7 @@ export const signals = defineFacade({
     }),
 
     read: defineAction({
-      summary: 'One signal with its stages as times: {signal_id}.',
+      summary: 'One signal with its stages: {signal_id}.',
       mutates: false,
       input: z.strictObject({ signal_id: SignalId }),
       output: SignalView,

@@ -105,12 +105,12 @@ describe('up, send, status, pending, shutdown', () => {
 
     const pending = (...more: string[]) =>
       turnbell(['pending', '--home', at, '--persona', 'ada', '--json', ...more])
-    expect((await pending('--peek')).json<DrainResult>().signals).toHaveLength(1)
-    const drained = (await pending()).json<DrainResult>()
+    expect((await pending()).json<DrainResult>().signals).toHaveLength(1)
+    const drained = (await pending('--take')).json<DrainResult>()
     expect(drained.signals).toMatchObject([
       { signal_id: receipt.signal_id, payload: 'Please look.', origin: 'human', deliveries: 1 },
     ])
-    expect((await pending()).json<DrainResult>().signals).toEqual([])
+    expect((await pending('--take')).json<DrainResult>().signals).toEqual([])
     const read = await turnbell([
       ...['call', 'signals', 'read', '--home', at, '--json'],
       ...['--params', JSON.stringify({ signal_id: receipt.signal_id })],
@@ -138,14 +138,65 @@ describe('up, send, status, pending, shutdown', () => {
     const at = home('ada')
     keep(await startHub(at))
     expect((await turnbell(['send', '--home', at, '--to', 'ada', 'for a closed pipe'])).stderr).toBe('')
-    const child = spawn(process.execPath, [BIN, 'pending', '--home', at, '--persona', 'ada'], {
+    const child = spawn(process.execPath, [BIN, 'pending', '--home', at, '--persona', 'ada', '--take'], {
       env: cleanEnvironment(),
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     child.stdout.destroy()
     expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(1)
-    const again = await turnbell(['pending', '--home', at, '--persona', 'ada', '--json'])
+    const again = await turnbell(['pending', '--home', at, '--persona', 'ada', '--take', '--json'])
     expect(again.json<DrainResult>().signals).toMatchObject([{ payload: 'for a closed pipe', deliveries: 2 }])
+  })
+})
+
+describe('a person', () => {
+  test('asks, and gets the answer over a restart of the hub; what is not awaited is in the inbox', async () => {
+    const at = home('ada')
+    const first = keep(await startHub(at))
+    const child = spawn(
+      process.execPath,
+      [BIN, 'send', '--home', at, '--to', 'ada', '--wait', '2m', 'Is main green?', '--json'],
+      { env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    let answer = ''
+    child.stdout.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    const agent = (action: string, params: object) =>
+      turnbell(['call', 'signals', action, '--home', at, '--json', '--params', JSON.stringify(params)])
+    const asked = await eventually('the question is there', async () => {
+      const page = (await agent('inbox', { to: 'ada' })).json<{ signals: { signal_id: string }[] }>()
+      return page.signals[0]
+    })
+    await end(first)
+    keep(await startHub(at))
+    await agent('ack', { signal_ids: [asked.signal_id], result: 'yes' })
+    expect(await ended).toBe(0)
+    expect(JSON.parse(answer)).toMatchObject({ signal_id: asked.signal_id, status: 'completed', result: 'yes' })
+    const inbox = async (...more: string[]) =>
+      (await turnbell(['inbox', '--home', at, '--json', ...more])).json<DrainResult>().signals
+    expect(await inbox()).toEqual([])
+
+    await turnbell(['send', '--home', at, '--from', 'ada', '--to', 'operator', 'done'])
+    expect(await inbox()).toMatchObject([{ from: 'ada', payload: 'done' }])
+    expect(await inbox('--take')).toHaveLength(1)
+    expect(await inbox()).toEqual([])
+
+    const sent = (await turnbell(['send', '--home', at, '--to', 'ada', 'never mind', '--json'])).json<Receipt>()
+    expect((await turnbell(['cancel', '--home', at, sent.signal_id])).code).toBe(0)
+    const log = await turnbell(['log', '--home', at, '--persona', 'ada', '--json'])
+    const { signals } = log.json<{ signals: { signal_id: string; stage: string }[] }>()
+    expect(signals.map(({ stage }) => stage)).toEqual(['completed', 'confirmed', 'cancelled'])
+  })
+
+  test('sends where no hub runs: one is started, unless that is forbidden', async () => {
+    const at = home('ada')
+    const sent = await turnbell(['send', '--home', at, '--to', 'ada', 'hello', '--json'])
+    expect(sent.stderr).toContain('starting one')
+    expect(Receipt.parse(sent.json())).toMatchObject({ status: 'pending' })
+    process.kill(hubPid(at), 'SIGTERM')
+    await eventually('it has ended', () => pidsOf(at).length === 0)
+    const refused = await turnbell(['send', '--home', at, '--no-autostart', '--to', 'ada', 'hello', '--json'])
+    expect(refused.code).toBe(69)
   })
 })
 

@@ -106,7 +106,9 @@ async function makeFinal(world: World): Promise<void> {
 }
 
 /** How many signals nobody has drained yet. */
-const waiting = (world: World) => world.hub?.store.health().pending ?? 0
+/** The person reads no mail here. */
+const waiting = ({ hub }: World) =>
+  hub === null ? 0 : hub.store.health().pending - hub.store.pendingCount('operator')
 
 /** The drains that nothing has confirmed yet. */
 const leased = (world: World) => world.hub?.store.leases() ?? []

@@ -166,7 +166,9 @@ export async function checkDelivered(
       checkForgotten(ledger, known)
       continue
     }
-    if (view.status === 'pending' && (which === 'all' || view.priority > 0))
+    // The person reads no mail here.
+    const is_delivered = view.status !== 'pending' || view.to === 'operator'
+    if (!is_delivered && (which === 'all' || view.priority > 0))
       throw new Violation(
         'everything arrives',
         `${JSON.stringify(known)} waits still, ${JSON.stringify(view)}`,

@@ -84,3 +84,24 @@ export function seededRandom(seed = 1): Random {
   }
   return { next, bytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(next() * 256)) }
 }
+
+/** Whoever waits by this clock waits no real time: each timer fires in the next turn of the loop and moves time on. */
+export function eagerClock(start = START): Clock {
+  let elapsed = 0
+  const after: Clock['after'] = (delay_ms, call) => {
+    const timer = setImmediate(() => {
+      elapsed += delay_ms
+      call()
+    })
+    return { cancel: () => clearImmediate(timer) }
+  }
+  return {
+    now: () => start + elapsed,
+    monotonic: () => elapsed,
+    after,
+    every: () => {
+      throw new Error('an eager clock has no intervals')
+    },
+    soon: (call) => void setImmediate(call),
+  }
+}

@@ -5,6 +5,7 @@ import { parseDuration } from '../duration.ts'
 import { examples, printableJson } from '../render.ts'
 import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
+import { EXIT } from '../../contracts/exit-codes.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { FACADES } from '../../facades/all.ts'
 import { cliAction, cliOverview } from '../../kernel/project-cli.ts'
@@ -63,7 +64,17 @@ export function registerCall(program: Command, cli: Cli): void {
         throw withDirectoryMeant(error, cli, options.scope)
       })
     await out.result(result, () => printableJson(result))
+    const unknown = unknownIn(result)
+    if (unknown.length === 0) return
+    out.note(`Nothing was done about ${unknown.join(', ')}: unknown, or not in a state for ${action}.`)
+    cli.exitWith(EXIT.failed)
   })
+}
+
+/** Ids that an action reports instead of refusing the call. */
+function unknownIn(result: unknown): string[] {
+  const unknown = (result as { unknown?: unknown } | null)?.unknown
+  return Array.isArray(unknown) ? unknown.filter((id) => typeof id === 'string') : []
 }
 
 function parseWait(text: string): number {

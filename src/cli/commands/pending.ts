@@ -1,20 +1,15 @@
-/**
- * `turnbell pending`: drains as the persona's agent.
- *
- * The drain stays tentative until stdout has taken every byte; only then is it confirmed. If the reader
- * is gone by then, the signals are given back at once. Every invocation is a session of its own, so that
- * no later one confirms by accident what this one could not show.
- */
+/** `turnbell pending`: what waits for a persona. Only `--take` drains, as that persona's agent. */
 import type { Command } from 'commander'
-import { exitCodeOf } from '../../contracts/exit-codes.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { DrainResult } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
-import type { HubClient } from '../hub-client.ts'
-import { count, describeSignal, examples } from '../render.ts'
+import { examples } from '../render.ts'
+import { describeQueue, takeAndShow } from '../take.ts'
 
 interface Options {
   persona: string
+  take?: boolean
   peek?: boolean
   limit: number
 }
@@ -22,9 +17,10 @@ interface Options {
 export function registerPending(program: Command, cli: Cli): void {
   const command = program
     .command('pending')
-    .description("drain as that persona's agent, or only look")
+    .description('what waits for a persona; --take drains it')
     .requiredOption('--persona <name>', 'whose signals', parseIdentity)
-    .option('--peek', 'only look; they keep waiting')
+    .option('--take', "drain as that persona's agent: the agent itself does not get them any more")
+    .option('--peek', 'only look; an old name for what happens without --take')
     .option(
       '--limit <n>',
       `at most this many (${LIMITS.drain_limit_default})`,
@@ -34,43 +30,25 @@ export function registerPending(program: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples([
-        ['turnbell pending --persona ada --peek', 'what waits for ada'],
-        ['turnbell pending --persona ada --json', 'take it, for a program'],
+        ['turnbell pending --persona ada', 'what waits for ada'],
+        ['turnbell pending --persona ada --take --json', 'take it, for a program'],
       ]),
     )
-  command.action(async ({ persona, peek = false, limit }: Options) => {
-    const { out, hub } = invocationOf(cli, command)
+  command.action(async ({ persona, take = false, peek = false, limit }: Options) => {
+    if (take && peek) {
+      throw new TurnbellError('usage_invalid', {
+        detail: '--take drains and --peek only looks.',
+        hint: 'Give one of them.',
+      })
+    }
+    const invocation = invocationOf(cli, command)
+    const hub = invocation.hub()
     // Asked as the operator first: an agent's own call would make a persona of a mistyped name.
-    await hub().call('personas', 'get', { identity: persona })
-    const agent = await hub().as(persona, 'agent', `cli:${cli.ids.next()}`)
-    const drained = await agent.ask('signals', 'pending', { limit, peek }, DrainResult)
-    try {
-      await out.result(drained, () => describe(persona, drained, cli.clock.now()))
-    } catch (error) {
-      await giveBack(agent, drained)
-      throw error
-    }
-    if (drained.drain_id === null) return
-    try {
-      await agent.call('signals', 'pending', { confirm: drained.drain_id, peek: true, limit: 1 })
-    } catch (error) {
-      // stdout has its one document; with --json, too, this is for stderr.
-      await cli.output(false).problem(error)
-      out.note('The signals above were not confirmed and will come again.')
-      cli.exitWith(exitCodeOf(error))
-    }
+    await hub.call('personas', 'get', { identity: persona })
+    // Each invocation is a session of its own, so that a later one confirms nothing that was never shown.
+    const agent = await hub.as(persona, 'agent', `cli:${cli.ids.next()}`)
+    if (take) return void (await takeAndShow(invocation, agent, limit, persona))
+    const waiting = await agent.ask('signals', 'pending', { limit, peek: true }, DrainResult)
+    await invocation.out.result(waiting, () => describeQueue(persona, waiting, cli.clock.now()))
   })
-}
-
-async function giveBack(agent: HubClient, drained: DrainResult): Promise<void> {
-  if (drained.drain_id === null) return
-  const signal_ids = drained.signals.map((signal) => signal.signal_id)
-  // Should this fail as well, the lease ends by itself and they come back then.
-  await agent.call('signals', 'release', { signal_ids }).catch(() => {})
-}
-
-function describe(persona: string, { signals, remaining }: DrainResult, now_ms: number): string {
-  if (signals.length === 0) return `Nothing waits for ${persona}.`
-  const more = remaining === 0 ? [] : [`${count(remaining, 'more signal waits', 'more signals wait')}.`]
-  return [...signals.map((signal) => describeSignal(signal, now_ms)), ...more].join('\n')
 }

@@ -2,16 +2,19 @@
 import fs from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
-import { Json } from '../../contracts/ids.ts'
+import { Json, OPERATOR } from '../../contracts/ids.ts'
 import { handwrittenJson } from '../../contracts/json.ts'
 import { InexactNumberError } from '../../contracts/json-numbers.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { Intent, Receipt, type SendInput, type Route } from '../../contracts/signal.ts'
+import { Intent, Receipt, SignalView, type SendInput, type Route } from '../../contracts/signal.ts'
+import { pause } from '../../ports/pause.ts'
 import type { z } from 'zod'
-import { type Cli, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
+import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
+import { isAway, whenReached } from '../reach-hub.ts'
 import { readAll } from '../read-all.ts'
-import { examples } from '../render.ts'
+import { examples, payloadText } from '../render.ts'
+import { takeReply } from './inbox.ts'
 
 /** What a person's words are about when they do not say. */
 const INTENT_DEFAULT = 'message'
@@ -28,13 +31,16 @@ interface Options {
   toSession?: string
   requireLive?: boolean
   idempotencyKey?: string
+  /** `true` without a duration. */
+  wait?: string | true
+  autostart: boolean
 }
 
 export function registerSend(program: Command, cli: Cli): void {
   const command = program
     .command('send')
     .description('one durable signal; prints the receipt')
-    .argument('[text]', 'what it says; - reads it from stdin; only with --intent may it be left out')
+    .argument('[text]', 'what it says; - or a pipe reads it from stdin; only with --intent may it be left out')
     .requiredOption('--to <name>', 'who gets it', parseIdentity)
     .option('--from <name>', 'in whose name (operator)', parseIdentity)
     .option('--intent <word>', 'what it is about, one word', parseIntent, INTENT_DEFAULT)
@@ -45,46 +51,114 @@ export function registerSend(program: Command, cli: Cli): void {
       parseWhole(LIMITS.priority_min, LIMITS.priority_max),
     )
     .option('--topic <text>', 'what it belongs to')
-    .option('--reply-to <name>', 'who gets the result', parseIdentity)
-    .option('--ttl <duration>', 'how long it may wait: 90s, 30m, 24h, 7d (24h)', parseDuration)
+    .option('--reply-to <name>', 'who gets the result (operator: your inbox)', parseIdentity)
+    .option('--ttl <duration>', 'how long it may wait: 90s, 30m, 24h, 7d (30d)', parseDuration)
     .option('--to-session <id>', 'only for this run of the agent')
     .option('--require-live', 'refuse unless somebody can be rung now')
-    .option('--idempotency-key <key>', 'the same key again returns the first receipt')
+    .option('--idempotency-key <key>', 'the same request again returns the first receipt')
+    .option('--wait [duration]', 'wait for the result of ack and print it (10m); exit 1 if there is none')
+    .option('--no-autostart', 'do not start a hub where none runs')
     .addHelpText(
       'after',
       examples([
         ['turnbell send --to ada "Please look at the checkout branch."', 'a word from you'],
         [`turnbell send --to ada --intent review --payload '{"branch":"checkout"}'`, 'structured'],
+        ['turnbell send --to ada --wait 5m "Is main green?"', 'ask, and print the answer'],
         ['git log -5 | turnbell send --to ada --intent fyi --priority 0 -', 'quiet: rings nobody'],
       ]),
     )
   command.action(async (text: string | undefined, options: Options) => {
     const invocation = invocationOf(cli, command)
     const named = command.getOptionValueSource('intent') !== 'default'
-    if (text === undefined && options.payload === undefined && !named) throw nothingSaid('no text was given')
-    const payload = await readPayload(cli, text, options.payload)
-    const receipt = await invocation.hub().ask('signals', 'send', inputOf(options, payload), Receipt)
-    await invocation.out.result(receipt, () => describeReceipt(options, receipt))
+    const { wait_s, said } = waitingFor(options.wait, text)
+    const payload = await readPayload(invocation, said, options.payload, named)
+    const input = inputOf(cli, options, payload, wait_s !== null)
+    const receipt = await whenReached(invocation, options, (hub) => hub.ask('signals', 'send', input, Receipt))
+    if (wait_s === null) return invocation.out.result(receipt, () => describeReceipt(options, receipt))
+    invocation.out.note(`${receipt.signal_id} was sent to ${options.to}; waiting for its result.`)
+    await waitForResult(invocation, receipt, wait_s)
   })
 }
 
-function inputOf(options: Options, payload: Json): z.input<typeof SendInput> {
+/** The text may follow `--wait` directly: it is taken for a duration only where it is one. */
+function waitingFor(
+  wait: string | true | undefined,
+  text: string | undefined,
+): { wait_s: number | null; said: string | undefined } {
+  if (wait === undefined) return { wait_s: null, said: text }
+  if (wait === true) return { wait_s: LIMITS.wait_s_default, said: text }
+  if (/^\d{1,9}[smhd]?$/.test(wait)) return { wait_s: parseDuration(wait), said: text }
+  if (text === undefined) return { wait_s: LIMITS.wait_s_default, said: wait }
+  throw new TurnbellError('usage_invalid', {
+    detail: `--wait: ${JSON.stringify(wait)} is not a duration.`,
+    hint: 'Give a duration such as 90s or 10m, or none.',
+  })
+}
+
+/** Survives a restart of the hub: what was accepted is still there. */
+async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: number): Promise<void> {
+  const { cli, out } = invocation
+  const { signal_id } = receipt
+  const ends_at = cli.clock.monotonic() + wait_s * 1000
+  const read = () =>
+    invocation
+      .hub()
+      .ask('signals', 'read', { signal_id }, SignalView)
+      .catch((error: unknown) => {
+        if (isAway(error)) return null
+        throw error
+      })
+  for (;;) {
+    const view = await read()
+    if (view?.status === 'completed') {
+      const { result = null, to, stages } = view
+      await out.result({ ...receipt, status: view.status, result, completed_at: stages.completed_at, by: to }, () =>
+        result === null ? `${to} completed it without a result.` : payloadText(result),
+      )
+      return takeReply(invocation, signal_id)
+    }
+    const is_over = view !== null && ['expired', 'cancelled', 'dead'].includes(view.status)
+    if (is_over || cli.clock.monotonic() >= ends_at) {
+      const what = view === null ? 'The hub cannot be reached.' : `It is ${view.status}.`
+      throw new TurnbellError('result_missing', {
+        detail: is_over
+          ? `The signal ${signal_id} will get no result: it is ${view.status}.`
+          : `The signal ${signal_id} got no result within ${wait_s} s. ${what}`,
+      })
+    }
+    await pause(cli.clock, LIMITS.wait_poll_ms)
+  }
+}
+
+function inputOf(
+  cli: Cli,
+  options: Options,
+  payload: Json,
+  waits: boolean,
+): z.input<typeof SendInput> {
   const { to, from, intent, priority, topic, replyTo, ttl, toSession, requireLive, idempotencyKey } = options
   const optional = {
     from,
     priority,
     topic,
-    reply_to: replyTo,
+    // What a person asks is answered to the person; what is sent in a persona's name only where its result is awaited.
+    reply_to: replyTo ?? (to !== OPERATOR && (from === undefined || waits) ? OPERATOR : undefined),
     ttl_s: ttl,
     to_session: toSession,
     require_live: requireLive,
-    idempotency_key: idempotencyKey,
+    // It may be said again to a hub that went away before it answered.
+    idempotency_key: idempotencyKey ?? `cli:${cli.ids.next()}`,
   }
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined))
   return { to, intent, payload, ...given }
 }
 
-async function readPayload(cli: Cli, text: string | undefined, json: string | undefined): Promise<Json> {
+async function readPayload(
+  { cli, out }: Invocation,
+  text: string | undefined,
+  json: string | undefined,
+  named: boolean,
+): Promise<Json> {
   if (text !== undefined && json !== undefined) {
     throw new TurnbellError('usage_invalid', {
       detail: 'A signal says either a text or --payload, not both.',
@@ -93,11 +167,39 @@ async function readPayload(cli: Cli, text: string | undefined, json: string | un
   }
   if (json !== undefined) return readJson(cli, '--payload', json)
   if (text === '-') {
-    const read = (await readAll(cli.stdin, LIMITS.body_bytes_max)).replace(/\r?\n$/, '')
-    if (read !== '') return read
+    const read = withoutLineEnd(await readAll(cli.stdin, LIMITS.body_bytes_max))
+    if (read.trim() !== '') return read
     throw nothingSaid('stdin ended without a word')
   }
-  return text ?? null
+  if (text !== undefined) {
+    if (text.trim() !== '') return text
+    throw nothingSaid('the text is empty')
+  }
+  const piped = await pipedText(cli)
+  if (piped === null) out.note('stdin is open but nothing arrived; - waits for it.')
+  const read = withoutLineEnd(piped ?? '')
+  if (read.trim() !== '') return read
+  if (named) return null
+  throw nothingSaid('no text was given')
+}
+
+const withoutLineEnd = (text: string) => text.replace(/\r?\n$/, '')
+
+/** What a pipe or a file gives without being asked for; null where nothing arrives and it stays open. */
+async function pipedText({ stdin, clock }: Cli): Promise<string | null> {
+  const stream = stdin as NodeJS.ReadableStream & { isTTY?: boolean; unref?: () => void }
+  if (stream.isTTY === true) return ''
+  const arrived = new AbortController()
+  const come = () => arrived.abort()
+  const events = ['readable', 'end', 'close', 'error']
+  for (const event of events) stream.once(event, come)
+  await pause(clock, LIMITS.piped_text_ms, arrived.signal)
+  for (const event of events) stream.off(event, come)
+  if (arrived.signal.aborted) return readAll(stream, LIMITS.body_bytes_max)
+  // It would keep this process alive.
+  stream.pause()
+  stream.unref?.()
+  return null
 }
 
 function nothingSaid(why: string): TurnbellError {

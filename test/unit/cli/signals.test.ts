@@ -1,10 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Cli } from '../../../src/cli/cli.ts'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { eagerClock } from '../../support/fake-clock.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -29,14 +31,21 @@ const SIGNAL = {
 }
 
 describe('send', () => {
-  const sending = (options: { input?: string; hub?: FakeHub } = {}) =>
+  const sending = (options: { input?: string; hub?: FakeHub; overrides?: Partial<Cli> } = {}) =>
     testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
 
   test('says only what was said', async () => {
     const turnbell = sending()
     expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(0)
     expect(turnbell.hubCalls).toEqual([
-      { what: 'signals.send', params: { to: 'ada', intent: 'message', payload: 'hello' }, token: null },
+      {
+        what: 'signals.send',
+        params: {
+          ...{ to: 'ada', intent: 'message', payload: 'hello', reply_to: 'operator' },
+          idempotency_key: expect.stringMatching(/^cli:/) as string,
+        },
+        token: null,
+      },
     ])
     expect(turnbell.stdout()).toContain(RECEIPT.signal_id)
     expect(await turnbell.run('send', '--to', 'ada', 'hello', '--json')).toBe(0)
@@ -110,32 +119,151 @@ describe('send', () => {
     expect(turnbell.hubCalls).toEqual([])
   })
 
-  test.each(['', 'a text that nobody asked for\n'])(
-    'that says nothing is refused, whatever is on stdin: %j',
-    async (input) => {
-      const turnbell = sending({ input })
-      expect(await turnbell.run('send', '--to', 'ada', '--topic', 'x')).toBe(64)
+  const payloadOf = (turnbell: { hubCalls: { params: Record<string, unknown> }[] }) =>
+    turnbell.hubCalls[0]?.params['payload']
+
+  test.each([[['--topic', 'x']], [['']], [[' \n']], [['', '--intent', 'x']]])(
+    'that says nothing is refused and sends nothing: %j',
+    async (said) => {
+      const turnbell = sending({ input: '' })
+      expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(64)
       expect(turnbell.hubCalls).toEqual([])
-      expect(turnbell.stderr()).toContain('There is nothing to send: no text was given.')
-      expect(turnbell.stderr()).toContain('- reads it from stdin')
     },
   )
 
+  test.each([[[]], [['--intent', 'x']]])('takes the text of a pipe without being told: %j', async (said) => {
+    const turnbell = sending({ input: 'piped text\n' })
+    expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
+    expect(payloadOf(turnbell)).toBe('piped text')
+  })
+
+  test('leaves a pipe alone where a text is given, or JSON', async () => {
+    for (const said of [['hello'], ['--payload', '"hello"']]) {
+      const turnbell = sending({ input: 'piped' })
+      expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
+      expect(payloadOf(turnbell)).toBe('hello')
+    }
+  })
+
+  test('says so where a pipe stays open and nothing arrives', async () => {
+    const turnbell = sending({ overrides: { stdin: new PassThrough() } })
+    expect(await turnbell.run('send', '--to', 'ada', '--intent', 'wake')).toBe(0)
+    expect(payloadOf(turnbell)).toBeNull()
+    expect(turnbell.stderr()).toContain('- waits for it')
+  })
+
   test.each([
-    [[''], ''],
     [['--payload', 'null'], null],
     [['--payload', '""'], ''],
+    [['--intent', 'wake'], null],
   ])('says nothing on purpose: %j', async (said, payload) => {
     const turnbell = sending()
     expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
-    expect(turnbell.hubCalls[0]?.params).toEqual({ to: 'ada', intent: 'message', payload })
+    expect(payloadOf(turnbell)).toBe(payload)
   })
 
-  test('without a text is a bare notice', async () => {
-    const turnbell = sending()
-    await turnbell.run('send', '--to', 'ada', '--intent', 'wake')
-    expect(turnbell.hubCalls[0]?.params).toEqual({ to: 'ada', intent: 'wake', payload: null })
+  test('names the person in reply_to, unless it speaks for a persona or to the person', async () => {
+    const replyTo = async (...said: string[]) => {
+      const turnbell = sending()
+      await turnbell.run('send', 'hello', ...said)
+      return turnbell.hubCalls[0]?.params['reply_to']
+    }
+    expect(await replyTo('--to', 'ada')).toBe('operator')
+    expect(await replyTo('--to', 'ada', '--reply-to', 'bob')).toBe('bob')
+    expect(await replyTo('--to', 'ada', '--from', 'bob')).toBeUndefined()
+    expect(await replyTo('--to', 'operator', '--from', 'bob')).toBeUndefined()
   })
+
+  test('waits for a hub that restarts, and says the same under the same key', async () => {
+    const clock = eagerClock()
+    let tries = 0
+    const restarting = () => {
+      tries += 1
+      if (tries === 1) throw new TurnbellError('hub_stopping', { detail: 'it stops' })
+      if (tries === 2) throw new TurnbellError('hub_unreachable', { detail: 'it is gone' })
+      return RECEIPT
+    }
+    const turnbell = sending({ hub: { 'signals.send': restarting }, overrides: { clock } })
+    expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(0)
+    expect(new Set(turnbell.hubCalls.map(({ params }) => JSON.stringify(params))).size).toBe(1)
+    expect(turnbell.hubCalls).toHaveLength(3)
+  })
+
+  test('gives up after 10 s and starts no hub that another address names', async () => {
+    const away = () => {
+      throw new TurnbellError('hub_unreachable', { detail: 'it is gone' })
+    }
+    const clock = eagerClock()
+    const turnbell = sending({ hub: { 'signals.send': away }, overrides: { clock } })
+    const began = clock.monotonic()
+    expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(69)
+    expect(clock.monotonic() - began).toBe(LIMITS.hub_reach_ms)
+    expect(turnbell.stderr()).not.toContain('starting one')
+  })
+})
+
+describe('send --wait', () => {
+  const VIEW = {
+    ...{ signal_id: RECEIPT.signal_id, seq: 7, to: 'ada', from: 'operator', origin: 'human', intent: 'message' },
+    ...{ payload: 'hello', priority: 3, deliveries: 1, expires_at: '2026-02-01T00:00:00.000Z' },
+    stages: {
+      ...{ created_at: '2026-01-01T00:00:00.000Z', pushed_at: null, rung_at: null, seen_at: null },
+      ...{ drained_at: null, confirmed_at: null, completed_at: null },
+    },
+  }
+  const REPLY = { ...SIGNAL, signal_id: '01JZ0000000000000000000002', to: 'operator', intent: 'reply' }
+  const asking = (statuses: (string | Error)[], more: object = {}) => {
+    const clock = eagerClock()
+    return testCli({
+      home: temporaryDirectory(),
+      overrides: { clock },
+      hub: {
+        'signals.send': () => RECEIPT,
+        'signals.read': () => {
+          const status = statuses.length > 1 ? statuses.shift() : statuses[0]
+          if (status instanceof Error) throw status
+          return { ...VIEW, status, ...more }
+        },
+        'signals.pending': () => ({
+          signals: [SIGNAL, { ...REPLY, in_reply_to: RECEIPT.signal_id }],
+          remaining: 0,
+          drain_id: null,
+        }),
+        'signals.ack': ({ signal_ids }) => ({ completed: signal_ids, already: [], unknown: [] }),
+      },
+    })
+  }
+
+  test('prints the result, over a restart of the hub, and takes the reply out of the inbox', async () => {
+    const away = new TurnbellError('hub_unreachable', { detail: 'it restarts' })
+    const turnbell = asking(['pending', away, 'acked', 'completed'], { result: 'all green' })
+    expect(await turnbell.run('send', '--to', 'ada', '--wait', '5m', 'green?')).toBe(0)
+    expect(turnbell.stdout()).toBe('all green\n')
+    expect(turnbell.hubCalls[0]?.params).toMatchObject({ payload: 'green?', reply_to: 'operator' })
+    expect(turnbell.hubCalls.at(-1)).toMatchObject({
+      what: 'signals.ack',
+      params: { signal_ids: [REPLY.signal_id] },
+    })
+  })
+
+  test('takes what follows for the text unless it is a duration', async () => {
+    const turnbell = asking(['completed'], { result: { n: 1 } })
+    expect(await turnbell.run('send', '--to', 'ada', '--from', 'bob', '--json', '--wait', 'green?')).toBe(0)
+    expect(turnbell.hubCalls[0]?.params).toMatchObject({ payload: 'green?', reply_to: 'operator' })
+    expect(turnbell.json()).toMatchObject({ ...RECEIPT, status: 'completed', result: { n: 1 }, by: 'ada' })
+    expect(await asking(['completed']).run('send', '--to', 'ada', '--wait', 'soon', 'green?')).toBe(64)
+  })
+
+  test.each(['pending', 'acked', 'expired', 'cancelled', 'dead'])('of one that is %s ends with 1', async (status) => {
+    const turnbell = asking([status])
+    expect(await turnbell.run('send', '--to', 'ada', '--wait', '3s', 'green?', '--json')).toBe(1)
+    expect(turnbell.json<Problem>()).toMatchObject({ code: 'result_missing' })
+  })
+})
+
+describe('send, answered', () => {
+  const sending = (options: { input?: string; hub?: FakeHub } = {}) =>
+    testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
 
   test('says why nobody will be rung', async () => {
     const route = { live: false, reason: 'surface_absent' }
@@ -186,7 +314,7 @@ describe('pending', () => {
 
   test('drains as the agent and confirms once stdout has it', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
-    expect(await turnbell.run('pending', '--persona', 'ada', '--limit', '5')).toBe(0)
+    expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--limit', '5')).toBe(0)
     expect(turnbell.hubCalls.slice(2)).toEqual([
       { what: 'signals.pending', params: { limit: 5, peek: false }, token: 'ada/agent' },
       { what: 'signals.pending', params: { confirm: DRAIN_ID, peek: true, limit: 1 }, token: 'ada/agent' },
@@ -208,8 +336,8 @@ describe('pending', () => {
 
   test('is a session of its own each time, so that none confirms what another could not show', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
-    await turnbell.run('pending', '--persona', 'ada')
-    await turnbell.run('pending', '--persona', 'ada')
+    await turnbell.run('pending', '--persona', 'ada', '--take')
+    await turnbell.run('pending', '--persona', 'ada', '--take')
     const sessions = turnbell.hubCalls
       .filter(({ what }) => what === '/auth/token')
       .map(({ params }) => params['session_id'])
@@ -224,7 +352,7 @@ describe('pending', () => {
       },
     }).on('error', () => {})
     const turnbell = testCli({ home, hub: hub(drained), overrides: { stdout: gone } })
-    expect(await turnbell.run('pending', '--persona', 'ada')).toBe(1)
+    expect(await turnbell.run('pending', '--persona', 'ada', '--take')).toBe(1)
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
       'personas.get',
       '/auth/token',
@@ -247,14 +375,14 @@ describe('pending', () => {
       home: temporaryDirectory(),
       hub: { ...hub(drained), 'signals.pending': confirmFails },
     })
-    expect(await turnbell.run('pending', '--persona', 'ada', '--json')).toBe(exit)
+    expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--json')).toBe(exit)
     expect(turnbell.json()).toEqual(drained)
     expect(turnbell.stderr()).toMatch(/gone by now[^]*try again/)
   })
 
-  test('only looks with --peek', async () => {
+  test.each([[[]], [['--peek']]])('only looks without --take: %j', async (said) => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, drain_id: null }) })
-    await turnbell.run('pending', '--persona', 'ada', '--peek', '--json')
+    expect(await turnbell.run('pending', '--persona', 'ada', '--json', ...said)).toBe(0)
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
       'personas.get',
       '/auth/token',
@@ -264,11 +392,129 @@ describe('pending', () => {
     expect(turnbell.json<{ remaining: number }>().remaining).toBe(2)
   })
 
+  test('neither takes nor looks where it is told both', async () => {
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
+    expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--peek')).toBe(64)
+    expect(turnbell.hubCalls).toEqual([])
+  })
+
+  test('says that it took, and names what expired', async () => {
+    const expired = [
+      { signal_id: SIGNAL.signal_id, from: 'bob', intent: 'deploy', expired_at: '2026-01-02T00:00:00.000Z' },
+    ]
+    const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, expired }) })
+    await turnbell.run('pending', '--persona', 'ada', '--take')
+    expect(turnbell.stderr()).toContain('Taken from the queue of ada: 1 signal.')
+    expect(turnbell.stdout()).toContain('deploy from bob expired at 2026-01-02')
+  })
+
   test('says that nothing waits', async () => {
     const nothing = { signals: [], remaining: 0, drain_id: null }
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(nothing) })
     await turnbell.run('pending', '--persona', 'ada')
     expect(turnbell.stdout()).toBe('Nothing waits for ada.\n')
+  })
+})
+
+describe('inbox', () => {
+  const MAIL = { ...SIGNAL, to: 'operator', payload: 'done' }
+  const inbox = (drained: object, overrides: Partial<Cli> = {}) =>
+    testCli({ home: temporaryDirectory(), hub: { 'signals.pending': () => drained }, overrides })
+
+  test('looks as the operator, and takes and confirms only with --take', async () => {
+    const turnbell = inbox({ signals: [MAIL], remaining: 0, drain_id: null })
+    expect(await turnbell.run('inbox')).toBe(0)
+    expect(turnbell.stdout()).toMatch(/review from bob[^]*done/)
+    const taking = inbox({ signals: [MAIL], remaining: 0, drain_id: DRAIN_ID })
+    expect(await taking.run('inbox', '--take', '--limit', '5', '--json')).toBe(0)
+    expect([...turnbell.hubCalls, ...taking.hubCalls].map(({ params }) => params)).toEqual([
+      { limit: 20, peek: true },
+      { limit: 5, peek: false },
+      { confirm: DRAIN_ID, peek: true, limit: 1 },
+    ])
+    expect(taking.json()).toMatchObject({ signals: [MAIL] })
+  })
+
+  test('prints each once while it follows, over a restart of the hub', async () => {
+    let end = () => {}
+    let looks = 0
+    const later = { ...MAIL, signal_id: '01JZ0000000000000000000009', payload: 'later' }
+    const clock = eagerClock()
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      overrides: {
+        clock,
+        onTermination(call) {
+          end = call
+          return () => {}
+        },
+      },
+      hub: {
+        'signals.pending': () => {
+          looks += 1
+          if (looks === 2) throw new TurnbellError('hub_unreachable', { detail: 'it restarts' })
+          if (looks === 4) end()
+          return { signals: looks < 3 ? [MAIL] : [MAIL, later], remaining: 0, drain_id: null }
+        },
+      },
+    })
+    expect(await turnbell.run('inbox', '-f', '--json')).toBe(0)
+    const lines = turnbell.stdout().trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { payload: string }).payload)).toEqual(['done', 'later'])
+  })
+})
+
+describe('cancel and log', () => {
+  test('cancel says who does not get it, and is refused once it was drained', async () => {
+    const signal_id = SIGNAL.signal_id
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      hub: { 'signals.cancel': () => ({ signal_id, to: 'ada', status: 'cancelled' }) },
+    })
+    expect(await turnbell.run('cancel', signal_id)).toBe(0)
+    expect(turnbell.hubCalls[0]?.params).toEqual({ signal_id })
+    expect(turnbell.stdout()).toContain('cancelled')
+    expect(await turnbell.run('cancel', 'nonsense')).toBe(64)
+    const taken = () => {
+      throw new TurnbellError('signal_taken', { detail: 'It is acked.' })
+    }
+    const refused = testCli({ home: temporaryDirectory(), hub: { 'signals.cancel': taken } })
+    expect(await refused.run('cancel', signal_id, '--json')).toBe(2)
+    expect(refused.json<Problem>().code).toBe('signal_taken')
+  })
+
+  const view = (seq: number, status: string, more: object = {}) => ({
+    ...{ signal_id: `01JZ00000000000000000000${String(seq).padStart(2, '0')}`, seq, to: 'ada', from: 'bob' },
+    ...{ origin: 'agent', intent: 'review', payload: 'secret', priority: 3, status, deliveries: 0 },
+    expires_at: '2026-01-03T00:00:00.000Z',
+    stages: {
+      ...{ created_at: `2026-01-0${seq}T00:00:00.000Z`, pushed_at: null, rung_at: null, seen_at: null },
+      ...{ drained_at: null, confirmed_at: null, completed_at: null, ...more },
+    },
+  })
+
+  test('log is the history, oldest first, without what the signals say', async () => {
+    const page = {
+      signals: [view(3, 'expired'), view(2, 'pending', { rung_at: '2026-01-02T00:00:05.000Z' })],
+      next: null,
+    }
+    const turnbell = testCli({ home: temporaryDirectory(), hub: { 'signals.inbox': () => page } })
+    expect(await turnbell.run('log', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({
+      signals: [
+        { at: '2026-01-02T00:00:00.000Z', from: 'bob', to: 'ada', intent: 'review', stage: 'rung' },
+        { stage: 'expired', stage_at: '2026-01-03T00:00:00.000Z' },
+      ],
+    })
+    expect(turnbell.stdout()).not.toContain('secret')
+    expect(await turnbell.run('log', '--since', '2026-01-03')).toBe(0)
+    expect(turnbell.stdout().trim().split('\n')).toHaveLength(2)
+    expect(await turnbell.run('log', '--persona', 'ada')).toBe(0)
+    expect(turnbell.hubCalls.slice(-2).map(({ params }) => params)).toEqual([
+      { to: 'ada', limit: 50 },
+      { from: 'ada', limit: 50 },
+    ])
+    expect(await turnbell.run('log', '--since', 'yesterday')).toBe(64)
   })
 })
 
@@ -284,6 +530,18 @@ describe('call', () => {
     expect(await turnbell.run('call', 'signals', 'inbox', '--params', '-', '--json')).toBe(0)
     expect(turnbell.json()).toEqual({ got: { to: 'ada' } })
     expect(turnbell.hubCalls).toEqual([expect.not.objectContaining({ scope: expect.anything() as string })])
+  })
+
+  test('that does nothing about an id says so, and does not end with 0', async () => {
+    const unknown = [SIGNAL.signal_id]
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      hub: { 'signals.release': () => ({ released: [], unknown }) },
+    })
+    const params = JSON.stringify({ signal_ids: unknown })
+    expect(await turnbell.run('call', 'signals', 'release', '--params', params, '--json')).toBe(1)
+    expect(turnbell.json()).toEqual({ released: [], unknown })
+    expect(turnbell.stderr()).toContain(SIGNAL.signal_id)
   })
 
   test("cannot move the reader's cursor, and still is the JSON that the hub gave", async () => {

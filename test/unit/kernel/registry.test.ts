@@ -75,7 +75,7 @@ describe('a name that resolves to nothing', () => {
     const error = refused('signals', 'sned')
     expect(error.code).toBe('action_unknown')
     expect(error.detail).toContain('signals has no action "sned"')
-    expect(error.detail).toContain('pending, send, broadcast, inbox, ack, release, replay, read')
+    expect(error.detail).toContain('pending, send, broadcast, inbox, ack, release, cancel, replay, read')
     expect(error.hint).toBe('Did you mean send?')
   })
 

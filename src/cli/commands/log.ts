@@ -1,0 +1,169 @@
+/** `turnbell log`: the history of signals: when, from whom, to whom, about what, and how far each has come. */
+import { InvalidArgumentError, type Command } from 'commander'
+import * as z from 'zod'
+import { LIMITS } from '../../contracts/limits.ts'
+import { SignalView } from '../../contracts/signal.ts'
+import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
+import { parseDuration } from '../duration.ts'
+import { follow } from '../follow.ts'
+import { write } from '../output.ts'
+import { examples, table } from '../render.ts'
+
+interface Options {
+  persona?: string
+  since?: (now_ms: number) => number
+  follow?: boolean
+  limit?: number
+}
+
+const LIMIT_DEFAULT = 50
+const Page = z.object({ signals: z.array(SignalView), next: z.number().int().nullable() })
+
+/** One line of the history; it never contains what a signal says. */
+export interface LogEntry {
+  signal_id: string
+  seq: number
+  at: string
+  from: string
+  to: string
+  intent: string
+  priority: number
+  in_reply_to?: string
+  status: SignalView['status']
+  /** Newest stage of the signal, and since when it is in it. */
+  stage: string
+  stage_at: string
+}
+
+export function registerLog(program: Command, cli: Cli): void {
+  const command = program
+    .command('log')
+    .description('history of signals: when, from, to, intent, stage')
+    .option('--persona <name>', 'only what this persona sent or was sent', parseIdentity)
+    .option('--since <time>', 'only what was sent after it: 2h, 3d, or 2026-01-31T12:00', parseSince)
+    .option('--limit <n>', `at most this many, the newest (${LIMIT_DEFAULT}, all with --since)`, parseWhole(1, 100_000))
+    .option('-f, --follow', 'go on: a line for every new signal and every new stage, until Ctrl-C')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell log --since 3d', 'what happened since Friday'],
+        ['turnbell log --persona ada -f', 'what ada sends and gets, as it happens'],
+      ]),
+    )
+  command.action(async (options: Options) => {
+    const invocation = invocationOf(cli, command)
+    const since_ms = options.since?.(cli.clock.now()) ?? null
+    const limit = options.limit ?? (since_ms === null ? LIMIT_DEFAULT : Infinity)
+    const look = (at_most: number) => history(invocation, options.persona, { since_ms, limit: at_most })
+    if (options.follow === true) return followLog(invocation, look, limit)
+    const entries = await look(limit)
+    await invocation.out.result({ signals: entries }, () =>
+      entries.length === 0 ? 'No signals.' : table(HEAD, entries.map(row)),
+    )
+  })
+}
+
+const HEAD = ['SENT', 'FROM', 'TO', 'INTENT', 'STAGE', 'SIGNAL']
+const row = ({ at, from, to, intent, stage, signal_id }: LogEntry) => [at, from, to, intent, stage, signal_id]
+
+/** Oldest first. */
+async function history(
+  invocation: Invocation,
+  persona: string | undefined,
+  bounds: { since_ms: number | null; limit: number },
+): Promise<LogEntry[]> {
+  const queries = persona === undefined ? [{}] : [{ to: persona }, { from: persona }]
+  const found = await Promise.all(queries.map((query) => newest(invocation, query, bounds)))
+  const by_seq = new Map(found.flat().map((view) => [view.seq, view]))
+  const views = [...by_seq.values()].sort((one, other) => one.seq - other.seq)
+  return (Number.isFinite(bounds.limit) ? views.slice(-bounds.limit) : views).map(entryOf)
+}
+
+async function newest(
+  { hub }: Invocation,
+  query: { to?: string; from?: string },
+  { since_ms, limit }: { since_ms: number | null; limit: number },
+): Promise<SignalView[]> {
+  const found: SignalView[] = []
+  let before_seq: number | null = null
+  for (;;) {
+    const asked = { ...query, ...(before_seq === null ? {} : { before_seq }) }
+    const page: z.output<typeof Page> = await hub().ask(
+      ...(['signals', 'inbox'] as const),
+      { ...asked, limit: Math.min(limit, LIMITS.inbox_limit_max) },
+      Page,
+    )
+    for (const view of page.signals) {
+      if (since_ms !== null && Date.parse(view.stages.created_at) < since_ms) return found
+      found.push(view)
+      if (found.length >= limit) return found
+    }
+    if (page.next === null) return found
+    before_seq = page.next
+  }
+}
+
+/** With --json one document a line. */
+async function followLog(
+  { cli, json, ...rest }: Invocation,
+  look: (limit: number) => Promise<LogEntry[]>,
+  limit: number,
+): Promise<void> {
+  const stages = new Map<string, string>()
+  let first = true
+  await follow({ cli, json, ...rest }, async () => {
+    const entries = await look(first ? limit : LIMITS.inbox_limit_max)
+    for (const entry of entries) {
+      if (stages.get(entry.signal_id) === entry.stage) continue
+      stages.set(entry.signal_id, entry.stage)
+      await write(cli.stdout, `${json ? JSON.stringify(entry) : lineOf(entry)}\n`)
+    }
+    first = false
+  })
+}
+
+function lineOf({ stage_at, from, to, intent, stage, signal_id }: LogEntry): string {
+  return `${stage_at}  ${from} -> ${to}  ${intent}  ${stage}  ${signal_id}`
+}
+
+export function entryOf(view: SignalView): LogEntry {
+  const { signal_id, seq, from, to, intent, priority, in_reply_to, status, stages } = view
+  const { stage, stage_at } = stageOf(view)
+  return {
+    ...{ signal_id, seq, at: stages.created_at, from, to, intent, priority },
+    ...(in_reply_to === undefined ? {} : { in_reply_to }),
+    ...{ status, stage, stage_at },
+  }
+}
+
+function stageOf({ status, stages, expires_at }: SignalView): { stage: string; stage_at: string } {
+  const { created_at, pushed_at, rung_at, seen_at, drained_at, confirmed_at, completed_at } = stages
+  const at = (stage: string, time: string | null | undefined) => ({ stage, stage_at: time ?? created_at })
+  switch (status) {
+    case 'completed':
+      return at('completed', completed_at)
+    case 'cancelled':
+      return at('cancelled', stages.cancelled_at)
+    case 'expired':
+      return at('expired', expires_at)
+    case 'dead':
+      return at('dead', drained_at)
+    case 'acked':
+      return confirmed_at === null ? at('drained', drained_at) : at('confirmed', confirmed_at)
+    case 'pending':
+      if (seen_at !== null) return at('seen', seen_at)
+      if (rung_at !== null) return at('rung', rung_at)
+      return pushed_at === null ? at('pending', created_at) : at('pushed', pushed_at)
+  }
+}
+
+/** A time, or how long ago. */
+function parseSince(text: string): (now_ms: number) => number {
+  if (/^\d{1,9}[smhd]$/.test(text)) {
+    const ago_ms = parseDuration(text) * 1000
+    return (now_ms) => now_ms - ago_ms
+  }
+  const at = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at)) throw new InvalidArgumentError('It must be a duration such as 2h, or a time such as 2026-01-31.')
+  return () => at
+}
