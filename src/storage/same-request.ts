@@ -4,7 +4,16 @@ import type { Json } from '../contracts/ids.ts'
 import type { Signal } from '../contracts/signal.ts'
 
 /** What a sender asks for. Ids, times and the lifetime are not part of it: a retry has its own. */
-const REQUEST = ['to', 'intent', 'topic', 'priority', 'reply_to', 'in_reply_to', 'to_session', 'request_digest'] as const
+const REQUEST = [
+  'to',
+  'intent',
+  'topic',
+  'priority',
+  'reply_to',
+  'in_reply_to',
+  'to_session',
+  'request_digest',
+] as const
 
 /** Throws `idempotency_key_reused` if `again` is not the request that its key was used for first. */
 export function checkSameRequest(first: Signal, again: Signal): void {

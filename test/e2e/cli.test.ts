@@ -171,7 +171,11 @@ describe('a person', () => {
     keep(await startHub(at))
     await agent('ack', { signal_ids: [asked.signal_id], result: 'yes' })
     expect(await ended).toBe(0)
-    expect(JSON.parse(answer)).toMatchObject({ signal_id: asked.signal_id, status: 'completed', result: 'yes' })
+    expect(JSON.parse(answer)).toMatchObject({
+      signal_id: asked.signal_id,
+      status: 'completed',
+      result: 'yes',
+    })
     const inbox = async (...more: string[]) =>
       (await turnbell(['inbox', '--home', at, '--json', ...more])).json<DrainResult>().signals
     expect(await inbox()).toEqual([])
@@ -181,7 +185,9 @@ describe('a person', () => {
     expect(await inbox('--take')).toHaveLength(1)
     expect(await inbox()).toEqual([])
 
-    const sent = (await turnbell(['send', '--home', at, '--to', 'ada', 'never mind', '--json'])).json<Receipt>()
+    const sent = (
+      await turnbell(['send', '--home', at, '--to', 'ada', 'never mind', '--json'])
+    ).json<Receipt>()
     expect((await turnbell(['cancel', '--home', at, sent.signal_id])).code).toBe(0)
     const log = await turnbell(['log', '--home', at, '--persona', 'ada', '--json'])
     const { signals } = log.json<{ signals: { signal_id: string; stage: string }[] }>()

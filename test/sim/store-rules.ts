@@ -119,7 +119,8 @@ function learn(
   { signal_id, drain_id, arrived }: Known,
   { status, stages }: SignalView,
 ): void {
-  if (status === 'expired' || status === 'cancelled' || status === 'dead') ledger.change(signal_id, { state: status, drain_id: null })
+  if (status === 'expired' || status === 'cancelled' || status === 'dead')
+    ledger.change(signal_id, { state: status, drain_id: null })
   if (status === 'completed') ledger.change(signal_id, { state: 'final', drain_id: null })
   if (status === 'acked' && stages.confirmed_at !== null) {
     if (!arrived)

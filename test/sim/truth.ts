@@ -228,8 +228,7 @@ export class Truth extends Ledger {
     const is_over = known.state === 'final' || known.state === 'cancelled'
     if (is_over && known.final_at === this.now()) return
     if (known.state === 'final') throw new Violation('what is final is not handed out again', signal_id)
-    if (known.state === 'cancelled')
-      throw new Violation('what was taken back is not handed out', signal_id)
+    if (known.state === 'cancelled') throw new Violation('what was taken back is not handed out', signal_id)
     if (known.state === 'expired') throw new Violation('what is over is not handed out', signal_id)
     if (known.state === 'dead' && !known.unsure)
       throw new Violation('what is dead is not handed out', signal_id)

@@ -747,7 +747,9 @@ export function describeSignalStore(
         const lease = make.lease()
         await drain(1, 'bob', lease)
         expect((await store.expire(make.at(999))).expired).toEqual([])
-        expect((await store.expire(make.at(1000))).expired).toEqual([{ signal_id: soon?.signal_id, to: 'bob' }])
+        expect((await store.expire(make.at(1000))).expired).toEqual([
+          { signal_id: soon?.signal_id, to: 'bob' },
+        ])
         expect((await store.expire(make.at(1000))).expired).toEqual([])
         expect(await status(soon!.signal_id)).toBe('expired')
         expect(await status(leased!.signal_id)).toBe('acked')

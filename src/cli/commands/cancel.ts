@@ -12,7 +12,10 @@ export function registerCancel(program: Command, cli: Cli): void {
     .command('cancel')
     .description('take back a signal that nobody has drained')
     .argument('<signal_id>', 'from the receipt of send, or from turnbell log', parseSignalId)
-    .addHelpText('after', examples([['turnbell cancel 01JZ0000000000000000000000', 'its recipient never gets it']]))
+    .addHelpText(
+      'after',
+      examples([['turnbell cancel 01JZ0000000000000000000000', 'its recipient never gets it']]),
+    )
   command.action(async (signal_id: string) => {
     const { hub, out } = invocationOf(cli, command)
     const cancelled = await hub().ask('signals', 'cancel', { signal_id }, Cancelled)

@@ -56,23 +56,30 @@ async function followInbox(invocation: Invocation, take: boolean, limit: number)
   await follow(invocation, async () => {
     const hub = invocation.hub()
     const { signals, drain_id } = await hub.ask(
-      ...['signals', 'pending'] as const,
+      ...(['signals', 'pending'] as const),
       { limit: take ? limit : LIMITS.drain_limit_max, peek: !take },
       DrainResult,
     )
     for (const signal of signals) if (!shown.has(signal.signal_id)) await show(signal)
     if (drain_id === null) return
     // Unconfirmed they come again, and are not printed twice by this process.
-    await hub.call('signals', 'pending', { confirm: drain_id, peek: true, limit: 1 }).catch((error: unknown) => {
-      if (!isAway(error)) throw error
-    })
+    await hub
+      .call('signals', 'pending', { confirm: drain_id, peek: true, limit: 1 })
+      .catch((error: unknown) => {
+        if (!isAway(error)) throw error
+      })
   })
 }
 
 /** The answer to one signal of the person leaves the inbox once it was shown elsewhere. */
 export async function takeReply(invocation: Invocation, signal_id: string): Promise<void> {
   const hub = invocation.hub()
-  const { signals } = await hub.ask('signals', 'pending', { limit: LIMITS.drain_limit_max, peek: true }, DrainResult)
+  const { signals } = await hub.ask(
+    'signals',
+    'pending',
+    { limit: LIMITS.drain_limit_max, peek: true },
+    DrainResult,
+  )
   const replies = signals.filter(({ to, in_reply_to }) => to === OPERATOR && in_reply_to === signal_id)
   if (replies.length === 0) return
   await hub.call('signals', 'ack', { signal_ids: replies.map((reply) => reply.signal_id) })

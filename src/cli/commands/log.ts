@@ -41,7 +41,11 @@ export function registerLog(program: Command, cli: Cli): void {
     .description('history of signals: when, from, to, intent, stage')
     .option('--persona <name>', 'only what this persona sent or was sent', parseIdentity)
     .option('--since <time>', 'only what was sent after it: 2h, 3d, or 2026-01-31T12:00', parseSince)
-    .option('--limit <n>', `at most this many, the newest (${LIMIT_DEFAULT}, all with --since)`, parseWhole(1, 100_000))
+    .option(
+      '--limit <n>',
+      `at most this many, the newest (${LIMIT_DEFAULT}, all with --since)`,
+      parseWhole(1, 100_000),
+    )
     .option('-f, --follow', 'go on: a line for every new signal and every new stage, until Ctrl-C')
     .addHelpText(
       'after',
@@ -164,6 +168,7 @@ function parseSince(text: string): (now_ms: number) => number {
     return (now_ms) => now_ms - ago_ms
   }
   const at = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw new InvalidArgumentError('It must be a duration such as 2h, or a time such as 2026-01-31.')
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError('It must be a duration such as 2h, or a time such as 2026-01-31.')
   return () => at
 }

@@ -40,7 +40,10 @@ export function registerSend(program: Command, cli: Cli): void {
   const command = program
     .command('send')
     .description('one durable signal; prints the receipt')
-    .argument('[text]', 'what it says; - or a pipe reads it from stdin; only with --intent may it be left out')
+    .argument(
+      '[text]',
+      'what it says; - or a pipe reads it from stdin; only with --intent may it be left out',
+    )
     .requiredOption('--to <name>', 'who gets it', parseIdentity)
     .option('--from <name>', 'in whose name (operator)', parseIdentity)
     .option('--intent <word>', 'what it is about, one word', parseIntent, INTENT_DEFAULT)
@@ -73,7 +76,9 @@ export function registerSend(program: Command, cli: Cli): void {
     const { wait_s, said } = waitingFor(options.wait, text)
     const payload = await readPayload(invocation, said, options.payload, named)
     const input = inputOf(cli, options, payload, wait_s !== null)
-    const receipt = await whenReached(invocation, options, (hub) => hub.ask('signals', 'send', input, Receipt))
+    const receipt = await whenReached(invocation, options, (hub) =>
+      hub.ask('signals', 'send', input, Receipt),
+    )
     if (wait_s === null) return invocation.out.result(receipt, () => describeReceipt(options, receipt))
     invocation.out.note(`${receipt.signal_id} was sent to ${options.to}; waiting for its result.`)
     await waitForResult(invocation, receipt, wait_s)
@@ -112,8 +117,9 @@ async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: n
     const view = await read()
     if (view?.status === 'completed') {
       const { result = null, to, stages } = view
-      await out.result({ ...receipt, status: view.status, result, completed_at: stages.completed_at, by: to }, () =>
-        result === null ? `${to} completed it without a result.` : payloadText(result),
+      await out.result(
+        { ...receipt, status: view.status, result, completed_at: stages.completed_at, by: to },
+        () => (result === null ? `${to} completed it without a result.` : payloadText(result)),
       )
       return takeReply(invocation, signal_id)
     }
@@ -130,12 +136,7 @@ async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: n
   }
 }
 
-function inputOf(
-  cli: Cli,
-  options: Options,
-  payload: Json,
-  waits: boolean,
-): z.input<typeof SendInput> {
+function inputOf(cli: Cli, options: Options, payload: Json, waits: boolean): z.input<typeof SendInput> {
   const { to, from, intent, priority, topic, replyTo, ttl, toSession, requireLive, idempotencyKey } = options
   const optional = {
     from,

@@ -128,7 +128,8 @@ function storedBefore(
   for (const to of new Set([...(input.to ?? []), ...needs.personas.everybody(), OPERATOR])) {
     const first = recall(needs, from, input, to, now)
     // A single send may have used the same text as its key.
-    if (first?.request_digest !== undefined || (first !== null && input.to?.includes(to) !== false)) return first
+    if (first?.request_digest !== undefined || (first !== null && input.to?.includes(to) !== false))
+      return first
   }
   return null
 }

@@ -63,11 +63,7 @@ export async function drain(
       except_sessions: except,
     })
     // The store keeps the order of calls and commits both together.
-    ;[drained, untold] = await Promise.all([
-      taken,
-      store.untold(identity, LIMITS.expired_told_max),
-      expired,
-    ])
+    ;[drained, untold] = await Promise.all([taken, store.untold(identity, LIMITS.expired_told_max), expired])
   } catch (error) {
     // Nothing was handed out. Where the store cannot even take it back, its next opening does.
     await leases.takeBack(lease).catch(() => undefined)

@@ -4,7 +4,12 @@ import { requireSpeaker } from './callers.ts'
 import { groupBy, type Leases } from './leases.ts'
 import type { SignalParts } from './needs.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { ANONYMOUS_SESSION_PREFIX, type Identity, type SessionId, type SignalId } from '../../contracts/ids.ts'
+import {
+  ANONYMOUS_SESSION_PREFIX,
+  type Identity,
+  type SessionId,
+  type SignalId,
+} from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import type { Caller } from '../../contracts/token.ts'

@@ -82,10 +82,7 @@ export interface SignalService {
   /** The same signals, at most `in_progress_shown_max` of them. Changes nothing: the next session is told all the same. */
   inProgress(identity: Identity): Promise<InProgressList>
   inbox(caller: Caller, query: InboxQuery): Promise<SignalPage>
-  ack(
-    caller: Caller,
-    input: { signal_ids: SignalId[]; result?: Json | undefined },
-  ): Promise<AckOutcome>
+  ack(caller: Caller, input: { signal_ids: SignalId[]; result?: Json | undefined }): Promise<AckOutcome>
   /**
    * For its sender and the operator, while it is pending. Throws `signal_unknown`, `identity_mismatch`, `signal_taken`.
    */

@@ -308,4 +308,8 @@ export class Rows {
   }
 }
 
-export const TIME_COLUMNS = [...STAGE_ORDER, 'told_at', 'cancelled_at'] as const satisfies readonly TimeColumn[]
+export const TIME_COLUMNS = [
+  ...STAGE_ORDER,
+  'told_at',
+  'cancelled_at',
+] as const satisfies readonly TimeColumn[]

@@ -288,7 +288,8 @@ export function createMemorySignalStore(
       return { expired: over.map(({ signal: { signal_id, to } }) => ({ signal_id, to })), notices: noticed }
     },
     expiredCount: (identity) =>
-      [...rows.values()].filter(({ signal, status }) => signal.to === identity && status === 'expired').length,
+      [...rows.values()].filter(({ signal, status }) => signal.to === identity && status === 'expired')
+        .length,
     untold: async (identity, limit) =>
       [...rows.values()]
         .filter(

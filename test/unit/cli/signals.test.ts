@@ -204,7 +204,14 @@ describe('send', () => {
 
 describe('send --wait', () => {
   const VIEW = {
-    ...{ signal_id: RECEIPT.signal_id, seq: 7, to: 'ada', from: 'operator', origin: 'human', intent: 'message' },
+    ...{
+      signal_id: RECEIPT.signal_id,
+      seq: 7,
+      to: 'ada',
+      from: 'operator',
+      origin: 'human',
+      intent: 'message',
+    },
     ...{ payload: 'hello', priority: 3, deliveries: 1, expires_at: '2026-02-01T00:00:00.000Z' },
     stages: {
       ...{ created_at: '2026-01-01T00:00:00.000Z', pushed_at: null, rung_at: null, seen_at: null },
@@ -254,11 +261,14 @@ describe('send --wait', () => {
     expect(await asking(['completed']).run('send', '--to', 'ada', '--wait', 'soon', 'green?')).toBe(64)
   })
 
-  test.each(['pending', 'acked', 'expired', 'cancelled', 'dead'])('of one that is %s ends with 1', async (status) => {
-    const turnbell = asking([status])
-    expect(await turnbell.run('send', '--to', 'ada', '--wait', '3s', 'green?', '--json')).toBe(1)
-    expect(turnbell.json<Problem>()).toMatchObject({ code: 'result_missing' })
-  })
+  test.each(['pending', 'acked', 'expired', 'cancelled', 'dead'])(
+    'of one that is %s ends with 1',
+    async (status) => {
+      const turnbell = asking([status])
+      expect(await turnbell.run('send', '--to', 'ada', '--wait', '3s', 'green?', '--json')).toBe(1)
+      expect(turnbell.json<Problem>()).toMatchObject({ code: 'result_missing' })
+    },
+  )
 })
 
 describe('send, answered', () => {
@@ -445,7 +455,7 @@ describe('inbox', () => {
       overrides: {
         clock,
         onTermination(call) {
-          end = call
+          end = () => call('SIGINT')
           return () => {}
         },
       },

@@ -87,7 +87,10 @@ describe('unasked', () => {
     expect(signals?.inputSchema).toEqual({
       type: 'object',
       properties: {
-        action: { type: 'string', enum: ['send', 'broadcast', 'inbox', 'ack', 'release', 'cancel', 'replay', 'read'] },
+        action: {
+          type: 'string',
+          enum: ['send', 'broadcast', 'inbox', 'ack', 'release', 'cancel', 'replay', 'read'],
+        },
         params: { type: 'object', additionalProperties: true },
       },
       required: ['action'],

@@ -169,7 +169,10 @@ describe('a cancel', () => {
 
 describe('what expires', () => {
   test('lives 30 days from or to a person, and a day between agents unless the configuration says otherwise', async () => {
-    const lifetime_s = async (receipt: { signal_id: string }, world: Awaited<ReturnType<typeof signalWorld>>) => {
+    const lifetime_s = async (
+      receipt: { signal_id: string },
+      world: Awaited<ReturnType<typeof signalWorld>>,
+    ) => {
       const view = await world.signals.read(OPERATOR, receipt.signal_id)
       return (Date.parse(view.expires_at) - Date.parse(view.stages.created_at)) / 1000
     }
@@ -259,7 +262,11 @@ describe('a broadcast without recipients', () => {
       ['dora', undefined],
       ['emil', undefined],
     ] as const) {
-      await world.personas.add({ identity, surface: 'command', ...(project === undefined ? {} : { project }) })
+      await world.personas.add({
+        identity,
+        surface: 'command',
+        ...(project === undefined ? {} : { project }),
+      })
     }
     return world
   }
