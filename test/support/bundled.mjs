@@ -1,5 +1,4 @@
 /** Node 20 runs no TypeScript: commands for developers bundle what they run first. */
-import { context, formatMessages, stop } from 'esbuild'
 import fs from 'node:fs'
 import path from 'node:path'
 
@@ -12,6 +11,8 @@ const cache = path.join(root, 'node_modules/.cache')
  * `more` are further settings of esbuild. Never answers a command that ends meanwhile.
  */
 export async function bundled(name, sources, ending, more = {}) {
+  // Loaded here: a command that refuses its options does not wait for it.
+  const { context, formatMessages, stop } = await import('esbuild')
   fs.mkdirSync(cache, { recursive: true })
   const out = ending.removes(fs.mkdtempSync(path.join(cache, `turnbell-${name}-`)))
   const bundler = await context({
