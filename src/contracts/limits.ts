@@ -296,6 +296,10 @@ export const LIMITS = {
   ...AGENT_LIMITS,
 
   reconnect_min_ms: 500,
+  /** After the hub of the same machine became ready its daemons connect within this time. */
+  hub_back_spread_ms: 300,
+  /** How often a daemon looks whether its sockets can still be found. */
+  socket_look_ms: 5_000,
   reconnect_max_ms: 30_000,
   /** After this long without any frame from the hub the link is stalled. Above ws_ping_interval_ms. */
   link_silence_max_ms: 45_000,

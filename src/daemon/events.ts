@@ -7,6 +7,8 @@ import type { DaemonErrorClass } from '../contracts/metrics.ts'
 /** Every event brings its moment, in monotonic milliseconds. */
 export type DaemonEvent = { now: number } & (
   | { type: 'LINK_UP' }
+  /** The hub of this machine has just become ready. `random` keeps fifty daemons apart. */
+  | { type: 'HUB_BACK'; random: number }
   /** `random`, in [0, 1), spreads the next attempt. */
   | { type: 'LINK_LOST'; error_class: DaemonErrorClass; detail: string; random: number }
   | {

@@ -96,6 +96,7 @@ export const daemonMachine = daemon.createMachine({
       on: {
         TIME_PASSED: { guard: 'attemptDue', actions: act(steps.attempt) },
         LINK_UP: { target: 'RECONCILING' },
+        HUB_BACK: { actions: act(steps.hubBack) },
         SURFACE_REPORTED: { actions: act(steps.reported) },
         NOTIFY_REQUESTED: { actions: act(steps.notifyUnconnected) },
       },

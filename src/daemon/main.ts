@@ -11,16 +11,7 @@ import type { Config } from '../contracts/config.ts'
 import { startChild } from '../system/child-process.ts'
 import { systemClock } from '../system/clock.ts'
 import { configText, layered, treeOf } from '../system/config-layers.ts'
-import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
-import {
-  ensurePrivateDirectory,
-  ensureSocketDirectory,
-  personaPaths,
-  prepareHome,
-  resolveHome,
-  type Home,
-  type PersonaPaths,
-} from '../system/home.ts'
+import { personaPaths, prepareHome, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
 import { requireHub, requireHubUrl } from '../system/hub-address.ts'
 import { localSockets } from '../system/local-socket.ts'
 import { nodeProgram } from '../system/node-program.ts'
@@ -31,11 +22,12 @@ import { createIds, systemRandom } from '../system/random.ts'
 import { readOperatorToken } from '../system/secrets.ts'
 import { createHubLink } from './hub-link.ts'
 import { createTokenSource } from './hub-token.ts'
+import { takePlace, type OwnPlace } from './own-place.ts'
 import { createDaemon, type Daemon, type StopReason } from './runtime.ts'
 import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './settings.ts'
 import type { StartShim } from './supervise.ts'
 import { replaceFile } from '../system/replace-file.ts'
-import { readText } from '../system/watch-text.ts'
+import { readText, watchText } from '../system/watch-text.ts'
 import { TERMINATION_SIGNALS } from '../system/termination.ts'
 
 export async function main(argv: string[]): Promise<void> {
@@ -79,22 +71,16 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   const { identity } = settings
   prepareHome(home)
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
-  ensurePrivateDirectory(paths.run_dir)
-  ensureSocketDirectory(paths)
   const log = (opened.log = openLog(paths, config, identity))
 
-  let lost: ((error: Error) => void) | null = null
+  let lost: ((detail: string) => void) | null = null
   let begun: Daemon | null = null
-  const lock = await lockDirectory({
-    lock: paths.daemon_lock,
-    what: `the daemon of ${identity}`,
-    onLost: (error) => lost?.(error),
-  })
+  const place = await takePlace({ paths, identity, log, onLost: (detail) => lost?.(detail) })
   try {
-    fs.writeFileSync(paths.daemon_pid, OWN_PID, { mode: 0o600 })
-    const daemon = (begun = compose(flags, home, config, settings, paths, log, (why) => void leave(why)))
-    const leave = createLeave(daemon, lock, paths, log)
-    lost = (error) => void leave({ kind: 'replaced', detail: error.message })
+    const onStopAsked = (why: StopReason) => void leave(why)
+    const daemon = (begun = compose(flags, home, config, settings, paths, log, place, onStopAsked))
+    const leave = createLeave(daemon, place, log)
+    lost = (detail) => void leave({ kind: 'replaced', detail })
     for (const os_signal of TERMINATION_SIGNALS) {
       process.on(os_signal, () => void leave({ kind: 'asked' }))
     }
@@ -106,8 +92,7 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   } catch (error) {
     // What it holds already, as its first socket, would keep the process.
     await begun?.stop()
-    removeOwnPid(paths)
-    await lock.release()
+    await place.release()
     throw error
   }
 }
@@ -126,6 +111,7 @@ function compose(
   settings: Settings,
   paths: PersonaPaths,
   log: Logger,
+  place: OwnPlace,
   onStopAsked: (why: StopReason) => void,
 ): Daemon {
   const { identity, surface, rules, shim } = settings
@@ -152,6 +138,8 @@ function compose(
     ids,
     link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
     sockets: localSockets,
+    remakeDirectories: () => place.remake(),
+    watchHub: flags.hub === undefined ? (onBack) => watchHubOf(home, onBack) : null,
     startShim: shim === null ? null : shimStarter(shim, home, identity, log),
     memory: {
       read: () => readText(paths.daemon_state),
@@ -191,7 +179,7 @@ function shimStarter(shim: string, home: Home, identity: string, log: Logger): S
     })
 }
 
-function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, log: Logger) {
+function createLeave(daemon: Daemon, place: OwnPlace, log: Logger) {
   let leaving = false
   return async (why: StopReason): Promise<void> => {
     if (leaving) return
@@ -205,8 +193,7 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
       log.error({ err: error }, 'could not stop cleanly')
       code = EXIT.failed
     }
-    removeOwnPid(paths)
-    await lock
+    await place
       .release()
       .catch((error: unknown) => log.error({ err: error }, 'the lock could not be released'))
     log.info({ code }, 'stopped')
@@ -214,11 +201,14 @@ function createLeave(daemon: Daemon, lock: DirectoryLock, paths: PersonaPaths, l
   }
 }
 
-const OWN_PID = `${process.pid}\n`
-
-/** Not that of a daemon which has taken the place meanwhile. */
-function removeOwnPid({ daemon_pid }: PersonaPaths): void {
-  if (readText(daemon_pid) === OWN_PID) fs.rmSync(daemon_pid, { force: true })
+/** A hub writes its pid file once it is ready, and removes it at a clean stop. */
+function watchHubOf({ hub_pid }: Home, onBack: () => void): { close(): void } {
+  let before = readText(hub_pid)
+  return watchText(hub_pid, (text) => {
+    const is_new = text !== null && text !== before
+    before = text
+    if (is_new) onBack()
+  })
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {

@@ -3,7 +3,7 @@
  * mailbox, what the machine asks for is performed. Everything from outside comes in through ports, so a
  * simulation runs this very code.
  */
-import type { DaemonStatus, NotifyResult } from '../contracts/control.ts'
+import type { DaemonStatus, MachineState, NotifyResult } from '../contracts/control.ts'
 import type { Doorbell } from '../contracts/doorbell.ts'
 import { CLOSE, type HubFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
@@ -38,6 +38,10 @@ export interface DaemonOptions {
   ids: Ids
   link: HubLink
   sockets: LocalSockets
+  /** Makes the directories of the sockets again, after somebody removed them. May throw. */
+  remakeDirectories: () => void
+  /** Calls when the hub has become ready, for as long as the handle is not closed; null where nothing tells. */
+  watchHub: ((onBack: () => void) => { close(): void }) | null
   /** Starts the surface's shim; null where there is nothing to start. */
   startShim: StartShim | null
   /** What survives a restart of the daemon; null where nothing does. */
@@ -71,6 +75,9 @@ export interface Daemon {
   status(): DaemonStatus
 }
 
+/** Of control and surface. */
+const SOCKETS = 2
+
 export function createDaemon(options: DaemonOptions): Daemon {
   const { clock, random, ids, link, log, identity, tenant_id, onStopAsked } = options
   const started_at = clock.monotonic()
@@ -78,6 +85,11 @@ export function createDaemon(options: DaemonOptions): Daemon {
   let stopping: Promise<void> | null = null
   let publishing: Timer | null = null
   let listeners: RpcListener[] = []
+  /** Those whose sockets are gone: their connections live on. */
+  let orphaned: RpcListener[] = []
+  let looking: Timer | null = null
+  let relistening: Promise<void> | null = null
+  let hub_watch: { close(): void } | null = null
   let requests = 0
   /** As the hub last told. */
   let in_progress_count = 0
@@ -90,7 +102,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
 
   const mailbox = createMailbox({
     ...{ input: { ...options, memory: memory.read() }, clock, random, log },
-    onStep: ({ context }) => memory.keep(context),
+    onStep(step) {
+      memory.keep(step.context)
+      followHub(stateOf(step))
+    },
     perform: (effect) => perform(effect, ports),
     onBug: (error) => options.onBug(error),
   })
@@ -186,6 +201,16 @@ export function createDaemon(options: DaemonOptions): Daemon {
   }
 
   // --- the hub
+
+  /** Looked for only while it is away. */
+  function followHub(state: MachineState): void {
+    if (state !== 'DISCONNECTED') {
+      hub_watch?.close()
+      hub_watch = null
+    } else if (hub_watch === null && stopping === null && options.watchHub !== null) {
+      hub_watch = options.watchHub(() => post({ type: 'HUB_BACK', random: random.next() }))
+    }
+  }
 
   function onUp(welcome: Extract<HubFrame, { type: 'welcome' }>): void {
     log.info({ client_id: welcome.client_id }, 'linked to the hub')
@@ -308,6 +333,27 @@ export function createDaemon(options: DaemonOptions): Daemon {
     )
   }
 
+  /** Something removed the sockets, as a cleaner of temporary files does: nobody else could reach this daemon. */
+  function lookForSockets(): void {
+    const are_there = listeners.length === SOCKETS && listeners.every((listener) => listener.isThere())
+    if (are_there || stopping !== null) return
+    relistening ??= relisten().finally(() => (relistening = null))
+  }
+
+  async function relisten(): Promise<void> {
+    orphaned = [...orphaned, ...listeners]
+    listeners = []
+    try {
+      options.remakeDirectories()
+      await listen()
+      memory.forgetWritten()
+      memory.keep(snapshot().context)
+      log.warn({ control_socket: options.paths.control_socket }, 'sockets were removed and created again')
+    } catch (error) {
+      log.warn({ detail: String(error) }, 'sockets were removed and could not be created again')
+    }
+  }
+
   return {
     status,
     async start() {
@@ -318,6 +364,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
         await publish(0)
         throw error
       }
+      looking = clock.every(LIMITS.socket_look_ms, lookForSockets)
       publishing = clock.every(LIMITS.metrics_publish_ms, () => void publish())
       void publish()
       supervisor?.start()
@@ -332,12 +379,17 @@ export function createDaemon(options: DaemonOptions): Daemon {
   async function stop(): Promise<void> {
     mailbox.close()
     publishing?.cancel()
+    looking?.cancel()
+    hub_watch?.close()
     surface.close()
+    await relistening
     for (const answer of reports.values()) answer(null)
     await supervisor?.stop()
+    // The hub would go on with what it was told last.
+    heartbeat.beat('facts and metrics')
     heartbeat.stop()
     link.close()
-    await Promise.all(listeners.map((listener) => listener.close()))
+    await Promise.all([...listeners, ...orphaned].map((listener) => listener.close()))
     await publish(0)
   }
 }

@@ -33,6 +33,12 @@ export const attempt: Step = ({ link }) => ({
   effects: [{ type: 'connect' }],
 })
 
+/** What failed while it was away says nothing about it now. An attempt that runs is let run. */
+export const hubBack: Step<'HUB_BACK'> = ({ link: { retry_at } }, { now, random }) => {
+  const soon = now + Math.round(random * LIMITS.hub_back_spread_ms)
+  return { change: { link: { failures: 0, retry_at: retry_at === null ? null : Math.min(retry_at, soon) } } }
+}
+
 export const linkLost: Step<'LINK_LOST'> = (context, event) =>
   fallBack(context, event, { error_class: event.error_class, detail: event.detail })
 

@@ -29,6 +29,8 @@ export interface RpcHandlers {
 }
 
 export interface RpcListener {
+  /** Whether its socket can still be found: false once somebody has removed or replaced it. */
+  isThere(): boolean
   /** Ends every connection after its queued answers and takes the socket away. */
   close(): Promise<void>
 }

@@ -69,6 +69,7 @@ export const localSockets: LocalSockets = {
     await listenPrivately(server, directory, at)
     const own = fileAt(at)
     return {
+      isThere: () => fileAt(at) === own,
       async close() {
         const now = fileAt(at)
         for (const peer of peers) peer.close()

@@ -118,6 +118,21 @@ describe('a daemon', () => {
     expect(fs.readdirSync(runDirectory(home)).toSorted()).toEqual(['metrics.prom', 'surface.sock'])
   })
 
+  test('whose run directory is removed lives on, keeps its place, and can be reached again', async () => {
+    const home = homeWith({ personas: { ada: { surface: 'mcp' } } })
+    const daemon = await daemonOf(home)
+    const { pid } = await status(home)
+    fs.rmSync(path.join(home, 'run'), { recursive: true })
+    const log = () => fs.readFileSync(path.join(home, 'logs/ada.log'), 'utf8')
+    await eventually('the sockets', () => fs.existsSync(path.join(runDirectory(home), 'surface.sock')))
+    expect((await status(home)).pid).toBe(pid)
+    await eventually('the lock', () => log().includes('daemon lock was removed and taken again'))
+    expect(fs.readFileSync(path.join(runDirectory(home), 'daemon.pid'), 'utf8')).toBe(`${pid}\n`)
+    const second = await turnbell(['daemon', '--home', home, '--persona', 'ada'])
+    expect(second.code).toBe(75)
+    expect(await end(daemon, 'SIGTERM')).toBe(0)
+  })
+
   test('with a configuration that is wrong names file and key, as a problem with --json', async () => {
     const home = homeWith({ personas: { ada: { surface: 'command', colour: 'red' } } })
     const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--json'])

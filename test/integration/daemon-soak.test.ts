@@ -36,6 +36,8 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
     sockets: local.sockets,
     startShim: null,
     memory: null,
+    remakeDirectories: () => {},
+    watchHub: null,
     writeMetrics: null,
     log: silentLog,
     onStopAsked: () => {},

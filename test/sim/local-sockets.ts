@@ -32,6 +32,7 @@ export class SimLocalSockets {
         }
         host.onEnd(gone)
         return Promise.resolve({
+          isThere: () => true,
           close: async () => {
             gone()
             for (const end of listener.ends) end.close()

@@ -126,6 +126,8 @@ export async function startDaemon(
             : watchedControl(onPeer(peer)),
         ),
     },
+    remakeDirectories() {},
+    watchHub: null,
     writeMetrics: null,
     onStopAsked: (why) => watch.onStopped(sim, why),
     onBug: (error) => watch.onBug(host, error),

@@ -57,6 +57,8 @@ export async function daemonWorld(options: DaemonWorldOptions = {}) {
     sockets: localSockets,
     startShim: null,
     memory: null,
+    remakeDirectories: () => {},
+    watchHub: null,
     writeMetrics: (text) => void written.push(text),
     log: silentLog,
     onStopAsked: (why) => {

@@ -62,7 +62,7 @@ export function memorySockets() {
   const sockets: LocalSockets = {
     listen({ path }, onPeer) {
       listeners.set(path, onPeer)
-      return Promise.resolve({ close: async () => void listeners.delete(path) })
+      return Promise.resolve({ isThere: () => true, close: async () => void listeners.delete(path) })
     },
   }
   return {

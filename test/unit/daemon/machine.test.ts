@@ -30,6 +30,7 @@ const idle = { surface: 'mcp', session_id: 's', delivery: 'push', turn: 'idle', 
 const list = { signals: [], total: 0, as_of_seq: 0, doorbell_id: '01B00000000000000000000001' }
 const NEWS: Record<DaemonEvent['type'], News> = {
   LINK_UP: { type: 'LINK_UP' },
+  HUB_BACK: { type: 'HUB_BACK', random: 0 },
   LINK_LOST: { type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random: 0 },
   PENDING_LISTED: { type: 'PENDING_LISTED', peek_id: 'another', ...list },
   PEEK_REFUSED: { type: 'PEEK_REFUSED', peek_id: 'another', detail: '', random: 0 },
@@ -55,6 +56,29 @@ const MOVES: Record<State, Partial<Record<DaemonEvent['type'], State>>> = {
   CONNECTED: { LINK_LOST: 'DISCONNECTED', SIGNAL_PUSHED: 'EMITTING', SIGNALS_RELEASED: 'EMITTING' },
   EMITTING: { LINK_LOST: 'DISCONNECTED' },
 }
+
+describe('news that the hub is back', () => {
+  test('ends the backoff: the next attempt is due within hub_back_spread_ms', () => {
+    const world = machineWorld()
+    for (let failure = 0; failure < 8; failure += 1) {
+      world.pass(LIMITS.reconnect_max_ms)
+      world.tell({ type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random: 0.99 })
+    }
+    expect(world.deadline! - world.now).toBeGreaterThan(2_000)
+    world.tell({ type: 'HUB_BACK', random: 0.5 })
+    expect(world.deadline! - world.now).toBe(LIMITS.hub_back_spread_ms / 2)
+    world.pass(LIMITS.hub_back_spread_ms)
+    world.tell({ type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random: 0.99 })
+    expect(world.deadline! - world.now).toBeLessThan(1_000)
+  })
+
+  test('leaves an attempt alone that runs', () => {
+    const world = machineWorld()
+    world.pass(0)
+    world.tell({ type: 'HUB_BACK', random: 0 })
+    expect(world.context.link.retry_at).toBeNull()
+  })
+})
 
 describe('the machine', () => {
   test('has exactly the four states', () => {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import fs from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { MetricsSet } from '../../../src/contracts/metrics.ts'
@@ -97,6 +98,18 @@ describe('heartbeats', () => {
     await eventually('the error', () => world.status().last_error_class === 'heartbeat_publish_failed')
   })
 
+  test('include a last one at a clean stop, with the metric set of that moment', async () => {
+    const world = await readyDaemon()
+    world.hub.push()
+    await world.first.rung(1)
+    world.hub.drain()
+    await eventually('the drain', () => world.status().pending_count === 0)
+    const before = world.hub.framesOf('heartbeat').length
+    await world.daemon.stop()
+    await eventually('the last one', () => world.hub.framesOf('heartbeat').length > before)
+    expect(world.hub.framesOf('heartbeat').at(-1)?.metrics).toMatchObject({ signal_queue_depth: 0 })
+  })
+
   test('and drains age apart from each other', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock } })
@@ -109,6 +122,67 @@ describe('heartbeats', () => {
       await eventually('accepted', () => world.status().last_heartbeat_age_s === 0)
     }
     expect(world.status()).toMatchObject({ last_heartbeat_age_s: 0, last_drain_age_s: 60 })
+  })
+})
+
+describe('sockets that somebody removes', () => {
+  test('are created again, and who was connected stays so', async () => {
+    const clock = fakeClock()
+    const remakeDirectories = vi.fn<() => void>()
+    const file = { read: () => null, write: vi.fn<(text: string) => void>() }
+    const world = await readyDaemon({ daemon: { clock, remakeDirectories, memory: file } })
+    fs.rmSync(world.paths.socket_dir, { recursive: true })
+    file.write.mockClear()
+    await clock.advance(LIMITS.socket_look_ms)
+    await eventually('the sockets', () => world.exists(world.paths.surface_socket))
+    expect(remakeDirectories).toHaveBeenCalledTimes(1)
+    expect(file.write).toHaveBeenCalledTimes(1)
+    expect((await world.askStatus()).surface.attached).toBe(true)
+    world.hub.push()
+    await world.first.rung(1)
+    await clock.advance(LIMITS.socket_look_ms)
+    expect(remakeDirectories).toHaveBeenCalledTimes(1)
+    await world.daemon.stop()
+    expect(world.exists(world.paths.surface_socket)).toBe(false)
+  })
+
+  test('are tried again later where they cannot be created', async () => {
+    const clock = fakeClock()
+    let fails = true
+    const remakeDirectories = () => {
+      if (fails) throw new Error('EROFS')
+    }
+    const world = await readyDaemon({ daemon: { clock, remakeDirectories } })
+    fs.rmSync(world.paths.socket_dir, { recursive: true })
+    await clock.advance(LIMITS.socket_look_ms)
+    expect(world.exists(world.paths.control_socket)).toBe(false)
+    fails = false
+    await clock.advance(LIMITS.socket_look_ms)
+    await eventually('the sockets', () => world.exists(world.paths.surface_socket))
+  })
+})
+
+describe('a hub of the same machine', () => {
+  test('is looked for only while it is away, and connected to as soon as it is back', async () => {
+    const clock = fakeClock()
+    const watches: { onBack: () => void; closed: boolean }[] = []
+    const watchHub = (onBack: () => void) => {
+      const watch = { onBack, closed: false }
+      watches.push(watch)
+      return { close: () => void (watch.closed = true) }
+    }
+    const world = await daemonWorld({ daemon: { clock, watchHub } })
+    await world.daemon.start()
+    await clock.advance(0)
+    await world.connected()
+    expect(watches.every(({ closed }) => closed)).toBe(true)
+    world.hub.cutLinks()
+    await eventually('DISCONNECTED', () => world.status().state === 'DISCONNECTED')
+    expect(watches.filter(({ closed }) => !closed)).toHaveLength(1)
+    watches.at(-1)?.onBack()
+    await clock.advance(0)
+    await world.connected()
+    expect(watches.every(({ closed }) => closed)).toBe(true)
   })
 })
 
