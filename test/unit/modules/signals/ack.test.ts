@@ -214,6 +214,67 @@ describe('a reply', () => {
   })
 })
 
+describe('an ack', () => {
+  /** Which call of the store fails, and whether it had taken effect before. */
+  const FAULTS = (['append', 'complete'] as const).flatMap((call) =>
+    [false, true].map((took_effect) => ({ call, took_effect })),
+  )
+  test.each(FAULTS)(
+    'that the store interrupts leaves no completion without its reply, and repeating it leaves one of each: $call, took effect: $took_effect',
+    async ({ call, took_effect }) => {
+      let failing = false
+      const world = await signalWorld({
+        spy: (store) => ({
+          ...store,
+          async [call](...asked: unknown[]) {
+            const method = store[call] as (...asked: unknown[]) => Promise<unknown>
+            if (!failing) return method(...asked)
+            if (took_effect) await method(...asked)
+            throw new TurnbellError('store_unavailable', { detail: 'the disk went away' })
+          },
+        }),
+      })
+      const { signal_id } = await world.send({ to: 'bob', reply_to: 'alice' })
+      await world.drain(BOB)
+      const replies = async () => (await world.store.query({ in_reply_to: signal_id, limit: 10 })).signals
+      const status = async () => (await world.store.read(signal_id))?.status
+      failing = true
+      const ack = { signal_ids: [signal_id], result: 'done' }
+      await expect(world.signals.ack(BOB, ack)).rejects.toMatchObject({ code: 'store_unavailable' })
+      if ((await status()) === 'completed') expect(await replies()).toHaveLength(1)
+      failing = false
+      // The hub has started again, and the agent says once more that it is done.
+      const after = await world.restart()
+      await after.signals.ack(BOB, ack)
+      expect(await status()).toBe('completed')
+      expect(await replies()).toMatchObject([{ to: 'alice', payload: 'done' }])
+    },
+  )
+
+  test.each([
+    ['queue_full', 'alice'],
+    ['payload_too_large', 'alice'],
+  ])('that is refused (%s) stores neither a reply nor a completion', async (code) => {
+    const world = await signalWorld({
+      spy: (store) => ({
+        ...store,
+        pendingCount: (identity, except) =>
+          code === 'queue_full' && identity === 'alice'
+            ? LIMITS.queue_depth_max
+            : store.pendingCount(identity, except),
+      }),
+    })
+    const sent = [await world.send({ to: 'bob' }), await world.send({ to: 'bob', reply_to: 'alice' })]
+    const signal_ids = sent.map(({ signal_id }) => signal_id)
+    await world.drain(BOB)
+    const result = code === 'payload_too_large' ? 'x'.repeat(LIMITS.payload_bytes_max) : 'done'
+    const before = await world.store.query({ limit: 10 })
+    await expect(world.signals.ack(BOB, { signal_ids, result })).rejects.toMatchObject({ code })
+    expect(await world.store.query({ limit: 10 })).toEqual(before)
+    expect(world.toldOf('signals.completed')).toEqual([])
+  })
+})
+
 describe('release and replay', () => {
   test('give back what the agent has drained, and only its own', async () => {
     const world = await signalWorld()
