@@ -17,7 +17,7 @@ import { nodeProgram } from '../../src/system/node-program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { startTalking } from '../../src/system/talking-process.ts'
-import { isOpencode, opencodeFiles, opencodeVersion } from '../../src/system/their-opencode.ts'
+import { isOpencode } from '../../src/system/their-opencode.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { readText } from '../../src/system/watch-text.ts'
 import { replaceFile } from '../../src/system/replace-file.ts'
@@ -32,11 +32,9 @@ function begin(place: ShimPlace): ShimParts {
   }
   const { argv } = settings.acp
   const cwd = workingDirectory(place)
-  const [program = ''] = argv
-  const named = isOpencode(argv)
-  let version: string | null = null
+  const is_opencode = isOpencode(argv) || settings.surface === 'opencode'
   const environment = () => ({
-    ...agentEnvironment(named || settings.surface === 'opencode' ? { version } : null),
+    ...agentEnvironment(is_opencode),
     ...{ TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
   })
   // Before anything runs: what cannot be read of it is for a person to mend.
@@ -88,29 +86,23 @@ function begin(place: ShimPlace): ShimParts {
       { argv, cwd },
     ),
   })
-  // It starts where that is not told, too.
-  const asked = named ? opencodeVersion(program, log) : Promise.resolve(null)
-  void asked.then((told) => {
-    version = told
-    keeper?.start()
-  })
+  keeper.start()
 
   // The agent goes with the shim: it is nobody's who could use it without.
   return { surface, stop: () => keeper.stop() }
 }
 
 /**
- * What the agent inherits; where it is an opencode, its subagents leave the queue alone, and signals are shown whole.
+ * What the agent inherits; where it is an opencode, its subagents leave the queue alone.
  *
  * @throws `config_invalid`
  */
-function agentEnvironment(opencode: { version: string | null } | null): NodeJS.ProcessEnv {
+function agentEnvironment(is_opencode: boolean): NodeJS.ProcessEnv {
   const env = withoutOuterSession(process.env)
-  if (opencode === null) return env
-  const shown = { ...opencode, files: opencodeFiles(env) }
+  if (!is_opencode) return env
   return {
     ...env,
-    OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT'], shown),
+    OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT']),
   }
 }
 

@@ -30,7 +30,6 @@ import { shellWord } from '../../src/system/shell-word.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
 import { VERSION } from '../../src/system/version.ts'
-import { readText } from '../../src/system/watch-text.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -164,7 +163,6 @@ function ownProcess(here: ShimPlace): LastingProcess {
     bin,
     session_hook: hook.map(shellWord).join(' '),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
-    theirs: readText(path.join(codexHome(), 'config.toml')),
   }
   return lastingProcess({
     program: clientProgram('codex', { home, config, env: process.env }),

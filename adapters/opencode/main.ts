@@ -30,7 +30,6 @@ import {
 } from '../../src/system/opencode-place.ts'
 import { serverWish } from '../../src/system/server-wish.ts'
 import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
-import { opencodeFiles, opencodeVersion } from '../../src/system/their-opencode.ts'
 
 function begin(here: ShimPlace): ShimParts {
   const { identity, settings, paths, log } = here
@@ -128,14 +127,13 @@ async function ensureServer(
     if (kept?.attached === true) place.keepServer({ ...kept, attached: false })
     throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
   }
-  const { home, config, log } = here
+  const { home, config } = here
   const program = clientProgram('opencode', { home, config, env: process.env })
-  const version = await opencodeVersion(program, log)
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }
   place.keepServer(next)
-  const found = serverProcess(here, next, { program, version }).ensure()
+  const found = serverProcess(here, next, program).ensure()
   rest.started()
   return [next, found]
 }
@@ -144,11 +142,7 @@ const noteOf = ({ paths }: ShimPlace) => path.join(paths.run_dir, 'opencode.pid'
 const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')
 
 /** @throws `config_invalid` */
-function serverProcess(
-  here: ShimPlace,
-  address: ServerAddress,
-  { program, version }: { program: string; version: string | null },
-): LastingProcess {
+function serverProcess(here: ShimPlace, address: ServerAddress, program: string): LastingProcess {
   const { home, identity } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
@@ -168,7 +162,7 @@ function serverProcess(
       TURNBELL_HOME: home.root,
       TURNBELL_PERSONA: identity,
       OPENCODE_SERVER_PASSWORD: address.password,
-      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, plugin, { version, files: opencodeFiles(env) }),
+      OPENCODE_CONFIG_CONTENT: withTurnbell(content, bridge, plugin),
     },
     note_file: noteOf(here),
     output_file: outputOf(here),

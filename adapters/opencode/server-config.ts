@@ -4,10 +4,8 @@
  */
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser'
 import * as z from 'zod'
-import { opencodeShowsAsTold } from '../../src/contracts/client-versions.ts'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { TurnbellError } from '../../src/contracts/errors.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
 
 const DRAIN = `turnbell_${DRAIN_TOOL}`
 const Section = z.record(z.string(), z.unknown())
@@ -22,23 +20,8 @@ const SUBAGENTS = ['general', 'explore']
 /** The bridge has no need for the server's password. */
 const LOCAL = { type: 'local', enabled: true, environment: { OPENCODE_SERVER_PASSWORD: '' } }
 
-/**
- * Of a longer answer opencode shows no whole line, and a drain's is a single one, however many lines are in its signals:
- * `max_lines` does not matter. More than the largest signal alone, which a drain brings however little it was asked for.
- * Its payload is written as JSON once, and grows by two fifths at most when it is made harmless.
- */
-const SHOWN_BYTES = LIMITS.drain_bytes_max
-
 /** A module for opencode to load, and what it is told. */
 export type PluginEntry = readonly [module: string, options: { persona: string; home: string }]
-
-/** What decides how much of an answer is shown. */
-export interface Shown {
-  /** Of the opencode that is started; null where it does not tell. */
-  version: string | null
-  /** What stands in the person's files. */
-  files: readonly string[]
-}
 
 /**
  * `content` is what the person keeps in that variable already. Without `plugin` none is loaded.
@@ -48,7 +31,6 @@ export function withTurnbell(
   content: string | undefined,
   bridge: readonly string[],
   plugin: PluginEntry | null,
-  shown: Shown,
 ): string {
   const theirs = theirConfig(content)
   return JSON.stringify({
@@ -62,30 +44,18 @@ export function withTurnbell(
       turnbell_signals: 'allow',
     },
     agent: withoutDrain(theirs['agent']),
-    ...toolOutput(theirs, shown),
   })
-}
-
-/** What a person says of it, in whatever form, stays: the variable would win over their files. */
-function toolOutput(theirs: Record<string, unknown>, { version, files }: Shown): Record<string, unknown> {
-  if (!opencodeShowsAsTold(version)) return {}
-  const configs = [theirs, ...files.map((text) => section(parse(text, [], FORGIVING)))]
-  const said = configs.map((config) => config['tool_output'])
-  const leavesRoom = (value: unknown) =>
-    value === undefined || (isSection(value) && !Object.hasOwn(value, 'max_bytes'))
-  return said.every(leavesRoom) ? { tool_output: { ...section(said[0]), max_bytes: SHOWN_BYTES } } : {}
 }
 
 /**
  * The same for an opencode that is handed turnbell's server by other means.
  * @throws `config_invalid`
  */
-export function withCarefulSubagents(content: string | undefined, shown: Shown): string {
+export function withCarefulSubagents(content: string | undefined): string {
   const theirs = theirConfig(content)
   return JSON.stringify({
     ...theirs,
     agent: withoutDrain(theirs['agent']),
-    ...toolOutput(theirs, shown),
   })
 }
 
@@ -120,10 +90,6 @@ function permissions(value: unknown): Record<string, unknown> {
 
 function section(value: unknown): Record<string, unknown> {
   return Section.safeParse(value).data ?? {}
-}
-
-function isSection(value: unknown): value is Record<string, unknown> {
-  return Section.safeParse(value).success
 }
 
 function list(value: unknown): unknown[] {

@@ -109,6 +109,14 @@ export const AGENT_LIMITS = {
   drain_tokens_shown_max: 11_000,
   /** The same in Codex, which is the narrowest with a model that it does not know: some 11 KiB. */
   drain_tokens_shown_by_codex: 2_900,
+  /**
+   * A drained payload that takes more as JSON is handed over in parts, except by Claude Code, which shows the largest
+   * whole. Codex shows some 11 KiB of an answer with a model that it does not know, and a person may have set less than
+   * the usual 50 KiB in opencode.
+   */
+  payload_bytes_shown: 9 * 1024,
+  /** One part of a payload, written as JSON. */
+  signal_part_bytes: 8 * 1024,
   /** Asked of a client for the answer of a drain: a single payload of payload_bytes_max, made harmless and written as JSON. */
   drain_characters_shown: 200_000,
 } as const

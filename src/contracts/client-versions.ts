@@ -10,9 +10,6 @@ interface Known {
   needs: readonly { since: string; without: string }[]
 }
 
-/** Source: the types that `@opencode-ai/sdk` publishes; those of 1.14.21 do not have it. */
-const OPENCODE_TOOL_OUTPUT = '1.14.25'
-
 /** From the client's own list of changes. */
 const KNOWN: Record<ClientKind, Known> = {
   'claude-code': {
@@ -34,12 +31,7 @@ const KNOWN: Record<ClientKind, Known> = {
     ],
   },
   opencode: {
-    needs: [
-      {
-        since: OPENCODE_TOOL_OUTPUT,
-        without: 'of one signal above some 47 KB it shows only a part',
-      },
-    ],
+    needs: [],
   },
 }
 
@@ -99,13 +91,4 @@ const OPENCODE_MAJOR = 1
 export function opencodeVersionFault(version: string): string | null {
   if (Number.parseInt(version, 10) === OPENCODE_MAJOR) return null
   return `opencode ${version} has another API than ${OPENCODE_MAJOR}.x, which is what turnbell can ring`
-}
-
-/**
- * Whether its configuration may say how much of an answer it shows (`tool_output`). An older one takes nothing of a
- * configuration that says it, and opens no session.
- */
-export function opencodeShowsAsTold(version: string | null): boolean {
-  const parts = version === null ? null : partsOf(version)
-  return parts !== null && !isBefore(parts, partsOf(OPENCODE_TOOL_OUTPUT))
 }

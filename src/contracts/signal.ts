@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { DrainId, Identity, Json, SessionId, SignalId, Timestamp, Ulid } from './ids.ts'
 import { LIMITS } from './limits.ts'
+import { PayloadPart } from './signal-parts.ts'
 
 /**
  * - `pending`: on disk, not drained.
@@ -92,6 +93,8 @@ export const SignalView = z
     leased_to: SessionId.optional(),
     drain_id: DrainId.optional(),
     result: Json.optional(),
+    /** Set where `payload` is one part of the payload's text. */
+    payload_part: PayloadPart.optional(),
     stages: Stages,
   })
   .meta({ title: 'SignalView' })
@@ -113,6 +116,8 @@ export const DrainedSignal = z
     created_at: Timestamp,
     /** How often it was handed out, by a drain this time included: 1 is the first delivery, 0 in a peek before it. */
     deliveries: z.number().int(),
+    /** Set where the client's bridge hands over the first part of the payload's text in place of the payload. */
+    payload_part: PayloadPart.optional(),
   })
   .meta({ title: 'DrainedSignal' })
 export type DrainedSignal = z.infer<typeof DrainedSignal>

@@ -4,6 +4,8 @@ import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { DRAIN_OLD_NAMES } from '../contracts/drain.ts'
 import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
+import { TurnbellError } from '../contracts/turnbell-error.ts'
+import { inPart } from '../contracts/signal-parts.ts'
 import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView } from '../contracts/signal.ts'
 
 const SignalIds = z.array(SignalId).min(1).max(LIMITS.ack_batch_max)
@@ -22,6 +24,15 @@ function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> 
 /** Small models write numbers as text. */
 function numberIn(value: unknown): unknown {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
+}
+
+function partOf(view: SignalView, part: number | undefined): SignalView {
+  if (part === undefined) return view
+  const shown = inPart(view, part)
+  if (shown !== null) return shown
+  throw new TurnbellError('params_invalid', {
+    detail: `params.part: signal ${view.signal_id} has no part ${part}`,
+  })
 }
 
 export const signals = defineFacade({
@@ -204,14 +215,18 @@ export const signals = defineFacade({
     }),
 
     read: defineAction({
-      summary: 'One signal with its stages: {signal_id}.',
+      summary: 'One signal with its stages: {signal_id, part?}.',
       mutates: false,
-      input: z.strictObject({ signal_id: SignalId }),
+      input: z.strictObject({ signal_id: SignalId, part: z.number().int().min(1).optional() }),
       output: SignalView,
-      errors: ['signal_unknown', 'store_unavailable'],
+      errors: ['signal_unknown', 'params_invalid', 'store_unavailable'],
       allow: READERS,
-      examples: [{ signal_id: '01JZ0000000000000000000000' }],
-      handle: ({ signal_id }, { signals, caller }) => signals.read(caller, signal_id),
+      examples: [
+        { signal_id: '01JZ0000000000000000000000' },
+        { signal_id: '01JZ0000000000000000000000', part: 2 },
+      ],
+      handle: async ({ signal_id, part }, { signals, caller }) =>
+        partOf(await signals.read(caller, signal_id), part),
     }),
   },
 })

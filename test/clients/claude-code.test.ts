@@ -11,6 +11,8 @@ import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { BELL, scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
+import { endures } from '../suites/clean-stops.ts'
+import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
 
 const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
 
@@ -311,4 +313,31 @@ describe('Claude Code in a terminal', () => {
     await world.settled([await world.send('after')])
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
+
+  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
+    const world = await open()
+    world.terminal(MANUAL)
+    await world.turnIs('idle')
+    const { pid } = await eventually('its own record can be read', () => world.registry())
+    await isRungOnceWhileSlow(world, pid)
+  })
+
+  test(
+    'keeps its window through every clean stop, and is rung again afterwards',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open()
+      const terminal = world.terminal(MANUAL)
+      await world.turnIs('idle')
+      await world.settled([await world.send('before')])
+      await endures(world, {
+        works: async (text) => {
+          terminal.type(text)
+          terminal.press('Enter')
+          await terminal.shows(new RegExp(`answer to ${text}`))
+        },
+        leave: () => terminal.close(),
+      })
+    },
+  )
 })

@@ -6,7 +6,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ClientWorld } from '../support/client-world.ts'
+import { notedPid, type ClientWorld } from '../support/client-world.ts'
 import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
@@ -14,6 +14,7 @@ import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import { endures } from '../suites/clean-stops.ts'
+import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
 
 beforeAll(() => void codexProgram())
 
@@ -124,5 +125,11 @@ describe('Codex in a terminal', () => {
       server: 'codex',
       leave: () => say(terminal, '/quit'),
     })
+  })
+
+  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
+    const world = await open()
+    await atPrompt(world)
+    await isRungOnceWhileSlow(world, notedPid(world, 'codex'))
   })
 })

@@ -16,6 +16,7 @@ import {
 } from '../support/opencode-world.ts'
 import { scenesOf } from '../support/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
+import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
 import type { Permissions } from '../../src/contracts/config.ts'
 
 beforeAll(() => void opencodeProgram())
@@ -40,6 +41,8 @@ describeClient('opencode without a window', {
   async interrupt(scene) {
     const terminal = scene.terminal()
     await interrupt(terminal)
+    // While somebody is there, what comes next is theirs to say.
+    await terminal.close()
   },
   async reset(scene) {
     const terminal = scene.terminal()
@@ -120,5 +123,11 @@ describe('opencode without a window', () => {
     await scene.settled([await scene.send('after')])
     expect((await scene.status()).surface.session_id).toBe(session_id)
     expectOneBellPerTurn(scene.model, ['before', 'after'])
+  })
+
+  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
+    const scene = await open()
+    await isThere(scene)
+    await isRungOnceWhileSlow(scene, notedPid(scene, 'opencode'))
   })
 })

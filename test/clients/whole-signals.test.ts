@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { opencodeTools, openOpencodeWorld } from '../support/opencode-world.ts'
 import { scenesOf, type Scene } from '../support/scene.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
+import type { DrainedSignal } from '../../src/contracts/signal.ts'
 
 const CLAUDE_TOOLS = {
   drain: 'mcp__plugin_turnbell_hub__signals_pending',
@@ -45,11 +46,21 @@ const THRIFTY = {
 }
 
 const MORE = /"remaining":[1-9]/
+/** How to get the next part of a large payload, as the part before says. */
+const NEXT_PART = /"next":"signals read (\{[^}]*\})"/
+const LAST_PART = /"payload_part":\{"part":(\d+),"parts":\1\}/
 
 async function atRest(open: () => Promise<Scene>): Promise<Scene> {
   const scene = await open()
-  // A model does as the tool's description says.
+  const name = scene.tools.drain.replace('signals_pending', 'signals')
+  // A model does as the tool's description and its answers say.
   scene.model.always(MORE, scene.drain)
+  scene.model.always(LAST_PART, scene.drain)
+  scene.model.always(NEXT_PART, ({ tool_results }) => {
+    const [, written = ''] = NEXT_PART.exec(tool_results.join('\n')) ?? []
+    const params = JSON.parse(written.replaceAll('\\"', '"')) as object
+    return { tools: [{ name, input: { action: 'read', params } }] }
+  })
   await scene.turnIs('idle')
   return scene
 }
@@ -91,9 +102,35 @@ async function drained(scene: Scene, sent: ReadonlyMap<string, string>): Promise
  * was made harmless counts as it was sent.
  */
 function unseen({ model }: Scene, bodies: Readonly<Record<string, string>>): string[] {
-  const shown = turnsOf(model).flatMap(({ drained: payloads }) => payloads)
-  const seen = new Set(shown.map((payload) => payload.replaceAll('‹', '<')))
+  const whole = turnsOf(model).flatMap(({ drained: payloads }) => payloads)
+  const seen = new Set([...whole, ...inParts(model)].map((payload) => payload.replaceAll('‹', '<')))
   return Object.entries(bodies).flatMap(([name, payload]) => (seen.has(payload) ? [] : [name]))
+}
+
+/** Payloads that were shown in parts, put together. */
+function inParts({ shown }: Scene['model']): string[] {
+  const found = new Map<string, string[]>()
+  for (const result of shown.flatMap(({ role, tool_results }) => (role === 'main' ? tool_results : []))) {
+    for (const { signal_id, payload, payload_part } of signalsIn(result)) {
+      if (payload_part === undefined) continue
+      const parts = found.get(signal_id) ?? []
+      parts[payload_part.part - 1] = payload
+      found.set(signal_id, parts)
+    }
+  }
+  return [...found.values()].map((parts) => parts.join(''))
+}
+
+type Part = Pick<DrainedSignal, 'signal_id' | 'payload_part'> & { payload: string }
+
+/** Those of a drain, or the one that was read. */
+function signalsIn(result: string): Part[] {
+  try {
+    const answer = JSON.parse(result) as { signals?: Part[] } & Part
+    return answer.signals ?? [answer]
+  } catch {
+    return []
+  }
 }
 
 test.each(Object.keys(CLIENTS) as Name[])(
@@ -128,7 +165,7 @@ test.each(Object.keys(CLIENTS) as Name[])(
 )
 
 test.each(['Codex', 'opencode'] as const)(
-  '%s shows as much as a person says',
+  '%s, told by a person to show little, shows its model the whole of a large signal',
   { tags: ['extended'] },
   async (name) => {
     const scene = await atRest(THRIFTY[name])
@@ -137,6 +174,6 @@ test.each(['Codex', 'opencode'] as const)(
       long: body('long', 40_000, 'words of it '),
     }
     await drained(scene, await sendAll(scene, bodies))
-    expect(unseen(scene, bodies)).toEqual(['long'])
+    expect(unseen(scene, bodies)).toEqual([])
   },
 )

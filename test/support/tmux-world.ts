@@ -114,7 +114,7 @@ const opencode: ClientInPane = {
   open: (options = {}) => openOpencodeWorld({ ...options, persona }),
   argv(world) {
     const { command, args } = bridge(world)
-    const settings = withTurnbell(undefined, [command, ...args], null, { version: null, files: [] })
+    const settings = withTurnbell(undefined, [command, ...args], null)
     return ['env', `OPENCODE_CONFIG_CONTENT=${settings}`, opencodeProgram()]
   },
   ready: /ctrl\+p commands/,

@@ -122,6 +122,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     ids,
     clock: systemClock,
     log,
+    payload_bytes_shown: LIMITS.payload_bytes_shown,
     ...(session === undefined ? {} : { drainWritten: heldUntilNext }),
     onClose: () => leave(),
   })

@@ -4,6 +4,7 @@
  */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { drainIn, type Drains, type OpenDrain } from './drains.ts'
+import { inParts } from './drained-parts.ts'
 import { ownMeta } from './own-meta.ts'
 import { onceMore, sayable } from './repeats.ts'
 import type { Answered } from './stdio-lines.ts'
@@ -40,6 +41,8 @@ export interface ToolCallOptions {
   session_id: (call: ToolCall) => SessionId
   ids: Ids
   log: Log
+  /** A drained payload that takes more bytes as JSON is handed over in parts. Absent for a client that shows the largest. */
+  payload_bytes_shown?: number
   /** Answers a call without the hub; null passes it on. */
   answer?: (call: ToolCall) => Promise<CallToolResult | null>
   /** An answer given by `answer` is in the client's pipe. */
@@ -124,7 +127,9 @@ export function createToolCalls(options: ToolCallOptions, drains: Drains): ToolC
       })
     }
     /** Before anybody hears of the answer: the next drain goes by what is known of this one. */
-    const handOver = (result: Result) => {
+    const handOver = (told: Result) => {
+      const result =
+        options.payload_bytes_shown === undefined ? told : inParts(told, options.payload_bytes_shown)
       const drain = drainIn(result)
       if (drain !== null) watch(request_id, call, session_id, drain)
       return result as CallToolResult

@@ -1,12 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { appServerArguments, appServerEnvironment } from '../../../adapters/codex/own-server.ts'
 import { OWN_SERVER_PERSONA } from '../../../src/contracts/codex-environment.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { defangText } from '../../../src/modules/signals/defang.ts'
 
 const settings = {
   ...{ identity: 'ada', home: '/h', node: '/node', bin: '/turnbell.js' },
-  ...{ autostart: true, theirs: null, session_hook: 'echo hi' },
+  ...{ autostart: true, session_hook: 'echo hi' },
 }
 
 test('its hooks hear whose it is, whoever started the daemon', () => {
@@ -33,33 +31,7 @@ test('its session hook is trusted by the hash that Codex 0.169.0 computes', () =
   )
 })
 
-describe('how much of an answer it shows', () => {
-  const shown = (theirs: string | null) =>
-    appServerArguments('/run/codex.sock', { ...settings, theirs }).filter((word) =>
-      word.startsWith('tool_output_token_limit='),
-    )
-
-  test.each([
-    ['there is no file', null],
-    ['it says nothing of that', 'model = "m"\n'],
-    ['it says so in another table', '[other]\ntool_output_token_limit = 500\n'],
-    ['it only speaks of it', '# tool_output_token_limit = 500\n'],
-    ['it cannot be read', 'tool_output_token_limit = = 500'],
-  ])('is said where %s', (_, theirs) => {
-    expect(shown(theirs)).toEqual(['tool_output_token_limit=32768'])
-  })
-
-  test.each([
-    'tool_output_token_limit = 500\n',
-    '\uFEFFmodel = "m"\n"tool_output_token_limit" = 500 # enough\n[other]\n',
-    'huge = 9223372036854775807\ntool_output_token_limit = 500\n',
-  ])('is what a person says of it: %j', (theirs) => {
-    expect(shown(theirs)).toEqual([])
-  })
-
-  test('holds the largest signal, made harmless, with all that stands around it', () => {
-    const tokens = Number(shown(null)[0]?.split('=')[1])
-    const largest = defangText('<|a|>'.repeat(LIMITS.payload_bytes_max / 5))
-    expect(Buffer.byteLength(largest) + 4_096).toBeLessThan(tokens * 4)
-  })
+test("leaves the client's bound on tool output as it is", () => {
+  const words = appServerArguments('/run/codex.sock', settings)
+  expect(words.filter((word) => word.includes('tool_output_token_limit'))).toEqual([])
 })
