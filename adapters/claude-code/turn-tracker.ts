@@ -36,6 +36,10 @@ export interface TrackedTurn {
   /** Of the given ones, the bell that went into the conversation with the answer to a Stop. */
   continued_by: DoorbellId | null
   seen_doorbell_id: DoorbellId | null
+  /** A hook told of the turn that runs, so one would tell of its end. */
+  hooked: boolean
+  /** A person interrupted the last turn and has sent nothing since. */
+  interrupted: boolean
 }
 
 /** A receipt may come late, behind a dialog; more bells than this are never under way. */
@@ -64,6 +68,8 @@ export function startTracking(
     given: [],
     continued_by: null,
     seen_doorbell_id: null,
+    hooked: false,
+    interrupted: false,
   }
 }
 
@@ -72,22 +78,27 @@ export function hookFired(before: TrackedTurn, event: TurnEvent, now_ms: number)
   const state = inTurn(before, event, now_ms)
   switch (event.event) {
     case 'UserPromptSubmit':
-      return seenIn(prompted(inSession(state, event), now_ms), event.prompt)
+      return seenIn(prompted(inSession(state, event), event.prompt, now_ms), event.prompt)
     case 'PreToolUse':
     case 'PostToolUse':
     case 'PostToolBatch':
     case 'PermissionRequest':
       return busy(continuationSeen(inSession(state, event)), now_ms)
     case 'Stop':
-      return idle(
-        { ...continuationSeen(inSession(state, event)), background: hasBackgroundTasks(event) },
-        now_ms,
-      )
+      return {
+        ...idle(
+          { ...continuationSeen(inSession(state, event)), background: hasBackgroundTasks(event) },
+          now_ms,
+        ),
+        interrupted: false,
+      }
     case 'StopFailure':
       return idle(inSession(state, event), now_ms)
     case 'SessionStart':
       // After a compaction the turn goes on as it was; a cleared session stands at its prompt.
-      return event.source === 'clear' ? idle(inSession(state, event), now_ms) : inSession(state, event)
+      return event.source === 'clear'
+        ? { ...idle(inSession(state, event), now_ms), interrupted: false }
+        : inSession(state, event)
     case 'Notification':
       if (event.notification_type === 'permission_prompt') return busy(inSession(state, event), now_ms)
       // A minute at the prompt: late, but it needs no registry.
@@ -181,7 +192,9 @@ export function settlesAt(state: TrackedTurn): number | null {
 export function settled(state: TrackedTurn, now_ms: number): TrackedTurn {
   const at = settlesAt(state)
   if (at === null || now_ms < at) return state
-  return atPrompt(state) ? idle(state, now_ms) : unnamedBusy(state, now_ms)
+  if (!atPrompt(state)) return unnamedBusy(state, now_ms)
+  const interrupted = state.interrupted || (state.turn === 'busy' && state.hooked)
+  return { ...idle(state, now_ms), interrupted }
 }
 
 function atPrompt(state: TrackedTurn): boolean {
@@ -205,9 +218,11 @@ function inSession(state: TrackedTurn, event: TurnEvent): TrackedTurn {
  * A prompt that is typed during a turn belongs to it as far as anybody can see, unless that turn was
  * interrupted. Either way the registry must show anew that the session stands at its prompt.
  */
-function prompted(state: TrackedTurn, now_ms: number): TrackedTurn {
-  if (wasInterrupted(state)) return busy(idle(state, now_ms), now_ms)
-  return { ...busy(state, now_ms), turn_since_ms: now_ms }
+function prompted(state: TrackedTurn, prompt: string, now_ms: number): TrackedTurn {
+  const by_person = !state.given.some((bell) => showsBell(prompt, bell))
+  const told = { hooked: true, interrupted: state.interrupted && !by_person }
+  if (wasInterrupted(state)) return { ...busy(idle(state, now_ms), now_ms), ...told }
+  return { ...busy(state, now_ms), ...told, turn_since_ms: now_ms }
 }
 
 function busy(state: TrackedTurn, now_ms: number): TrackedTurn {
@@ -217,7 +232,7 @@ function busy(state: TrackedTurn, now_ms: number): TrackedTurn {
 
 /** No hook told of it yet: the first that does names it. */
 function unnamedBusy(state: TrackedTurn, now_ms: number): TrackedTurn {
-  return { ...busy(state, now_ms), prompt_id: '' }
+  return { ...busy(state, now_ms), prompt_id: '', hooked: false }
 }
 
 function idle(state: TrackedTurn, now_ms: number): TrackedTurn {
@@ -226,9 +241,11 @@ function idle(state: TrackedTurn, now_ms: number): TrackedTurn {
 
 /** The short id in a prompt is the receipt of the bell that carries it. */
 function seenIn(state: TrackedTurn, prompt: string): TrackedTurn {
-  const seen = state.given.findLast((bell) => prompt.includes(`(bell ${shortBellId(bell)})`))
+  const seen = state.given.findLast((bell) => showsBell(prompt, bell))
   return seen === undefined ? state : seenNow(state, seen)
 }
+
+const showsBell = (prompt: string, bell: DoorbellId) => prompt.includes(`(bell ${shortBellId(bell)})`)
 
 /** An answered Stop shows itself by what the agent does next: there is no prompt to read. */
 function continuationSeen(state: TrackedTurn): TrackedTurn {

@@ -75,6 +75,7 @@ for (const [where, begin] of Object.entries(SURFACES))
       ? { always: ['no bell while a tool runs'] as const }
       : { also: ['a client killed in its turn'] as const }),
     interrupt: (_, session) => session.interrupt(),
+    rests_after_interrupt: true,
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {
       // It writes down what was said a moment after it showed it.

@@ -75,6 +75,7 @@ describeClient('a plain opencode with the plugin', {
     return { terminal, say: (text) => say(terminal, text) }
   },
   interrupt: (_, { terminal }) => interrupt(terminal),
+  rests_after_interrupt: true,
   async reset(scene, { terminal }) {
     await newSession(terminal)
     await greet(scene, terminal, 'a fresh start')

@@ -41,6 +41,7 @@ describeClient('opencode in a terminal', {
     return { terminal, say: (text) => say(terminal, text) }
   },
   interrupt: (_, { terminal }) => interrupt(terminal),
+  rests_after_interrupt: true,
   async reset(_, { terminal }) {
     await newSession(terminal)
     await say(terminal, 'a fresh start')

@@ -360,3 +360,40 @@ test('leaves no timer behind', async () => {
   surface.close()
   expect(clock.armed()).toBe(0)
 })
+
+describe('an interrupt by a person', () => {
+  async function interrupted() {
+    await prompt()
+    await clock.advance(20)
+    surface.registryRead({ status: 'idle' })
+    await clock.advance(LIMITS.claude_settle_ms)
+  }
+
+  test('is reported until the person sends something', async () => {
+    await interrupted()
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', interrupted: true })
+    await prompt('go on')
+    expect(host.reports.at(-1)).not.toHaveProperty('interrupted')
+  })
+
+  test('is over with /clear', async () => {
+    await interrupted()
+    await surface.hookFired(turnEvent('SessionStart', { source: 'clear', session_id: 'session-2' }))
+    expect(host.reports.at(-1)).not.toHaveProperty('interrupted')
+  })
+
+  test('is not assumed of a client whose hooks do not come', async () => {
+    surface.registryRead({ status: 'busy' })
+    await clock.advance(LIMITS.claude_registry_lag_ms)
+    surface.registryRead({ status: 'idle' })
+    await clock.advance(LIMITS.claude_settle_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'idle' })
+    expect(await surface.status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is not a turn that ends with a Stop', async () => {
+    await prompt()
+    await surface.stopped(turnEvent('Stop'), () => false)
+    expect(await surface.status()).not.toHaveProperty('interrupted')
+  })
+})
