@@ -1,7 +1,7 @@
 /** Which personas exist, and their lifecycle. For the operator; everybody may look. */
 import * as z from 'zod'
 import { defineAction, defineFacade } from '../kernel/define.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { unknownPersona } from '../contracts/unknown-persona.ts'
 import { Identity, SurfaceKind } from '../contracts/ids.ts'
 import { Persona, PersonaOverview } from '../contracts/registry.ts'
 
@@ -52,7 +52,7 @@ export const personas = defineFacade({
         const listed = personas.list().find((persona) => persona.identity === identity)
         const persona = listed ?? personas.get(identity)
         if (persona !== null) return persona
-        throw new TurnbellError('target_unknown', { detail: `There is no persona ${identity}.` })
+        throw unknownPersona(identity, { known: personas.list().map((one) => one.identity) })
       },
     }),
 

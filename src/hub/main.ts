@@ -33,6 +33,7 @@ const FLAGS = {
   repair: { type: 'boolean' },
   stdio: { type: 'boolean' },
   persona: { type: 'string' },
+  create: { type: 'boolean' },
   home: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -54,6 +55,7 @@ const HELP = `usage: turnbell hub [options]
   --stdio              speak MCP on stdin and stdout as well, for --persona NAME (or
                        TURNBELL_PERSONA); the ready line then goes to stderr, and the
                        hub stops when stdin ends
+  --create             with --stdio: make the persona where there is none
   --home DIR           instead of TURNBELL_HOME or ~/.turnbell
   --json               the ready line, or a refusal, as an object on stdout
 
@@ -84,7 +86,9 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   const persona = flags.stdio === true ? stdioPersona(flags.persona ?? process.env['TURNBELL_PERSONA']) : null
   // Before a plugin is loaded, which may print.
   const over: Over =
-    persona === null ? { persona, json: flags.json === true } : { persona, output: takeStdout() }
+    persona === null
+      ? { persona, json: flags.json === true }
+      : { persona, create: flags.create === true, home: home.root, output: takeStdout() }
   prepareHome(home)
   const logs = openHubLogs(home, config.log.level, clock)
   const leaving = leaver(logs)
@@ -110,7 +114,9 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
 }
 
 /** Where it says that it is ready, and whether it speaks MCP with one client as well. */
-type Over = { persona: null; json: boolean } | { persona: Identity; output: Writable }
+type Over =
+  | { persona: null; json: boolean }
+  | { persona: Identity; create: boolean; home: string; output: Writable }
 
 function announce(
   { url, ids, operator_token, current }: RenewedHub,
@@ -126,9 +132,16 @@ function announce(
   }
   process.stderr.write(ready)
   const streams = { input: process.stdin, output: over.output }
+  const { create, home } = over
+  let code: number = EXIT.done
   serveOverStdio({
+    ...{ create, home },
+    onRefused(refusal) {
+      printProblem(refusal, false)
+      code = exitCodeOf(refusal)
+    },
     ...{ hub: current, persona: over.persona, operator_token, version: VERSION, ids, clock, log, streams },
-    onClose: () => leave(EXIT.done),
+    onClose: () => leave(code),
   })
 }
 

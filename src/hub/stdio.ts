@@ -9,6 +9,7 @@ import type { Ids } from '../ports/random.ts'
 import { createBridge } from '../transports/bridge/bridge.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
 import { sayGoodbye } from '../transports/bridge/goodbye.ts'
+import { personaRefusal } from '../transports/bridge/persona-check.ts'
 import { stdioLines } from '../transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../transports/bridge/upstream.ts'
 import { ownInstructions } from '../transports/bridge/own-instructions.ts'
@@ -17,6 +18,12 @@ export interface StdioOptions {
   /** As it is now; null while it is put together anew. */
   hub: () => { url: string; call: CallHere | null } | null
   persona: Identity
+  /** Makes the persona with its first call, where there is none. */
+  create: boolean
+  /** The root of the hub's home, for people. */
+  home: string
+  /** The persona does not exist. */
+  onRefused(refusal: TurnbellError): void
   operator_token: string
   version: string
   streams: { input: Readable; output: Writable }
@@ -56,6 +63,13 @@ export function serveOverStdio(options: StdioOptions): void {
     },
     operatorToken: () => operator_token,
     here: () => hub()?.call ?? null,
+    ...(options.create
+      ? {}
+      : {
+          unknownPersona: personaRefusal({ identity: persona, home: options.home }, (refusal) =>
+            options.onRefused(refusal),
+          ),
+        }),
   })
   const bridge = createBridge({
     ...{

@@ -15,7 +15,7 @@ async function connect(home: string, persona: string) {
     { name: persona, version: '1' },
     { versionNegotiation: { mode: { pin: '2026-07-28' } } },
   )
-  const args = [BIN, 'mcp', '--stdio', '--persona', persona, '--home', home, '--no-autostart']
+  const args = [BIN, 'mcp', '--stdio', '--persona', persona, '--create', '--home', home, '--no-autostart']
   const env = cleanEnvironment() as Record<string, string>
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' })
   await client.connect(transport)

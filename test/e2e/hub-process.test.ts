@@ -195,8 +195,8 @@ describe('the flags', () => {
   })
 
   test.each([
-    ['hub', '--port', '0', '--stdio'],
-    ['mcp', '--no-autostart'],
+    ['hub', '--port', '0', '--stdio', '--create'],
+    ['mcp', '--no-autostart', '--create'],
   ])('with MCP on stdout print there what a plugin prints nowhere: %s', async (...words) => {
     const home = temporaryHome()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\nplugins: [./printer.mjs]\n')
@@ -230,7 +230,9 @@ export default () => ({ name: 'printer' })
   })
 
   test('for stdio keep stdout for MCP and end the hub with its client', async () => {
-    const hub = keep(start(['hub', '--home', temporaryHome(), '--port', '0', '--stdio', '--persona', 'bob']))
+    const hub = keep(
+      start(['hub', '--home', temporaryHome(), '--port', '0', '--stdio', '--create', '--persona', 'bob']),
+    )
     const params = {
       protocolVersion: '2025-06-18',
       capabilities: {},

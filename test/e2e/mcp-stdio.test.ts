@@ -32,7 +32,7 @@ interface AnyClient {
 async function connect(era: 'past' | 'present', home: string, args: string[] = []): Promise<AnyClient> {
   const server = {
     command: process.execPath,
-    args: [BIN, 'mcp', '--stdio', '--persona', 'ada', '--home', home, ...args],
+    args: [BIN, 'mcp', '--stdio', '--persona', 'ada', '--create', '--home', home, ...args],
     env: cleanEnvironment() as Record<string, string>,
     stderr: 'ignore' as const,
   }
@@ -195,12 +195,12 @@ test('says what to do where the hub that was named is the only one', async () =>
   expect(answer.structuredContent?.hint).toContain('turnbell hub')
 })
 
-test('a drain that the client never read comes back to the next client', async () => {
+test('a drain that is answered after the end of the input comes back to the next client', async () => {
   const home = temporaryHome()
   const { send } = await hubWithAda(home)
   await send('one')
-  // A client that asks and is gone before the answer.
-  const bridge = start(['mcp', '--persona', 'ada', '--home', home])
+  // A client that ends asks, and may not read the answer.
+  const bridge = start(['mcp', '--persona', 'ada', '--create', '--home', home])
   const request = {
     jsonrpc: '2.0',
     id: 1,
@@ -217,7 +217,7 @@ test('a drain that the client never read comes back to the next client', async (
   }
   bridge.child.stdin?.end(`${JSON.stringify(request)}\n`)
   expect(await bridge.exited).toBe(0)
-  expect(bridge.output()).not.toContain('"one"')
+  expect(bridge.output()).toContain('one')
   const client = await connect('present', home)
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
@@ -250,7 +250,7 @@ test('a bound that names nothing is told on stderr, and only there', async () =>
   const home = temporaryHome()
   await hubWithAda(home)
   const bounds = ['--facade', 'sentinal', '--facade', 'signals', '--facet', 'desing']
-  const { child, exited } = start(['mcp', '--persona', 'ada', '--home', home, ...bounds])
+  const { child, exited } = start(['mcp', '--persona', 'ada', '--create', '--home', home, ...bounds])
   let [said, told] = ['', '']
   child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
@@ -273,8 +273,67 @@ test('a bound that names nothing is told on stderr, and only there', async () =>
 test('garbage on stdin is passed over', async () => {
   const home = temporaryHome()
   await hubWithAda(home)
-  const bridge = start(['mcp', '--persona', 'ada', '--home', home])
+  const bridge = start(['mcp', '--persona', 'ada', '--create', '--home', home])
   bridge.child.stdin?.write('this is no JSON\n{"jsonrpc":"2.0"}\n\n[]\n')
   bridge.child.stdin?.end()
   expect(await bridge.exited).toBe(0)
+})
+
+describe('one-shot messages in a pipe', () => {
+  const messages = [
+    {
+      ...{ id: 1, method: 'initialize' },
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+    },
+    { method: 'notifications/initialized' },
+    {
+      ...{ id: 2, method: 'tools/call' },
+      params: { name: 'signals', arguments: { action: 'send', params: { to: 'ada', intent: 'note' } } },
+    },
+    { id: 3, method: 'tools/list' },
+  ]
+  const text = messages.map((message) => JSON.stringify({ jsonrpc: '2.0', ...message })).join('\n')
+  const answersOf = (output: string) =>
+    output
+      .split('\n')
+      .filter((line) => line.startsWith('{"'))
+      .map((line) => JSON.parse(line) as { id?: number; result?: { isError?: boolean } })
+      .filter(({ id }) => id !== undefined)
+
+  async function piped(args: readonly string[]) {
+    const { child, exited } = start([...args])
+    const [out, err] = [child.stdout, child.stderr].map((stream) => {
+      let read = ''
+      stream?.on('data', (chunk: Buffer) => (read += chunk.toString()))
+      return () => read
+    })
+    child.stdin?.end(text)
+    return { code: await exited, answers: answersOf(out!()), stderr: err!() }
+  }
+
+  test.each([
+    ['through the hub', true, (home: string) => ['mcp', '--home', home]],
+    ['to a hub inside of the bridge', false, (home: string) => ['mcp', '--no-autostart', '--home', home]],
+    ['to the hub itself', false, (home: string) => ['hub', '--stdio', '--port', '0', '--home', home]],
+  ])('are all answered before the end, %s', async (_, runs, words) => {
+    const home = temporaryHome()
+    if (runs) await hubWithAda(home)
+    const { code, answers } = await piped([...words(home), '--persona', 'ada', '--create'])
+    expect(answers.map(({ id }) => id).sort()).toEqual([1, 2, 3])
+    expect(answers.find(({ id }) => id === 2)?.result?.isError).not.toBe(true)
+    expect(code).toBe(0)
+  })
+
+  test('of a persona that does not exist are refused with the near name, and nothing is made', async () => {
+    const home = temporaryHome()
+    await hubWithAda(home)
+    const { code, answers, stderr } = await piped(['mcp', '--persona', 'adda', '--home', home])
+    const refused = answers.find(({ id }) => id === 2)?.result as Answer
+    expect(refused).toMatchObject({ isError: true, structuredContent: { code: 'target_unknown' } })
+    expect(JSON.stringify(refused)).toContain('did you mean ada?')
+    expect(stderr).toContain('did you mean ada?')
+    expect(code).not.toBe(0)
+    const get = hubHttp(home).post('/api/personas/get', { identity: 'adda' })
+    await expect(get).rejects.toThrow('target_unknown')
+  })
 })

@@ -7,7 +7,17 @@ import { BIN, end, startHub, temporaryHome, type Running } from '../support/proc
 let hub: Running & { url: string }
 const home = temporaryHome()
 const ways: Record<string, () => Promise<string[]>> = {
-  stdio: async () => [process.execPath, BIN, 'mcp', '--stdio', '--persona', 'ada', '--home', home],
+  stdio: async () => [
+    process.execPath,
+    BIN,
+    'mcp',
+    '--stdio',
+    '--persona',
+    'ada',
+    '--create',
+    '--home',
+    home,
+  ],
   async http() {
     const who = { identity: 'ada', kind: 'agent' }
     const { token } = await hubHttp(home).post<{ token: string }>('/auth/token', who)

@@ -94,7 +94,17 @@ export async function agentOf(hub: ProjectHub, way: 'http' | 'stdio', identity =
         })
       : new StdioClientTransport({
           command: process.execPath,
-          args: [BIN, 'mcp', '--stdio', '--persona', identity, '--home', hub.home, '--no-autostart'],
+          args: [
+            BIN,
+            'mcp',
+            '--stdio',
+            '--persona',
+            identity,
+            '--create',
+            '--home',
+            hub.home,
+            '--no-autostart',
+          ],
           env: cleanEnvironment() as Record<string, string>,
           stderr: 'ignore',
         }),

@@ -46,6 +46,7 @@ export function registerBundles(program: Command, cli: Cli): void {
     .option('--persona <name>', 'who calls (TURNBELL_PERSONA)')
     .option('--prefer-daemon <url>', 'which hub to proxy to')
     .option('--no-autostart', 'start no hub: be one until another comes')
+    .option('--create', 'make the persona where there is none')
     .option('--facet <name...>', 'only these groups of tools, whatever else the hub offers')
     .option('--facade <name...>', 'only these facades')
     .option('--read-only', 'only what changes nothing')

@@ -116,6 +116,7 @@ async function ensureHub(invocation: Invocation): Promise<void> {
 }
 
 async function requireActive(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
+  let unknown = `There is no persona ${persona}.`
   const known = await invocation
     .hub()
     .ask(
@@ -125,12 +126,15 @@ async function requireActive(invocation: Invocation, persona: string, surface: C
       PersonaOverview.partial({ pending_count: true, registrations: true }),
     )
     .catch((error: unknown) => {
-      if (error instanceof TurnbellError && error.code === 'target_unknown') return null
+      if (error instanceof TurnbellError && error.code === 'target_unknown') {
+        unknown = error.detail
+        return null
+      }
       throw error
     })
   if (known === null && invocation.config().personas[persona] === undefined) {
     throw new TurnbellError('target_unknown', {
-      detail: `There is no persona ${persona}.`,
+      detail: unknown,
       hint: `\`turnbell persona list\` names those there are; \`turnbell persona add ${persona} --surface ${surface}\` makes it.`,
     })
   }

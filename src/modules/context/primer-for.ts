@@ -5,6 +5,7 @@ import type { Primer } from '../../contracts/context.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
 import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
+import { unknownPersona } from '../../contracts/unknown-persona.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { MemoryCall } from '../memory/place.ts'
 import type { PersonaRegistry } from '../registry/personas.ts'
@@ -36,7 +37,7 @@ export async function primerFor(
   const identity = personaOf(caller, named)
   const own = personas.get(identity)
   if (own === null && caller.kind === 'operator') {
-    throw new TurnbellError('target_unknown', { detail: `There is no persona ${identity}.` })
+    throw unknownPersona(identity, { known: personas.list().map((one) => one.identity) })
   }
   // Read as the persona would read it: the operator may look into any directory.
   const as = caller.kind === 'operator' ? { ...caller, kind: 'agent' as const, identity } : caller

@@ -19,6 +19,7 @@ export function argumentsIn(argv: readonly string[]) {
         hub: { type: 'string' },
         'prefer-daemon': { type: 'string' },
         'no-autostart': { type: 'boolean' },
+        create: { type: 'boolean' },
         // Stdio is all there is; the flag is what other tools of this kind are started with.
         stdio: { type: 'boolean' },
         json: { type: 'boolean' },

@@ -8,6 +8,7 @@ import { createNameCheck, type NamedBounds } from './known-names.ts'
 import { sayGoodbye } from './goodbye.ts'
 import { ownInstructions } from './own-instructions.ts'
 import type { OpenDrain } from './drains.ts'
+import { personaRefusal } from './persona-check.ts'
 import { createPreferredHub } from './preferred-hub.ts'
 import { stdioLines } from './stdio-lines.ts'
 import type { ToolCall } from './tool-calls.ts'
@@ -48,6 +49,8 @@ interface Settings {
   /** An address given on the command line: then no lasting hub of this home is started in its place. */
   hub: string | undefined
   autostart: boolean
+  /** Makes the persona with its first call, where there is none. */
+  create: boolean
   /** May be the hub itself while none is there. */
   embeds: boolean
   facets: readonly string[] | undefined
@@ -66,7 +69,9 @@ export async function main(argv: string[]): Promise<void> {
 }
 
 function serve({ home, config, identity, client, session, hub, ...settings }: Settings): void {
-  const { autostart, embeds, facets, query, named } = settings
+  const { autostart, create, embeds, facets, query, named } = settings
+  /** 0 unless the persona was refused. */
+  let exit_code = 0
   const ids = createIds(systemClock, systemRandom)
   const log = stderrLog(config.log.level, { name: 'bridge', identity })
   // One process is one run of the client: a name that no other run has, until a call brings a better one.
@@ -101,6 +106,14 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     missed(away_ms, reached) {
       if (preferred?.missed() !== true) standIn.missed(away_ms, reached)
     },
+    ...(create
+      ? {}
+      : {
+          unknownPersona: personaRefusal({ identity, home: home.root }, (refusal) => {
+            printProblem(refusal, false)
+            exit_code = exitCodeOf(refusal)
+          }),
+        }),
     ...(facets === undefined ? {} : { facets }),
     query,
     version: VERSION,
@@ -163,12 +176,12 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
   /** Says what is still owed to the hub, but never keeps a client waiting that is gone. */
   function leave(): void {
     systemClock.after(standIn.url() === null ? LIMITS.bridge_close_ms : LIMITS.stand_in_close_ms, () =>
-      process.exit(0),
+      process.exit(exit_code),
     )
     // A session that another has named goes on without this process, or its shim says when it is over.
     const said =
       session_id === own_session ? sayGoodbye(bridge, upstream, systemClock) : bridge.drains.settled()
-    void said.then(() => standIn.close()).finally(() => process.exit(0))
+    void said.then(() => standIn.close()).finally(() => process.exit(exit_code))
   }
   for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, leave)
 }
@@ -216,6 +229,7 @@ function settingsFrom(argv: string[], env: NodeJS.ProcessEnv): Settings {
     session: values.session,
     hub,
     autostart: values['no-autostart'] !== true && env['TURNBELL_NO_AUTOSTART'] !== '1' && hub === undefined,
+    create: values.create === true,
     embeds: values.hub === undefined,
     facets: values.facet ?? (env['TURNBELL_TOOLS'] ? config.mcp.expose : undefined),
     query: queryOf(values),

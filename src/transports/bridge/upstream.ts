@@ -42,6 +42,11 @@ export interface UpstreamDeps {
   operatorToken: () => string | null
   /** The hub in this very process, while there is one: asked for tool calls before any door. */
   here?: () => CallHere | null
+  /**
+   * Refuses a persona that the hub does not know, with the hub's refusal and its hint for the reader. Without it the first
+   * call makes the persona.
+   */
+  unknownPersona?: ((refused: TurnbellError) => TurnbellError) | undefined
   /** A hub is missed: see `StandIn.missed`. */
   missed?: (away_ms: number, reached: boolean) => void
   /** Added to the address of `/mcp`: how much of the hub is shown. */
@@ -124,12 +129,38 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   let reached = false
   let located: { url: string; at: number } | null = null
 
+  const operatorToken = (): string => {
+    const operator = deps.operatorToken()
+    if (operator !== null) return operator
+    throw new HubAway(true, new Error('this home has no operator token: no hub ever ran in it'))
+  }
+
+  /** Not asked again once the hub knows the persona; the call of an agent would make one of a mistyped name. */
+  let persona_known = deps.unknownPersona === undefined
+  async function requirePersona(abort?: AbortSignal): Promise<void> {
+    if (persona_known) return
+    const asked = { tool: 'personas', action: 'get', params: { identity: deps.identity } }
+    const authorization = `Bearer ${operatorToken()}`
+    const answer = await http
+      .post(`${locate()}/call`, { authorization }, asked, { abort })
+      .catch((error: unknown) => {
+        // Nothing was asked for that the hub could have done.
+        throw error instanceof HubAway ? new HubAway(true, error) : error
+      })
+    if (answer.status !== 200) {
+      const refused = problemIn(answer) ?? new HubAway(true, foreign(answer))
+      if (refused instanceof TurnbellError && refused.code === 'target_unknown')
+        throw deps.unknownPersona?.(refused) ?? refused
+      throw refused
+    }
+    persona_known = true
+  }
+
   async function tokenFor(session_id: SessionId, abort?: AbortSignal): Promise<string> {
     const kept = tokens.get(session_id)
     if (kept !== undefined && clock.monotonic() < kept.renew_at) return kept.text
-    const operator = deps.operatorToken()
-    if (operator === null)
-      throw new HubAway(true, new Error('this home has no operator token: no hub ever ran in it'))
+    await requirePersona(abort)
+    const operator = operatorToken()
     const asked_at = clock.monotonic()
     const asking = http.post(
       `${locate()}/auth/token`,
@@ -185,6 +216,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
 
   function callHere(params: Params, session_id: SessionId): Promise<Result> | null {
     const { identity, facets, query } = deps
+    if (!persona_known) return null
     const here = deps.here?.() ?? null
     const answer = here === null ? null : here({ identity, session_id, facets, query }, params)
     if (answer !== null) reached = true
@@ -197,6 +229,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     session_id: SessionId,
     answer_ms: number,
   ): Promise<Result> {
+    if (!persona_known) await requirePersona()
     const answer = method === 'tools/call' ? callHere(params, session_id) : null
     if (answer !== null) return answer
     const headers = await headersFor(method, params, session_id)
