@@ -1,5 +1,6 @@
 /** `turnbell connect|disconnect`: a client that a person starts by its own name, wired to a persona. */
 import { Argument, type Command } from 'commander'
+import * as z from 'zod'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
@@ -11,7 +12,9 @@ import { Connectable, connectionsIn, type ClientConnection, type Connection } fr
 import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
 import { runConnectGit, runDisconnectGit } from './connect-git.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import type { ClientKind } from '../../contracts/ids.ts'
+import { Identity, type ClientKind } from '../../contracts/ids.ts'
+import { nearest } from '../../contracts/names.ts'
+import { makePersona, unknownPersona } from '../../contracts/unknown-persona.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
 import { examples } from '../render.ts'
@@ -69,6 +72,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const { persona, print = false } = options
   if (persona === undefined) throw nobodyNamed(client)
   const project = projectDirectory(cli.cwd, options.project)
+  await refuseMistyped(invocation, persona, client)
   requireSurface(invocation, persona, client)
   if (options.trustHooks === true && client !== 'codex') {
     throw new TurnbellError('usage_invalid', {
@@ -106,6 +110,22 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
     ].join('\n'),
   )
 }
+
+/** A name that nobody has made, close to one that exists. A new name is allowed; the advice says how to make it. */
+async function refuseMistyped(invocation: Invocation, persona: string, client: ClientKind): Promise<void> {
+  const configured = Object.keys(invocation.config().personas)
+  if (configured.includes(persona)) return
+  const at_hub = await invocation
+    .hub()
+    .ask('personas', 'list', {}, PersonaNames)
+    .then(({ personas }) => personas.map(({ identity }) => identity))
+    .catch(() => [])
+  const known = [...configured, ...at_hub]
+  if (known.includes(persona) || nearest(persona, known) === null) return
+  throw unknownPersona(persona, { known, hint: makePersona(persona, client) })
+}
+
+const PersonaNames = z.object({ personas: z.array(z.object({ identity: Identity })) })
 
 function nobodyNamed(client: ClientKind): TurnbellError {
   return new TurnbellError('usage_invalid', {

@@ -39,6 +39,7 @@ import {
 } from '../client-arguments.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
+import { runNotes } from '../run-notes.ts'
 import { daemonPid } from '../stop-daemon.ts'
 
 const USUAL: ClientKind = 'claude-code'
@@ -67,6 +68,7 @@ export function registerRun(program: Command, cli: Cli): void {
     await ensureHub(invocation)
     await requireActive(invocation, persona, surface)
     await ensureDaemon(invocation, persona, surface)
+    for (const note of await runNotes(invocation, persona, surface)) invocation.out.note(note)
     if (surface === 'codex') {
       const words = await joinCodex(invocation, persona, args)
       return cli.exitWith(

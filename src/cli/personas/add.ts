@@ -160,6 +160,7 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   const acp = acpSettings(options)
   const tmux = paneSettings(cli, options, before)
   const headless = headlessSetting(options)
+  requireProgram(identity, { surface, command, acp }, before)
   const { permissions } = options
   if (permissions !== undefined) requireKept(options, before)
   if (options.project === '') throw usage('--project is empty.', 'Name a directory, or leave it out.')
@@ -179,6 +180,21 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
     ...(headless === undefined ? {} : { headless }),
     ...(permissions === undefined ? {} : { permissions }),
   }
+}
+
+/** A persona of the surface command cannot be rung without a program. */
+function requireProgram(
+  identity: string,
+  { surface, command, acp }: { [Key in 'surface' | 'command' | 'acp']: Settings[Key] | undefined },
+  before: PersonaSettings | undefined,
+): void {
+  if (surface !== 'command' || command !== undefined || acp !== undefined) return
+  const is_kept = before?.surface === 'command' && (before.command ?? before.acp) !== undefined
+  if (is_kept) return
+  throw usage(
+    `--surface command needs the program that rings ${identity}, and none is named.`,
+    "Add --command 'PROGRAM ARGUMENT…', or --acp 'PROGRAM ARGUMENT…' for an agent that its daemon keeps.",
+  )
 }
 
 function commandSettings(

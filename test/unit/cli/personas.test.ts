@@ -304,6 +304,7 @@ describe('persona add', () => {
       /reject, allow/,
     ],
     ['a command for another surface', ['ada', '--surface', 'mcp', '--command', 'x'], /belong to the surface/],
+    ['a command surface without a program', ['ada', '--surface', 'command'], /needs the program/],
     ['a status file alone', ['ada', '--surface', 'command', '--status-file', 'x'], /no --command/],
     ['an empty command', ['ada', '--surface', 'command', '--command', ' '], /names no program/],
   ])('refuses %s and writes nothing', async (_, args, why) => {

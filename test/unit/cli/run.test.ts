@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { claudeArguments, codexArguments } from '../../../src/cli/client-arguments.ts'
+import { runNotes } from '../../../src/cli/run-notes.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { personaPaths, prepareHome, resolveHome } from '../../../src/system/home.ts'
 import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
@@ -106,4 +107,41 @@ test.each([
     hub: { '/ready': () => ({ ready: true }), 'personas.get': () => ({ ...persona, ...dates }) },
   })
   expect(await turnbell.run('run', '--persona', 'ada')).toBe(code)
+})
+
+test('a session outside of the project, and a second session, are told to the person', async () => {
+  const home = temporaryDirectory()
+  const project = temporaryDirectory()
+  fs.writeFileSync(
+    path.join(home, 'config.yaml'),
+    JSON.stringify({ personas: { ada: { surface: 'claude-code', project } } }),
+  )
+  const notesIn = (cwd: string, attached: boolean) => {
+    const invocation = {
+      cli: { cwd },
+      config: () => ({ personas: { ada: { surface: 'claude-code', project } } }),
+      paths: () => ({ run_dir: home }),
+      control: () => ({ status: async () => ({ surface: { attached } }) }),
+    }
+    return runNotes(invocation as never, 'ada', 'claude-code')
+  }
+  fs.mkdirSync(path.join(project, 'src'))
+  expect(await notesIn(path.join(project, 'src'), false)).toEqual([])
+  expect(await notesIn(home, false)).toEqual([expect.stringContaining(project)])
+  expect(await notesIn(project, true)).toEqual([expect.stringContaining('Another session of ada is open')])
+})
+
+test('connect refuses a name that is close to a persona, and takes a new one', async () => {
+  const home = temporaryDirectory()
+  const project = temporaryDirectory()
+  fs.writeFileSync(
+    path.join(home, 'config.yaml'),
+    JSON.stringify({ personas: { ada: { surface: 'claude-code' } } }),
+  )
+  const turnbell = testCli({ home })
+  const connect = (persona: string) =>
+    turnbell.run('connect', 'claude-code', '--persona', persona, '--project', project, '--print')
+  expect(await connect('adda')).toBe(2)
+  expect(turnbell.stderr()).toContain('did you mean ada?')
+  expect(await connect('zoe')).toBe(0)
 })
