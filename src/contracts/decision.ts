@@ -275,6 +275,8 @@ export const Overridden = z.object({
 })
 export type Overridden = z.infer<typeof Overridden>
 
+const CommitHash = z.string().regex(/^[0-9a-f]{7,64}$/, 'a commit is named by its hash')
+
 export const ListDecisionsInput = z.strictObject({
   status: DecisionStatus.optional(),
   domain: DecisionDomain.optional(),
@@ -284,6 +286,8 @@ export const ListDecisionsInput = z.strictObject({
   since: RecordTime.optional(),
   /** Part of anything that it says, in upper or lower case. */
   text: z.string().min(1).max(LIMITS.filter_text_length_max).optional(),
+  /** A commit that carried them out, by the whole of its hash or the beginning. */
+  commit_hash: CommitHash.optional(),
   limit: WhyInput.shape.limit,
 })
 export type ListDecisionsInput = z.infer<typeof ListDecisionsInput>
@@ -309,7 +313,7 @@ export type SearchDecisionsAnswer = z.infer<typeof SearchDecisionsAnswer>
 
 export const LinkCommitInput = z.strictObject({
   decision_id: Ulid,
-  commit_hash: z.string().regex(/^[0-9a-f]{7,64}$/, 'a commit is named by its hash'),
+  commit_hash: CommitHash,
 })
 export type LinkCommitInput = z.infer<typeof LinkCommitInput>
 export const CommitLinked = z.object({ decision_id: Ulid, commit_hashes: z.array(z.string()) })

@@ -28,6 +28,8 @@ function sentence(schema: z.ZodType, params: unknown, issue: Issue, root: string
   if (misnamed !== undefined)
     return `${field}: ${wanted(misnamed)}, found the name ${shortened(issue.path.at(-1))}`
   if (issue.code === 'unrecognized_keys') return unknownKeys(schema, issue)
+  const meant = issue.code === 'invalid_union' ? formMeant(issue) : null
+  if (meant !== null) return meant.map((one) => sentence(schema, params, one, root)).join('; ')
   // What came in somebody's secret's place may be one.
   const unsaid = issue.code === 'custom' && issue.params?.['unsaid'] === true
   const told = unsaid ? 'something that is not repeated here' : found(params, issue.path)
@@ -94,6 +96,21 @@ function expectation(issue: Issue): string {
     default:
       return issue.message
   }
+}
+
+/**
+ * What is wrong with the one form of a union that was meant: that in which only fields are missing or too many, while
+ * all others differ in a value or in kind. Null if that is none, or more than one.
+ */
+function formMeant(issue: z.core.$ZodIssueInvalidUnion): Issue[] | null {
+  const likely = issue.errors.filter((errors) => errors.length > 0 && errors.every(isOnlyOfFields))
+  const [one, ...others] = likely
+  if (one === undefined || others.length > 0) return null
+  return one.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+function isOnlyOfFields({ code, path }: Issue): boolean {
+  return code === 'unrecognized_keys' || (code === 'invalid_type' && path.length > 0)
 }
 
 /** One form of several: what it is, and where in it something else stands. */

@@ -21,34 +21,35 @@ export const OwnRunEventType = z
  * In an event of a delegation, `run_id` in what is told is the run at the other end: the stream's own
  * `run_id` says whose fact it is.
  */
+export const KnownRunEvent = z.discriminatedUnion('type', [
+  fact('delegation_sent', { target_agent: AgentName, task: Text, run_id: RunId }),
+  fact('delegation_received', { source_agent: AgentName, task: Text, run_id: RunId }),
+  fact('delegation_completed', { source_run_id: RunId, result_summary: z.string() }),
+  fact('run_created', { prompt: Text }),
+  fact('run_completed', { success: z.boolean() }),
+  fact('checkpoint_set', { summary: Text }),
+  fact('assumption_made', { text: Text }),
+  fact('assumption_held', { text: Text }),
+  fact('assumption_broken', { text: Text }),
+  fact('plan_made', { summary: Text }),
+  fact('decision_made', { summary: Text }),
+  fact('question_asked', { question: Text }),
+  fact('command_ran', { command: Text }),
+  fact('file_changed', { path: Text }),
+  fact('tests_ran', { passed: z.boolean() }),
+  fact('went_back', { reason: Text }),
+  fact('was_corrected', { by: Text }),
+  fact('problem_met', { message: Text }),
+  fact('note_made', { text: Text }),
+])
+
 export const RunEvent = z.union([
-  z.discriminatedUnion('type', [
-    fact('delegation_sent', { target_agent: AgentName, task: Text, run_id: RunId }),
-    fact('delegation_received', { source_agent: AgentName, task: Text, run_id: RunId }),
-    fact('delegation_completed', { source_run_id: RunId, result_summary: z.string() }),
-    fact('run_created', { prompt: Text }),
-    fact('run_completed', { success: z.boolean() }),
-    fact('checkpoint_set', { summary: Text }),
-    fact('assumption_made', { text: Text }),
-    fact('assumption_held', { text: Text }),
-    fact('assumption_broken', { text: Text }),
-    fact('plan_made', { summary: Text }),
-    fact('decision_made', { summary: Text }),
-    fact('question_asked', { question: Text }),
-    fact('command_ran', { command: Text }),
-    fact('file_changed', { path: Text }),
-    fact('tests_ran', { passed: z.boolean() }),
-    fact('went_back', { reason: Text }),
-    fact('was_corrected', { by: Text }),
-    fact('problem_met', { message: Text }),
-    fact('note_made', { text: Text }),
-  ]),
+  KnownRunEvent,
   z.object({ type: OwnRunEventType, data: z.record(z.string(), Json).optional() }),
 ])
 export type RunEvent = z.infer<typeof RunEvent>
 
-const [known] = RunEvent.options
-export const KNOWN_RUN_EVENTS: readonly string[] = known.options.map(({ shape }) => shape.type.value)
+export const KNOWN_RUN_EVENTS: readonly string[] = KnownRunEvent.options.map(({ shape }) => shape.type.value)
 
 /** Whether an event of the stream is a fact of a run, and no call that was made in one. */
 export function isRunEvent(type: string): boolean {

@@ -118,6 +118,7 @@ export const blackboard = defineFacade({
     export: defineAction({
       summary: 'All of it as one Markdown document for people: {scope?}.',
       mutates: false,
+      aliases: ['twining_export'],
       input: ExportInput,
       output: Exported,
       errors: MEMORY_READ_ERRORS,

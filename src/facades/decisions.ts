@@ -117,8 +117,10 @@ export const decisions = defineFacade({
     }),
 
     list: defineAction({
-      summary: 'Decisions, newest first: {status?, domain?, scope?, confidence?, text?, since?, limit?}.',
+      summary:
+        'Decisions, newest first: {status?, domain?, scope?, confidence?, text?, since?, commit_hash?, limit?}.',
       mutates: false,
+      aliases: ['twining_commits'],
       input: ListDecisionsInput,
       output: DecisionList,
       errors: MEMORY_READ_ERRORS,

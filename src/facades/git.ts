@@ -191,7 +191,7 @@ export const git = defineFacade({
         note: z.string().min(1).max(LIMITS.commit_note_length_max).optional(),
       }),
       output: z.object({ link: CommitLink, added: z.boolean() }),
-      errors: ['revision_unknown', 'project_unknown', 'store_unavailable', ...ALWAYS],
+      errors: ['revision_unknown', 'project_unknown', 'record_unknown', 'store_unavailable', ...ALWAYS],
       allow: ['agent'],
       examples: [{ sha: 'HEAD', issue: '#12', note: 'the first half' }],
       handle: (input, call) => call.git.linkCommit(call, input),

@@ -44,7 +44,7 @@ export function create(
     ...(kind.examples === undefined ? {} : { examples: kind.examples }),
     input: z.strictObject(Object.fromEntries(given)),
     output: storedRecord(kind),
-    errors: [...RECORD_WRITE_ERRORS, 'record_too_large'],
+    errors: CHANGE_ERRORS,
     handle: (record, call) => call.records.put(call, { kind: kind.name, record: record as Fields }),
   })
 }

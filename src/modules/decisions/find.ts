@@ -64,7 +64,7 @@ export function createDecisionFinder({
 
     async list(call, input) {
       const { library, here } = places.toRead(call)
-      const { status, domain, scope, confidence, agent_id, since, text, limit } = here(input)
+      const { status, domain, scope, confidence, agent_id, since, text, commit_hash, limit } = here(input)
       const from = since === undefined ? -Infinity : Date.parse(since)
       const part = text === undefined ? undefined : folded(text)
       const wanted = (await library.decisions.all()).filter(
@@ -75,7 +75,8 @@ export function createDecisionFinder({
           (confidence === undefined || one.confidence === confidence) &&
           (agent_id === undefined || one.agent_id === agent_id) &&
           Date.parse(one.timestamp) >= from &&
-          (part === undefined || says(one, part)),
+          (part === undefined || says(one, part)) &&
+          (commit_hash === undefined || one.commit_hashes.some((hash) => isSameCommit(hash, commit_hash))),
       )
       const lines = wanted.toReversed().slice(0, limit).map(lineOf)
       const decisions = withinBytes(lines, LIMITS.answer_list_bytes_max)
@@ -113,6 +114,11 @@ export function isAbout(decision: Decision, scope: string): boolean {
     decision.affected_symbols.some((symbol) => sameText(symbol, scope)) ||
     decision.affected_files.some((file) => within(file, scope))
   )
+}
+
+/** Either may be shortened. */
+function isSameCommit(one: string, other: string): boolean {
+  return one.startsWith(other) || other.startsWith(one)
 }
 
 /** What is still to be told elsewhere is nothing that it says. */

@@ -17,6 +17,7 @@ import { fittingRecord, heldRecords, storedRecords } from './stored.ts'
 import { createWhere, type Place, type RecordCall, type WhereNeeds } from './where.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { nearest } from '../../contracts/names.ts'
 import { PORTFOLIO, type KeptRecord, type RecordKind, type RecordPage } from '../../contracts/records.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
@@ -56,6 +57,13 @@ export interface Records {
   ): Promise<KeptRecord>
   /** Throws `record_unknown` and `transition_forbidden`, naming the statuses it can go to. */
   move(call: RecordCall, input: { kind: string; id: string; to: string }): Promise<KeptRecord>
+  /** Adds a value to a list, unless it is in it. Throws `record_unknown` and `record_too_large`. */
+  addTo(
+    call: RecordCall,
+    input: { kind: string; id: string; field: string; value: string },
+  ): Promise<KeptRecord>
+  /** Throws `record_unknown` with the id that was probably meant, unless there is a record of this kind. */
+  requireOne(call: RecordCall, input: { kind: string; id: string; field: string }): Promise<void>
   /** Adds to a number. No count is lost, whoever else counts. Throws `record_unknown`. */
   increment(
     call: RecordCall,
@@ -128,10 +136,32 @@ export function createRecords(needs: RecordNeeds): Records {
     })
   }
 
+  const requireOne: Records['requireOne'] = async (call, { kind, id, field }) => {
+    const { records } = where.toWrite(call, kinds.get(kind).kind)
+    if ((await records.get(kind, id)) !== null) return
+    const ids = new Map((await records.list(kind)).map((row) => [row.id.toLowerCase(), row.id]))
+    const meant = ids.get(nearest(id.toLowerCase(), ids.keys()) ?? '')
+    throw new TurnbellError('record_unknown', {
+      detail: `${field}: there is no ${kind} ${id} here.`,
+      ...(meant === undefined ? {} : { hint: `Did you mean ${meant}?` }),
+    })
+  }
+
+  /** Fields such as `epic_id` hold the id of a record of that kind. A value that was there before is left alone. */
+  const requireLinks = async (call: RecordCall, fields: Fields, before: KeptRecord | null): Promise<void> => {
+    for (const [field, value] of Object.entries(fields)) {
+      const kind = /^([a-z_]+)_id$/.exec(field)?.[1]
+      if (kind === undefined || typeof value !== 'string' || before?.[field] === value) continue
+      if (kinds.list().some((known) => known.kind.name === kind))
+        await requireOne(call, { kind, id: value, field })
+    }
+  }
+
   const putNew = async (call: RecordCall, known: KnownKind, wanted: Wanted): Promise<KeptRecord> => {
     // Refused before a folder is made for it.
     const fields = newFields(known, wanted.fields)
     const place = where.toWrite(call, known.kind)
+    await requireLinks(call, wanted.fields, null)
     return change(call, known, place, (records, mark) => {
       const before = sameOne(known, records, fields)
       if (before !== null) return { before, after: changed(known, before, wanted, mark) }
@@ -147,6 +177,8 @@ export function createRecords(needs: RecordNeeds): Records {
       const known = forAll(kinds.get(kind))
       const { id, ...wanted } = wantedBy(known, record)
       if (id === undefined) return putNew(call, known, wanted)
+      const stored = await where.toWrite(call, known.kind).records.get(kind, id)
+      if (stored !== null) await requireLinks(call, wanted.fields, stored as KeptRecord)
       return changeOne(call, kind, id, (before, _, mark) => changed(known, before, wanted, mark))
     },
 
@@ -184,6 +216,16 @@ export function createRecords(needs: RecordNeeds): Records {
       changeOne(call, kind, id, (before, known, mark) => {
         const wanted = wantedBy(known, { status: to })
         return before.status === to ? before : changed(known, before, wanted, mark)
+      }),
+
+    requireOne,
+
+    addTo: (call, { kind, id, field, value }) =>
+      changeOne(call, kind, id, (before, known, mark) => {
+        const list = before[field] ?? []
+        if (!Array.isArray(list)) throw invalid(known, `${field}: expected a list to add to, found none`)
+        if (list.includes(value)) return before
+        return changed(known, before, { fields: { [field]: [...list, value] } }, mark)
       }),
 
     increment: (call, { kind, id, field, by = 1 }) =>

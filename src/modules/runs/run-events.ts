@@ -3,8 +3,8 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import type { HubEvent } from '../../contracts/events.ts'
 import type { Json } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { describeIssues } from '../../contracts/errors.ts'
-import { isRunEvent, RunEvent } from '../../contracts/run-events.ts'
+import { describeParams } from '../../contracts/describe.ts'
+import { isRunEvent, KNOWN_RUN_EVENTS, KnownRunEvent, RunEvent } from '../../contracts/run-events.ts'
 import type { RunEventView } from '../../contracts/runs.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import { checkEventData } from '../event-data.ts'
@@ -31,8 +31,10 @@ export function tellRunEvent(
   data: Record<string, Json> = {},
 ): HubEvent {
   checkEventData(data)
-  const parsed = RunEvent.safeParse({ type, data })
-  if (!parsed.success) throw misfit(type, parsed.error)
+  const fact = { type, data }
+  const form = KNOWN_RUN_EVENTS.includes(type) ? KnownRunEvent : RunEvent
+  const parsed = form.safeParse(fact)
+  if (!parsed.success) throw misfit(type, describeParams(form, fact, parsed.error), parsed.error)
   const { run_id: other, ...rest } = data
   const end = OTHER_END[type]
   const told = end === undefined || other === undefined ? rest : { ...rest, [end]: other }
@@ -59,10 +61,10 @@ function viewOf({ seq, timestamp: at, type, agent_id: identity, data }: HubEvent
   }
 }
 
-function misfit(type: string, error: Parameters<typeof describeIssues>[0]): TurnbellError {
+function misfit(type: string, why: string, cause: unknown): TurnbellError {
   return new TurnbellError('params_invalid', {
-    detail: `${type}: ${describeIssues(error)}`,
+    detail: `${type}: ${why}`,
     hint: 'Say what is missing, or use a type of your own, which begins with x. and takes any data.',
-    cause: error,
+    cause,
   })
 }

@@ -51,6 +51,26 @@ describe('git over HTTP', () => {
       expect(await get('list_linked_commits')).toEqual({ links: [], truncated: false })
     }))
 
+  test('puts the linked commits into the issue, each once', () =>
+    withHub(async (hub, repository) => {
+      const post = async (action: string, body: object) =>
+        (await hub.request('POST', `/api/${action}`, { body, token: hub.token('ada') })).body
+      const { id } = await post('store/put', { kind: 'issue', record: { title: 'Cookies' } })
+      const issue = String(id)
+      const first = repository.commit(`see ${issue}`)
+      const second = repository.commit('more')
+      await post('git/auto_link', {})
+      for (const sha of ['HEAD', 'HEAD', second]) await post('git/link_commit', { sha, issue })
+      expect(await post('store/query', { kind: 'issue' })).toMatchObject({
+        records: [{ commits: [first, second] }],
+      })
+      const near = `${issue.slice(0, -1)}${issue.endsWith('Z') ? 'Y' : 'Z'}`
+      expect(await post('git/link_commit', { sha: 'HEAD', issue: near })).toMatchObject({
+        ...{ code: 'record_unknown', hint: `Did you mean ${issue}?` },
+      })
+      expect(await post('git/list_linked_commits', { issue: near })).toMatchObject({ links: [] })
+    }))
+
   test('links as an agent, not as one who only looks', () =>
     withHub(async (hub, repository) => {
       repository.commit('see #1')

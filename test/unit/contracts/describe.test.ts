@@ -35,7 +35,7 @@ describe('what does not fit', () => {
     [{ tags: [] }, 'tags: expected object, found []'],
     [{ level: 'is' }, 'level: expected one of low, high, found "is"'],
     [{ many: 7 }, 'many: expected string or array, found 7'],
-    [{ either: { $not: 1 } }, 'either: expected boolean or boolean in not, found {"$not":1}'],
+    [{ either: { $not: 1 } }, 'either.not: expected boolean, found nothing; unknown field "$not" in either'],
     [
       { lvel: 1 },
       `unknown field "lvel" (did you mean level?); allowed: ${Object.keys(Form.shape).join(', ')}`,

@@ -7,7 +7,7 @@ import { testRepository } from '../../support/test-repository.ts'
 const FACETS = ['core', 'work', 'design', 'knowledge', 'admin']
 
 /** Each test has its own, so that none sees the records of another. */
-const PROJECTS = ['adr', 'adrs', 'architect', 'dojo', 'old-adrs', 'sentinel', 'shop', 'store']
+const PROJECTS = ['links', 'adr', 'adrs', 'architect', 'dojo', 'old-adrs', 'sentinel', 'shop', 'store']
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -143,11 +143,34 @@ describe('sentinel', () => {
     expect(await call('sentinel/read_epic', { id: second.id })).toMatchObject({ code: 'record_unknown' })
   })
 
+  test.each([
+    ['sentinel/create_issue', { title: 'x' }, 'epic_id', 'epic'],
+    ['sentinel/create_test_spec', { title: 'x', steps: ['y'], expected: 'z' }, 'issue_id', 'issue'],
+    ['store/put', { kind: 'issue', record: { title: 'x' } }, 'epic_id', 'epic'],
+  ])('refuses a link that leads nowhere, and tells the near id: %s', async (action, params, field, kind) => {
+    const call = ada({ 'x-scope': '/projects/links' })
+    const record = kind === 'epic' ? { title: 'e' } : { title: 'i' }
+    const there = String((await call('store/put', { kind, record })).id)
+    const near = `${there.slice(0, -1)}${there.endsWith('Z') ? 'Y' : 'Z'}`
+    const linked = (id: string) =>
+      'record' in params
+        ? { ...params, record: { ...params.record, [field]: id } }
+        : { ...params, [field]: id }
+    expect(await call(action, linked(near))).toMatchObject({
+      ...{ code: 'record_unknown', detail: `${field}: there is no ${kind} ${near} here.` },
+      hint: `Did you mean ${there}?`,
+    })
+    expect(await call(action, linked(NOWHERE))).toMatchObject({ code: 'record_unknown' })
+    const made = await call(action, linked(there))
+    expect(made).toMatchObject({ [field]: there })
+  })
+
   test('keeps how to see that an issue is done', async () => {
     const call = ada({ 'x-scope': '/projects/sentinel' })
-    const spec = { title: 'Cookies', steps: ['Log in'], expected: 'The start page.', issue_id: NOWHERE }
+    const { id: issue_id } = await call('sentinel/create_issue', { title: 'Cookies' })
+    const spec = { title: 'Cookies', steps: ['Log in'], expected: 'The start page.', issue_id }
     expect(await call('sentinel/create_test_spec', spec)).toMatchObject({ ...spec, status: 'draft' })
-    expect(await call('sentinel/list_test_specs', { issue_id: NOWHERE })).toMatchObject({ total: 1 })
+    expect(await call('sentinel/list_test_specs', { issue_id })).toMatchObject({ total: 1 })
     expect(await call('sentinel/create_test_spec', { title: 'x' })).toMatchObject({ code: 'params_invalid' })
   })
 })

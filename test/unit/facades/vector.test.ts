@@ -55,6 +55,18 @@ describe('vector', () => {
     })
   })
 
+  test('names the field that a known type of event lacks', async () => {
+    const { run_id } = await call('ada', 'vector_create_run', { prompt: 'x' })
+    const log = async (fact: object) => (await call('ada', 'vector_log_event', { run_id, ...fact }))['detail']
+    expect(await log({ type: 'delegation_sent', data: { target_agent: 'bob' } })).toBe(
+      'delegation_sent: data.task: expected string, found nothing; data.run_id: expected string, found nothing',
+    )
+    expect(await log({ type: 'tests_ran', data: { passed: 'perhaps' } })).toBe(
+      'tests_ran: data.passed: expected boolean, found "perhaps"',
+    )
+    expect(await log({ type: 'tests_run', data: {} })).toContain('a type of your own begins with x.')
+  })
+
   test('knows agents by what they call themselves, and tells who it really was', async () => {
     const { run_id, agent_id } = await call('ada', 'vector_create_run', { prompt: 'x' }, 'ada/reviewer')
     expect(agent_id).toBe('ada/reviewer')
