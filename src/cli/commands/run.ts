@@ -12,7 +12,7 @@ import { TurnbellError } from '../../contracts/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
 import { jsonAs } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { PersonaOverview } from '../../contracts/registry.ts'
+import { Persona } from '../../contracts/registry.ts'
 import { pause } from '../../ports/pause.ts'
 import { outputBeside, startHubInBackground, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
@@ -121,12 +121,7 @@ async function requireActive(invocation: Invocation, persona: string, surface: C
   let unknown = `There is no persona ${persona}.`
   const known = await invocation
     .hub()
-    .ask(
-      'personas',
-      'get',
-      { identity: persona },
-      PersonaOverview.partial({ pending_count: true, registrations: true }),
-    )
+    .ask('personas', 'get', { identity: persona }, Persona)
     .catch((error: unknown) => {
       if (error instanceof TurnbellError && error.code === 'target_unknown') {
         unknown = error.detail
