@@ -55,8 +55,8 @@ describe('git over HTTP', () => {
     withHub(async (hub, repository) => {
       const post = async (action: string, body: object) =>
         (await hub.request('POST', `/api/${action}`, { body, token: hub.token('ada') })).body
-      const { id } = await post('store/put', { kind: 'issue', record: { title: 'Cookies' } })
-      const issue = String(id)
+      const made = await post('store/put', { kind: 'issue', record: { title: 'Cookies' } })
+      const issue = made['id'] as string
       const first = repository.commit(`see ${issue}`)
       const second = repository.commit('more')
       await post('git/auto_link', {})

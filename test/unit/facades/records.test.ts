@@ -150,7 +150,7 @@ describe('sentinel', () => {
   ])('refuses a link that leads nowhere, and tells the near id: %s', async (action, params, field, kind) => {
     const call = ada({ 'x-scope': '/projects/links' })
     const record = kind === 'epic' ? { title: 'e' } : { title: 'i' }
-    const there = String((await call('store/put', { kind, record })).id)
+    const there = (await call('store/put', { kind, record }))['id'] as string
     const near = `${there.slice(0, -1)}${there.endsWith('Z') ? 'Y' : 'Z'}`
     const linked = (id: string) =>
       'record' in params
