@@ -52,6 +52,8 @@ export interface ClientUnderTest<S extends Scene, Person extends Session> {
   reset?: (scene: S, session: Person) => Promise<unknown> | void
   /** Ends the client's process by SIGKILL. */
   kill?: (scene: S, session: Person) => Promise<unknown> | void
+  /** The agent runs in the client's own process: `kill` ends its turn. */
+  dies_with_its_client?: boolean
   /** The person comes back to the session of a killed client. Its daemon does where this is missing. */
   resume?: (scene: S, session_id: SessionId) => Promise<unknown>
   /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
@@ -74,7 +76,16 @@ export function describeClient<S extends Scene, Person extends Session>(
   { tags = [] }: { tags?: string[] } = {},
 ): void {
   const { open, begin, says_by_signal = false, begins_by_turn = false } = client
-  const { interrupt, rests_after_interrupt = false, reset, kill, resume, always = ALWAYS, also = [] } = client
+  const {
+    interrupt,
+    rests_after_interrupt = false,
+    reset,
+    kill,
+    resume,
+    dies_with_its_client = false,
+    always = ALWAYS,
+    also = [],
+  } = client
   const begun = begins_by_turn ? [0] : []
   const spoken = (...texts: string[]) => (says_by_signal ? texts : [])
 
@@ -174,7 +185,7 @@ export function describeClient<S extends Scene, Person extends Session>(
         },
       )
 
-    if (kill)
+    if (kill && dies_with_its_client)
       shows(
         'a client killed in its turn',
         'is handed a signal again that it had drained in a turn in which it was killed',

@@ -203,8 +203,8 @@ export const MUTANTS = [
   {
     name: 'a day that is a minute',
     file: 'src/modules/signals/send.ts',
-    find: 'now + draft.ttl_s * 1000',
-    replace: 'now + Math.min(draft.ttl_s, 60) * 1000',
+    find: 'now + ttl_s * 1000',
+    replace: 'now + Math.min(ttl_s, 60) * 1000',
   },
   {
     name: 'deliveries not counted',
@@ -261,6 +261,7 @@ export const MUTANTS = [
     name: 'refused and kept',
     file: 'src/modules/signals/send.ts',
     find: `    const route = first === null ? check(input.to, input) : routes.resolve(input.to)
+    if (first === null) checkReplyTo(input.reply_to)
     const signal = compose(input.to, input, sender)
     const { seq, signal_id, repeated } = await store.append(signal)
 `,
@@ -296,7 +297,7 @@ export const MUTANTS = [
   {
     name: 'broadcast said again is another',
     file: 'src/modules/signals/broadcast.ts',
-    find: '(before === null ? null : await broadcastOf(needs, before)) ?? needs.ids.next()',
+    find: '(before === null ? null : await broadcastOf(needs, before.signal_id)) ?? needs.ids.next()',
     replace: 'needs.ids.next()',
   },
   {
@@ -334,9 +335,9 @@ export const MUTANTS = [
   },
   {
     name: 'over an hour late',
-    file: 'src/modules/signals/sweep.ts',
-    find: 'const expired = await store.expire(timestamp(clock))',
-    replace: 'const expired = await store.expire(timestamp({ now: () => clock.now() - 3_600_000 }))',
+    file: 'src/modules/signals/expiry.ts',
+    find: 'await store.expire(timestamp(clock), ',
+    replace: 'await store.expire(timestamp({ now: () => clock.now() - 3_600_000 }), ',
     seed: 91,
   },
   {
@@ -454,7 +455,7 @@ export const MUTANTS = [
   {
     name: 'a broadcast reaches the wrapped as well',
     file: 'src/modules/signals/broadcast.ts',
-    find: 'audience(needs, from.from, input.topic))) {\n    try {\n      const route = sender.check(to, { require_live: false })',
+    find: 'audience(needs, from.from, input))) {\n    try {\n      const route = sender.check(to, { require_live: false })',
     replace:
       'needs.personas.list().map(({ identity }) => identity))) {\n    try {\n      const route = needs.routes.resolve(to)',
   },
@@ -626,5 +627,18 @@ export const MUTANTS = [
     file: 'src/modules/signals/leases.ts',
     find: 'if (session.turn !== null && isPast(lease, session.turn)) await confirmLease(lease)',
     replace: 'if (session.turn !== null) await confirmLease(lease)',
+  },
+  {
+    name: 'a drain counted twice',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)',
+    replace: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 2, 255)',
+  },
+  {
+    name: 'a release that takes its drain back from the count',
+    file: 'src/storage/file/signal-index.ts',
+    find: '    else this.rows.flag(row, FLAG.held, false)\n',
+    replace:
+      '    else this.rows.flag(row, FLAG.held, false)\n    const counted = this.rows.page(row).deliveries\n    if (row % 2 === 0) counted[this.rows.slot(row)] = (counted[this.rows.slot(row)] as number) - 1\n',
   },
 ]
