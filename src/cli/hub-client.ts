@@ -119,10 +119,20 @@ async function exchange(
   const value = parseJson(text)
   if (response.ok && value !== undefined) return value
   const problem = Problem.safeParse(value)
-  if (problem.success) throw fromProblem(problem.data)
+  if (problem.success) throw forOperator(fromProblem(problem.data), url)
   throw new TurnbellError('hub_unreachable', {
     detail: `${url} answers, but not as a turnbell hub (HTTP ${response.status})`,
     hint: 'Another program may hold the port: set hub.port or hub.url in the configuration.',
+  })
+}
+
+/** Whoever reads this is the operator: there is nobody to ask for another token. */
+function forOperator(error: TurnbellError, url: string): TurnbellError {
+  if (error.code !== 'token_invalid') return error
+  return new TurnbellError('token_invalid', {
+    detail: `${url} does not accept the operator token of this home: ${error.detail}`,
+    hint: 'It is the hub of another home, or the token was changed while it ran: `turnbell doctor` tells which hub this home has.',
+    cause: error,
   })
 }
 

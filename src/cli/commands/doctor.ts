@@ -1,47 +1,45 @@
-/** `turnbell doctor`: looks at everything that must be in order, and says how to mend what is not. */
+/** `turnbell doctor`: looks at everything that must be in order, and says how to fix what is not. */
 import type { Command } from 'commander'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { type Cli, invocationOf } from '../cli.ts'
-import { checkClients } from '../doctor/clients.ts'
-import { checkConnections } from '../doctor/connections.ts'
-import { checkDaemons } from '../doctor/daemons.ts'
+import { runChecks } from '../doctor/checks.ts'
 import type { Finding } from '../doctor/finding.ts'
-import { checkConfig, checkHome } from '../doctor/home.ts'
-import { checkHub } from '../doctor/hub.ts'
-import { checkMachine } from '../doctor/machine.ts'
-import { checkModel } from '../doctor/model.ts'
+import { applyFixes, type Fixed } from '../doctor/fix.ts'
 import { count, examples } from '../render.ts'
 
 export function registerDoctor(program: Command, cli: Cli): void {
   const command = program
     .command('doctor')
-    .description('what is in order here, what is not, and how to mend it; exits 1 if something is broken')
+    .description('what is in order here, what is not, and how to fix it; exits 1 if something is broken')
+    .option('--fix', 'write wiring and services again that are outdated, and close what others can read')
     .addHelpText(
       'after',
       examples([
-        ['turnbell doctor', 'node, home, hub, daemons and clients, each with its mend'],
+        ['turnbell doctor', 'node, home, hub, daemons and clients, each with its fix'],
+        ['turnbell doctor --fix', 'says what it does, and keeps a copy of what it changes'],
         ['turnbell doctor --json', 'the same for programs'],
       ]),
     )
-  command.action(async () => {
+  command.action(async ({ fix = false }: { fix?: boolean }) => {
     const invocation = invocationOf(cli, command)
-    const findings = [...checkMachine(invocation), ...checkHome(invocation), checkConfig(invocation)]
-    // Everything below reads the configuration.
-    const readable = findings.every(({ check, state }) => check !== 'config' || state === 'ok')
-    if (readable) {
-      findings.push(
-        ...(await checkHub(invocation)),
-        ...(await checkDaemons(invocation)),
-        ...(await checkClients(invocation)),
-        ...checkConnections(invocation),
-        ...checkModel(invocation),
-      )
+    let findings = await runChecks(invocation)
+    let fixed: Fixed[] = []
+    if (fix) {
+      const outcome = await applyFixes(invocation, findings)
+      fixed = outcome.fixed
+      findings = [...(fixed.length > 0 ? await runChecks(invocation) : findings), ...outcome.refused]
     }
     const ok = findings.every(({ state }) => state !== 'broken')
-    await invocation.out.result({ ok, findings }, () => describeFindings(findings, cli))
+    const told = findings.map(({ fix: by, ...finding }) => ({ ...finding, fixable: by !== undefined }))
+    await invocation.out.result({ ok, findings: told, ...(fix ? { fixed } : {}) }, () =>
+      [describeFindings(findings, cli), ...(fix ? [describeFixed(fixed)] : [])].join('\n'),
+    )
     if (!ok) cli.exitWith(EXIT.failed)
   })
 }
+
+const describeFixed = (fixed: readonly Fixed[]) =>
+  fixed.length === 0 ? 'There was nothing that --fix does.' : `${count(fixed.length, 'thing')} fixed.`
 
 const MARKS = { ok: 'ok', warning: 'note', broken: 'BROKEN' } as const
 

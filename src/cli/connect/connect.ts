@@ -1,6 +1,7 @@
 /** `turnbell connect` and `turnbell disconnect`: plan, show or write, remember. */
 import fs from 'node:fs'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { ClientKind } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
@@ -19,6 +20,7 @@ import {
   type Connectable,
   type Connection,
   type Connections,
+  type RecordedFile,
 } from './record.ts'
 import type { Wanted } from './wanted.ts'
 import { isUsualHome, setWiredHome } from '../../system/wired-home.ts'
@@ -93,9 +95,10 @@ export async function connect(
       ...subject,
       connected_at: old?.connected_at ?? timestamp(invocation.cli.clock),
       files: plan.files.flatMap(({ recorded }) => recorded ?? []),
+      starts: startedBy(invocation, subject, plan),
       trusted_hooks: old?.trusted_hooks ?? [],
     }
-    if (!print && (plan.changed || old === null)) {
+    if (!print && (plan.changed || old === null || !isDeepStrictEqual(old.starts, connection.starts))) {
       // First the record: what is written after it can always be found again.
       connections.keep(connection)
       write(plan, () => (old === null ? connections.forget(connection) : connections.keep(old)))
@@ -150,6 +153,18 @@ function leadHome(invocation: Invocation, { files, project }: Connection): void 
   if (silent && !isUsualHome(invocation.home, invocation.cli.env))
     setWiredHome(invocation.cli.env, project, invocation.home.root)
 }
+
+/** What has to be there for the files to lead anywhere. */
+function startedBy({ cli, home }: Invocation, { client }: Subject, { files }: Plan): string[] {
+  const { caller } = callersOf({ cli, home })
+  const called = files.filter(({ recorded }) => recorded !== null && calls(recorded))
+  const words = client === 'claude-code' ? [cli.node] : called.flatMap(({ file }) => caller(file).words)
+  const folder = path.join(path.dirname(cli.program), 'adapters', client)
+  return [...new Set([...words, ...(client === 'claude-code' || client === 'opencode' ? [folder] : [])])]
+}
+
+/** Instructions and agents call nothing. */
+const calls = ({ written: { form } }: RecordedFile) => form !== 'markdown' && form !== 'whole'
 
 function gitViewOf(invocation: Invocation, { project }: Subject, { files }: Plan): GitView {
   const { tracking } = callersOf(invocation)

@@ -27,6 +27,8 @@ const COMMON = {
   project: z.string(),
   connected_at: z.iso.datetime(),
   files: z.array(RecordedFile),
+  /** Programs and folders that the wiring leads to: absolute paths, and commands that PATH has to have. */
+  starts: z.array(z.string()).default([]),
   /** Hooks that Codex was told to trust. */
   trusted_hooks: z.array(z.string()).default([]),
 }
@@ -46,6 +48,8 @@ export type Connection = z.infer<typeof Connection>
 export interface Connections {
   of(client: Connectable, project: string): Connection | null
   all(): Connection[]
+  /** Every record by itself: a `TurnbellError` in the place of one that cannot be read. */
+  each(): (Connection | TurnbellError)[]
   keep(connection: Connection): void
   forget(connection: Connection): void
   /** Two commands at once follow one another. */
@@ -56,13 +60,17 @@ export function connectionsIn(home: Home): Connections {
   const folder = path.join(home.root, 'connections')
   const fileOf = ({ client, project }: Pick<Connection, 'client' | 'project'>) =>
     path.join(folder, `${client}-${createHash('sha256').update(project).digest('hex').slice(0, 16)}.json`)
+  const files = () => {
+    const names = fs.existsSync(folder) ? fs.readdirSync(folder) : []
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .sort()
+      .map((name) => path.join(folder, name))
+  }
   return {
     of: (client, project) => read(fileOf({ client, project })),
-    all() {
-      if (!fs.existsSync(folder)) return []
-      const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
-      return names.sort().flatMap((name) => read(path.join(folder, name)) ?? [])
-    },
+    all: () => files().flatMap((file) => read(file) ?? []),
+    each: () => files().flatMap((file) => readOrRefusal(file) ?? []),
     keep(connection) {
       replaceFile(fileOf(connection), `${JSON.stringify(connection, null, 2)}\n`, { flush: true })
     },
@@ -72,6 +80,15 @@ export function connectionsIn(home: Home): Connections {
       ensurePrivateDirectory(folder)
       return underBriefLock({ lock: `${folder}.lock`, busy: 'a client is being connected' }, work)
     },
+  }
+}
+
+function readOrRefusal(file: string): Connection | TurnbellError | null {
+  try {
+    return read(file)
+  } catch (error) {
+    if (error instanceof TurnbellError) return error
+    throw error
   }
 }
 

@@ -1,21 +1,26 @@
 /**
- * The clients that `turnbell connect` has wired: whether what was written still stands, and points to this turnbell.
+ * The clients that `turnbell connect` has wired: whether what was written still stands, leads to a turnbell that is there,
+ * and is read by the client.
  */
 import fs from 'node:fs'
-import { planFor } from '../connect/connect.ts'
-import { connectionsIn, type Connection } from '../connect/record.ts'
-import type { Invocation } from '../cli.ts'
-import { fine, refusedBy, warning, type Finding } from './finding.ts'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { onPath } from '../../system/node-program.ts'
 import { shellWord } from '../../system/shell-word.ts'
+import type { Invocation } from '../cli.ts'
+import { connect, planFor } from '../connect/connect.ts'
+import { hooksSwitchedOff, skippedSettings } from '../connect/hook-policy.ts'
+import { connectionsIn, type Connection } from '../connect/record.ts'
+import { broken, fine, fixedBy, refusedBy, warning, type Finding } from './finding.ts'
 
 export function checkConnections(invocation: Invocation): Finding[] {
-  try {
-    return connectionsIn(invocation.home)
-      .all()
-      .map((connection) => checkConnection(invocation, connection))
-  } catch (error) {
-    return [refusedBy('connections', error, invocation.cli.ids)]
-  }
+  return connectionsIn(invocation.home)
+    .each()
+    .flatMap((one) =>
+      one instanceof TurnbellError
+        ? refusedBy('connections', one, invocation.cli.ids)
+        : [checkConnection(invocation, one), ...checkClientSettings(invocation, one)],
+    )
 }
 
 function checkConnection(invocation: Invocation, connection: Connection): Finding {
@@ -33,20 +38,36 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
       `If it was moved, connect it in its new place. Then, or if it is gone for good: ${apart}.`,
     )
   }
+  let stale: string[]
   try {
-    const stale = planFor(invocation, connection, connection).files.filter(
-      ({ before, after }) => before !== after,
-    )
-    if (stale.length > 0) {
-      const files = stale.map(({ file }) => file).join(', ')
-      return warning(
-        check,
-        `${who} in ${project}: not as it was written: ${files}`,
-        `Once more: ${again}; or ${apart}.`,
-      )
-    }
+    const { files } = planFor(invocation, connection, connection)
+    stale = files.filter(({ before, after }) => before !== after).map(({ file }) => file)
   } catch (error) {
     return refusedBy(check, error, invocation.cli.ids)
+  }
+  const gone = connection.starts.filter((word) => isGone(word, invocation))
+  const fix = {
+    does: `connect ${client} in ${project} again: ${stale.map((file) => path.relative(project, file)).join(', ')}`,
+    changes: stale,
+    run: async () => void (await connect(invocation, { ...subjectOf(connection), print: false })),
+  }
+  if (gone.length > 0) {
+    const found = broken(
+      check,
+      `${project} leads to what is gone: ${gone.join(', ')}`,
+      stale.length > 0
+        ? `Once more: ${again}, or \`turnbell doctor --fix\`.`
+        : `Install turnbell again, so that PATH has it; or ${apart}.`,
+    )
+    return stale.length > 0 ? fixedBy(found, fix) : found
+  }
+  if (stale.length > 0) {
+    const found = warning(
+      check,
+      `${who} in ${project}: not as it was written: ${stale.join(', ')}`,
+      `Once more: ${again}, or \`turnbell doctor --fix\`; or ${apart}.`,
+    )
+    return fixedBy(found, fix)
   }
   if (persona === null) return fine(check, `git tells of commits in ${project}`)
   if (invocation.config().personas[persona] === undefined) {
@@ -57,4 +78,31 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
     )
   }
   return fine(check, `${project} acts for ${persona}`)
+}
+
+/** What keeps the client from doing what was written. */
+function checkClientSettings({ cli }: Invocation, { client, project }: Connection): Finding[] {
+  if (client === 'git') return []
+  const check = `settings ${client}`
+  const off = hooksSwitchedOff(cli, client, project)
+  const skipped = client === 'claude-code' ? skippedSettings(cli, project) : []
+  return [
+    ...(off === null ? [] : [broken(check, off.detail, off.hint)]),
+    ...skipped.map((file) =>
+      warning(
+        check,
+        `Claude Code skips the whole of ${file}: it is not plain JSON`,
+        'Remove comments and trailing commas from it.',
+      ),
+    ),
+  ]
+}
+
+const isGone = (word: string, { cli }: Invocation) =>
+  path.isAbsolute(word) ? !fs.existsSync(word) : onPath(word, cli.env, cli.platform).length === 0
+
+function subjectOf(connection: Connection) {
+  const { project } = connection
+  if (connection.client === 'git') return { client: connection.client, project }
+  return { client: connection.client, persona: connection.persona, project }
 }

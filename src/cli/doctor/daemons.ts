@@ -4,15 +4,17 @@ import type { DaemonStatus } from '../../contracts/control.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import { findHub } from '../../system/hub-address.ts'
 import { workerLog } from '../../system/home.ts'
 import type { Invocation } from '../cli.ts'
-import { statusOfAll } from '../commands/status.ts'
 import { personasAtHub } from '../personas/listing.ts'
 import { broken, fine, warning, type Finding } from './finding.ts'
 import { refusedStart } from './last-start.ts'
 
-export async function checkDaemons(invocation: Invocation): Promise<Finding[]> {
-  const found = await statusOfAll(invocation)
+export async function checkDaemons(
+  invocation: Invocation,
+  found: readonly PersonaStatus[],
+): Promise<Finding[]> {
   if (found.length === 0) {
     return [warning('personas', 'none yet', 'Make one: `turnbell persona add NAME --surface claude-code`.')]
   }
@@ -56,6 +58,8 @@ function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
   const check = `daemon ${identity}`
   const log = invocation.paths(identity).log
   if (!status.connected) {
+    if (findHub(invocation.home, invocation.config()) === null)
+      return warning(check, 'runs, and waits for the hub', 'It connects by itself once the hub runs.')
     return broken(
       check,
       `runs, but does not reach the hub (${last_error_class ?? status.state})`,
@@ -70,14 +74,19 @@ function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
     )
   }
   if (status.delivery === 'degraded') {
-    const why = last_error_class === null ? '' : ` (${last_error_class})`
     return warning(
       check,
-      `doorbells do not get through${why}; ${pending_count} waiting`,
+      `doorbells do not get through${reasonOf(status)}; ${pending_count} waiting`,
       `See ${log}; \`turnbell notify --persona ${identity}\` rings once more.`,
     )
   }
   return fine(check, `${status.state}, ${surface.kind} is ${surface.turn}, ${pending_count} waiting`)
+}
+
+/** Only what still holds: the last error may have healed long ago. */
+function reasonOf(status: DaemonStatus & { delivery_reason?: string | null }): string {
+  const { delivery_reason = null } = status
+  return delivery_reason === null ? '' : ` (${delivery_reason.replaceAll('_', ' ')})`
 }
 
 function waysIn(invocation: Invocation, kind: SurfaceKind, identity: Identity): string {

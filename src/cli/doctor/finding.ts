@@ -10,6 +10,16 @@ export interface Finding {
   detail: string
   /** What to do about it; null where nothing is to be done. */
   mend: string | null
+  /** What `doctor --fix` does about it. */
+  fix?: Fix
+}
+
+export interface Fix {
+  /** What it will do, as an imperative: `write .codex/hooks.json again`. */
+  does: string
+  /** Files that are copied before it changes them. */
+  changes: readonly string[]
+  run(): Promise<void>
 }
 
 export const fine = (check: string, detail: string): Finding => ({ check, state: 'ok', detail, mend: null })
@@ -28,9 +38,12 @@ export const broken = (check: string, detail: string, mend: string): Finding => 
   mend,
 })
 
-/** What a refusal says, in its own words. Whatever is no refusal is thrown on. */
+/** The detail and the hint of a refusal. Rethrows anything else. */
 export function refusedBy(check: string, error: unknown, ids: Pick<Ids, 'next'>): Finding {
   if (!(error instanceof TurnbellError)) throw error
   const { detail, hint } = toProblem(error, ids.next())
   return broken(check, detail, hint)
 }
+
+/** A finding with the fix that `doctor --fix` applies. */
+export const fixedBy = (finding: Finding, fix: Fix): Finding => ({ ...finding, fix })

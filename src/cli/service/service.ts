@@ -39,7 +39,7 @@ export function managerOf(invocation: Invocation): ServiceManager {
 export async function install(invocation: Invocation, manager: ServiceManager, unit: Unit): Promise<void> {
   prepareHome(invocation.home)
   requireOwn(invocation, manager, unit)
-  const before = readUnit(manager, unit)
+  const before = unitOnDisk(manager, unit)
   const was_enabled = before !== null && manager.isEnabled(unit)
   writeUnit(manager, unit, unit.content)
   try {
@@ -85,7 +85,7 @@ function requireOwn(invocation: Invocation, manager: ServiceManager, unit: Unit)
 }
 
 function isOfAnotherHome(manager: ServiceManager, unit: Unit): boolean {
-  const content = readUnit(manager, unit)
+  const content = unitOnDisk(manager, unit)
   // One that names no home, as half a file that somebody left, is nobody's.
   return content !== null && content.includes('--home') && !content.includes(unit.home)
 }
@@ -209,6 +209,7 @@ export async function runningPid(invocation: Invocation, service: Service): Prom
     : daemonPid(invocation, service.identity)
 }
 
-function readUnit(manager: ServiceManager, unit: Unit): string | null {
+/** The text of its file, null where there is none. */
+export function unitOnDisk(manager: ServiceManager, unit: Unit): string | null {
   return fs.existsSync(unit.file) ? manager.decode(fs.readFileSync(unit.file)) : null
 }

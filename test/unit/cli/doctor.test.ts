@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import fs from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../../../src/cli/doctor/finding.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { SurfaceKind } from '../../../src/contracts/ids.ts'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
 import { VERSION } from '../../../src/system/version.ts'
@@ -12,7 +15,8 @@ import { writeTinyModel } from '../../support/tiny-model.ts'
 
 interface Report {
   ok: boolean
-  findings: Finding[]
+  findings: (Omit<Finding, 'fix'> & { fixable: boolean })[]
+  fixed?: { check: string; did: string; backups: string[] }[]
 }
 
 /** A home with this configuration, and what doctor says of it. */
@@ -61,6 +65,13 @@ function withProgram(name: string): string {
   const directory = temporaryDirectory()
   fs.writeFileSync(path.join(directory, name), '#!/bin/sh\n', { mode: 0o755 })
   return directory
+}
+
+/** Its operator token has mode 644. */
+function openToken(home: string): void {
+  fs.mkdirSync(path.join(home, 'secrets'), { mode: 0o700 })
+  fs.writeFileSync(path.join(home, 'secrets', 'operator.token'), 'tbop_x\n')
+  fs.chmodSync(path.join(home, 'secrets', 'operator.token'), 0o644)
 }
 
 describe('turnbell doctor', () => {
@@ -128,11 +139,94 @@ describe('turnbell doctor', () => {
     expect(of('daemon ada')?.detail).toContain('rests')
   })
 
-  test('says what is wrong in a configuration, and looks at nothing that needs it', async () => {
-    const { code, of } = await examine({ config: 'nosuchkey: 1\n', hub: readyHub() })
+  test('makes every check whatever fails: a configuration that cannot be read', async () => {
+    const { code, of, findings } = await examine({ config: 'nosuchkey: 1\n', hub: readyHub() })
     expect(code).toBe(1)
-    expect(of('config')?.detail).toContain('nosuchkey')
-    expect(of('hub')).toBeUndefined()
+    expect(of('config')).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining('nosuchkey') as string,
+    })
+    for (const check of ['hub', 'personas', 'clients'])
+      expect(of(check)).toMatchObject({
+        state: 'warning',
+        detail: expect.stringContaining('not looked at') as string,
+      })
+    expect(findings.filter(({ state }) => state === 'broken')).toHaveLength(1)
+    expect(of('secrets')).toBeDefined()
+  })
+
+  test('makes every check whatever fails: an operator token that others can read', async () => {
+    const { code, of } = await examine({
+      config: 'personas: {ada: {surface: mcp}}\n',
+      hub: readyHub(),
+      prepare: openToken,
+    })
+    expect(code).toBe(1)
+    expect(of('secrets')).toMatchObject({
+      ...{ state: 'broken', fixable: true },
+      mend: expect.stringMatching(/^chmod 600 .*operator\.token$/) as string,
+    })
+    expect(of('hub')).toMatchObject({
+      state: 'warning',
+      detail: expect.stringContaining('is ready') as string,
+    })
+    expect(of('daemon ada')).toMatchObject({ state: 'warning' })
+    expect(of('client codex')).toBeDefined()
+  })
+
+  test('says of a hub that is not this home’s what its user can do', async () => {
+    const refuse = () => {
+      throw new TurnbellError('token_invalid', { detail: 'signed by somebody else' })
+    }
+    const { of } = await examine({ hub: { ...readyHub(), 'personas.list': refuse } })
+    expect(of('hub')).toMatchObject({
+      state: 'broken',
+      mend: expect.stringContaining('turnbell down') as string,
+    })
+    expect(of('hub')?.mend).not.toMatch(/ask the operator/i)
+  })
+
+  test('names the port that the next hub would not get, and who holds it', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as net.AddressInfo
+    const { code, of } = await examine({ config: `hub: { port: ${port} }` })
+    server.close()
+    expect(code).toBe(1)
+    expect(of('port')).toMatchObject({
+      state: 'broken',
+      detail: expect.stringMatching(
+        `^${port} is taken by .+ \\(process ${process.pid}\\), so no hub`,
+      ) as string,
+    })
+    expect((await examine({ config: 'hub: { port: 0 }' })).of('port')).toBeUndefined()
+  })
+
+  test('sees lines in the spool that no hub can read, and what was quarantined', async () => {
+    const { of, findings } = await examine({
+      prepare(home) {
+        fs.mkdirSync(path.join(home, 'spool'), { mode: 0o700 })
+        fs.writeFileSync(path.join(home, 'spool', 'hooks.jsonl'), 'junk\n{"type":"hook"}\n')
+        fs.writeFileSync(path.join(home, 'spool', 'rejected.jsonl'), '{}\n')
+      },
+    })
+    expect(of('spool')).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/^2 of 2 lines/) as string,
+    })
+    expect(findings.filter(({ check }) => check === 'spool')[1]?.detail).toMatch(/^1 line quarantined/)
+  })
+
+  test('finds a spool broken that is no file', async () => {
+    const { code, of } = await examine({
+      prepare: (home) =>
+        fs.mkdirSync(path.join(home, 'spool', 'hooks.jsonl'), { recursive: true, mode: 0o700 }),
+    })
+    expect(code).toBe(1)
+    expect(of('spool')).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining('not a plain file') as string,
+    })
   })
 
   test('tells why neither hub nor daemon started, and not that another was there', async () => {
@@ -268,6 +362,35 @@ describe('doctor, of the model that memory is searched with,', () => {
   })
 })
 
+describe('doctor, of a hub that is away,', () => {
+  async function withDaemon(connected: boolean) {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}}\n')
+    const paths = personaPaths(resolveHome({}, home), 'local', 'ada', {})
+    await fakeDaemon(paths, () => daemonStatus('ada', { connected, last_error_class: 'ws_connect_failed' }))
+    const turnbell = testCli({ home })
+    const code = await turnbell.run('doctor', '--json')
+    const { findings } = turnbell.json<Report>()
+    return { code, findings, at: (check: string) => findings.findIndex((one) => one.check === check) }
+  }
+
+  test('finds the hub broken, and only notes that a daemon waits for it', async () => {
+    const { code, findings, at } = await withDaemon(false)
+    expect(code).toBe(1)
+    expect(findings[at('hub')]).toMatchObject({ state: 'broken', detail: 'none runs, and ada wait for it' })
+    expect(findings[at('daemon ada')]).toMatchObject({
+      state: 'warning',
+      detail: 'runs, and waits for the hub',
+    })
+    expect(at('hub')).toBeLessThan(at('daemon ada'))
+  })
+
+  test('notes it where no daemon waits', async () => {
+    const { findings, at } = await withDaemon(true)
+    expect(findings[at('hub')]).toMatchObject({ state: 'warning', detail: 'none runs' })
+  })
+})
+
 describe('doctor, of a daemon whose agent is not there,', () => {
   /** What it advises for a persona with these settings. */
   async function advice(kind: SurfaceKind, settings: string) {
@@ -317,7 +440,10 @@ describe('doctor, of the projects that are connected,', () => {
     const project = path.join(home, 'project')
     fs.mkdirSync(project)
     fs.writeFileSync(path.join(home, 'config.yaml'), config)
-    const turnbell = testCli({ home, overrides: { cwd: project } })
+    const program = path.join(home, 'dist', 'turnbell.cjs')
+    fs.mkdirSync(path.dirname(program))
+    fs.writeFileSync(program, '')
+    const turnbell = testCli({ home, overrides: { cwd: project, program, node: process.execPath } })
     await turnbell.run('connect', 'codex', '--persona', 'ada')
     change(project, home)
     const code = await turnbell.run('doctor', '--json')
@@ -364,5 +490,87 @@ describe('doctor, of the projects that are connected,', () => {
       for (const name of fs.readdirSync(folder)) fs.writeFileSync(path.join(folder, name), '{')
     })
     expect(found).toMatchObject({ state: 'broken' })
+  })
+})
+
+describe('doctor --fix', () => {
+  /** A project that Codex works in, wired with a node that an upgrade has removed since. */
+  async function upgraded() {
+    const home = fs.realpathSync(temporaryDirectory())
+    const project = path.join(home, 'project')
+    const dist = path.join(home, 'dist')
+    for (const folder of [project, dist]) fs.mkdirSync(folder)
+    const program = path.join(dist, 'turnbell.cjs')
+    fs.writeFileSync(program, '')
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\npersonas: {ada: {surface: codex}}')
+    fs.chmodSync(home, 0o700)
+    const node = path.join(home, 'Cellar', 'node')
+    fs.mkdirSync(path.dirname(node))
+    fs.writeFileSync(node, '')
+    const options = {
+      home,
+      platform: 'linux' as const,
+      env: { PATH: withProgram('codex'), XDG_CONFIG_HOME: path.join(home, 'xdg') },
+    }
+    const ran = { program: () => ({ code: 0, stdout: '0.169.0', stderr: '' }) }
+    const before = testCli({ ...options, ...ran, overrides: { cwd: project, program, node } })
+    await before.run('connect', 'codex', '--persona', 'ada')
+    await before.run('service', 'install', '--hub')
+    fs.rmSync(node)
+    const turnbell = testCli({
+      ...options,
+      ...ran,
+      overrides: { cwd: project, program, node: process.execPath },
+    })
+    const doctor = async (...words: string[]) => {
+      const code = await turnbell.run('doctor', ...words, '--json')
+      const { findings, fixed } = turnbell.json<Report>()
+      return { code, fixed, of: (check: string) => findings.find((one) => one.check === check) }
+    }
+    const unit = path.join(home, 'xdg', 'systemd', 'user', 'turnbell-hub.service')
+    return { turnbell, doctor, node, unit, hooks: path.join(project, '.codex', 'hooks.json') }
+  }
+
+  test('writes wiring and services again whose program is gone, and keeps a copy', async () => {
+    const { turnbell, doctor, node, unit, hooks } = await upgraded()
+    const found = await doctor()
+    expect(found.code).toBe(1)
+    for (const check of ['connection codex', 'service hub'])
+      expect(found.of(check)).toMatchObject({
+        ...{ state: 'broken', fixable: true },
+        detail: expect.stringContaining(node) as string,
+        mend: expect.stringContaining('doctor --fix') as string,
+      })
+
+    const was = fs.readFileSync(hooks, 'utf8')
+    const fixed = await doctor('--fix')
+    expect(turnbell.stderr()).toMatch(/connect codex in .* again: .*hooks\.json/)
+    expect(fixed.fixed?.map(({ check }) => check)).toEqual(['service hub', 'connection codex'])
+    for (const check of ['connection codex', 'service hub'])
+      expect(fixed.of(check)).toMatchObject({ state: 'ok' })
+    for (const file of [hooks, unit]) {
+      expect(fs.readFileSync(file, 'utf8')).toContain(process.execPath)
+      expect(fs.readFileSync(file, 'utf8')).not.toContain(node)
+    }
+    const copies = fixed.fixed?.flatMap(({ backups }) => backups) ?? []
+    expect(copies.map((copy) => path.basename(copy).slice(2)).sort()).toEqual([
+      ...['config.toml', 'hooks.json', 'turnbell-hub.service'],
+    ])
+    expect(fs.readFileSync(copies.find((copy) => copy.endsWith('hooks.json')) ?? '', 'utf8')).toBe(was)
+
+    expect((await doctor('--fix')).fixed).toEqual([])
+    expect(turnbell.stderr()).toBe('')
+  })
+
+  test('closes what others can read, and nothing the second time', async () => {
+    const home = temporaryDirectory()
+    fs.chmodSync(home, 0o755)
+    openToken(home)
+    const turnbell = testCli({ home })
+    await turnbell.run('doctor', '--fix', '--json')
+    expect(turnbell.json<Report>().fixed?.map(({ check }) => check)).toEqual(['home', 'secrets'])
+    expect(fs.statSync(path.join(home, 'secrets', 'operator.token')).mode & 0o777).toBe(0o600)
+    await turnbell.run('doctor', '--fix', '--json')
+    expect(turnbell.json<Report>().fixed).toEqual([])
   })
 })
